@@ -1,4 +1,4 @@
-// What every engine of the bus must do, as cases that a test runner takes one by one.
+// The conformance suite of bus engines: cases for any test runner.
 
 import type { BusCase, BusCases, BusFixture, FixtureCapabilities } from './fixture.ts';
 import { modelCases } from './model.ts';

@@ -1,4 +1,4 @@
-// What every cold storage must do, as cases that a test runner takes one by one.
+// The conformance suite of cold storages: cases for any test runner.
 
 import assert from 'node:assert/strict';
 import type { ColdStorage } from '../../../bus/cold-storage.ts';
@@ -64,7 +64,7 @@ const cases: Readonly<Record<string, (storage: ColdStorage) => Promise<void>>> =
  * }
  */
 export function coldStorageConformance(
-  /** An empty one each time. */
+  /** Returns an empty instance each time. */
   open: () => Promise<ColdStorage>,
 ): readonly ColdStorageCase[] {
   return Object.entries(cases).map(([name, run]) => ({

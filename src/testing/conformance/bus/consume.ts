@@ -1,4 +1,4 @@
-// Consumers: a handler over a group, its outcomes, how much it takes on, and how it ends.
+// Consumers: outcomes of handlers, concurrency and shutdown.
 
 import assert from 'node:assert/strict';
 import { eventually, rejectsWith } from '../../assertions.ts';

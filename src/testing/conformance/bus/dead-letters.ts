@@ -1,4 +1,4 @@
-// Dead letters: what gets there, with which reason, and how it comes back.
+// Dead letters: causes, listing, replay and discarding.
 
 import assert from 'node:assert/strict';
 import { eventually, rejectsWith } from '../../assertions.ts';
@@ -59,7 +59,7 @@ export const deadLetterCases: BusCases = {
     const definition = { ...workers, maxDeliveries: 2, leaseMs: shortLeaseMs };
     const group = await bus.group(definition);
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [0]);
-    // The other one goes on meanwhile.
+// The other group continues.
     const other = await fetchOne(group);
     assert.deepEqual(numbersOf([other]), [1]);
     await other.ack();

@@ -1,4 +1,4 @@
-// What the suite asks of a bus's adapter, and what its cases are made of.
+// The fixture of the suite, and helpers of its cases.
 
 import assert from 'node:assert/strict';
 import { systemClock } from '../../../foundation/clock.ts';
@@ -7,40 +7,40 @@ import type { Bus, BusCapabilities, BusGroup, GroupDefinition } from '../../../b
 import type { Delivery, NewMessage, Published } from '../../../bus/bus-message.ts';
 import type { BusOptions } from '../../../bus/create-bus.ts';
 
-/** A bus that nobody else uses; disposed by the suite. */
+/** An isolated bus; disposed by the suite. */
 export interface OpenedBus {
   readonly bus: Bus;
-  /** The same bus, as another process has it (`crossProcess`). The case disposes it. */
+/** The same bus, as in another process (`crossProcess`). The case disposes it. */
   second?(options?: BusOptions): Promise<Bus>;
-  /** Writes bytes to a subject's stream past the bus, as a foreign producer would. */
+/** Writes raw bytes to the stream of a subject, bypassing the bus. */
   inject(subject: string, data: Uint8Array): Promise<void>;
   /**
-   * Takes the broker away until the result is called, with everything that it has stored (`restart`).
-   * Calls of the bus reject with `BUS_UNAVAILABLE` meanwhile.
+   * Stops the broker until the result is called; its data survives (`restart`). During the outage, calls of the bus
+   * reject with `BUS_UNAVAILABLE`.
    */
   outage?(): Promise<() => Promise<void>>;
   close?(): Promise<void>;
 }
 
-/** What an adapter's fixture can do beside what the adapter claims. */
+/** Abilities of the fixture, in addition to the capabilities of the adapter. */
 export interface FixtureCapabilities extends BusCapabilities {
-  /** The fixture can take the broker away and bring it back. */
+/** The fixture can stop and restart the broker. */
   readonly restart: boolean;
 }
 
 export interface BusFixture {
-  /** What the adapter claims; a case that needs more is skipped, by name. */
+  /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: FixtureCapabilities;
-  /** An empty one each time. */
+  /** Returns an empty instance each time. */
   open(): Promise<OpenedBus>;
 }
 
 export interface BusCase {
-  /** A sentence; its topic comes first. */
+  /** The topic, followed by a sentence. */
   readonly name: string;
-  /** Why this case says nothing about the adapter: `needs fencedAcks`. */
+  /** Why the case is skipped: `needs fencedAcks`. */
   readonly skip?: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -51,9 +51,9 @@ export interface CaseContext {
 
 export type BusCases = Readonly<Record<string, (bus: Bus, context: CaseContext) => Promise<void>>>;
 
-/** Longer than any case on any machine. */
+/** Longer than any case runs. */
 export const longLeaseMs = 600_000;
-/** Over soon, for those who are to lose it. */
+/** Expires during the case. */
 export const shortLeaseMs = 200;
 
 export const queue = 'gbe.tasks.email-send.queue';
@@ -80,7 +80,7 @@ export const numbersOf = (messages: readonly { readonly payload: unknown }[]): n
   messages.map(numberOf);
 export const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
-/** Exactly so many, within the time that any machine needs. */
+/** Fetches exactly this many messages; fails after a minute. */
 export async function fetchSome(group: BusGroup, count: number): Promise<Delivery[]> {
   const all: Delivery[] = [];
   const deadlineMs = systemClock.now() + eventuallyMs;
@@ -98,9 +98,8 @@ export async function fetchOne(group: BusGroup): Promise<Delivery> {
 }
 
 /**
- * For claims about extended leases, each with a separate message and group. A machine that stands still for
- * longer than a lease loses it rightly, so that only a longer lease shows anything there. An engine that does
- * not extend leases fails with each of them.
+ * Tries increasing lease durations, each with a separate message and group. A machine that stalls for longer than the
+ * lease loses it rightly; an engine that does not extend leases fails with all durations.
  */
 export async function underSomeLease(
   bus: Bus,
@@ -114,7 +113,7 @@ export async function underSomeLease(
   assert.fail('another member got the message while its lease was extended');
 }
 
-/** That nothing is there now; not that nothing comes later. */
+/** Asserts that no message is available now. */
 export async function nothingIn(group: BusGroup): Promise<void> {
   assert.deepEqual(numbersOf(await group.fetch({ limit: 100, waitMs: 0 })), []);
 }

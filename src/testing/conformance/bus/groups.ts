@@ -1,4 +1,4 @@
-// Groups: who gets what, under which lease, and what becomes of it.
+// Groups: delivery, leases and settlement.
 
 import assert from 'node:assert/strict';
 import { eventually, rejectsWith } from '../../assertions.ts';
@@ -120,7 +120,7 @@ export const groupCases: BusCases = {
     assert.deepEqual(numbersOf([other]), [1]);
     const again = await fetchOne(group);
     assert.deepEqual([numbersOf([again]), again.deliveryCount], [[0], 2]);
-    // The broker's clock and ours may round apart.
+// The clock of the broker may round differently.
     assert.ok(systemClock.now() - nackedMs >= 350);
   },
 
@@ -250,7 +250,7 @@ export const orderCases: BusCases = {
     for (let acked = 0; acked < 4;) {
       const delivery = await fetchOne(group);
       seen.push(...numbersOf([delivery]));
-      // The second one is left to its lease once.
+// The lease of the second message expires once.
       if (numbersOf([delivery])[0] === 1 && delivery.deliveryCount === 1) continue;
       await delivery.ack();
       acked += 1;

@@ -1,5 +1,4 @@
-// Random work against what must hold whatever happens: nothing lost, order kept, no message with two
-// members while a lease holds.
+// Random work against invariants: no message is lost, the order is kept, and no message has two members during a lease.
 
 import assert from 'node:assert/strict';
 import { eventually } from '../../assertions.ts';
@@ -18,7 +17,7 @@ interface Step {
   readonly n: number;
 }
 
-/** How often each comes; of `crash`, the leases run out. */
+/** Relative frequencies; after `crash`, leases expire. */
 const weights = { publish: 3, fetch: 4, ack: 4, nack: 2, term: 1, crash: 1 } as const;
 const kinds = Object.entries(weights).flatMap(([kind, weight]) =>
   Array.from({ length: weight }, () => kind as Step['kind']),
@@ -40,7 +39,7 @@ interface Held {
   readonly member: number;
 }
 
-/** One run of the property, on subjects and a group of its own. */
+/** One run of the property, on separate subjects and a separate group. */
 async function play(
   bus: Bus,
   work: readonly Step[],
@@ -72,7 +71,7 @@ async function play(
     const cameMs = systemClock.now();
     for (const delivery of deliveries) {
       const key = keyOf(delivery);
-      // Its lease began when it was asked for, at the earliest; an engine may round a millisecond.
+// The lease starts with the fetch at the earliest; an engine may round by a millisecond.
       const safeMs = safeUntilMs.get(key) ?? 0;
       assert.ok(cameMs >= safeMs - 2, `${key} came while its lease held`);
       if (isFenced) assert.ok(!done.has(key), `${key} came again after ${done.get(key)}`);
@@ -123,7 +122,7 @@ async function play(
     }
   }
 
-  // Everything heals: it must drain.
+// Without further failures, the group must drain.
   const total = published.reduce((sum, each) => sum + each, 0);
   await eventually(`all ${total} are settled`, async () => {
     for (const one of held) await settle(one, 'ack', 0);
@@ -139,7 +138,7 @@ async function play(
   assert.ok(isFenced ? letters.length === dead : letters.length >= dead, 'letters');
 }
 
-/** In two cases, as each seed waits for leases that end: a run may take the first one alone. */
+/** Two cases, because each seed waits for leases to expire: a short run takes only the first. */
 const seeds = { '': [0, 1, 2, 3], ' (more seeds)': [4, 5, 6, 7, 8, 9, 10, 11] } as const;
 
 async function property(

@@ -1,4 +1,4 @@
-// Patterns: durable groups over many subjects, those that come later among them.
+// Patterns: durable groups over many subjects, including subjects created later.
 
 import assert from 'node:assert/strict';
 import type { Bus } from '../../../bus/bus.ts';

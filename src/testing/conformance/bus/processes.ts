@@ -1,4 +1,4 @@
-// Several processes on one bus, and a broker that goes and comes back.
+// Several processes on one bus, and outages of the broker.
 
 import assert from 'node:assert/strict';
 import { eventually, rejectsWith } from '../../assertions.ts';
@@ -185,7 +185,7 @@ export const wholeBatchCases: BusCases = {
     const stored = await publishing;
     await back();
     const length = (await Array.fromAsync(bus.read(queue))).length;
-    // Whoever was told that it failed may find it there all the same; a part of it, never.
+// A publish that was reported as failed may be stored, but never partially.
     assert.ok(
       stored === undefined ? length === 0 || length === 500 : length === stored,
       `${length}`,

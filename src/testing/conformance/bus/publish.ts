@@ -1,4 +1,4 @@
-// Publishing: what is stored, once, in which order; and what is refused.
+// Publishing: storage, deduplication, order and validation.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -82,7 +82,7 @@ export const publishCases: BusCases = {
         schemaVersion: 3,
       },
     );
-    // Two clocks of one machine, or of two that agree within a day.
+// The clocks may be of two machines, which agree within a day.
     assert.ok(Math.abs(delivery.storedAt.getTime() - delivery.time.getTime()) < 86_400_000);
   },
 
@@ -110,7 +110,7 @@ export const publishCases: BusCases = {
       id: 'm',
       payload: 'x'.repeat(chars),
     });
-    // With its envelope it is too large by what that adds, which the error tells.
+// The error contains the size with the envelope.
     const tried = busLimits.messageBytesMax - 2;
     const error = await rejectsWith(() => bus.publish(fill(tried)), 'PAYLOAD_TOO_LARGE');
     const chars = tried - (Number(error.details['bytes']) - busLimits.messageBytesMax);

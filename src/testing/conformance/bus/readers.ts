@@ -1,4 +1,4 @@
-// Reading past all groups: live subscriptions that leave nothing behind, and replays that end.
+// Reading without a group: live subscriptions without stored state, and finite replays.
 
 import assert from 'node:assert/strict';
 import { eventually, rejectsWith } from '../../assertions.ts';
@@ -30,7 +30,7 @@ async function numbersIn(bus: Bus, ...how: Parameters<Bus['read']>): Promise<num
   return numbersOf(await Array.fromAsync(bus.read(...how)));
 }
 
-/** Of the broker, later than everything that the stream has. */
+/** A time of the broker, later than all messages of the stream. */
 async function laterThan(bus: Bus, subject: string): Promise<Date> {
   const lastMs = (await bus.stream(subject))?.lastStoredAt?.getTime() ?? 0;
   await eventually('the clock moved', async () => {
@@ -129,7 +129,7 @@ export const subscribeCases: BusCases = {
     const log: Observer['log'] = {
       debug: () => undefined,
       info: () => undefined,
-      // An engine may warn of its settings, too.
+// An engine may also log a warning about its settings.
       warn: (fields) => void ('sequence' in fields && told.push(fields)),
       error: () => undefined,
     };

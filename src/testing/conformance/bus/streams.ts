@@ -1,4 +1,4 @@
-// Streams and groups from outside: how they stand, what may go, and what must not.
+// Administration of streams and groups: inspection, trimming, deletion and moving.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -181,7 +181,7 @@ export const adminCases: BusCases = {
     assert.equal(await bus.deleteStream(queue, { evenUnacked: true }), false);
     assert.deepEqual(await Array.fromAsync(bus.read(queue)), []);
     await nothingIn(group);
-    // The group is there still, and sequences go on.
+// The group still exists, and sequences continue.
     const again = await bus.publish({ subject: queue, payload: { n: 7 } });
     assert.ok(compareSequences(again.sequence, last?.sequence ?? '0') > 0);
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [7]);

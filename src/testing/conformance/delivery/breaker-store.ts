@@ -1,4 +1,4 @@
-// The one suite of where breakers are shared.
+// The conformance suite of breaker stores.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -8,7 +8,7 @@ import type { BreakerStore, SharedBreaker } from '../../../delivery/breaker-stor
 export interface BreakerStoreCase {
   /** A sentence. */
   readonly name: string;
-  /** Rejects when the store does not do what the name says. */
+  /** Rejects if the store fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -105,7 +105,7 @@ const cases: Readonly<Record<string, Body>> = {
 };
 
 /**
- * All cases, for any test runner. `second` is one more connection to the same place.
+* All cases, for any test runner. `second` is another connection to the same store.
  *
  * @example
  * import { test } from 'node:test';

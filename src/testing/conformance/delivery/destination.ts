@@ -1,5 +1,5 @@
 // The conformance suite of destinations, for Millrace and for users with their own destinations.
-// What a fixture cannot arrange is a capability with a name, and its cases are skipped by it.
+// Cases that a fixture cannot arrange are skipped by the name of their capability.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -13,26 +13,26 @@ import type { DeliveryContext, Destination } from '../../../delivery/destination
 /** One message as the receiver saw it. */
 export interface Received {
   readonly idempotencyKey: string;
-  /** The payload's `text`, which the suite puts there, wherever the destination takes it to. */
+/** The `text` of the payload, wherever the destination puts it. */
   readonly text: string;
 }
 
-/** How the suite gets the destination under test, and what it can do to its receiver. */
+/** Provides the destination under test and controls its receiver. */
 export interface DestinationFixture {
   readonly destination: Destination;
-  /** Goes into every message; fields that the destination needs in addition to those of the suite. */
+/** Additional payload fields that the destination needs. */
   readonly message?: Partial<DeliveryMessage>;
-  /** All that arrived so far. */
+/** All messages received so far. */
   received(): Promise<readonly Received[]>;
-  /** Capability `dedupes`: the receiver itself keeps one of several with one key. */
+/** Capability `dedupes`: the receiver itself detects duplicates by key. */
   readonly dedupes?: true;
-  /** Capability `away`: the receiver cannot be reached until the result is called. */
+/** Capability `away`: the receiver is unreachable until the result is called. */
   away?(): Promise<() => Promise<void>>;
-  /** Capability `busy`: the receiver answers that it has no time now, until the result is called. */
+/** Capability `busy`: the receiver reports overload until the result is called. */
   busy?(): Promise<() => Promise<void>>;
-  /** Capability `refuses`: the receiver refuses for good, until the result is called. */
+/** Capability `refuses`: the receiver rejects permanently until the result is called. */
   refuses?(): Promise<() => Promise<void>>;
-  /** Capability `silent`: the receiver takes messages and says nothing, until the result is called. */
+/** Capability `silent`: the receiver accepts messages without a response until the result is called. */
   silent?(): Promise<() => Promise<void>>;
   /** Capability `secrets`: texts that no outcome may show. */
   readonly secrets?: readonly string[];
@@ -41,9 +41,9 @@ export interface DestinationFixture {
 export interface DestinationCase {
   /** A sentence. */
   readonly name: string;
-  /** Why this case says nothing about the destination: `needs away`. */
+  /** Why the case is skipped: `needs away`. */
   readonly skip?: string;
-  /** Rejects when the destination does not do what the name says. */
+  /** Rejects if the destination fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -242,7 +242,7 @@ function newMessage(
   };
 }
 
-/** As `createDelivery` calls it, but for its time limit: nothing is thrown, nothing stays unsaid. */
+/** Calls the destination like `createDelivery`, without its time limit: errors become outcomes. */
 async function send(
   { destination }: DestinationFixture,
   message: DeliveryMessage,

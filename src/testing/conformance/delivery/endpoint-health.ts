@@ -1,4 +1,4 @@
-// The one suite of where the health of endpoints is kept.
+// The conformance suite of endpoint health stores.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -11,7 +11,7 @@ import {
 export interface EndpointHealthCase {
   /** A sentence. */
   readonly name: string;
-  /** Rejects when the store does not do what the name says. */
+  /** Rejects if the store fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -87,7 +87,7 @@ const cases: Readonly<Record<string, Body>> = {
 };
 
 /**
- * All cases, for any test runner. `second` is one more connection to the same place.
+* All cases, for any test runner. `second` is another connection to the same store.
  *
  * @example
  * import { test } from 'node:test';

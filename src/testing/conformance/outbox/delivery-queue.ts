@@ -1,4 +1,4 @@
-// What every delivery queue must do, as cases that a test runner takes one by one.
+// The conformance suite of delivery queues: cases for any test runner.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -16,23 +16,23 @@ import { memoryOutboxLedger } from '../../../outbox/memory-outbox-ledger.ts';
 /** Isolated queues; disposed by the suite. */
 export interface OpenedQueue {
   readonly queue: DeliveryQueue;
-  /** The same queues, as another process would have them. */
+/** The same queues, as in another process. */
   second?(): Promise<DeliveryQueue>;
 }
 
 export interface DeliveryQueueFixture {
-  /** Other processes see it. */
+/** Whether processes share the queues. */
   readonly crossProcess: boolean;
-  /** Empty ones each time. */
+/** Returns empty queues each time. */
   open(options: { readonly perTenant: boolean }): Promise<OpenedQueue>;
 }
 
 export interface DeliveryQueueCase {
-  /** A sentence; its topic comes first. */
+  /** The topic, followed by a sentence. */
   readonly name: string;
-  /** Why this case says nothing about the adapter. */
+  /** Why the case is skipped. */
   readonly skip?: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -58,7 +58,7 @@ const newJobs = (count: number, fields: Partial<DeliveryJob> = {}): DeliveryJob[
 
 const idsOf = (jobs: readonly DeliveryJob[]): string[] => jobs.map(({ outboxId }) => outboxId);
 
-/** Works until it is disposed. */
+/** Runs until it is disposed. */
 function startWork(
   queue: DeliveryQueue,
   options: Partial<WorkOptions> = {},

@@ -1,4 +1,4 @@
-// What the suite asks of a ledger's adapter, and what its cases are made of.
+// The fixture of the suite, and helpers of its cases.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -9,30 +9,30 @@ import type { ClaimedMessage, EnqueueOutboxProps } from '../../../outbox/outbox-
 /** An isolated ledger; disposed by the suite. */
 export interface OpenedLedger<Transaction> {
   readonly ledger: OutboxLedger<Transaction>;
-  /** One more connection to the same data, as another process would have it (`crossProcess`). */
+  /** A second connection to the same data, as in another process (`crossProcess`). */
   second?(): Promise<OutboxLedger<Transaction>>;
   /** Runs the work in a new transaction, and rolls it back when the work throws (`callerTransaction`). */
   inTransaction?(work: (transaction: Transaction) => Promise<void>): Promise<void>;
-  /** Takes the database's tables away (`durable`). */
+/** Drops the tables of the database (`durable`). */
   outage?(): Promise<void>;
-  /** The rows of the document's relation (`durable`). */
+/** The rows of the view `integration_outbox` (`durable`). */
   readRelation?(): Promise<readonly Readonly<Record<string, unknown>>[]>;
   close?(): Promise<void>;
 }
 
 export interface OutboxLedgerFixture<Transaction> {
-  /** What the adapter claims; a case that needs more is skipped, by name. */
+  /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: OutboxCapabilities;
-  /** An empty one each time. */
+  /** Returns an empty instance each time. */
   open(): Promise<OpenedLedger<Transaction>>;
 }
 
 export interface OutboxLedgerCase {
-  /** A sentence; its topic comes first. */
+  /** The topic, followed by a sentence. */
   readonly name: string;
-  /** Why this case says nothing about the adapter: `needs crossProcess`. */
+  /** Why the case is skipped: `needs crossProcess`. */
   readonly skip?: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -69,21 +69,21 @@ export function claim(ledger: OutboxLedger, limit = 100): Promise<readonly Claim
 
 export async function claimOne(ledger: OutboxLedger): Promise<ClaimedMessage> {
   const [claimed, ...more] = await claim(ledger);
-  assert.ok(claimed !== undefined, 'there was nothing to claim');
+  assert.ok(claimed !== undefined, 'no message was available');
   assert.deepEqual(more, []);
   return claimed;
 }
 
-/** A claim whose lease is over as soon as it is made. */
+/** A claim whose lease expires at once. */
 export async function claimAndDie(ledger: OutboxLedger): Promise<ClaimedMessage> {
   const [claimed] = await ledger.claimDueBatch('dying', 1, { leaseMs: 1 });
-  assert.ok(claimed !== undefined, 'there was nothing to claim');
+  assert.ok(claimed !== undefined, 'no message was available');
   return claimed;
 }
 
 export async function claimAgain(ledger: OutboxLedger): Promise<ClaimedMessage> {
   let claimed: readonly ClaimedMessage[] = [];
-  await eventually('it can be claimed again', async () => {
+  await eventually('the message can be claimed again', async () => {
     claimed = await claim(ledger);
     return claimed.length > 0;
   });
@@ -94,6 +94,6 @@ export async function statusOf(ledger: OutboxLedger, id: string): Promise<string
   return (await ledger.find(id))?.status;
 }
 
-/** Far enough on either side of every clock. */
+/** Before and after every clock. */
 export const past = new Date('2020-01-01T00:00:00.000Z');
 export const future = new Date('2100-01-01T00:00:00.000Z');

@@ -1,5 +1,5 @@
-// Random histories compared with a model: every message is in exactly one state, at all times, and whatever may be
-// claimed is claimed in the end.
+// Random histories compared with a model: every message is always in exactly one state, and every claimable message is
+// claimed eventually.
 
 import assert from 'node:assert/strict';
 import { seededRandom, type SeededRandom } from '../../seeded-random.ts';
@@ -14,7 +14,7 @@ interface Modelled {
   readonly order: string | undefined;
   state: 'free' | 'out' | 'later' | 'sent' | 'dead';
   attempts: number;
-  /** Came back from the dead: it has lost its place in the order. */
+/** Replayed, so it has lost its place in the order. */
   replayed: boolean;
 }
 
@@ -146,7 +146,7 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
     await settleSome(true);
     while ((await claimSome(50)) > 0) await settleSome(true);
     for (const message of known.values()) {
-      // One that was replayed, too, holds those of its key while it is put off.
+// A replayed message that is not yet due also blocks later ones of its key.
       const isBlocked =
         message.order !== undefined &&
         [...known.values()].some(
@@ -159,7 +159,7 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
   return { enqueue, claimSome, settleSome, operate, compare, drain };
 }
 
-/** 118: a replayed message and another of its key came to different ends in one batch. */
+/** Seed 118: a replayed message and another one of its key had different outcomes in one batch. */
 const seeds = [1, 2, 3, 4, 118];
 
 export const modelCases: LedgerCases = Object.fromEntries(

@@ -418,7 +418,7 @@ export const operatingCases: LedgerCases = {
       FAILED: 0,
       DEAD: 1,
     });
-    // With the message goes the memory of its event.
+// Purging a message also forgets its event for deduplication.
     const again = await ledger.enqueueMany(items);
     assert.equal(again.filter(({ isNew }) => isNew).length, 4);
   },

@@ -1,4 +1,4 @@
-// What is refused, and by which name.
+// Invalid input and its error codes.
 
 import assert from 'node:assert/strict';
 import { documentsOf } from '../../../projections/documents.ts';

@@ -1,4 +1,4 @@
-// Lists that are kept under the hash of their filters until something is written.
+// Lists are cached by the hash of their filters until a write.
 
 import assert from 'node:assert/strict';
 import { eventually } from '../../assertions.ts';
@@ -10,7 +10,7 @@ import {
   type ReadModelContext,
 } from './read-model-fixture.ts';
 
-/** Counts how often the list had to be loaded. */
+/** Counts the loads of the list. */
 function counted(context: ReadModelContext, ids: readonly string[] = ['A', 'B']) {
   const asked = { times: 0 };
   const ask = (filters: unknown = { enabled: true }, tenant = 'core') =>

@@ -1,4 +1,4 @@
-// Removing all of a version, step by step.
+// Removing all documents of a version, in batches.
 
 import assert from 'node:assert/strict';
 import { documentsOf } from '../../../projections/documents.ts';

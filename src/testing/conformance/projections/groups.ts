@@ -1,4 +1,4 @@
-// Ranges of which there is one for each value, and how many documents are in them.
+// Groups: one range per value, and counts within bounds.
 
 import assert from 'node:assert/strict';
 import { from, walk, type ReadModelCases, type ReadModelContext } from './read-model-fixture.ts';

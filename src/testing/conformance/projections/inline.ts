@@ -1,4 +1,4 @@
-// Events and the documents that they change, in one transaction.
+// Events and their documents are written in one transaction.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

@@ -1,5 +1,4 @@
-// A new version beside the old one: built, switched to, and the old one removed, without a moment in which
-// queries have nothing to ask.
+// Rebuilds: a new version is built, queries switch to it, and the old one is removed, without downtime.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

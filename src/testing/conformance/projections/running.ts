@@ -1,4 +1,4 @@
-// A projection at work: caught up, live, again after a restart, and past what it cannot handle.
+// Running projections: catching up, following, restarting and failing handlers.
 
 import assert from 'node:assert/strict';
 import { eventually } from '../../assertions.ts';
@@ -71,7 +71,7 @@ export const runningCases: ProjectionCases = {
       await using runner = await startProjection(store, counted);
       await runner.whenCaughtUp();
     }
-    // As if the checkpoint had been lost, or restored from a backup.
+// Simulates a checkpoint that was lost or restored from a backup.
     const reason = { by: 'test', atMs: 0 };
     await store.subscriptions.checkpoints.reset(counted.name, toPosition(0), reason);
     await store.append(counters.stream('a'), counters.add(4));

@@ -1,4 +1,4 @@
-// Documents by the sets that they belong to, page by page.
+// Documents by set, page by page.
 
 import assert from 'node:assert/strict';
 import { allOf, from, walk, type ReadModelCases } from './read-model-fixture.ts';

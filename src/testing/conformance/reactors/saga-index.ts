@@ -1,4 +1,4 @@
-// What every index of sagas does.
+// The conformance suite of saga indexes.
 
 import assert from 'node:assert/strict';
 import {
@@ -16,8 +16,8 @@ export interface SagaIndexCase {
 let runs = 0;
 
 /**
- * The cases, for a test runner of any kind. Each uses sagas of its own. With `upkeep`, for an index
- * that can be lost without the events.
+ * The cases, for any test runner. Each uses separate sagas. `upkeep`: for an index that can be lost while the events
+ * survive.
  *
  * @example
  * import { test } from 'node:test';

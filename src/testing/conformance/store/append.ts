@@ -1,4 +1,4 @@
-// Appending: what the result says, and what each expected revision allows.
+// Appends: results and expected revisions.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

@@ -1,4 +1,4 @@
-// What must be refused, with the code that says why, and without a trace in the store.
+// Invalid input: rejected with its error code, and without a change in the store.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -49,7 +49,7 @@ const badPayloads: Readonly<Record<string, unknown>> = {
   'an object of a class': { value: new Money() },
   'a map': { value: new Map([['a', 1]]) },
   'an invalid date': { value: new Date(Number.NaN) },
-  'circular nesting': nested(payloadLimits.payloadDepthMax + 1),
+  'nesting beyond the maximum depth': nested(payloadLimits.payloadDepthMax + 1),
 };
 
 const badEnvelopes: Readonly<Record<string, Record<string, unknown>>> = {
@@ -254,7 +254,7 @@ export const badInputCases: StoreCases = {
   },
 };
 
-/** Appending these to a new stream is refused, and the stream is as new as before. */
+/** Asserts that an append to a new stream is rejected and leaves the stream missing. */
 async function leavesNoTrace(
   store: EventStore,
   code: ErrorCode,

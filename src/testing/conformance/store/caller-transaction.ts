@@ -1,4 +1,4 @@
-// Appending inside a transaction that the caller began: it counts when the caller commits.
+// Appends inside a transaction of the caller take effect when the caller commits.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

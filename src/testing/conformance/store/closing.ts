@@ -1,4 +1,4 @@
-// A closed store says so, whatever it is asked for.
+// A closed store rejects every call.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

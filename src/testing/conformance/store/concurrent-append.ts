@@ -1,4 +1,4 @@
-// Many writers at once: one wins where one must, and nothing that was acknowledged is lost.
+// Concurrent writers: checks have one winner, and no acknowledged event is lost.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -196,7 +196,7 @@ interface Loser {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Starts all at once; whoever does not win must have met a conflict. */
+/** Starts all concurrently; every loser must have a conflict. */
 async function race<T extends AppendResult | readonly AppendResult[]>(
   writers: number,
   write: (index: number) => Promise<T>,

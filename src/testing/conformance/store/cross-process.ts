@@ -1,4 +1,4 @@
-// Two connections to one store, as two processes have them.
+// Two connections to one store, as in two processes.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

@@ -1,4 +1,4 @@
-// Deleting a stream so that it may come back, and ending it for ever.
+// Deleting a stream, which can be restored, and tombstoning it, which is permanent.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

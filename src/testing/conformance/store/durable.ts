@@ -1,4 +1,4 @@
-// What a durable store still knows when it is opened again: everything.
+// A durable store keeps everything when it is reopened.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

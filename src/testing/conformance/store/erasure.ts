@@ -1,4 +1,4 @@
-// Forgetting a person: the payloads are gone, the streams are whole.
+// Forgetting a person: the payloads become unreadable, the streams stay complete.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

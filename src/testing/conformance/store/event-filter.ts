@@ -1,4 +1,4 @@
-// Filters: each part alone, all parts together, and random ones against plain JavaScript.
+// Filters: each part, all parts together, and random filters compared with plain JavaScript.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -323,7 +323,7 @@ export const eventFilterCases: StoreCases = {
 
 interface Zoo {
   readonly category: string;
-  /** The types of the zoo's events that the filter finds. */
+/** The types of the sample events that the filter finds. */
   read(filter: EventFilter): Promise<string[]>;
 }
 
@@ -382,7 +382,7 @@ function randomFilter(random: SeededRandom): EventFilter {
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));
 }
 
-/** The same decision, written without regard to time. */
+/** The same decision, written simply instead of fast. */
 function matches(filter: EventFilter, event: RecordedEvent): boolean {
   const { type, stream, tenant } = event;
   const hyphen = stream.indexOf('-');

@@ -1,5 +1,4 @@
-// Faults that stores have had, ours or others', put into a store that has none: the suite is worth
-// something only if each of them turns it red.
+// Known faults of event stores, injected into a correct store: the suite must detect each of them.
 
 import { MillraceError } from '../../../foundation/error.ts';
 import { isForgotten, subjectOf } from '../../../store/erasure.ts';
@@ -7,7 +6,7 @@ import type { EventReader, EventStore, FeedItem } from '../../../store/event-sto
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 
 export interface StoreFault {
-  /** Where the suite must notice it. */
+/** The topic whose cases must fail. */
   readonly topic: string;
   readonly inject: (store: EventStore) => EventStore;
 }

@@ -1,4 +1,4 @@
-// What the suite asks of an adapter, and what its cases are made of: a context, events, followers.
+// The fixture of the suite, and helpers of its cases.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -10,29 +10,29 @@ import type { EventStore, FeedItem } from '../../../store/event-store.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { StoreCapabilities } from '../../../store/store-engine.ts';
 
-/** How the suite gets stores of the adapter under test. */
+/** Provides stores of the adapter under test. */
 export interface StoreFixture {
-  /** What the adapter claims; a case that needs more is skipped, by name. */
+  /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: StoreCapabilities;
   /** A fresh, empty store; the suite closes it. */
   open(options?: EventStoreOptions): Promise<EventStore>;
   /** Closes the store and opens it again on the same data (`durable`). */
   reopen?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
-  /** One more connection to the store's data, as another process would have it (`crossProcess`). */
+/** A second connection to the same data, as in another process (`crossProcess`). */
   second?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
   /** Commits when the work resolves, rolls back when it rejects (`callerTransaction`). */
   inTransaction?<T>(store: EventStore, work: (transaction: unknown) => Promise<T>): Promise<T>;
-  /** All that the engine keeps, as text: files, rows. Shows that sealed payloads are sealed. */
+/** All stored data as text (files, rows), to show that personal payloads are encrypted. */
   rawContent?(store: EventStore): Promise<string>;
 }
 
 export interface CaseContext {
-  /** Shared by all cases: a case uses streams, categories and subjects of its own. */
+/** Shared by all cases: each case uses separate streams, categories and subjects. */
   readonly store: EventStore;
-  /** Fires when the case takes far too long; every wait is bound to it. */
+/** Fires when the case takes far too long; every wait uses it. */
   readonly signal: AbortSignal;
   readonly capabilities: StoreCapabilities;
-  /** A store of the case's own, for what depends on all that a store holds. */
+/** A separate store, for cases that depend on the whole content of a store. */
   readonly open: (options?: EventStoreOptions) => Promise<EventStore>;
   readonly reopen: (store: EventStore) => Promise<EventStore>;
   readonly second: (store: EventStore) => Promise<EventStore>;
@@ -45,10 +45,10 @@ export interface CaseContext {
 
 export type CaseBody = (context: CaseContext) => Promise<void>;
 
-/** A capability of the engine, or the one hook that no capability speaks of. */
+/** A capability of the engine, or the hook `rawContent` of the fixture. */
 export type Need = keyof StoreCapabilities | 'rawContent';
 
-/** Sentences and what makes them true. */
+/** Case bodies by title. */
 export type StoreCases = Readonly<Record<string, CaseBody | CaseWithNeeds>>;
 
 export interface CaseWithNeeds {
@@ -62,7 +62,7 @@ export function needs(need: Need | readonly Need[], run: CaseBody): CaseWithNeed
 
 const ids = createIds();
 
-/** A word that no other case uses; fit for every name. */
+/** A unique word that is valid in every name. */
 export function unique(prefix: string): string {
   return `${prefix}${ids.next().replaceAll('-', '')}`;
 }
@@ -85,7 +85,7 @@ export function newEvent(fields: Partial<DomainEventEnvelope> = {}): DomainEvent
   };
 }
 
-/** Events whose payloads number them. */
+/** Events with numbered payloads. */
 export function newEvents(
   count: number,
   fields: Partial<DomainEventEnvelope> = {},
@@ -97,7 +97,7 @@ export function idsOf(events: readonly { readonly eventId: string }[]): string[]
   return events.map(({ eventId }) => eventId);
 }
 
-/** The ids that the stream shows, oldest first. */
+/** The ids of the visible events, oldest first. */
 export async function storedIds(store: EventStore, stream: string): Promise<string[]> {
   return idsOf(await store.readStream(stream).toArray());
 }
@@ -114,19 +114,19 @@ export async function conflict(
   return error;
 }
 
-/** A subscription under a case's control: it reads on only as far as the case asks. */
+/** A subscription that reads only as far as the case requests. */
 export interface Follower extends AsyncDisposable {
   /** All events so far. */
   readonly events: readonly RecordedEvent[];
   next(): Promise<FeedItem>;
-  /** The items up to the first one that fits, this one included. */
+/** The items up to and including the first one that matches. */
   until(fits: (item: FeedItem) => boolean): Promise<FeedItem[]>;
   caughtUp(): Promise<FeedItem[]>;
-  /** All events, once there are so many. */
+/** All events, once this many have arrived. */
   count(atLeast: number): Promise<readonly RecordedEvent[]>;
-  /** All events before this one, once it is there: what is missing then is lost, not late. */
+/** All events before this one, once it has arrived: an event missing then is lost, not late. */
   before(eventId: string): Promise<readonly RecordedEvent[]>;
-  /** Waits for a proper end. */
+/** Waits for the end without an error. */
   ended(): Promise<void>;
 }
 
@@ -176,7 +176,7 @@ export function follow(feed: AsyncIterable<FeedItem>): Follower {
   };
 }
 
-/** Lets messages and timers have their turn: some engines read without ever leaving the thread. */
+/** Yields to messages and timers, because some engines read synchronously. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -188,7 +188,7 @@ export function assertAscending(values: readonly (string | number)[]): void {
   }
 }
 
-/** Every stream's events are there from revision 0 on, in order, once. */
+/** Asserts that each stream has all its events from revision 0, in order, once. */
 export function assertDense(events: readonly RecordedEvent[]): void {
   const next = new Map<string, number>();
   for (const { stream, revision } of events) {
@@ -197,13 +197,13 @@ export function assertDense(events: readonly RecordedEvent[]): void {
   }
 }
 
-/** The only item of a list that must have one. */
+/** The only item of a list. */
 export function only<T>(items: readonly T[]): T {
   assert.equal(items.length, 1);
   return items[0] as T;
 }
 
-/** The last item of a list that must not be empty. */
+/** The last item of a non-empty list. */
 export function last<T>(items: readonly T[]): T {
   assert.ok(items.length > 0, 'the list is empty');
   return items.at(-1) as T;

@@ -1,4 +1,4 @@
-// Appends behind an event that is named: for those who decide on what they remember of a stream.
+// Appends after a given event id, for callers that decide on a cached state of the stream.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

@@ -1,5 +1,5 @@
-// Appending the same events again, by EventStoreDB's rules: at a revision, the same ids in the same
-// slots are a repeat; with `any` and `exists`, ids that the stream knows are.
+// Duplicate appends, by EventStoreDB's rules: with a revision, the same ids at the same revisions are a duplicate; with
+// `any` and `exists`, ids that the stream contains are.
 
 import assert from 'node:assert/strict';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';

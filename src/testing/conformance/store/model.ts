@@ -1,4 +1,4 @@
-// A store as simple as it can be, and random work on both: they must agree after every step.
+// Random work on a store and on a simple model: both must agree after every step.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -24,11 +24,11 @@ export const storeModelCases: StoreCases = Object.fromEntries(
   ]),
 );
 
-/** What one stream should be, by EventStoreDB's rules. */
+/** The expected state of one stream, by EventStoreDB's rules. */
 export interface ModelStream {
   /** Ids by revision. */
   readonly ids: readonly string[];
-  /** Something was written to it, if only metadata. */
+/** Whether anything was written, even if only metadata. */
   readonly known: boolean;
   readonly hiddenBelow: number;
   readonly deleted: 'no' | 'soft' | 'tombstone';
@@ -45,7 +45,7 @@ export type ModelOutcome =
   | { readonly kind: 'appended' | 'repeated' | 'conflict'; readonly revision: number }
   | { readonly kind: 'deleted' };
 
-/** The rules of appending in the words of EventStoreDB's documentation, one after the other. */
+/** The append rules of EventStoreDB's documentation, in their order. */
 export function modelAppend(
   stream: ModelStream,
   expected: ExpectedRevision,
@@ -196,12 +196,12 @@ function randomExpected(model: ModelStream, random: SeededRandom): ExpectedRevis
   ]);
 }
 
-/** New ids, or ids of the stream again: whole, in part, with new ones before or behind them. */
+/** New ids, or existing ids of the stream: all, some, or with new ones before or after them. */
 function randomIds(model: ModelStream, random: SeededRandom): string[] {
   const fresh = Array.from({ length: 1 + random.below(3) }, () => unique('e'));
   const from = random.below(model.ids.length + 1);
   const known = model.ids.slice(from, from + 1 + random.below(3));
-  // An id that is in the stream twice has no one revision that a repeat could name.
+// An id that occurs twice in the stream has no unique revision for a duplicate.
   const once = known.filter((id) => model.ids.indexOf(id) === model.ids.lastIndexOf(id));
   const ids = random.pick([fresh, fresh, fresh, once, once, [...once, ...fresh.slice(1)]]);
   return ids.length === 0 ? fresh : ids;

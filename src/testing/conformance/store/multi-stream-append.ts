@@ -1,4 +1,4 @@
-// Several streams in one append: all of them or none.
+// Appends to several streams are all or nothing.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

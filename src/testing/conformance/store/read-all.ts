@@ -1,4 +1,4 @@
-// Reading everything in the order of the store: after any position, without gaps and repeats.
+// Reading all streams in the order of the store, after any position, without gaps and duplicates.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -19,7 +19,7 @@ import {
   type StoreCases,
 } from './fixture.ts';
 
-/** Without the system's own events, which some engines begin with. */
+/** Without system events, which some engines start with. */
 const filter = {};
 
 export const readAllCases: StoreCases = {

@@ -1,4 +1,4 @@
-// Reading one stream: in both directions, from anywhere, page by page.
+// Reading one stream in both directions, from any revision, page by page.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

@@ -1,4 +1,4 @@
-// What went in comes out: every payload that JSON can hold, and every field of the envelope.
+// Every JSON payload and every field of the envelope is returned unchanged.
 
 import assert from 'node:assert/strict';
 import { payloadLimits } from '../../../contracts/json-payload.ts';

@@ -1,4 +1,4 @@
-// Removing for good what retention hides; whatever stays keeps its place.
+// Scavenging removes hidden events permanently; the other events keep their revisions and positions.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

@@ -1,4 +1,4 @@
-// Stream metadata: the user's own, and what it hides of a stream.
+// Stream metadata: custom fields, and retention that hides events.
 
 import assert from 'node:assert/strict';
 import { fakeClock } from '../../fake-clock.ts';
@@ -182,7 +182,7 @@ export const streamMetadataCases: StoreCases = {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     const old = Date.parse(only(await store.readStream(stream).toArray()).recordedAt);
-    // Engines that stamp by their own clock need no more than a millisecond of it to pass.
+// Engines with their own clock need a millisecond to pass.
     let young = old;
     while (young === old) {
       await clock.advance(1);

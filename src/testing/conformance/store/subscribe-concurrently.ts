@@ -1,4 +1,4 @@
-// Subscriptions while many write: the place where stores lose events without a word.
+// Subscriptions during concurrent appends, where stores tend to lose events silently.
 
 import assert from 'node:assert/strict';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
@@ -119,7 +119,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
   ),
 };
 
-/** Appends of one or three events, and `end` behind all; resolves to how many came before it. */
+/** Appends one or three events at a time, then `end`; resolves to the number of events before it. */
 async function writeMuch(
   store: EventStore,
   options: {

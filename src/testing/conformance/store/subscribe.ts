@@ -1,4 +1,4 @@
-// Live reading of everything: catch up, then follow; every position told is safe to go on from.
+// Live reading of all streams: catch up, then follow; every reported position is safe to resume from.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -308,7 +308,7 @@ export const subscribeCases: StoreCases = {
     await store.append(newStream(), newEvents(500, { headers }));
     await using follower = follow(store.subscribe({ signal, pageSize }));
     await follower.count(pageSize);
-    // What is still readable after this was fetched before it, whether anybody asked or not.
+// Events that are still readable after closing had been read ahead.
     await settle(store);
     await store.forget(subject);
     await follower.caughtUp();
@@ -336,7 +336,7 @@ async function fail(item: FeedItem): Promise<void> {
   throw new Error(`the handler failed on ${item.kind}`);
 }
 
-/** Gives whatever reads ahead the time of some reads to do so. */
+/** Gives a read-ahead time for several reads. */
 async function settle(store: EventStore): Promise<void> {
   for (let round = 0; round < 20; round += 1) {
     await store.readAll({ limit: 1 }).toArray();

@@ -1,4 +1,4 @@
-// What the suite asks of an adapter, and what its cases are made of.
+// The fixture of the suite, and helpers of its cases.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -11,15 +11,15 @@ import type {
   SubscriptionStorage,
 } from '../../../subscriptions/subscription-storage.ts';
 
-/** How the suite gets storages of the adapter under test. */
+/** Provides storages of the adapter under test. */
 export interface SubscriptionStorageFixture<Transaction> {
-  /** What the adapter claims; a case that needs more is skipped, by name. */
+  /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: SubscriptionCapabilities;
-  /** May be the same one each time; whoever opened it closes it. */
+  /** May return the same instance each time; the fixture closes it. */
   open(): Promise<SubscriptionStorage<Transaction>>;
-  /** One more connection to the same data, as another process would have it (`crossProcess`). */
+  /** A second connection to the same data, as in another process (`crossProcess`). */
   second?(): Promise<SubscriptionStorage<Transaction>>;
-  /** Effects that can be counted (`transactions`). */
+/** Countable effects (`transactions`). */
   readonly effects?: {
     write(transaction: Transaction, key: string): Promise<void>;
     count(key: string): Promise<number>;
@@ -27,11 +27,11 @@ export interface SubscriptionStorageFixture<Transaction> {
 }
 
 export interface StorageCase {
-  /** A sentence; its topic comes first. */
+  /** The topic, followed by a sentence. */
   readonly name: string;
-  /** Why this case says nothing about the adapter: `needs transactions`. */
+  /** Why the case is skipped: `needs transactions`. */
   readonly skip?: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export function newName(): string {
   return `sub:conformance:c${randomUUID().replaceAll('-', '')}:v1`;
 }
 
-/** A subscription of one shard, and its owner. */
+/** A subscription with one shard, acquired by an owner. */
 export async function owned(
   storage: SubscriptionStorage,
   subscription = newName(),
@@ -68,7 +68,7 @@ export async function owned(
   return { subscription, shard, token: lease.kind === 'acquired' ? lease.token : 0 };
 }
 
-/** As it is after somebody else took over. */
+/** Another process takes over the shard. */
 export async function takenOver(storage: SubscriptionStorage, fence: Fence): Promise<Fence> {
   await storage.leases.release(fence);
   const lease = await storage.leases.acquire(fence, 'other', leaseMs);

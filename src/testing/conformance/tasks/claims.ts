@@ -1,4 +1,4 @@
-// Who is next: priority, turns of tenants, rates, keys, pauses; and how one waits for it.
+// Claims: priority, fairness between tenants, rate limits, concurrency keys, pauses and waiting.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -226,7 +226,7 @@ export const modeCases: TasksCases = {
 
 const waiting = { worker: 'waiter', types: { [email]: 5, limited: 5, keyed: 5 }, waitMs: 60_000 };
 
-/** These wait for real: by the machine's clock, and what wakes them comes at once. */
+/** These cases use the system clock, because a wake-up must arrive immediately. */
 export const waitCases: TasksCases = {
   async 'an enqueue wakes a waiting claim'(tasks) {
     const claiming = tasks.claim(waiting);
@@ -235,7 +235,7 @@ export const waitCases: TasksCases = {
   },
 
   async 'a waiting claim gets a job that becomes due'(tasks) {
-    // Before it is stored: a disk that syncs may take a part of the delay.
+// Measured before the enqueue: syncing the disk may take part of the delay.
     const startedMs = systemClock.now();
     await tasks.enqueue({ type: email, payload: { n: 1 }, delayMs: 60 });
     assert.equal((await tasks.claim(waiting)).length, 1);

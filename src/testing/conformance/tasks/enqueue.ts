@@ -1,4 +1,4 @@
-// What is stored, what is a duplicate, and what is refused.
+// Enqueueing: stored fields, deduplication and validation.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

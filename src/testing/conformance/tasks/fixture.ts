@@ -1,4 +1,4 @@
-// What the suite asks of an engine's adapter, and what its cases are made of.
+// The fixture of the suite, and helpers of its cases.
 
 import assert from 'node:assert/strict';
 import { systemClock } from '../../../foundation/clock.ts';
@@ -11,36 +11,36 @@ import type { ClaimedTask, ClaimOptions, NewTask, Tasks } from '../../../tasks/t
 /** Isolated tasks; disposed by the suite. */
 export interface OpenedTasks {
   readonly tasks: Tasks;
-  /** The same jobs, as another process has them (`crossProcess`). The case disposes it. */
+/** The same jobs, as in another process (`crossProcess`). The case disposes it. */
   second?(options: TasksOptions): Promise<Tasks>;
-  /** What a subject's stream holds, oldest first. */
+/** The messages in the stream of a subject, oldest first. */
   stream(subject: string): Promise<readonly { readonly id: string; readonly payload: unknown }[]>;
   /** Deletes a stream, regardless of acknowledgements. */
   deleteStream(subject: string): Promise<void>;
-  /** Takes the engine away until the result is called, with everything that it has stored (`restart`). */
+/** Stops the engine until the result is called; its data survives (`restart`). */
   outage?(): Promise<() => Promise<void>>;
   close?(): Promise<void>;
 }
 
 /** Abilities of the fixture, in addition to the capabilities of the adapter. */
 export interface TasksFixtureCapabilities extends TaskCapabilities {
-  /** The fixture can take the engine away and bring it back. */
+/** The fixture can stop and restart the engine. */
   readonly restart: boolean;
 }
 
 export interface TasksFixture {
-  /** What the adapter claims; a case that needs more is skipped, by name. */
+  /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: TasksFixtureCapabilities;
-  /** An empty one each time, with the clock and the types that are given. */
+/** Returns an empty instance each time, with the given clock and types. */
   open(options: TasksOptions): Promise<OpenedTasks>;
 }
 
 export interface TasksCase {
-  /** A sentence; its topic comes first. */
+  /** The topic, followed by a sentence. */
   readonly name: string;
-  /** Why this case says nothing about the adapter: `needs exactOrder`. */
+  /** Why the case is skipped: `needs exactOrder`. */
   readonly skip?: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export type TasksCases = Readonly<
   Record<string, (tasks: Tasks, context: TasksCaseContext) => Promise<void>>
 >;
 
-/** No jitter, so that times are exact. */
+/** Without jitter, so times are exact. */
 const backoff = { initialMs: 1_000, factor: 2, capMs: 60_000, jitterMs: 0 };
 
 export const email = 'email-send';
@@ -71,7 +71,7 @@ export const caseTypes: readonly TaskType[] = [
 ];
 
 const worker = 'worker-1';
-/** Longer than any case on any machine. */
+/** Longer than any case runs. */
 export const longLeaseMs = 86_400_000;
 
 export async function claimSome(
@@ -90,11 +90,11 @@ export async function claimSome(
 
 export async function claimOne(tasks: Tasks, type = email, by = worker): Promise<ClaimedTask> {
   const [claimed] = await claimSome(tasks, 1, { types: { [type]: 1 }, worker: by });
-  return claimed ?? assert.fail(`no ${type} was there`);
+  return claimed ?? assert.fail(`no ${type} job was available`);
 }
 
 export async function nothingIn(tasks: Tasks, type = email): Promise<void> {
-  const claimed = await claimSome(tasks, 10, { types: { [type]: 10 }, worker: 'nobody' });
+  const claimed = await claimSome(tasks, 10, { types: { [type]: 10 }, worker: 'idle-worker' });
   assert.deepEqual(numbersOf(claimed), []);
 }
 
@@ -112,7 +112,7 @@ export async function enqueueNumbers(
   return (await tasks.enqueueMany(numbered(count, rest))).map(({ id }) => id);
 }
 
-/** Of a signal's payload. */
+/** A field of a signal's payload. */
 export const fieldOf = (payload: unknown, field: string): unknown =>
   (payload as Readonly<Record<string, unknown>> | undefined)?.[field];
 

@@ -1,4 +1,4 @@
-// The life of a job: claimed, worked on, ended once; and what a late holder may not do.
+// The life cycle of a job, and calls of a former holder.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

@@ -1,5 +1,5 @@
-// Tasks as simple as they can be, and random work on both: they must agree after every step, and what is
-// said under an old fence must change nothing.
+// Random work on an engine and on a simple model: both must agree after every step, and calls with an old fence token
+// must change nothing.
 
 import assert from 'node:assert/strict';
 import { hasCode } from '../../../foundation/error.ts';
@@ -10,14 +10,14 @@ import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
 import { claimSome, email, fieldOf, type TasksCaseContext, type TasksCases } from './fixture.ts';
 import type { Tasks, TaskToken } from '../../../tasks/tasks.ts';
 
-/** Of `email-send`, as the suite configures it. */
+/** The settings of `email-send` in the suite. */
 const retries = 2;
 const stepTimeoutMs = 30_000;
 const firstBackoffMs = 1_000;
 const cancelDeadlineMs = 30_000;
 const leaseMs = 20_000;
 
-/** What one job should be. */
+/** The expected state of one job. */
 interface ModelJob {
   readonly id: string;
   readonly priority: number;
@@ -36,7 +36,7 @@ interface Model {
   readonly jobs: ModelJob[];
   readonly byKey: Map<string, ModelJob>;
   readonly aliveUntilMs: Map<string, number>;
-  /** All that were ever given out: most of them are old. */
+/** All issued tokens, most of them outdated. */
   readonly tokens: TaskToken[];
 }
 
@@ -134,7 +134,7 @@ async function claim({ tasks, model, random, context }: Run): Promise<void> {
   }
 }
 
-/** Under any token that was ever given out: it counts only if it is the last one, and still runs. */
+/** Uses any issued token: the call counts only with the latest one of a running job. */
 function held(
   say: (tasks: Tasks, token: TaskToken, run: Run) => Promise<unknown>,
   become: (job: ModelJob, nowMs: number, run: Run) => unknown,
@@ -142,7 +142,7 @@ function held(
   return async (run) => {
     const { tasks, model, random, context } = run;
     if (model.tokens.length === 0) return;
-    // Mostly one of the last few.
+// Prefers recent tokens.
     const among = random.below(4) === 0 ? model.tokens : model.tokens.slice(-4);
     const token = random.pick(among);
     const job = model.jobs.find(({ id }) => id === token.id) ?? assert.fail('unknown');
@@ -290,7 +290,7 @@ async function compare({ tasks, model }: Run): Promise<void> {
   );
 }
 
-/** Everything heals: each job ends, and published each of its ends once. */
+/** Without further failures, each job ends and publishes each of its ends once. */
 async function drain(run: Run): Promise<void> {
   const { tasks, model, context, sweep } = run;
   for (let round = 0; model.jobs.some(({ state }) => !isTerminal(state)); round += 1) {

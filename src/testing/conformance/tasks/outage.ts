@@ -26,7 +26,7 @@ async function isUnavailable(work: () => Promise<unknown>): Promise<void> {
   assert.equal((await rejectsWith(work, 'TASKS_UNAVAILABLE')).retryable, true);
 }
 
-/** What was logged, in order, by its message. */
+/** The logged messages, in order. */
 function listener(): { readonly observer: Observer; readonly count: (message: string) => number } {
   const messages: string[] = [];
   const take = (_fields: object, message: string): void => void messages.push(message);
@@ -117,7 +117,7 @@ export const outageCases: TasksCases = {
   },
 };
 
-/** By the machine's clock: workers wait for real until they look again. */
+/** These cases use the system clock, because workers poll in real time. */
 export const resumeCases: TasksCases = {
   async 'workers and the sweeper resume after an outage, and log it once'(tasks, { opened }) {
     const { observer, count } = listener();
@@ -128,7 +128,7 @@ export const resumeCases: TasksCases = {
     await using sweeper = startTaskSweeper(other, { everyMs: 50 });
     const first = await tasks.enqueue(emailSend.job(null));
     await tasks.whenEnded(first.id, { timeoutMs: 30_000 });
-    // Comes due during the outage: a claim in a file notices the outage only then.
+// Becomes due during the outage: a claim on SQLite notices the outage only then.
     const late = await tasks.enqueue(emailSend.job(null, { delayMs: 1_000 }));
     const back = await away(opened);
     await eventually(

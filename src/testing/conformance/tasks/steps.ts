@@ -1,4 +1,4 @@
-// Steps are durable one by one; sleeps, events and children let the worker go and bring the job back.
+// Durable steps; sleeps, events and children free the worker and resume the job later.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';

@@ -1,4 +1,4 @@
-// What the sweeper finds, on every engine: workers that are gone, steps that hang, lost signals.
+// The sweeper: dead workers, hanging steps and lost signals.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -207,7 +207,7 @@ export const sweepCases: TasksCases = {
       tasks: [{ type: email, payload: { n: 0 } }],
     });
     const child = await claimOne(tasks);
-    // As if the process had been killed right after it stored the end.
+// Simulates a process killed right after it stored the end.
     const { engine } = tasks.core;
     await engine.exchange(
       [
@@ -259,7 +259,7 @@ export const sweepCases: TasksCases = {
       await Promise.all(sweeps.map(({ sweep }) => sweep()));
       await clock.advance(30_000);
     }
-    // Three minutes, and the tick at their start and end; each of them once.
+// Three minutes with a tick at both ends: each tick once.
     const { tasks: jobs } = await tasks.list({ type: 'nightly' });
     const due = jobs.map(({ dueAt }) => dueAt?.getTime());
     assert.equal(new Set(due).size, jobs.length);

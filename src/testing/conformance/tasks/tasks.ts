@@ -1,4 +1,4 @@
-// What every engine of tasks must do, as cases that a test runner takes one by one.
+// The conformance suite of task engines: cases for any test runner.
 
 import { limitCases, modeCases, orderCases, waitCases } from './claims.ts';
 import { adminCases, cancelCases, retryCases } from './ends.ts';
@@ -21,7 +21,7 @@ export type { OpenedTasks, TasksCase, TasksFixture } from './fixture.ts';
 const topics: readonly {
   readonly topic: string;
   readonly needs?: readonly (keyof TasksFixtureCapabilities)[];
-  /** By the machine's clock: `clock` does not move it. */
+/** Uses the system clock instead of the fake one. */
   readonly isRealTime?: boolean;
   readonly cases: TasksCases;
 }[] = [

@@ -1,4 +1,4 @@
-// What every index of traces does.
+// The conformance suite of trace indexes.
 
 import assert from 'node:assert/strict';
 import { toPosition } from '../../../store/position.ts';
@@ -12,7 +12,7 @@ export interface TraceIndexCase {
 let runs = 0;
 
 /**
- * The cases, for a test runner of any kind. Each uses flows of its own; nobody else may use the index.
+* The cases, for any test runner. Each uses separate flows; nothing else may use the index.
  *
  * @example
  * import { test } from 'node:test';

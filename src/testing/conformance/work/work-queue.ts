@@ -1,4 +1,4 @@
-// What every queue of jobs must do, as cases that a test runner takes one by one.
+// The conformance suite of work queues: cases for any test runner.
 
 import assert from 'node:assert/strict';
 import { setTimeout as realSleep } from 'node:timers/promises';
@@ -8,19 +8,19 @@ import type { Job, JobHandler, JobState, NewJob, WorkQueue } from '../../../work
 /** An isolated queue; disposed by the suite. */
 export interface OpenedWorkQueue {
   readonly queue: WorkQueue;
-  /** The same queue, as another process would have it. */
+/** The same queue, as in another process. */
   readonly second: () => Promise<WorkQueue>;
 }
 
 export interface WorkQueueFixture {
-  /** Empty, each time; jobs of processes that died come back after about 300 ms. */
+/** Returns an empty queue each time; jobs of dead processes return after about 300 ms. */
   open(): Promise<OpenedWorkQueue>;
 }
 
 export interface WorkQueueCase {
   /** A sentence. */
   readonly name: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -58,7 +58,7 @@ const newJob = (id: string, more: Partial<NewJob> = {}): NewJob => ({
   ...more,
 });
 
-/** The engine's clock is its own: there is nothing else to wait for. */
+/** The engine uses its own clock, so only waiting in real time helps. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let left = 10_000; !(await holds()); left -= 1) {
     assert.ok(left > 0, 'it never came to be');
@@ -69,7 +69,7 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 const inState = (queue: WorkQueue, id: string, state: JobState): Promise<void> =>
   until(async () => (await queue.state(id)) === state);
 
-/** Works until it is disposed. */
+/** Runs until it is disposed. */
 function startWork(
   queue: WorkQueue,
   handle: JobHandler = async () => undefined,
