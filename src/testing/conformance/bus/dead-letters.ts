@@ -59,7 +59,7 @@ export const deadLetterCases: BusCases = {
     const definition = { ...workers, maxDeliveries: 2, leaseMs: shortLeaseMs };
     const group = await bus.group(definition);
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [0]);
-// The other group continues.
+    // The other group continues.
     const other = await fetchOne(group);
     assert.deepEqual(numbersOf([other]), [1]);
     await other.ack();

@@ -10,9 +10,9 @@ import type { BusOptions } from '../../../bus/create-bus.ts';
 /** An isolated bus; disposed by the suite. */
 export interface OpenedBus {
   readonly bus: Bus;
-/** The same bus, as in another process (`crossProcess`). The case disposes it. */
+  /** The same bus, as in another process (`crossProcess`). The case disposes it. */
   second?(options?: BusOptions): Promise<Bus>;
-/** Writes raw bytes to the stream of a subject, bypassing the bus. */
+  /** Writes raw bytes to the stream of a subject, bypassing the bus. */
   inject(subject: string, data: Uint8Array): Promise<void>;
   /**
    * Stops the broker until the result is called; its data survives (`restart`). During the outage, calls of the bus
@@ -24,7 +24,7 @@ export interface OpenedBus {
 
 /** Abilities of the fixture, in addition to the capabilities of the adapter. */
 export interface FixtureCapabilities extends BusCapabilities {
-/** The fixture can stop and restart the broker. */
+  /** The fixture can stop and restart the broker. */
   readonly restart: boolean;
 }
 

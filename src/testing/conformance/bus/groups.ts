@@ -120,7 +120,7 @@ export const groupCases: BusCases = {
     assert.deepEqual(numbersOf([other]), [1]);
     const again = await fetchOne(group);
     assert.deepEqual([numbersOf([again]), again.deliveryCount], [[0], 2]);
-// The clock of the broker may round differently.
+    // The clock of the broker may round differently.
     assert.ok(systemClock.now() - nackedMs >= 350);
   },
 
@@ -250,7 +250,7 @@ export const orderCases: BusCases = {
     for (let acked = 0; acked < 4;) {
       const delivery = await fetchOne(group);
       seen.push(...numbersOf([delivery]));
-// The lease of the second message expires once.
+      // The lease of the second message expires once.
       if (numbersOf([delivery])[0] === 1 && delivery.deliveryCount === 1) continue;
       await delivery.ack();
       acked += 1;

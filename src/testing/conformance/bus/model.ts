@@ -71,7 +71,7 @@ async function play(
     const cameMs = systemClock.now();
     for (const delivery of deliveries) {
       const key = keyOf(delivery);
-// The lease starts with the fetch at the earliest; an engine may round by a millisecond.
+      // The lease starts with the fetch at the earliest; an engine may round by a millisecond.
       const safeMs = safeUntilMs.get(key) ?? 0;
       assert.ok(cameMs >= safeMs - 2, `${key} came while its lease held`);
       if (isFenced) assert.ok(!done.has(key), `${key} came again after ${done.get(key)}`);
@@ -122,7 +122,7 @@ async function play(
     }
   }
 
-// Without further failures, the group must drain.
+  // Without further failures, the group must drain.
   const total = published.reduce((sum, each) => sum + each, 0);
   await eventually(`all ${total} are settled`, async () => {
     for (const one of held) await settle(one, 'ack', 0);

@@ -185,7 +185,7 @@ export const wholeBatchCases: BusCases = {
     const stored = await publishing;
     await back();
     const length = (await Array.fromAsync(bus.read(queue))).length;
-// A publish that was reported as failed may be stored, but never partially.
+    // A publish that was reported as failed may be stored, but never partially.
     assert.ok(
       stored === undefined ? length === 0 || length === 500 : length === stored,
       `${length}`,

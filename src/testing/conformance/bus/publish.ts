@@ -82,7 +82,7 @@ export const publishCases: BusCases = {
         schemaVersion: 3,
       },
     );
-// The clocks may be of two machines, which agree within a day.
+    // The clocks may be of two machines, which agree within a day.
     assert.ok(Math.abs(delivery.storedAt.getTime() - delivery.time.getTime()) < 86_400_000);
   },
 
@@ -110,7 +110,7 @@ export const publishCases: BusCases = {
       id: 'm',
       payload: 'x'.repeat(chars),
     });
-// The error contains the size with the envelope.
+    // The error contains the size with the envelope.
     const tried = busLimits.messageBytesMax - 2;
     const error = await rejectsWith(() => bus.publish(fill(tried)), 'PAYLOAD_TOO_LARGE');
     const chars = tried - (Number(error.details['bytes']) - busLimits.messageBytesMax);

@@ -129,7 +129,7 @@ export const subscribeCases: BusCases = {
     const log: Observer['log'] = {
       debug: () => undefined,
       info: () => undefined,
-// An engine may also log a warning about its settings.
+      // An engine may also log a warning about its settings.
       warn: (fields) => void ('sequence' in fields && told.push(fields)),
       error: () => undefined,
     };

@@ -181,7 +181,7 @@ export const adminCases: BusCases = {
     assert.equal(await bus.deleteStream(queue, { evenUnacked: true }), false);
     assert.deepEqual(await Array.fromAsync(bus.read(queue)), []);
     await nothingIn(group);
-// The group still exists, and sequences continue.
+    // The group still exists, and sequences continue.
     const again = await bus.publish({ subject: queue, payload: { n: 7 } });
     assert.ok(compareSequences(again.sequence, last?.sequence ?? '0') > 0);
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [7]);

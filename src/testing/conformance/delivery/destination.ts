@@ -13,26 +13,26 @@ import type { DeliveryContext, Destination } from '../../../delivery/destination
 /** One message as the receiver saw it. */
 export interface Received {
   readonly idempotencyKey: string;
-/** The `text` of the payload, wherever the destination puts it. */
+  /** The `text` of the payload, wherever the destination puts it. */
   readonly text: string;
 }
 
 /** Provides the destination under test and controls its receiver. */
 export interface DestinationFixture {
   readonly destination: Destination;
-/** Additional payload fields that the destination needs. */
+  /** Additional payload fields that the destination needs. */
   readonly message?: Partial<DeliveryMessage>;
-/** All messages received so far. */
+  /** All messages received so far. */
   received(): Promise<readonly Received[]>;
-/** Capability `dedupes`: the receiver itself detects duplicates by key. */
+  /** Capability `dedupes`: the receiver itself detects duplicates by key. */
   readonly dedupes?: true;
-/** Capability `away`: the receiver is unreachable until the result is called. */
+  /** Capability `away`: the receiver is unreachable until the result is called. */
   away?(): Promise<() => Promise<void>>;
-/** Capability `busy`: the receiver reports overload until the result is called. */
+  /** Capability `busy`: the receiver reports overload until the result is called. */
   busy?(): Promise<() => Promise<void>>;
-/** Capability `refuses`: the receiver rejects permanently until the result is called. */
+  /** Capability `refuses`: the receiver rejects permanently until the result is called. */
   refuses?(): Promise<() => Promise<void>>;
-/** Capability `silent`: the receiver accepts messages without a response until the result is called. */
+  /** Capability `silent`: the receiver accepts messages without a response until the result is called. */
   silent?(): Promise<() => Promise<void>>;
   /** Capability `secrets`: texts that no outcome may show. */
   readonly secrets?: readonly string[];

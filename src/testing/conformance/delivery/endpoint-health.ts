@@ -87,7 +87,7 @@ const cases: Readonly<Record<string, Body>> = {
 };
 
 /**
-* All cases, for any test runner. `second` is another connection to the same store.
+ * All cases, for any test runner. `second` is another connection to the same store.
  *
  * @example
  * import { test } from 'node:test';

@@ -124,7 +124,7 @@ export const claimCases: LedgerCases = {
       Array.from({ length: 12 }, (_, at) => ledger.claimDueBatch(`w${at}`, 30, { leaseMs })),
     );
     const ids = batches.flat().map(({ id }) => id);
-// Messages locked by a concurrent claim are left for the next claim.
+    // Messages locked by a concurrent claim are left for the next claim.
     for (;;) {
       const more = await claim(ledger);
       if (more.length === 0) break;
@@ -137,7 +137,7 @@ export const claimCases: LedgerCases = {
   async 'a tenant with a backlog leaves room for another one in the next batch'(_opened, ledger) {
     const noisy = Array.from({ length: 500 }, () => newMessage({ tenantId: 'noisy' }));
     await ledger.enqueueMany(noisy);
-// Some tenants may share the lane of the noisy one.
+    // Some tenants may share the lane of the noisy one.
     await enqueued(ledger, ...['a', 'b', 'c', 'd'].map((tenantId) => ({ tenantId })));
     const tenants = (await claim(ledger, 100)).map(({ tenantId }) => tenantId);
     assert.equal(tenants.length, 100);
@@ -171,7 +171,7 @@ export const claimCases: LedgerCases = {
   async 'an enqueue wakes a waiting dispatcher'(_opened, ledger) {
     const stopping = new AbortController();
     let woken = false;
-// With a poll interval of an hour, only the enqueue ends the wait. The first wait may return at once.
+    // With a poll interval of an hour, only the enqueue ends the wait. The first wait may return at once.
     const waiting = (async () => {
       while ((await claim(ledger)).length === 0) await ledger.whenDue(3_600_000, stopping.signal);
       woken = true;

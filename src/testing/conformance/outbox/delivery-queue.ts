@@ -16,14 +16,14 @@ import { memoryOutboxLedger } from '../../../outbox/memory-outbox-ledger.ts';
 /** Isolated queues; disposed by the suite. */
 export interface OpenedQueue {
   readonly queue: DeliveryQueue;
-/** The same queues, as in another process. */
+  /** The same queues, as in another process. */
   second?(): Promise<DeliveryQueue>;
 }
 
 export interface DeliveryQueueFixture {
-/** Whether processes share the queues. */
+  /** Whether processes share the queues. */
   readonly crossProcess: boolean;
-/** Returns empty queues each time. */
+  /** Returns empty queues each time. */
   open(options: { readonly perTenant: boolean }): Promise<OpenedQueue>;
 }
 

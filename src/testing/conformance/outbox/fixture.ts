@@ -13,9 +13,9 @@ export interface OpenedLedger<Transaction> {
   second?(): Promise<OutboxLedger<Transaction>>;
   /** Runs the work in a new transaction, and rolls it back when the work throws (`callerTransaction`). */
   inTransaction?(work: (transaction: Transaction) => Promise<void>): Promise<void>;
-/** Drops the tables of the database (`durable`). */
+  /** Drops the tables of the database (`durable`). */
   outage?(): Promise<void>;
-/** The rows of the view `integration_outbox` (`durable`). */
+  /** The rows of the view `integration_outbox` (`durable`). */
   readRelation?(): Promise<readonly Readonly<Record<string, unknown>>[]>;
   close?(): Promise<void>;
 }

@@ -14,7 +14,7 @@ interface Modelled {
   readonly order: string | undefined;
   state: 'free' | 'out' | 'later' | 'sent' | 'dead';
   attempts: number;
-/** Replayed, so it has lost its place in the order. */
+  /** Replayed, so it has lost its place in the order. */
   replayed: boolean;
 }
 
@@ -146,7 +146,7 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
     await settleSome(true);
     while ((await claimSome(50)) > 0) await settleSome(true);
     for (const message of known.values()) {
-// A replayed message that is not yet due also blocks later ones of its key.
+      // A replayed message that is not yet due also blocks later ones of its key.
       const isBlocked =
         message.order !== undefined &&
         [...known.values()].some(

@@ -52,7 +52,7 @@ export function outboxLedgerConformance<Transaction>(
       async run() {
         const opened = await fixture.open();
         try {
-// The cases only pass transactions through.
+          // The cases only pass transactions through.
           await run(opened as never, opened.ledger as never);
         } finally {
           await opened.ledger[Symbol.asyncDispose]();

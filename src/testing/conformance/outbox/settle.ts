@@ -418,7 +418,7 @@ export const operatingCases: LedgerCases = {
       FAILED: 0,
       DEAD: 1,
     });
-// Purging a message also forgets its event for deduplication.
+    // Purging a message also forgets its event for deduplication.
     const again = await ledger.enqueueMany(items);
     assert.equal(again.filter(({ isNew }) => isNew).length, 4);
   },

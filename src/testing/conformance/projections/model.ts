@@ -25,7 +25,7 @@ function randomChanges(random: SeededRandom): DocumentChange<Currency>[] {
   const changes = new Map<string, DocumentChange<Currency>>();
   for (let count = 1 + random.below(4); count > 0; count -= 1) {
     const [tenant, id] = [random.pick(tenants), random.pick(ids)];
-// Occasionally from a stream that does not own the document.
+    // Occasionally from a stream that does not own the document.
     const stream = `banking.currency.v1-${tenant}-${id}${random.below(12) === 0 ? '-other' : ''}`;
     const document = random.below(5) === 0 ? null : randomDocument(random);
     changes.set(`${tenant} ${id}`, { tenant, id, stream, revision: random.below(8), document });

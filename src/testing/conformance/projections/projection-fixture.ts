@@ -26,7 +26,7 @@ export interface ProjectionFixture {
 export interface Counter {
   readonly name: string;
   readonly total: number;
-/** The number of applied events, which reveals a duplicate. */
+  /** The number of applied events, which reveals a duplicate. */
   readonly events: number;
   readonly last: number;
 }

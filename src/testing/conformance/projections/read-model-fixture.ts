@@ -19,7 +19,7 @@ export interface ReadModelFixture {
   open(): Promise<ReadModelStore>;
   /** A second connection to the same data, as in another process (`crossProcess`). */
   second?(): Promise<ReadModelStore>;
-/** A closed store. */
+  /** A closed store. */
   closed?(): Promise<ReadModelStore>;
 }
 
@@ -44,7 +44,7 @@ export interface Currency {
 export interface ReadModelContext {
   readonly store: ReadModelStore;
   readonly fixture: ReadModelFixture;
-/** With a separate namespace for each case. */
+  /** With a separate namespace for each case. */
   readonly model: ReadModel<Currency>;
   readonly documents: Documents<Currency>;
 }

@@ -36,7 +36,7 @@ const topics: Readonly<Record<string, ReadModelCases>> = {
 };
 
 /**
-* All cases, for any test runner. Each uses a separate model, so they can share a store.
+ * All cases, for any test runner. Each uses a separate model, so they can share a store.
  *
  * @example
  * import { test } from 'node:test';

@@ -71,7 +71,7 @@ export const runningCases: ProjectionCases = {
       await using runner = await startProjection(store, counted);
       await runner.whenCaughtUp();
     }
-// Simulates a checkpoint that was lost or restored from a backup.
+    // Simulates a checkpoint that was lost or restored from a backup.
     const reason = { by: 'test', atMs: 0 };
     await store.subscriptions.checkpoints.reset(counted.name, toPosition(0), reason);
     await store.append(counters.stream('a'), counters.add(4));

@@ -54,7 +54,7 @@ export const sharingCases: ReadModelCases = {
       const ids = ['a', 'b', 'c', 'd', 'e'];
       const writeAll = async (documents: Documents<Currency>, odd: number): Promise<void> => {
         for (let revision = odd; revision < 40; revision += 2) {
-// In different orders, to provoke deadlocks.
+          // In different orders, to provoke deadlocks.
           const order = odd === 0 ? ids : ids.toReversed();
           await documents.write(
             order.map((id) => ({

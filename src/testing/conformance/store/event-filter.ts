@@ -323,7 +323,7 @@ export const eventFilterCases: StoreCases = {
 
 interface Zoo {
   readonly category: string;
-/** The types of the sample events that the filter finds. */
+  /** The types of the sample events that the filter finds. */
   read(filter: EventFilter): Promise<string[]>;
 }
 

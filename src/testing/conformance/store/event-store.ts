@@ -174,7 +174,7 @@ async function runCase(
 ): Promise<void> {
   const store = await sharedStore();
   const tooLong = new AbortController();
-// Also keeps the process alive, because waits of an engine may not.
+  // Also keeps the process alive, because waits of an engine may not.
   const timer = setTimeout(() => tooLong.abort(), caseMsMax);
   const signal =
     runnerSignal === undefined ? tooLong.signal : AbortSignal.any([tooLong.signal, runnerSignal]);
@@ -228,5 +228,5 @@ async function runCase(
 
 /** An engine with a capability needs a fixture that can test it. */
 function missing(name: keyof StoreFixture): string {
-return `the engine has the capability, but its fixture has no ${name}`;
+  return `the engine has the capability, but its fixture has no ${name}`;
 }

@@ -6,7 +6,7 @@ import type { EventReader, EventStore, FeedItem } from '../../../store/event-sto
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 
 export interface StoreFault {
-/** The topic whose cases must fail. */
+  /** The topic whose cases must fail. */
   readonly topic: string;
   readonly inject: (store: EventStore) => EventStore;
 }

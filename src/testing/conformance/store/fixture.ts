@@ -18,21 +18,21 @@ export interface StoreFixture {
   open(options?: EventStoreOptions): Promise<EventStore>;
   /** Closes the store and opens it again on the same data (`durable`). */
   reopen?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
-/** A second connection to the same data, as in another process (`crossProcess`). */
+  /** A second connection to the same data, as in another process (`crossProcess`). */
   second?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
   /** Commits when the work resolves, rolls back when it rejects (`callerTransaction`). */
   inTransaction?<T>(store: EventStore, work: (transaction: unknown) => Promise<T>): Promise<T>;
-/** All stored data as text (files, rows), to show that personal payloads are encrypted. */
+  /** All stored data as text (files, rows), to show that personal payloads are encrypted. */
   rawContent?(store: EventStore): Promise<string>;
 }
 
 export interface CaseContext {
-/** Shared by all cases: each case uses separate streams, categories and subjects. */
+  /** Shared by all cases: each case uses separate streams, categories and subjects. */
   readonly store: EventStore;
-/** Fires when the case takes far too long; every wait uses it. */
+  /** Fires when the case takes far too long; every wait uses it. */
   readonly signal: AbortSignal;
   readonly capabilities: StoreCapabilities;
-/** A separate store, for cases that depend on the whole content of a store. */
+  /** A separate store, for cases that depend on the whole content of a store. */
   readonly open: (options?: EventStoreOptions) => Promise<EventStore>;
   readonly reopen: (store: EventStore) => Promise<EventStore>;
   readonly second: (store: EventStore) => Promise<EventStore>;
@@ -119,14 +119,14 @@ export interface Follower extends AsyncDisposable {
   /** All events so far. */
   readonly events: readonly RecordedEvent[];
   next(): Promise<FeedItem>;
-/** The items up to and including the first one that matches. */
+  /** The items up to and including the first one that matches. */
   until(fits: (item: FeedItem) => boolean): Promise<FeedItem[]>;
   caughtUp(): Promise<FeedItem[]>;
-/** All events, once this many have arrived. */
+  /** All events, once this many have arrived. */
   count(atLeast: number): Promise<readonly RecordedEvent[]>;
-/** All events before this one, once it has arrived: an event missing then is lost, not late. */
+  /** All events before this one, once it has arrived: an event missing then is lost, not late. */
   before(eventId: string): Promise<readonly RecordedEvent[]>;
-/** Waits for the end without an error. */
+  /** Waits for the end without an error. */
   ended(): Promise<void>;
 }
 

@@ -28,7 +28,7 @@ export const storeModelCases: StoreCases = Object.fromEntries(
 export interface ModelStream {
   /** Ids by revision. */
   readonly ids: readonly string[];
-/** Whether anything was written, even if only metadata. */
+  /** Whether anything was written, even if only metadata. */
   readonly known: boolean;
   readonly hiddenBelow: number;
   readonly deleted: 'no' | 'soft' | 'tombstone';
@@ -201,7 +201,7 @@ function randomIds(model: ModelStream, random: SeededRandom): string[] {
   const fresh = Array.from({ length: 1 + random.below(3) }, () => unique('e'));
   const from = random.below(model.ids.length + 1);
   const known = model.ids.slice(from, from + 1 + random.below(3));
-// An id that occurs twice in the stream has no unique revision for a duplicate.
+  // An id that occurs twice in the stream has no unique revision for a duplicate.
   const once = known.filter((id) => model.ids.indexOf(id) === model.ids.lastIndexOf(id));
   const ids = random.pick([fresh, fresh, fresh, once, once, [...once, ...fresh.slice(1)]]);
   return ids.length === 0 ? fresh : ids;

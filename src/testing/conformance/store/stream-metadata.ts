@@ -182,7 +182,7 @@ export const streamMetadataCases: StoreCases = {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     const old = Date.parse(only(await store.readStream(stream).toArray()).recordedAt);
-// Engines with their own clock need a millisecond to pass.
+    // Engines with their own clock need a millisecond to pass.
     let young = old;
     while (young === old) {
       await clock.advance(1);

@@ -308,7 +308,7 @@ export const subscribeCases: StoreCases = {
     await store.append(newStream(), newEvents(500, { headers }));
     await using follower = follow(store.subscribe({ signal, pageSize }));
     await follower.count(pageSize);
-// Events that are still readable after closing had been read ahead.
+    // Events that are still readable after closing had been read ahead.
     await settle(store);
     await store.forget(subject);
     await follower.caughtUp();

@@ -65,7 +65,7 @@ export const checkpointCases: StorageCases = {
     await assertLost(() => checkpoints.save(late, at(1)));
     assert.equal(await tokens.raise(late), true);
     await checkpoints.save(late, at(5));
-// An equal token is not higher: of two owners with the same token, one owns the shard.
+    // An equal token is not higher: of two owners with the same token, one owns the shard.
     assert.equal(await tokens.raise(late), false);
     assert.equal(await tokens.raise({ ...key, token: 6 }), false);
     const next = { ...key, token: 9 };

@@ -19,7 +19,7 @@ export interface SubscriptionStorageFixture<Transaction> {
   open(): Promise<SubscriptionStorage<Transaction>>;
   /** A second connection to the same data, as in another process (`crossProcess`). */
   second?(): Promise<SubscriptionStorage<Transaction>>;
-/** Countable effects (`transactions`). */
+  /** Countable effects (`transactions`). */
   readonly effects?: {
     write(transaction: Transaction, key: string): Promise<void>;
     count(key: string): Promise<number>;

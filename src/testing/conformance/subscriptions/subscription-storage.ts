@@ -19,7 +19,7 @@ export type { StorageCase, SubscriptionStorageFixture } from './fixture.ts';
 /** Provides lease stores of the adapter under test. */
 export interface LeaseStoreFixture {
   open(): Promise<LeaseStore>;
-/** A second connection to the same leases, as in another process. */
+  /** A second connection to the same leases, as in another process. */
   second?(): Promise<LeaseStore>;
 }
 
@@ -33,7 +33,7 @@ const topics: Readonly<Record<string, StorageCases>> = {
 };
 
 /**
-* All cases, for any test runner. Each uses separate subscriptions, so they can share a storage.
+ * All cases, for any test runner. Each uses separate subscriptions, so they can share a storage.
  *
  * @example
  * import { test } from 'node:test';
@@ -52,7 +52,7 @@ export function subscriptionStorageConformance<Transaction>(
 }
 
 /**
-* The lease cases only, for a `LeaseStore` outside the storage.
+ * The lease cases only, for a `LeaseStore` outside the storage.
  *
  * @example
  * import { test } from 'node:test';
@@ -64,7 +64,7 @@ export function subscriptionStorageConformance<Transaction>(
  * for (const { name, skip, run } of cases) test(name, { skip: skip ?? false }, run);
  */
 export function leaseStoreConformance(fixture: LeaseStoreFixture): readonly StorageCase[] {
-// The lease cases use nothing else.
+  // The lease cases use nothing else.
   const around = (leases: LeaseStore): SubscriptionStorage => ({
     ...memorySubscriptionStorage(),
     leases,

@@ -235,7 +235,7 @@ export const waitCases: TasksCases = {
   },
 
   async 'a waiting claim gets a job that becomes due'(tasks) {
-// Measured before the enqueue: syncing the disk may take part of the delay.
+    // Measured before the enqueue: syncing the disk may take part of the delay.
     const startedMs = systemClock.now();
     await tasks.enqueue({ type: email, payload: { n: 1 }, delayMs: 60 });
     assert.equal((await tasks.claim(waiting)).length, 1);

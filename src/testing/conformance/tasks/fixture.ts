@@ -11,27 +11,27 @@ import type { ClaimedTask, ClaimOptions, NewTask, Tasks } from '../../../tasks/t
 /** Isolated tasks; disposed by the suite. */
 export interface OpenedTasks {
   readonly tasks: Tasks;
-/** The same jobs, as in another process (`crossProcess`). The case disposes it. */
+  /** The same jobs, as in another process (`crossProcess`). The case disposes it. */
   second?(options: TasksOptions): Promise<Tasks>;
-/** The messages in the stream of a subject, oldest first. */
+  /** The messages in the stream of a subject, oldest first. */
   stream(subject: string): Promise<readonly { readonly id: string; readonly payload: unknown }[]>;
   /** Deletes a stream, regardless of acknowledgements. */
   deleteStream(subject: string): Promise<void>;
-/** Stops the engine until the result is called; its data survives (`restart`). */
+  /** Stops the engine until the result is called; its data survives (`restart`). */
   outage?(): Promise<() => Promise<void>>;
   close?(): Promise<void>;
 }
 
 /** Abilities of the fixture, in addition to the capabilities of the adapter. */
 export interface TasksFixtureCapabilities extends TaskCapabilities {
-/** The fixture can stop and restart the engine. */
+  /** The fixture can stop and restart the engine. */
   readonly restart: boolean;
 }
 
 export interface TasksFixture {
   /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: TasksFixtureCapabilities;
-/** Returns an empty instance each time, with the given clock and types. */
+  /** Returns an empty instance each time, with the given clock and types. */
   open(options: TasksOptions): Promise<OpenedTasks>;
 }
 

@@ -36,7 +36,7 @@ interface Model {
   readonly jobs: ModelJob[];
   readonly byKey: Map<string, ModelJob>;
   readonly aliveUntilMs: Map<string, number>;
-/** All issued tokens, most of them outdated. */
+  /** All issued tokens, most of them outdated. */
   readonly tokens: TaskToken[];
 }
 
@@ -142,7 +142,7 @@ function held(
   return async (run) => {
     const { tasks, model, random, context } = run;
     if (model.tokens.length === 0) return;
-// Prefers recent tokens.
+    // Prefers recent tokens.
     const among = random.below(4) === 0 ? model.tokens : model.tokens.slice(-4);
     const token = random.pick(among);
     const job = model.jobs.find(({ id }) => id === token.id) ?? assert.fail('unknown');

@@ -128,7 +128,7 @@ export const resumeCases: TasksCases = {
     await using sweeper = startTaskSweeper(other, { everyMs: 50 });
     const first = await tasks.enqueue(emailSend.job(null));
     await tasks.whenEnded(first.id, { timeoutMs: 30_000 });
-// Becomes due during the outage: a claim on SQLite notices the outage only then.
+    // Becomes due during the outage: a claim on SQLite notices the outage only then.
     const late = await tasks.enqueue(emailSend.job(null, { delayMs: 1_000 }));
     const back = await away(opened);
     await eventually(

@@ -207,7 +207,7 @@ export const sweepCases: TasksCases = {
       tasks: [{ type: email, payload: { n: 0 } }],
     });
     const child = await claimOne(tasks);
-// Simulates a process killed right after it stored the end.
+    // Simulates a process killed right after it stored the end.
     const { engine } = tasks.core;
     await engine.exchange(
       [
@@ -259,7 +259,7 @@ export const sweepCases: TasksCases = {
       await Promise.all(sweeps.map(({ sweep }) => sweep()));
       await clock.advance(30_000);
     }
-// Three minutes with a tick at both ends: each tick once.
+    // Three minutes with a tick at both ends: each tick once.
     const { tasks: jobs } = await tasks.list({ type: 'nightly' });
     const due = jobs.map(({ dueAt }) => dueAt?.getTime());
     assert.equal(new Set(due).size, jobs.length);

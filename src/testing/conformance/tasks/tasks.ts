@@ -21,7 +21,7 @@ export type { OpenedTasks, TasksCase, TasksFixture } from './fixture.ts';
 const topics: readonly {
   readonly topic: string;
   readonly needs?: readonly (keyof TasksFixtureCapabilities)[];
-/** Uses the system clock instead of the fake one. */
+  /** Uses the system clock instead of the fake one. */
   readonly isRealTime?: boolean;
   readonly cases: TasksCases;
 }[] = [

@@ -12,7 +12,7 @@ export interface TraceIndexCase {
 let runs = 0;
 
 /**
-* The cases, for any test runner. Each uses separate flows; nothing else may use the index.
+ * The cases, for any test runner. Each uses separate flows; nothing else may use the index.
  *
  * @example
  * import { test } from 'node:test';

@@ -7,7 +7,7 @@ import type { KeyStore } from '../../../work/key-store.ts';
 
 export interface KeyStoreFixture {
   readonly keys: KeyStore;
-/** The same store, as in another process. */
+  /** The same store, as in another process. */
   readonly second: KeyStore;
 }
 

@@ -8,12 +8,12 @@ import type { Job, JobHandler, JobState, NewJob, WorkQueue } from '../../../work
 /** An isolated queue; disposed by the suite. */
 export interface OpenedWorkQueue {
   readonly queue: WorkQueue;
-/** The same queue, as in another process. */
+  /** The same queue, as in another process. */
   readonly second: () => Promise<WorkQueue>;
 }
 
 export interface WorkQueueFixture {
-/** Returns an empty queue each time; jobs of dead processes return after about 300 ms. */
+  /** Returns an empty queue each time; jobs of dead processes return after about 300 ms. */
   open(): Promise<OpenedWorkQueue>;
 }
 

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { defineEvent } from '../contracts/define-event.ts';
@@ -6,9 +5,10 @@ import { hasCode } from '../foundation/error.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { Terminal } from '../subscriptions/handler-outcome.ts';
 import type { HandlerContext } from '../subscriptions/subscription.ts';
-import { handlerSubscriptions } from './handler-subscriptions.ts';
 import type { MarkedMethod } from './method-marks.ts';
-import type { OnEventMark } from './on-event.ts';
+import { type OnEventMark, handlerSubscriptions } from './on-event.ts';
+
+import assert from 'node:assert/strict';
 
 type Method = MarkedMethod<OnEventMark>;
 
@@ -60,7 +60,7 @@ test('a subscription takes its settings from whichever method has them', () => {
 
 const refused: Readonly<Record<string, readonly [readonly Method[], string | undefined, RegExp]>> =
   {
-    'no name and no service to make one of': [[method({})], undefined, /names no subscription/],
+    'no name and no service to make one of': [[method({})], undefined, /has no subscription name/],
     'one type twice in one subscription': [[method({}), method({})], 'shop', /both handle/],
     'one name in two classes': [
       [method({}), method({ type: 'payment.failed.v1' }, { provider: {} })],

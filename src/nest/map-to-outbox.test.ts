@@ -1,10 +1,10 @@
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import type { MapToOutboxMark } from './map-to-outbox.ts';
+import { type MapToOutboxMark, outboxMapping } from './map-to-outbox.ts';
 import type { MarkedMethod } from './method-marks.ts';
-import { outboxMapping } from './outbox-mapping.ts';
+
+import assert from 'node:assert/strict';
 
 type Method = MarkedMethod<MapToOutboxMark>;
 

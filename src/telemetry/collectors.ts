@@ -1,6 +1,4 @@
-// What a platform's engines are asked for at a scrape: how far subscriptions are behind, what is dead, and
-// what waits to leave. From any process, so that it is also known of what nobody runs.
-
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
@@ -8,14 +6,17 @@ import type { TypeCount } from '../tasks/task-engine.ts';
 import type { Collector } from './collect-metrics.ts';
 import type { Sample } from './create-metrics.ts';
 
-/** The parts of a platform that are asked; a `Platform` fits. */
+// Collectors of metrics that are queried at a scrape: subscription lag, dead letters, outbox and tasks of a platform,
+// and figures of the process. Any process can query the engines, including for subscriptions that no process runs.
+
+/** The required parts of a platform; a `Platform` fits. */
 export interface CollectedPlatform {
   readonly subscriptions: Pick<SubscriptionAdmin, 'lag' | 'list'>;
   readonly engines: {
     readonly storage: { readonly deadLetters: Pick<SubscriptionStorage['deadLetters'], 'count'> };
     readonly ledger: Pick<OutboxLedger, 'counts'>;
   };
-  /** Undefined while nobody uses tasks: a scrape opens nothing. */
+  /** Returns undefined while tasks are not open, because a scrape opens nothing. */
   readonly taskCounts?: () => Promise<readonly TypeCount[]> | undefined;
 }
 
@@ -42,8 +43,8 @@ export function platformCollectors({
       metrics: ['projection_lag_seconds', 'dead_letter_queue_size'],
       async collect() {
         const samples: Sample[] = [];
-        // One after the other: a scrape takes one of the store's connections, not all of them. Where
-        // there are so many that it takes longer than a scrape, the next one has the answer.
+        // Sequential, so a scrape uses only one connection of the store. If this takes longer than a scrape, the next
+        // scrape returns the result.
         for (const { subscription } of await subscriptions.list()) {
           const { seconds } = await subscriptions.lag(subscription);
           const size = await engines.storage.deadLetters.count({
@@ -90,4 +91,54 @@ export function platformCollectors({
       },
     },
   ];
+}
+
+const resolutionMs = 10;
+
+/** Measures time, memory and the event loop of the process until it is disposed. */
+export function processCollector(): Collector & Disposable {
+  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
+  delay.enable();
+  let before = performance.eventLoopUtilization();
+
+  return {
+    name: 'process',
+    metrics: [
+      'process_cpu_seconds_total',
+      'process_resident_memory_bytes',
+      'process_start_time_seconds',
+      'nodejs_heap_size_used_bytes',
+      'nodejs_heap_size_total_bytes',
+      'nodejs_external_memory_bytes',
+      'nodejs_eventloop_lag_p50_seconds',
+      'nodejs_eventloop_lag_p99_seconds',
+      'nodejs_eventloop_utilization',
+      'nodejs_version_info',
+    ],
+    collect(): readonly Sample[] {
+      const { user, system } = process.cpuUsage();
+      const memory = process.memoryUsage();
+      const now = performance.eventLoopUtilization();
+      const { utilization } = performance.eventLoopUtilization(now, before);
+      before = now;
+      // The histogram contains whole timer intervals: subtract the resolution.
+      const lagOf = (percent: number): number =>
+        delay.count === 0 ? 0 : Math.max(0, delay.percentile(percent) / 1e6 - resolutionMs) / 1_000;
+      const samples = [
+        { name: 'process_cpu_seconds_total', value: (user + system) / 1e6 },
+        { name: 'process_resident_memory_bytes', value: memory.rss },
+        { name: 'process_start_time_seconds', value: performance.timeOrigin / 1_000 },
+        { name: 'nodejs_heap_size_used_bytes', value: memory.heapUsed },
+        { name: 'nodejs_heap_size_total_bytes', value: memory.heapTotal },
+        { name: 'nodejs_external_memory_bytes', value: memory.external },
+        { name: 'nodejs_eventloop_lag_p50_seconds', value: lagOf(50) },
+        { name: 'nodejs_eventloop_lag_p99_seconds', value: lagOf(99) },
+        { name: 'nodejs_eventloop_utilization', value: utilization },
+        { name: 'nodejs_version_info', value: 1, labels: { version: process.version } },
+      ];
+      delay.reset();
+      return samples;
+    },
+    [Symbol.dispose]: () => void delay.disable(),
+  };
 }
