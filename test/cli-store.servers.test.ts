@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import pg from 'pg';
-import { newMessage } from '../src/testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../src/testing/conformance/outbox/fixture.ts';
 import { openEventStore, openOutboxLedger } from '../src/platform/index.ts';
 import type { EventStore } from '../src/store/event-store.ts';
 import { sharedPostgres } from '../src/testing/index.ts';

@@ -12,7 +12,7 @@ export interface HttpClientOptions {
   /** Resolves host names; the connection uses the returned address. */
   readonly lookup?: LookupFunction;
   /** Certificate authorities instead of those of the machine. */
-  readonly ca?: string | readonly string[];
+  readonly ca?: string | readonly string[] | undefined;
 }
 
 interface HttpPost {

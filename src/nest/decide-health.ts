@@ -1,21 +1,20 @@
-// What figures say about the health of an application. Down: it does not do its work. Degraded: it does, and
-// somebody should look.
+// Derives the health of an application from its figures. Down: it does not work. Degraded: it works, but needs attention.
 
 import type { LifecycleState } from '../foundation/lifecycle.ts';
 
 export interface HealthThresholds {
-  /** Age of the oldest event that a subscription has not done. */
+  /** Age of the oldest event that a subscription has not processed. */
   readonly lagSecondsMax: number;
   /** Pending dead letters of a subscription. */
   readonly deadLettersMax: number;
-  /** Messages that wait to be sent. */
+  /** Messages waiting to be sent. */
   readonly outboxPendingMax: number;
-  /** How long a message is due already. */
+  /** How long a message has been due. */
   readonly outboxLateSecondsMax: number;
   readonly outboxDeadMax: number;
-  /** What does not answer within this is taken for away. */
+  /** An engine that does not respond within this time counts as unreachable. */
   readonly timeoutMs: number;
-  /** Rows are counted so often at most, however often somebody asks. */
+  /** The minimum interval between counts of rows, however often the check runs. */
   readonly countEveryMs: number;
 }
 
@@ -35,7 +34,7 @@ export interface SubscriptionHealth {
   readonly behind: number;
   readonly lagSeconds: number;
   readonly deadLetters: number;
-  /** Aggregates whose events wait behind a dead letter or for a retry, in the shards of this process. */
+  /** Aggregates parked by a dead letter or a retry, in the shards of this process. */
   readonly held: number;
 }
 
@@ -44,7 +43,7 @@ export interface OutboxHealth {
   readonly failed: number;
   readonly claimed: number;
   readonly dead: number;
-  /** Of the oldest message that is due; 0 when none is. */
+  /** The delay of the oldest due message; 0 if none is due. */
   readonly lateSeconds: number;
   readonly pausedDestinations: readonly string[];
 }
@@ -58,7 +57,7 @@ export interface HealthFigures {
 
 export interface MillraceHealth extends HealthFigures {
   readonly status: 'up' | 'degraded' | 'down';
-  /** Sentences; none when it is up. */
+  /** Sentences; empty if the status is `up`. */
   readonly problems: readonly string[];
 }
 
@@ -66,26 +65,26 @@ export function decideHealth(figures: HealthFigures, limits: HealthThresholds): 
   const down: string[] = [];
   const degraded: string[] = [];
   const { store, subscriptions, outbox, dispatcher } = figures;
-  const above = (what: string, value: number, max: number): void => {
-    if (value > max) degraded.push(`${what}: ${value}, more than ${max}`);
+  const checkMax = (what: string, value: number, max: number): void => {
+    if (value > max) degraded.push(`${what}: ${value}, maximum ${max}`);
   };
-  if (store?.reachable === false) down.push(`the store does not answer: ${store.error ?? ''}`);
+  if (store?.reachable === false) down.push(`the store does not respond: ${store.error ?? ''}`);
   for (const [name, each] of Object.entries(subscriptions)) {
     if ('error' in each) {
-      down.push(`${name} cannot be asked: ${each.error}`);
+      down.push(`${name} does not respond: ${each.error}`);
       continue;
     }
     if (each.state !== 'started') down.push(`${name} is ${each.state}`);
     if (each.paused) degraded.push(`${name} is paused`);
-    else above(`${name} is behind, in seconds`, Math.round(each.lagSeconds), limits.lagSecondsMax);
-    above(`dead letters of ${name}`, each.deadLetters, limits.deadLettersMax);
+    else checkMax(`${name}: lag in seconds`, Math.round(each.lagSeconds), limits.lagSecondsMax);
+    checkMax(`${name}: dead letters`, each.deadLetters, limits.deadLettersMax);
   }
   if (outbox !== undefined && 'error' in outbox) {
-    down.push(`the outbox does not answer: ${outbox.error}`);
+    down.push(`the outbox does not respond: ${outbox.error}`);
   } else if (outbox !== undefined) {
-    above('messages that wait', outbox.pending + outbox.failed, limits.outboxPendingMax);
-    above('dead messages', outbox.dead, limits.outboxDeadMax);
-    above('messages are late, in seconds', outbox.lateSeconds, limits.outboxLateSecondsMax);
+    checkMax('outbox: waiting messages', outbox.pending + outbox.failed, limits.outboxPendingMax);
+    checkMax('outbox: dead messages', outbox.dead, limits.outboxDeadMax);
+    checkMax('outbox: delay in seconds', outbox.lateSeconds, limits.outboxLateSecondsMax);
     for (const type of outbox.pausedDestinations) degraded.push(`${type} is paused`);
   }
   if (dispatcher !== undefined && dispatcher.state !== 'started') {

@@ -12,10 +12,19 @@ export {
   type MapToOutboxOptions,
 } from './map-to-outbox.ts';
 export { MillraceHealthIndicator } from './millrace-health-indicator.ts';
-export { MillraceModule, type MillraceModuleAsyncOptions } from './millrace-module.ts';
-export type { MillraceModuleOptions, MillraceOutboxOptions } from './millrace-options.ts';
-export { MillraceRuntime } from './millrace-runtime.ts';
-export { EVENT_STORE, ILOGGER, OUTBOX_DISPATCHER, OUTBOX_LEDGER } from './millrace-tokens.ts';
+export {
+  EVENT_STORE,
+  ILOGGER,
+  MillraceModule,
+  OUTBOX_DISPATCHER,
+  OUTBOX_LEDGER,
+  type MillraceModuleAsyncOptions,
+} from './millrace-module.ts';
+export {
+  MillraceRuntime,
+  type MillraceModuleOptions,
+  type MillraceOutboxOptions,
+} from './millrace-runtime.ts';
 export { nestLogger, nestObserver, type ILogger } from './nest-logger.ts';
 export {
   OnEvent,

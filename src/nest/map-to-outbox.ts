@@ -1,15 +1,20 @@
-// `@MapToOutbox`: a method that says which messages follow from an event. All of them are one projector.
+// `@MapToOutbox`: methods that map events to outgoing messages, and the one projector that calls them.
 
 import type { EventDefinition } from '../contracts/define-event.ts';
-import type { IntegrationMessage } from '../outbox/outbox-projector.ts';
+import { isEventType } from '../contracts/event-type.ts';
+import { identifierPattern } from '../contracts/identifier.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { IntegrationEventMapper, IntegrationMessage } from '../outbox/outbox-projector.ts';
+import type { EventFilter } from '../store/event-filter.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { markMethod, type MethodDecoratorOf } from './method-marks.ts';
+import { type MarkedMethod, type MethodDecoratorOf, markMethod } from './method-marks.ts';
+import { parseOrTerminate } from './on-event.ts';
 
 export interface MapToOutboxOptions {
-  /** Chooses the destination, `webhook:partner-x`, where the message does not say it. */
-  readonly integrationType?: string;
-  /** What the receiver reads as its type. Default: the event's. */
-  readonly eventType?: string;
+  /** The destination, such as `webhook:partner-x`, unless the message names one. */
+  readonly integrationType?: string | undefined;
+  /** The event type that the receiver gets. Default: the type of the event. */
+  readonly eventType?: string | undefined;
 }
 
 export interface MapToOutboxMark extends MapToOutboxOptions {
@@ -18,11 +23,11 @@ export interface MapToOutboxMark extends MapToOutboxOptions {
   readonly parse: ((payload: unknown) => unknown) | undefined;
 }
 
-/** What the decorator says may be left out. */
+/** A message without the fields that the decorator sets. */
 export type MappedMessage = Omit<IntegrationMessage, 'eventType' | 'integrationType'> &
   Partial<Pick<IntegrationMessage, 'eventType' | 'integrationType'>>;
 
-/** None where it is nobody else's business. Not asynchronous: what follows from an event is in the event. */
+/** Returns no message for an internal event. Synchronous, because a mapping depends on the event only. */
 export type MapMethod<Payload> = (
   event: RecordedEvent<Payload>,
 ) => readonly MappedMessage[] | MappedMessage | null | undefined;
@@ -30,8 +35,8 @@ export type MapMethod<Payload> = (
 export const mapToOutboxKey = Symbol.for('millrace:map-to-outbox');
 
 /**
- * The method turns events of a type, of an aggregate (`payment.*`) or of any kind (`*`) into messages of the
- * outbox. Stream, event, tenant, user, correlation and idempotency key are added to them.
+ * The method maps events of a type, of an aggregate (`payment.*`) or of all types (`*`) to messages of the outbox. The
+ * projector adds stream, event, tenant, user, correlation id and idempotency key.
  *
  * @example
  * import { Injectable } from '@nestjs/common';
@@ -63,4 +68,105 @@ export function MapToOutbox(
       ? { ...options, pattern: event, parse: undefined }
       : { ...options, pattern: event.type, parse: (payload) => event.parse(payload) };
   return (_target, _name, descriptor) => markMethod(mapToOutboxKey, mark, descriptor);
+}
+
+const wildcard = new RegExp(`^(${identifierPattern}\\.){0,2}\\*$`);
+
+export interface OutboxMapping {
+  readonly filter: EventFilter;
+  readonly mapper: IntegrationEventMapper;
+}
+
+export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[]): OutboxMapping {
+  const places = new Map<string, string>();
+  for (const { mark, where } of methods) {
+    const { pattern, integrationType } = mark;
+    if (!isEventType(pattern) && !wildcard.test(pattern)) {
+      throw new MillraceError(
+        'NAME_INVALID',
+        `${where}: '${pattern}' is neither an event type nor 'payment.*', 'payment.completed.*' or '*'`,
+        { details: { where, value: pattern } },
+      );
+    }
+    if (integrationType === undefined) continue;
+    const place = `${pattern}\n${integrationType}`;
+    const other = places.get(place);
+    if (other !== undefined) {
+      throw new MillraceError(
+        'CONFIG_INVALID',
+        `${where} and ${other} both map ${pattern} to ${integrationType}: a destination gets an event once`,
+        { details: { where, integrationType } },
+      );
+    }
+    places.set(place, where);
+  }
+  const routes = methods.map((method) => ({ method, matches: matcherOf(method.mark.pattern) }));
+  return {
+    filter: filterOf(methods.map(({ mark }) => mark.pattern)),
+    mapper: {
+      map(event) {
+        const matching = routes.filter(({ matches }) => matches(event.type));
+        const messages = matching.flatMap(({ method }) => messagesOf(method, event));
+        checkDestinations(messages, event);
+        return messages;
+      },
+    },
+  };
+}
+
+function messagesOf(
+  { mark, call, where }: MarkedMethod<MapToOutboxMark>,
+  event: RecordedEvent,
+): readonly IntegrationMessage[] {
+  const { parse } = mark;
+  const given =
+    parse === undefined ? event : { ...event, payload: parseOrTerminate(parse, event.payload) };
+  const mapped = call(given) as ReturnType<MapMethod<unknown>> | Promise<unknown>;
+  if (mapped instanceof Promise) {
+    // The promise is not awaited, so a rejection must not become an unhandled one.
+    mapped.catch(() => undefined);
+    throw new TypeError(`${where} is asynchronous: a mapping depends on the event only`);
+  }
+  return listOf(mapped).map((message) => ({
+    ...message,
+    integrationType: message.integrationType ?? mark.integrationType ?? '',
+    eventType: message.eventType ?? mark.eventType ?? event.type,
+  }));
+}
+
+function listOf(mapped: ReturnType<MapMethod<unknown>>): readonly MappedMessage[] {
+  if (mapped === undefined || mapped === null) return [];
+  return isList(mapped) ? mapped : [mapped];
+}
+
+function isList(
+  mapped: readonly MappedMessage[] | MappedMessage,
+): mapped is readonly MappedMessage[] {
+  return Array.isArray(mapped);
+}
+
+/** The ledger would drop the second message as a duplicate of the first. */
+function checkDestinations(messages: readonly IntegrationMessage[], { type }: RecordedEvent): void {
+  const seen = new Set<string>();
+  for (const { integrationType } of messages) {
+    if (seen.has(integrationType)) {
+      throw new TypeError(
+        `${type} was mapped to ${integrationType} twice: a destination gets an event once`,
+      );
+    }
+    seen.add(integrationType);
+  }
+}
+
+function matcherOf(pattern: string): (type: string) => boolean {
+  if (!pattern.endsWith('*')) return (type) => type === pattern;
+  const prefix = pattern.slice(0, -1);
+  return (type) => type.startsWith(prefix);
+}
+
+/** A filter matches types AND prefixes, so with both kinds, all become prefixes. */
+function filterOf(patterns: readonly string[]): EventFilter {
+  if (patterns.includes('*')) return {};
+  if (patterns.every((pattern) => !pattern.endsWith('*'))) return { types: [...new Set(patterns)] };
+  return { typePrefixes: [...new Set(patterns.map((pattern) => pattern.replace(/\*$/, '')))] };
 }

@@ -1,4 +1,4 @@
-// Marks that decorators leave at methods, and how they are found again in the providers of an application.
+// Metadata that decorators attach to methods, and its discovery in the providers of an application.
 
 import { Scope } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
@@ -13,7 +13,7 @@ export interface MarkedMethod<Mark> {
   readonly call: Method;
 }
 
-/** As TypeScript applies it with `experimentalDecorators`; methods of another shape do not compile. */
+/** A decorator for `experimentalDecorators`; methods of another shape do not compile. */
 export type MethodDecoratorOf<Shape> = <M extends Shape>(
   target: object,
   name: string | symbol,
@@ -22,16 +22,16 @@ export type MethodDecoratorOf<Shape> = <M extends Shape>(
 
 type Method = (...given: readonly unknown[]) => unknown;
 
-/** At the function itself, where Nest keeps its own: whoever wraps a method copies them. */
+/** Attached to the function itself, like Nest's own metadata, which wrappers of methods copy. */
 export function markMethod(key: symbol, mark: object, descriptor: PropertyDescriptor): void {
   const method: unknown = descriptor.value;
   if (typeof method !== 'function') {
-    throw new MillraceError('CONFIG_INVALID', 'this decorator belongs to a method');
+    throw new MillraceError('CONFIG_INVALID', 'this decorator can only be applied to a method');
   }
   Reflect.defineMetadata(key, [...marksOf(key, method), mark], method);
 }
 
-/** Those of providers and controllers that there is one of. */
+/** Finds marked methods in singleton providers and controllers. */
 export function findMarkedMethods<Mark extends object>(
   key: symbol,
   { discovery, scanner }: { discovery: DiscoveryService; scanner: MetadataScanner },
@@ -53,7 +53,7 @@ export function findMarkedMethods<Mark extends object>(
         if (!wrapper.isDependencyTreeStatic() || wrapper.scope === Scope.TRANSIENT) {
           throw new MillraceError(
             'CONFIG_INVALID',
-            `${where} handles events, which come without a request: its class must be of the default scope`,
+            `${where} handles events outside of requests: its class must have the default scope`,
             { details: { where } },
           );
         }
@@ -62,7 +62,7 @@ export function findMarkedMethods<Mark extends object>(
           where,
           className,
           mark: mark as Mark,
-          // Found anew at each call: tests and tracers replace methods.
+          // Resolved at each call, because tests and tracers replace methods.
           call: (...given) => (provider as Record<string, Method>)[name]?.(...given),
         });
       }

@@ -1,4 +1,4 @@
-// Asks everything that runs how it is. Needs no package for that; what it answers is what Terminus takes.
+// Collects the health of the store, subscriptions and outbox, in the format of Terminus, but without depending on it.
 
 import { Inject, Injectable } from '@nestjs/common';
 import { systemClock, type Clock } from '../foundation/clock.ts';
@@ -17,12 +17,12 @@ import {
 } from './decide-health.ts';
 import { MillraceRuntime } from './millrace-runtime.ts';
 
-/** Among the oldest ones; a message that is due later only stands beside them. */
+/** How many of the oldest messages are searched for the most overdue one. */
 const oldestLimit = 100;
 
 /**
- * Tells whether the store answers, subscriptions keep up, and the outbox is emptied. Thresholds are the
- * module's `health`.
+ * Reports whether the store responds, the subscriptions keep up and the outbox drains. The module option `health` sets
+ * the thresholds.
  *
  * @example
  * import { Controller, Get } from '@nestjs/common';
@@ -60,11 +60,11 @@ export class MillraceHealthIndicator {
     return { [key]: await this.check() } as Record<Key, MillraceHealth>;
   }
 
-  /** Without Terminus. Never rejects. */
+  /** For use without Terminus. Never rejects. */
   async check(): Promise<MillraceHealth> {
     const { store, ledger, dispatcher, runners } = this.#runtime;
     const [reachable, subscriptions, outbox] = await Promise.all([
-      store && this.#within(() => store.head()).then(isReachable, isAway),
+      store && this.#within(() => store.head()).then(reachableResult, unreachable),
       Promise.all([...runners].map(([name, each]) => this.#subscription(name, each))),
       ledger && this.#within(() => this.#outbox(ledger)).catch(toFailure),
     ]);
@@ -102,7 +102,7 @@ export class MillraceHealthIndicator {
     }
   }
 
-  /** Those that ask at once share one answer, and it is good for a while. */
+  /** Concurrent checks share one count, which is cached for `countEveryMs`. */
   #outbox(ledger: OutboxLedger): Promise<OutboxHealth> {
     const nowMs = this.#clock.now();
     if (this.#counted === undefined || nowMs - this.#counted.atMs >= this.#limits.countEveryMs) {
@@ -124,7 +124,7 @@ export class MillraceHealthIndicator {
       ledger.paused(),
     ]);
     const pausedDestinations = paused.map(({ integrationType }) => integrationType);
-    // What is paused is not late.
+    // Messages of a paused destination are not late.
     const dueMs = [...pending, ...failed]
       .filter(({ integrationType }) => !pausedDestinations.includes(integrationType))
       .map(({ dueAt }) => dueAt.getTime());
@@ -142,7 +142,7 @@ export class MillraceHealthIndicator {
   #within<T>(work: () => Promise<T>): Promise<T> {
     const { timeoutMs: ms } = this.#limits;
     const late = (): never => {
-      throw new MillraceError('WAIT_TIMEOUT', `no answer within ${ms} ms`);
+      throw new MillraceError('WAIT_TIMEOUT', `no response within ${ms} ms`);
     };
     return withinTime(work(), { ms, late, clock: this.#clock });
   }
@@ -151,9 +151,9 @@ export class MillraceHealthIndicator {
 Injectable()(MillraceHealthIndicator);
 Inject(MillraceRuntime)(MillraceHealthIndicator, undefined, 0);
 
-const isReachable = (): { readonly reachable: boolean } => ({ reachable: true });
+const reachableResult = (): { readonly reachable: boolean } => ({ reachable: true });
 
-const isAway = (error: unknown): { readonly reachable: boolean; readonly error: string } => ({
+const unreachable = (error: unknown): { readonly reachable: boolean; readonly error: string } => ({
   reachable: false,
   ...toFailure(error),
 });

@@ -1,28 +1,89 @@
-// The module: opens what the application names, provides it, finds its handlers, runs them, and ends with it.
+// The Nest module: opens the engines, provides them, and runs the handlers of the application.
 
 import {
-  Module,
   type DynamicModule,
   type FactoryProvider,
+  Module,
   type ModuleMetadata,
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { MillraceHealthIndicator } from './millrace-health-indicator.ts';
-import type { MillraceModuleOptions } from './millrace-options.ts';
-import { MillraceRuntime } from './millrace-runtime.ts';
-import {
-  EVENT_STORE,
-  ILOGGER,
-  MILLRACE_OPTIONS,
-  OUTBOX_DISPATCHER,
-  OUTBOX_LEDGER,
-} from './millrace-tokens.ts';
+import { type MillraceModuleOptions, MillraceRuntime } from './millrace-runtime.ts';
 import { nestLogger } from './nest-logger.ts';
 import { OutboxRepository } from './outbox-repository.ts';
 
+/**
+ * The `EventStore` of the module; undefined if it has none.
+ *
+ * @example
+ * import { Inject, Injectable } from '@nestjs/common';
+ * import { EVENT_STORE } from 'millrace/nest';
+ * import type { EventStore } from 'millrace/store';
+ *
+ * @Injectable()
+ * export class Ledgers {
+ *   constructor(@Inject(EVENT_STORE) readonly store: EventStore) {}
+ * }
+ */
+export const EVENT_STORE = Symbol.for('millrace:event-store');
+
+/**
+ * The `OutboxLedger` of the module, also provided as `OutboxRepository`; undefined if the module has none.
+ *
+ * @example
+ * import { Inject, Injectable } from '@nestjs/common';
+ * import { OUTBOX_LEDGER } from 'millrace/nest';
+ * import type { OutboxLedger } from 'millrace/outbox';
+ *
+ * @Injectable()
+ * export class Replays {
+ *   constructor(@Inject(OUTBOX_LEDGER) private readonly ledger: OutboxLedger) {}
+ *
+ *   all(): Promise<number> {
+ *     return this.ledger.replay({});
+ *   }
+ * }
+ */
+export const OUTBOX_LEDGER = Symbol.for('millrace:outbox-ledger');
+
+/**
+ * The `OutboxDispatcher` of the module; undefined if this process delivers nothing.
+ *
+ * @example
+ * import { Inject, Injectable } from '@nestjs/common';
+ * import { OUTBOX_DISPATCHER } from 'millrace/nest';
+ * import type { OutboxDispatcher } from 'millrace/outbox';
+ *
+ * @Injectable()
+ * export class Gauge {
+ *   constructor(@Inject(OUTBOX_DISPATCHER) readonly dispatcher: OutboxDispatcher) {}
+ * }
+ */
+export const OUTBOX_DISPATCHER = Symbol.for('millrace:outbox-dispatcher');
+
+/**
+ * The logger of the application documents; equal to `@Inject('ILogger')`.
+ *
+ * @example
+ * import { Inject, Injectable } from '@nestjs/common';
+ * import { ILOGGER, type ILogger } from 'millrace/nest';
+ *
+ * @Injectable()
+ * export class Reports {
+ *   constructor(@Inject(ILOGGER) private readonly logger: ILogger) {}
+ *
+ *   done(correlationId: string): void {
+ *     this.logger.info({ correlationId, operation: 'REPORT', phase: 'SUCCESS' }, 'report written');
+ *   }
+ * }
+ */
+export const ILOGGER = 'ILogger';
+
+export const MILLRACE_OPTIONS = Symbol.for('millrace:options');
+
 interface GlobalOption {
-  /** Its providers can be injected in all modules. Default: true. */
+  /** Makes the providers available in all modules. Default: true. */
   readonly isGlobal?: boolean;
 }
 
@@ -34,8 +95,8 @@ export interface MillraceModuleAsyncOptions
 }
 
 /**
- * Wires Millrace into a Nest application: `EVENT_STORE`, `OutboxRepository`, handlers and health. It starts when
- * the application does, and ends with `app.close()` or, with `app.enableShutdownHooks()`, by a signal.
+ * Integrates Millrace into a Nest application: `EVENT_STORE`, `OutboxRepository`, handlers and health. It starts with
+ * the application and stops with `app.close()` or, after `app.enableShutdownHooks()`, by a signal.
  *
  * @example
  * import { Module } from '@nestjs/common';
@@ -70,8 +131,8 @@ export class MillraceModule {
 }
 
 /**
- * Never global itself: Nest ends global modules last and starts them first, and what runs here must end before
- * TypeORM's pool does and start after it.
+ * Not global: Nest starts global modules first and stops them last, but this one must start after TypeORM's pool and
+ * stop before it.
  */
 class MillraceRuntimeModule {}
 

@@ -1,33 +1,75 @@
-// Everything that the module opened and runs, and the hooks by which Nest starts and ends it.
+// The engines and runners of the module, and the hooks with which Nest starts and stops them.
 
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { buildSubscriptionName } from '../contracts/subscription-name.ts';
-import { createDelivery, type Delivery } from '../delivery/create-delivery.ts';
+import {
+  type Delivery,
+  type DeliveryOptions,
+  createDelivery,
+} from '../delivery/create-delivery.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { Deliver } from '../outbox/attempt-delivery.ts';
-import { createOutboxDispatcher, type OutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
+import {
+  type OutboxDispatcher,
+  type OutboxDispatcherOptions,
+  createOutboxDispatcher,
+} from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import {
-  startOutboxProjector,
   type OutboxProjectorDefinition,
+  startOutboxProjector,
 } from '../outbox/outbox-projector.ts';
 import { openEventStore } from '../platform/engines/open-event-store.ts';
 import { openOutboxLedger } from '../platform/engines/open-outbox-ledger.ts';
 import type { EventStore } from '../store/event-store.ts';
 import {
   startSubscription,
+  type SubscriptionOptions,
   type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
-import { subscription, type SubscriptionDefinition } from '../subscriptions/subscription.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
-import { handlerSubscriptions } from './handler-subscriptions.ts';
-import { mapToOutboxKey, type MapToOutboxMark } from './map-to-outbox.ts';
+import { type SubscriptionDefinition, subscription } from '../subscriptions/subscription.ts';
+import type { HealthThresholds } from './decide-health.ts';
+import { type MapToOutboxMark, mapToOutboxKey, outboxMapping } from './map-to-outbox.ts';
 import { findMarkedMethods } from './method-marks.ts';
-import type { MillraceModuleOptions, MillraceOutboxOptions } from './millrace-options.ts';
 import { nestObserver } from './nest-logger.ts';
-import { onEventKey, type OnEventMark } from './on-event.ts';
-import { outboxMapping } from './outbox-mapping.ts';
+import { type OnEventMark, handlerSubscriptions, onEventKey } from './on-event.ts';
+
+export interface MillraceModuleOptions {
+  /** Kebab-case; derived subscription names start with it: `sub:<service>:…`. */
+  readonly service?: string | undefined;
+  /** A URL for `openEventStore`, or a store, which closes with the application. */
+  readonly store?: string | (EventStore & Partial<SubscriptionHost>) | undefined;
+  /** Default: in the database of the store, if that is a URL. False: no outbox. */
+  readonly outbox?: MillraceOutboxOptions | false | undefined;
+  /** In addition to those of `@OnEvent`. */
+  readonly subscriptions?: readonly SubscriptionDefinition[] | undefined;
+  /** For all subscriptions and projectors: external leases, `onAlert`, tuning. */
+  readonly running?: Omit<SubscriptionOptions, 'observer'> | undefined;
+  /** False: this process only appends, enqueues and queries, and runs nothing. Default: true. */
+  readonly run?: boolean | undefined;
+  readonly health?: Partial<HealthThresholds> | undefined;
+  /** Default: Nest's logger. */
+  readonly observer?: Observer | undefined;
+}
+
+export interface MillraceOutboxOptions {
+  /** A URL for `openOutboxLedger`, or a ledger, which closes with the application. Default: the URL of the store. */
+  readonly ledger?: string | OutboxLedger | undefined;
+  /** The ledger is in the database of the store, so rows and checkpoint commit together. Default: whether the URLs are equal. */
+  readonly sharesDatabase?: boolean | undefined;
+  /** Settings of the `@MapToOutbox` projector. Default name: `sub:<service>:outbox:v1`. */
+  readonly projector?: Partial<Omit<OutboxProjectorDefinition, 'filter' | 'mapper'>> | undefined;
+  readonly projectors?: readonly OutboxProjectorDefinition[] | undefined;
+  /** Destinations by integration type. Without this and `deliver`, messages wait for another process. */
+  readonly destinations?: DeliveryOptions['destinations'] | undefined;
+  /** Instead of `destinations`. */
+  readonly deliver?: Deliver | undefined;
+  readonly dispatcher?:
+    | Omit<OutboxDispatcherOptions, 'deliver' | 'ledger' | 'observer'>
+    | undefined;
+}
 
 type Store = EventStore & Partial<SubscriptionHost>;
 
@@ -36,13 +78,13 @@ interface Opened {
   readonly ledger: OutboxLedger | undefined;
 }
 
-interface Finding {
+interface Discovery {
   readonly discovery: DiscoveryService;
   readonly scanner: MetadataScanner;
 }
 
 /**
- * What runs in this process; inject it to wait for subscriptions, or to look at them.
+ * The runners of this process; inject it to wait for subscriptions or to inspect them.
  *
  * @example
  * import { Injectable } from '@nestjs/common';
@@ -64,18 +106,18 @@ export class MillraceRuntime {
   readonly dispatcher: OutboxDispatcher | undefined;
   readonly observer: Observer;
   readonly options: MillraceModuleOptions;
-  readonly #finding: Finding;
+  readonly #discovery: Discovery;
   readonly #runners = new Map<string, SubscriptionRunner>();
   #closing: Promise<void> | undefined;
 
-  private constructor(options: MillraceModuleOptions, finding: Finding, opened: Opened) {
+  private constructor(options: MillraceModuleOptions, discovery: Discovery, opened: Opened) {
     const { observer = nestObserver() } = options;
     const outbox = outboxOf(options);
     this.options = options;
     this.observer = observer;
     this.store = opened.store;
     this.ledger = opened.ledger;
-    this.#finding = finding;
+    this.#discovery = discovery;
     if (outbox.destinations !== undefined) {
       this.delivery = createDelivery({ destinations: outbox.destinations, observer });
     }
@@ -90,26 +132,35 @@ export class MillraceRuntime {
     }
   }
 
-  /** Opens what the options name; what was opened is closed again when the rest cannot be. */
-  static async open(options: MillraceModuleOptions, finding: Finding): Promise<MillraceRuntime> {
-    const { store: storePlace, observer = nestObserver() } = options;
-    const ledgerPlace = ledgerPlaceOf(options);
-    if (storePlace === undefined && ledgerPlace === undefined) {
-      throw new MillraceError('CONFIG_INVALID', 'the module needs a store, a ledger, or both', {
-        details: { field: 'store' },
-      });
+  /** Opens the engines of the options; if one fails, closes the others. */
+  static async open(
+    options: MillraceModuleOptions,
+    discovery: Discovery,
+  ): Promise<MillraceRuntime> {
+    const { store: storeTarget, observer = nestObserver() } = options;
+    const ledgerTarget = ledgerTargetOf(options);
+    if (storeTarget === undefined && ledgerTarget === undefined) {
+      throw new MillraceError(
+        'CONFIG_INVALID',
+        'the module needs a store, an outbox ledger, or both',
+        {
+          details: { field: 'store' },
+        },
+      );
     }
     const store =
-      typeof storePlace === 'string' ? await openEventStore(storePlace, { observer }) : storePlace;
+      typeof storeTarget === 'string'
+        ? await openEventStore(storeTarget, { observer })
+        : storeTarget;
     let ledger: OutboxLedger | undefined;
     try {
       ledger =
-        typeof ledgerPlace === 'string'
-          ? await openOutboxLedger(ledgerPlace, { observer })
-          : ledgerPlace;
-      // Small, and answered by all of the schema: one that cannot work is told now, not when it is needed.
+        typeof ledgerTarget === 'string'
+          ? await openOutboxLedger(ledgerTarget, { observer })
+          : ledgerTarget;
+      // A cheap query that needs the whole schema, so an unusable ledger fails at startup.
       await ledger?.paused();
-      return new MillraceRuntime(options, finding, { store, ledger });
+      return new MillraceRuntime(options, discovery, { store, ledger });
     } catch (error) {
       await ledger?.[Symbol.asyncDispose]();
       await store?.[Symbol.asyncDispose]();
@@ -117,12 +168,12 @@ export class MillraceRuntime {
     }
   }
 
-  /** By name: those of `@OnEvent`, of the options, and the projectors of the outbox. */
+  /** All runners by name: `@OnEvent` subscriptions, those of the options, and outbox projectors. */
   get runners(): ReadonlyMap<string, SubscriptionRunner> {
     return this.#runners;
   }
 
-  /** Nest calls it when all modules are there. What cannot run is told before anything does. */
+  /** Called by Nest after all modules are initialised. Validates all declarations before starting any. */
   async onApplicationBootstrap(): Promise<void> {
     try {
       const subscriptions = this.#subscriptions();
@@ -138,16 +189,17 @@ export class MillraceRuntime {
     }
   }
 
-  /** What is under way comes to its end, and the rest is left to others. Requests may still append. */
+  /** Finishes running handlers and leaves the rest to other processes. Requests may still append. */
   async beforeApplicationShutdown(): Promise<void> {
     const running = [...this.#runners.values(), ...(this.dispatcher ? [this.dispatcher] : [])];
     const ends = await Promise.allSettled(running.map((each) => each.stop()));
     for (const end of ends) {
-      if (end.status === 'rejected') this.observer.log?.error({ err: end.reason }, 'stop failed');
+      if (end.status === 'rejected')
+        this.observer.log?.error({ err: end.reason }, 'could not stop');
     }
   }
 
-  /** The requests are over. */
+  /** Called by Nest after all requests have ended. */
   async onApplicationShutdown(): Promise<void> {
     await this.#close();
   }
@@ -159,18 +211,18 @@ export class MillraceRuntime {
 
   async #closeAll(): Promise<void> {
     await this.beforeApplicationShutdown();
-    const held = [...destinationsOf(outboxOf(this.options)), this.ledger, this.store];
-    for (const each of held.filter(isDisposable)) {
+    const resources = [...destinationsOf(outboxOf(this.options)), this.ledger, this.store];
+    for (const each of resources.filter(isDisposable)) {
       try {
         await each[Symbol.asyncDispose]();
       } catch (err) {
-        this.observer.log?.error({ err }, 'close failed');
+        this.observer.log?.error({ err }, 'could not close');
       }
     }
   }
 
   #subscriptions(): readonly SubscriptionDefinition[] {
-    const methods = findMarkedMethods<OnEventMark>(onEventKey, this.#finding);
+    const methods = findMarkedMethods<OnEventMark>(onEventKey, this.#discovery);
     const { service, subscriptions = [] } = this.options;
     const all = [...handlerSubscriptions(methods, service), ...subscriptions];
     for (const each of all) subscription(each);
@@ -178,7 +230,7 @@ export class MillraceRuntime {
   }
 
   #projectors(): readonly OutboxProjectorDefinition[] {
-    const methods = findMarkedMethods<MapToOutboxMark>(mapToOutboxKey, this.#finding);
+    const methods = findMarkedMethods<MapToOutboxMark>(mapToOutboxKey, this.#discovery);
     const { projector = {}, projectors = [] } = outboxOf(this.options);
     if (methods.length === 0) return projectors;
     const name = projector.name ?? projectorNameOf(this.options);
@@ -205,7 +257,7 @@ function outboxOf({ outbox = {} }: MillraceModuleOptions): MillraceOutboxOptions
   return outbox === false ? {} : outbox;
 }
 
-/** One may serve several integration types. */
+/** Without duplicates: a destination may serve several integration types. */
 function destinationsOf({ destinations = {} }: MillraceOutboxOptions): ReadonlySet<unknown> {
   const all = Object.values(destinations);
   return new Set(all.map((each) => (typeof each === 'function' ? each : each.send)));
@@ -215,7 +267,7 @@ function isDisposable(value: unknown): value is AsyncDisposable {
   return Object(value) === value && Symbol.asyncDispose in (value as object);
 }
 
-function ledgerPlaceOf(options: MillraceModuleOptions): string | OutboxLedger | undefined {
+function ledgerTargetOf(options: MillraceModuleOptions): string | OutboxLedger | undefined {
   const { store, outbox } = options;
   if (outbox === false) return undefined;
   if (outbox?.ledger !== undefined) return outbox.ledger;
@@ -228,7 +280,7 @@ function sharesDatabase(options: MillraceModuleOptions, ledger: OutboxLedger | u
   const { sharesDatabase: given } = outboxOf(options);
   if (given !== undefined) return given;
   if (ledger?.capabilities.callerTransaction !== true) return false;
-  return typeof options.store === 'string' && ledgerPlaceOf(options) === options.store;
+  return typeof options.store === 'string' && ledgerTargetOf(options) === options.store;
 }
 
 function projectorNameOf({ service }: MillraceModuleOptions): string {
@@ -237,16 +289,20 @@ function projectorNameOf({ service }: MillraceModuleOptions): string {
 
 function needed<T>(field: 'outbox' | 'service' | 'store', value: T | undefined): T {
   if (value !== undefined) return value;
-  throw new MillraceError('CONFIG_INVALID', `what the application declares needs the ${field}`, {
-    details: { field },
-  });
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    `the declared handlers need the module option '${field}'`,
+    {
+      details: { field },
+    },
+  );
 }
 
 function checkNames(all: readonly { readonly name: string }[]): void {
   const seen = new Set<string>();
   for (const { name } of all) {
     if (seen.has(name)) {
-      throw new MillraceError('SUBSCRIPTION_INVALID', `'${name}' is the name of two`, {
+      throw new MillraceError('SUBSCRIPTION_INVALID', `two subscriptions have the name '${name}'`, {
         details: { name },
       });
     }

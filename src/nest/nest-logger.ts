@@ -1,9 +1,9 @@
-// Nest's logger as the telemetry port's: a constant message, and the documents' fields beside it.
+// Adapts Nest's logger to the telemetry port: a constant message and fields.
 
 import { Logger as NestLogger, type LoggerService } from '@nestjs/common';
 import type { Logger, Observer } from '../foundation/observer.ts';
 
-/** The documents' logger: fields first; the message may be among them as `msg`. */
+/** The logger of the application documents: fields first; the message may be the field `msg`. */
 export interface ILogger extends Logger {
   debug(fields: object, message?: string): void;
   info(fields: object, message?: string): void;
@@ -12,8 +12,8 @@ export interface ILogger extends Logger {
 }
 
 /**
- * Writes with Nest's logger, whichever the application uses, with `correlationId`, `tenantId`, `userId`,
- * `source`, `operation` and `phase` as fields of their own.
+ * Writes to the Nest logger of the application, with `correlationId`, `tenantId`, `userId`, `source`, `operation` and
+ * `phase` as separate fields.
  *
  * @example
  * import { Logger } from '@nestjs/common';
@@ -27,8 +27,8 @@ export function nestLogger(logger: LoggerService = new NestLogger('Millrace')): 
     (level: 'debug' | 'log' | 'warn' | 'error') =>
     (fields: object, message?: string): void => {
       const { msg, ...rest } = { ...fields } as Readonly<Record<string, unknown>>;
-      const told = message ?? (typeof msg === 'string' ? msg : 'millrace');
-      logger[level]?.(told, toFields(rest));
+      const text = message ?? (typeof msg === 'string' ? msg : 'millrace');
+      logger[level]?.(text, toFields(rest));
     };
   return {
     debug: writing('debug'),
@@ -39,8 +39,8 @@ export function nestLogger(logger: LoggerService = new NestLogger('Millrace')): 
 }
 
 /**
- * An observer that logs with Nest's logger and nothing else; add what counts and traces. Debug lines, several
- * for each message, are left out unless they are asked for: Nest writes all levels by default.
+ * An observer that only logs, with Nest's logger; add metrics and traces as needed. It omits debug lines (several per
+ * message) unless `debug` is set, because Nest writes all levels by default.
  *
  * @example
  * import { MillraceModule, nestObserver } from 'millrace/nest';
@@ -60,8 +60,8 @@ export function nestObserver(
   return { log: options.debug === true ? log : { ...log, debug: () => undefined } };
 }
 
-/** Subscriptions know the same things by shorter names. */
-const otherNames: Readonly<Record<string, string>> = {
+/** Field names of subscriptions, and their names in the documents. */
+const documentedNames: Readonly<Record<string, string>> = {
   tenant: 'tenantId',
   user: 'userId',
   handler: 'source',
@@ -71,14 +71,14 @@ function toFields(fields: Readonly<Record<string, unknown>>): Record<string, unk
   const named: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
-    const documented = otherNames[name];
+    const documented = documentedNames[name];
     const isTaken = documented === undefined || documented in fields;
     named[isTaken ? name : documented] = value instanceof Error ? errorFields(value) : value;
   }
   return { source: 'millrace', ...named };
 }
 
-/** Loggers that write JSON find nothing in an Error. */
+/** JSON loggers would write an Error as an empty object. */
 function errorFields(error: Error): object {
   const { name, message, stack } = error;
   const code = 'code' in error ? { code: error.code } : {};

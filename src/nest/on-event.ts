@@ -1,12 +1,22 @@
-// `@OnEvent`: a method that handles events of a type, as a part of a subscription.
+// `@OnEvent`: methods that handle events, and the subscriptions that run them.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { EventDefinition } from '../contracts/define-event.ts';
-import type { EventType } from '../contracts/event-type.ts';
+import { type EventType, parseEventType } from '../contracts/event-type.ts';
+import { kebabCase } from '../contracts/identifier.ts';
+import { buildSubscriptionName } from '../contracts/subscription-name.ts';
+import { MillraceError, hasCode } from '../foundation/error.ts';
+import { isForgotten } from '../store/erasure.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import type { HandlerContext, SubscriptionDefinition } from '../subscriptions/subscription.ts';
-import { markMethod, type MethodDecoratorOf } from './method-marks.ts';
+import { Terminal } from '../subscriptions/handler-outcome.ts';
+import type {
+  Handler,
+  HandlerContext,
+  SubscriptionDefinition,
+} from '../subscriptions/subscription.ts';
+import { type MarkedMethod, type MethodDecoratorOf, markMethod } from './method-marks.ts';
 
-/** A subscription that methods share; what they handle is its filter. */
+/** A subscription shared by methods; their event types are its filter. */
 export type HandlerSubscription = Omit<
   SubscriptionDefinition,
   'batchHandler' | 'batchSize' | 'filter' | 'handler'
@@ -14,10 +24,10 @@ export type HandlerSubscription = Omit<
 
 export interface OnEventOptions {
   /**
-   * `sub:<service>:<name>:v<n>`, by itself or with settings. The checkpoint is kept under it: a new name
-   * begins at the start. Default: `sub:<service of the module>:<class in kebab-case>:v1`.
+   * `sub:<service>:<name>:v<n>`, alone or with settings. The checkpoint is stored under this name: a new name starts
+   * from the first event. Default: `sub:<service of the module>:<class in kebab-case>:v1`.
    */
-  readonly subscription?: string | HandlerSubscription;
+  readonly subscription?: string | HandlerSubscription | undefined;
 }
 
 export interface OnEventMark extends OnEventOptions {
@@ -25,7 +35,7 @@ export interface OnEventMark extends OnEventOptions {
   readonly parse: ((payload: unknown) => unknown) | undefined;
 }
 
-/** Its context may be typed with the transaction that the store has. What it returns is awaited. */
+/** The context may be typed with the transaction of the store. The result is awaited. */
 export type EventMethod<Payload> = (
   event: RecordedEvent<Payload>,
   context: HandlerContext<never>,
@@ -34,9 +44,9 @@ export type EventMethod<Payload> = (
 export const onEventKey = Symbol.for('millrace:on-event');
 
 /**
- * The method handles each event of this type once it succeeded: ordered per aggregate, retried,
- * then a dead letter, from a checkpoint. Methods of one class share a subscription. Given a definition of
- * `defineEvent`, the payload is checked by its schema and the method's parameter by TypeScript.
+ * The method handles each event of this type until it succeeds once: in order per aggregate, with retries, a dead
+ * letter after the last one, and a checkpoint. Methods of one class share a subscription. With a definition of
+ * `defineEvent`, its schema validates the payload and TypeScript checks the parameter of the method.
  *
  * @example
  * import { Injectable } from '@nestjs/common';
@@ -77,4 +87,100 @@ export function OnEvent(
       ? { ...options, type: event, parse: undefined }
       : { ...options, type: event.type, parse: (payload) => event.parse(payload) };
   return (_target, _name, descriptor) => markMethod(onEventKey, mark, descriptor);
+}
+
+type EventMethods = Map<string, MarkedMethod<OnEventMark>>;
+
+interface Group {
+  readonly provider: object;
+  readonly className: string;
+  readonly byType: EventMethods;
+  settings: HandlerSubscription | undefined;
+}
+
+/** Returns one subscription per name; the error of an invalid declaration names its method. */
+export function handlerSubscriptions(
+  methods: readonly MarkedMethod<OnEventMark>[],
+  service: string | undefined,
+): readonly SubscriptionDefinition[] {
+  const groups = new Map<string, Group>();
+  for (const method of methods) {
+    const { mark, where, provider, className } = method;
+    const { type } = mark;
+    parseEventType(type);
+    const settings = typeof mark.subscription === 'object' ? mark.subscription : undefined;
+    const name = settings?.name ?? nameOf(method, service);
+    const group = groups.get(name) ?? { provider, className, byType: new Map(), settings };
+    groups.set(name, group);
+    if (group.provider !== provider) {
+      throw invalid(
+        `${where} and ${group.className} both have the subscription '${name}': rename one of them, or provide the class in one module only`,
+        { name, where },
+      );
+    }
+    const other = group.byType.get(type);
+    if (other !== undefined) {
+      throw invalid(
+        `${where} and ${other.where} both handle ${type} in '${name}': a failure of one would repeat both, so give one of them a separate subscription`,
+        { name, where },
+      );
+    }
+    if (settings !== undefined && !isDeepStrictEqual(settings, group.settings ?? settings)) {
+      throw invalid(`${where} has other settings for '${name}' than an earlier method`, {
+        name,
+        where,
+      });
+    }
+    group.settings ??= settings;
+    group.byType.set(type, method);
+  }
+  return [...groups].map(([name, { byType, settings }]) => ({
+    ...settings,
+    name,
+    filter: { types: [...byType.keys()] },
+    handler: handlerOf(byType),
+  }));
+}
+
+function nameOf(
+  { mark, where, className }: MarkedMethod<OnEventMark>,
+  service: string | undefined,
+): string {
+  if (typeof mark.subscription === 'string') return mark.subscription;
+  if (service !== undefined) {
+    return buildSubscriptionName(service, kebabCase(className), 1);
+  }
+  throw invalid(
+    `${where} has no subscription name: set one, or set the service of the module to derive it`,
+    { where },
+  );
+}
+
+function handlerOf(byType: EventMethods): Handler<unknown> {
+  return async (event, context) => {
+    const method = byType.get(event.type);
+    if (method === undefined) return;
+    const { parse } = method.mark;
+    if (parse === undefined) {
+      await method.call(event, context);
+      return;
+    }
+    // The payload of a forgotten person is erased.
+    if (isForgotten(event.payload)) return;
+    await method.call({ ...event, payload: parseOrTerminate(parse, event.payload) }, context);
+  };
+}
+
+/** An invalid payload is terminal, because a retry cannot fix it. */
+export function parseOrTerminate(parse: (payload: unknown) => unknown, payload: unknown): unknown {
+  try {
+    return parse(payload);
+  } catch (error) {
+    if (!hasCode(error, 'PAYLOAD_INVALID')) throw error;
+    throw new Terminal(error.message, { cause: error });
+  }
+}
+
+function invalid(reason: string, details: Readonly<Record<string, unknown>>): MillraceError {
+  return new MillraceError('SUBSCRIPTION_INVALID', reason, { details });
 }

@@ -1,4 +1,4 @@
-// The outbox document's abstract class: what a provider asks for by its type.
+// The abstract class of the outbox document, which providers inject by type.
 
 import type { ClaimedMessage, EnqueueOutboxProps, OutboxClaim } from '../outbox/outbox-message.ts';
 import type {
@@ -12,8 +12,8 @@ import type {
 type Ledger = OutboxLedger;
 
 /**
- * The ledger as a class, so that Nest can inject it by type. Whatever ledger the module has is
- * behind it; a claim is settled by its token, where the document has an id alone.
+ * The outbox ledger of the module as a class, so Nest can inject it by type. A claim is settled by its token, where the
+ * document uses an id only.
  *
  * @example
  * import { Injectable } from '@nestjs/common';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createDispatchQueue } from './dispatch-queue.ts';
-import { claimOne, enqueued } from '../testing/conformance/outbox/ledger-fixture.ts';
+import { claimOne, enqueued } from '../testing/conformance/outbox/fixture.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 
 test('reports each postponed message at its due time, also when another one was due before', async () => {

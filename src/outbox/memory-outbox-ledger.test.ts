@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { newMessage } from '../testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../testing/conformance/outbox/fixture.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import { outboxLedgerConformance } from '../testing/conformance/outbox/outbox-ledger.ts';
 

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually, rejectsWith } from '../testing/assertions.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { RetryAfter, Terminal } from '../subscriptions/handler-outcome.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';
-import {
-  enqueued,
-  eventually,
-  newMessage,
-  rejectsWith,
-} from '../testing/conformance/outbox/ledger-fixture.ts';
+import { enqueued, newMessage } from '../testing/conformance/outbox/fixture.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import {
   createOutboxDispatcher,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually } from '../testing/assertions.ts';
 import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { newEvent } from '../testing/conformance/store/store-fixture.ts';
-import { eventually } from '../testing/conformance/outbox/ledger-fixture.ts';
+import { newEvent } from '../testing/conformance/store/fixture.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
 import { startOutboxProjector, type IntegrationEventMapper } from './outbox-projector.ts';

@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually } from '../testing/assertions.ts';
 import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import { createEnvelope } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
-import { eventually } from '../testing/conformance/outbox/ledger-fixture.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import { createOutboxDispatcher } from './outbox-dispatcher.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';

@@ -2,17 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually, rejectsWith } from '../testing/assertions.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';
-import {
-  enqueued,
-  eventually,
-  newMessage,
-  rejectsWith,
-} from '../testing/conformance/outbox/ledger-fixture.ts';
+import { enqueued, newMessage } from '../testing/conformance/outbox/fixture.ts';
 import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';

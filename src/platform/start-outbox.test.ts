@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually } from '../testing/assertions.ts';
 import type { Destination } from '../delivery/destination.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createLifecycle } from '../foundation/lifecycle.ts';
-import { eventually, newMessage } from '../testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../testing/conformance/outbox/fixture.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxDefinition } from './define-outbox.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './config/outbox-environment.ts';

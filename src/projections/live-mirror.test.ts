@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
-import { newEvent } from '../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../testing/conformance/store/fixture.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { createLiveMirror, type MirrorMessage } from './live-mirror.ts';

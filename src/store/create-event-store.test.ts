@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { createEventStore } from './create-event-store.ts';
 import type { StoreEngine, StreamWrite, WriteOutcome } from './store-engine.ts';
-import { newEvent, newEvents, newStream } from '../testing/conformance/store/store-fixture.ts';
+import { newEvent, newEvents, newStream } from '../testing/conformance/store/fixture.ts';
 
 describe('createEventStore', () => {
   test('an engine that loses an outcome is told on', async () => {

@@ -6,7 +6,7 @@ import {
   emptyModelStream,
   modelAppend,
   type ModelStream,
-} from '../testing/conformance/store/store-model.ts';
+} from '../testing/conformance/store/model.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
 
 const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');

@@ -4,12 +4,7 @@ import { hasCode } from '../foundation/error.ts';
 import { newSubjectKey, subjectHeader, unseal } from './erasure.ts';
 import { prepareAppend, storeLimits } from './prepare-append.ts';
 import type { SubjectKey, SubjectKeys } from './store-engine.ts';
-import {
-  newEvent,
-  newEvents,
-  newStream,
-  only,
-} from '../testing/conformance/store/store-fixture.ts';
+import { newEvent, newEvents, newStream, only } from '../testing/conformance/store/fixture.ts';
 
 describe('prepareAppend', () => {
   test('an append of too many bytes is refused, though each payload is small enough', () => {

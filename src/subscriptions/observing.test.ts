@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Attributes, Observer, TraceContext } from '../foundation/observer.ts';
-import { newEvent } from '../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../testing/conformance/store/fixture.ts';
 import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
 import { Snooze, Terminal } from './handler-outcome.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';

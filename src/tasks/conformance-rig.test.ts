@@ -1,6 +1,6 @@
 // Which cases of the suite a run takes.
 
-import type { TasksCase } from '../testing/conformance/tasks/tasks-fixture.ts';
+import type { TasksCase } from '../testing/conformance/tasks/fixture.ts';
 
 /**
  * The suite on an engine with a server: two of the random runs. Memory and SQLite run all of them each

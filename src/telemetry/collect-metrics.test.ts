@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { collectMetrics, type Collector } from './collect-metrics.ts';
 import { createMetrics, type Sample } from './create-metrics.ts';
-import { processCollector } from './process-collector.ts';
+import { processCollector } from './collectors.ts';
 
 function depthOf(collect: Collector['collect'], name = 'queues'): Collector {
   return { name, metrics: ['queue_depth'], collect };

@@ -1,6 +1,5 @@
-// What has to be asked for is asked at the scrape: each collector within a time limit, never twice at
-// once, and not again while its last answer is fresh. However often somebody scrapes, and however slow a
-// database is, it has one question of each kind to answer.
+// Runs the collectors at a scrape: each with a time limit, never concurrently with itself, and not while its last
+// result is fresh. So a slow database has at most one query per collector, however often metrics are scraped.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -9,63 +8,63 @@ import type { Metrics, Sample } from './create-metrics.ts';
 
 export interface Collector {
   readonly name: string;
-  /** Those that it answers for: when it fails they are gone, rather than old. */
+  /** The metrics of this collector: if it fails, they are removed rather than stale. */
   readonly metrics: readonly string[];
   collect(signal: AbortSignal): readonly Sample[] | Promise<readonly Sample[]>;
 }
 
 export interface CollectOptions {
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   readonly log?: Logger | undefined;
-  /** Whoever takes longer counts as failed at this scrape. Default: 2 s. */
-  readonly timeoutMs?: number;
-  /** How long an answer is good; longer where it took long. Default: 10 s. */
-  readonly freshMs?: number;
+  /** A collector that takes longer counts as failed at this scrape. Default: 2 s. */
+  readonly timeoutMs?: number | undefined;
+  /** How long a result is fresh; longer for a slow collector. Default: 10 s. */
+  readonly freshMs?: number | undefined;
 }
 
 export const collectLimits = { timeoutMs: 2_000, freshMs: 10_000 } as const;
-/** A twentieth of the time, at most, is spent on answering. */
-const share = 20;
+/** A collector runs at most 1/20 of the time. */
+const freshPerDuration = 20;
 
-/** Returns what a scrape calls first; never rejects. */
+/** Returns a function to call before a scrape; it never rejects. */
 export function collectMetrics(
   metrics: Metrics,
   collectors: readonly Collector[],
   options: CollectOptions = {},
 ): () => Promise<void> {
-  const asked = collectors.map((collector) => askOne(collector, options));
+  const runs = collectors.map((collector) => cachedCollector(collector, options));
   const names = ['telemetry_collector_up', ...collectors.flatMap((each) => each.metrics)];
   return async () => {
-    const answers = await Promise.all(asked.map((ask) => ask()));
+    const answers = await Promise.all(runs.map((run) => run()));
     const up = collectors.map(({ name }, at): Sample => ({
       name: 'telemetry_collector_up',
       value: answers[at] === undefined ? 0 : 1,
       labels: { collector: name },
     }));
-    // All at once: two collectors may answer for one metric.
+    // In one call, because two collectors may share a metric.
     metrics.replace(names, [...up, ...answers.flatMap((samples) => samples ?? [])]);
   };
 }
 
-type Answer = readonly Sample[] | undefined;
+type Result = readonly Sample[] | undefined;
 
-/** Undefined: it did not answer in time, or failed. */
-function askOne(collector: Collector, options: CollectOptions): () => Promise<Answer> {
+/** The function returns undefined if the collector failed or timed out. */
+function cachedCollector(collector: Collector, options: CollectOptions): () => Promise<Result> {
   const { clock = systemClock, log } = options;
   const timeoutMs = options.timeoutMs ?? collectLimits.timeoutMs;
   const freshMs = options.freshMs ?? collectLimits.freshMs;
   let last: { readonly samples: readonly Sample[]; readonly untilMs: number } | undefined;
-  let running: Promise<Answer> | undefined;
+  let running: Promise<Result> | undefined;
 
-  async function ask(signal: AbortSignal): Promise<Answer> {
+  async function collect(signal: AbortSignal): Promise<Result> {
     const startMs = clock.now();
     try {
       const samples = await collector.collect(signal);
       const nowMs = clock.now();
-      last = { samples, untilMs: nowMs + Math.max(freshMs, (nowMs - startMs) * share) };
+      last = { samples, untilMs: nowMs + Math.max(freshMs, (nowMs - startMs) * freshPerDuration) };
       return samples;
     } catch (err) {
-      log?.warn({ collector: collector.name, err }, 'metrics could not be collected');
+      log?.warn({ collector: collector.name, err }, 'could not collect metrics');
       return undefined;
     } finally {
       running = undefined;
@@ -76,8 +75,8 @@ function askOne(collector: Collector, options: CollectOptions): () => Promise<An
     if (last !== undefined && clock.now() < last.untilMs) return last.samples;
     const late = new AbortController();
     const done = new AbortController();
-    // Who did not heed the signal may still be at it: then its answer is for the next scrape.
-    running ??= ask(late.signal);
+    // A collector that ignores the signal may still run: its result is for the next scrape.
+    running ??= collect(late.signal);
     const timeUp = clock.sleep(timeoutMs, done.signal).then(
       () => late.abort(new MillraceError('HANDLER_TIMEOUT', `no metrics within ${timeoutMs} ms`)),
       () => undefined,

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { MillraceError } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { combineObservers } from './combine-observers.ts';
+import { combineObservers } from './create-telemetry.ts';
 import { createLogger, type LoggerOptions } from './create-logger.ts';
 
 type Line = Readonly<Record<string, unknown>>;

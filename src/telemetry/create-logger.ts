@@ -21,24 +21,24 @@ export interface LogStream {
 
 export interface LoggerOptions {
   /** Default: `json`. */
-  readonly format?: 'json' | 'text';
+  readonly format?: 'json' | 'text' | undefined;
   /** Lines below this level are not written. Default: `info`. */
-  readonly level?: LogLevel | 'silent';
+  readonly level?: LogLevel | 'silent' | undefined;
   /** Default: standard error, written synchronously, so a kill loses no line. */
   readonly stream?: LogStream | undefined;
   /** Part of every JSON line: `app`, `env`, `version`. */
-  readonly fields?: object;
+  readonly fields?: object | undefined;
   /** Names of more fields to leave out. */
-  readonly redact?: readonly string[];
+  readonly redact?: readonly string[] | undefined;
   /** The names of these fields in a JSON line. Default: `timestamp` and `msg`. */
-  readonly timestampKey?: string;
-  readonly messageKey?: string;
+  readonly timestampKey?: string | undefined;
+  readonly messageKey?: string | undefined;
   /** Default: true on a terminal. */
-  readonly hasColours?: boolean;
-  readonly clock?: Clock;
-  readonly lineBytesMax?: number;
-  readonly bufferBytesMax?: number;
-  readonly onDropped?: () => void;
+  readonly hasColours?: boolean | undefined;
+  readonly clock?: Clock | undefined;
+  readonly lineBytesMax?: number | undefined;
+  readonly bufferBytesMax?: number | undefined;
+  readonly onDropped?: (() => void) | undefined;
 }
 
 export const logLimits = {

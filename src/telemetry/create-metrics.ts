@@ -1,20 +1,19 @@
-// Metrics in the process: declared names with declared labels, bounded in number, and Prometheus' text
-// of them. Counting is on the hot path, so that whatever can wait for the scrape does.
-
 import type { Attributes, Observer } from '../foundation/observer.ts';
-import { exposeMetrics, type ExposedMetric, type ExposedSeries } from './expose-metrics.ts';
-import { metricTable, type MetricDefinition } from './metric-table.ts';
+import { type MetricDefinition, metricTable } from './metric-table.ts';
+
+// The metrics of the process: declared names and labels, a bounded number of series, and Prometheus' text format.
+// Counting is on the hot path, so as much work as possible happens at the scrape.
 
 export interface MetricsOptions {
   /** Default: `metricTable`. */
-  readonly table?: readonly MetricDefinition[];
-  readonly limits?: Partial<MetricLimits>;
+  readonly table?: readonly MetricDefinition[] | undefined;
+  readonly limits?: Partial<MetricLimits> | undefined;
 }
 
 export interface MetricLimits {
-  /** Different values of one label; further ones are `other`. */
+  /** Distinct values per label; further values become `other`. */
   readonly valuesPerLabelMax: number;
-  /** Combinations of labels of one metric; further ones are `other` in all labels. */
+  /** Label combinations per metric; further ones become `other` in all labels. */
   readonly seriesPerMetricMax: number;
   readonly valueCharsMax: number;
 }
@@ -25,7 +24,7 @@ export const metricLimits: MetricLimits = {
   valueCharsMax: 200,
 };
 
-/** What somebody was asked for. */
+/** A value that a collector returned. */
 export interface Sample {
   readonly name: string;
   readonly value: number;
@@ -34,7 +33,7 @@ export interface Sample {
 
 export interface Metrics {
   readonly observer: Required<Pick<Observer, 'count' | 'gauge' | 'record'>>;
-  /** All series of these metrics become the samples. */
+  /** Replaces all series of these metrics with the samples. */
   readonly replace: (names: readonly string[], samples: readonly Sample[]) => void;
   /** In Prometheus' text format. */
   readonly expose: () => string;
@@ -43,8 +42,8 @@ export interface Metrics {
 const other = 'other';
 
 /**
- * A registry of metrics. What is not declared, or past a limit, is counted as
- * `telemetry_dropped_total`: no label value that comes from outside can fill the memory.
+ * A registry of metrics. Undeclared observations, and those beyond a limit, are counted in `telemetry_dropped_total`,
+ * so label values from outside cannot exhaust the memory.
  *
  * @example
  * import { createMetrics } from 'millrace/telemetry';
@@ -85,7 +84,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       count(name, attributes, by = 1) {
         const metric = find(name, 'counter');
         if (metric === undefined) return;
-        // A counter that falls looks like a restart.
+        // A decreasing counter looks like a restart.
         if (by >= 0 && Number.isFinite(by)) seriesOf(metric, attributes).add(by);
         else drop('invalid');
       },
@@ -120,7 +119,7 @@ interface Series extends ExposedSeries {
 interface Metric {
   readonly definition: MetricDefinition;
   seriesOf(attributes: Attributes): Series;
-  /** Whether the last one asked for had no place of its own. */
+  /** Whether the last returned series was a shared `other` series. */
   isPastLimit(): boolean;
   clear(): void;
   exposed(): ExposedMetric;
@@ -128,12 +127,12 @@ interface Metric {
 
 function createMetric(definition: MetricDefinition, limits: MetricLimits): Metric {
   const { labels = [], buckets = [] } = definition;
-  /** As the log has them: `integration_type` is told as `integrationType` too. */
+  /** Attributes may use the names of the log: `integrationType` for `integration_type`. */
   const attributeNames = labels.map((label) =>
     label.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase()),
   );
   const all = new Map<string, Series>();
-  /** By label, what a value is shown as. */
+  /** The exposed text of each value, by label. */
   let shown = labels.map(() => new Map<string, string>());
   let isPastLimit = false;
 
@@ -146,7 +145,7 @@ function createMetric(definition: MetricDefinition, limits: MetricLimits): Metri
       isPastLimit = true;
       return other;
     }
-    // Also keeps what the values are joined by out of them.
+    // Also removes the separator of the series key.
     const text = raw.replaceAll(/\p{Cc}/gu, ' ');
     known.set(raw, text);
     return text;
@@ -217,4 +216,93 @@ function createSeries(values: readonly string[], buckets: readonly number[]): Se
 
 function textOf(value: string | number | boolean | undefined): string {
   return value === undefined ? '' : String(value);
+}
+
+interface ExposedSeries {
+  /** In the order of the labels. */
+  readonly values: readonly string[];
+  /** For a histogram: the sum. */
+  readonly value: number;
+  readonly count: number;
+  /** Non-cumulative counts per bucket. */
+  readonly inBucket: readonly number[];
+}
+
+interface ExposedMetric extends MetricDefinition {
+  readonly labels: readonly string[];
+  readonly buckets: readonly number[];
+  readonly series: readonly ExposedSeries[];
+}
+
+/**
+ * The content type of a scrape.
+ *
+ * @example
+ * import { metricsContentType } from 'millrace/telemetry';
+ *
+ * console.log(metricsContentType); // text/plain; version=0.0.4; charset=utf-8
+ */
+export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
+
+function exposeMetrics(metrics: readonly ExposedMetric[]): string {
+  const lines: string[] = [];
+  for (const metric of metrics) {
+    const { name, type, help, series } = metric;
+    if (series.length === 0) continue;
+    lines.push(`# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`);
+    lines.push(`# TYPE ${name} ${type}`);
+    for (const each of series) {
+      if (type === 'histogram') lines.push(...histogramLines(metric, each));
+      else lines.push(`${name}${labelText(metric, each)} ${numberText(each.value)}`);
+    }
+  }
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+}
+
+function histogramLines(metric: ExposedMetric, series: ExposedSeries): string[] {
+  const { name, buckets } = metric;
+  let below = 0;
+  const lines = buckets.map((bound, at) => {
+    below += series.inBucket[at] ?? 0;
+    return `${name}_bucket${labelText(metric, series, numberText(bound))} ${below}`;
+  });
+  return [
+    ...lines,
+    `${name}_bucket${labelText(metric, series, '+Inf')} ${series.count}`,
+    `${name}_sum${labelText(metric, series)} ${numberText(series.value)}`,
+    `${name}_count${labelText(metric, series)} ${series.count}`,
+  ];
+}
+
+function labelText(metric: ExposedMetric, { values }: ExposedSeries, le?: string): string {
+  const { labels, derived } = metric;
+  const parts = labelPairs(labels, values);
+  if (derived !== undefined) {
+    const source = values[labels.indexOf(derived.from)] ?? '';
+    parts.push(...labelPairs(derived.labels, derived.of(source)));
+  }
+  if (le !== undefined) parts.push(`le="${le}"`);
+  return parts.length === 0 ? '' : `{${parts.join(',')}}`;
+}
+
+function labelPairs(labels: readonly string[], values: readonly string[]): string[] {
+  return labels.flatMap((label, at) => {
+    const value = values[at] ?? '';
+    // Prometheus treats an empty label as absent.
+    return value === '' ? [] : [`${label}="${escaped(value)}"`];
+  });
+}
+
+function escaped(value: string): string {
+  return value
+    .toWellFormed()
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"', '\\"')
+    .replaceAll('\n', '\\n');
+}
+
+function numberText(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return '+Inf';
+  if (value === Number.NEGATIVE_INFINITY) return '-Inf';
+  return String(value);
 }

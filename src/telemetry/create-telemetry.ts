@@ -1,16 +1,15 @@
 // Metrics, traces and the log of a process, configured by its environment.
 
 import type { OtlpTracing, OtlpTracingOptions } from '../engines/otel/start-otlp-tracing.ts';
-import { systemClock, type Clock } from '../foundation/clock.ts';
+import { type Clock, systemClock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { loadDriver } from '../foundation/load-driver.ts';
-import type { Logger, Observer } from '../foundation/observer.ts';
-import { collectMetrics, type Collector } from './collect-metrics.ts';
-import { combineObservers } from './combine-observers.ts';
-import { createLogger, type LoggerOptions, type LogStream } from './create-logger.ts';
+import type { Logger, Observer, Span } from '../foundation/observer.ts';
+import { type Collector, collectMetrics } from './collect-metrics.ts';
+import { type LogStream, type LoggerOptions, createLogger } from './create-logger.ts';
 import { createMetrics } from './create-metrics.ts';
 import type { MetricDefinition } from './metric-table.ts';
-import { processCollector } from './process-collector.ts';
+import { processCollector } from './collectors.ts';
 
 export interface TelemetryOptions {
   /**
@@ -18,19 +17,19 @@ export interface TelemetryOptions {
    * `MILLRACE_ENV`, and the variables of OpenTelemetry: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`,
    * `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`. Default: none.
    */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Default: `MILLRACE_LOG_FORMAT`, else text on a terminal and JSON everywhere else. */
-  readonly log?: 'json' | 'text';
+  readonly log?: 'json' | 'text' | undefined;
   /** Default: standard error. */
-  readonly stream?: LogStream;
+  readonly stream?: LogStream | undefined;
   /** Names of more fields to leave out of the log. */
-  readonly redact?: readonly string[];
+  readonly redact?: readonly string[] | undefined;
   /** The version of the program, for the log and the traces. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** Default: `metricTable`. */
-  readonly table?: readonly MetricDefinition[];
-  readonly collectors?: readonly Collector[];
-  readonly clock?: Clock;
+  readonly table?: readonly MetricDefinition[] | undefined;
+  readonly collectors?: readonly Collector[] | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 export interface Telemetry extends AsyncDisposable {
@@ -61,20 +60,20 @@ const formats = ['json', 'text'] as const;
 export async function createTelemetry(options: TelemetryOptions = {}): Promise<Telemetry> {
   const { env = {}, clock = systemClock, version } = options;
   await using opened = new AsyncDisposableStack();
-  const metrics = createMetrics(options.table === undefined ? {} : { table: options.table });
+  const metrics = createMetrics({ table: options.table });
   const log = opened.use(createLogger({ ...logOptions(options), clock, onDropped }));
   const tracing = hasOtlp(env)
     ? opened.use(
         await startTracing({
           env,
           log,
-          ...(version === undefined ? {} : { serviceVersion: version }),
+          serviceVersion: version,
         }),
       )
     : undefined;
   const own = opened.use(processCollector());
   let collectors = [own, ...(options.collectors ?? [])];
-  let ask = collectMetrics(metrics, collectors, { clock, log });
+  let collect = collectMetrics(metrics, collectors, { clock, log });
   const all = opened.move();
 
   function onDropped(): void {
@@ -86,10 +85,10 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
     log,
     collect(more) {
       collectors = [...collectors, ...more];
-      ask = collectMetrics(metrics, collectors, { clock, log });
+      collect = collectMetrics(metrics, collectors, { clock, log });
     },
     async metrics() {
-      await ask();
+      await collect();
       return metrics.expose();
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
@@ -143,4 +142,71 @@ function oneOf<const Name extends string>(
   throw new MillraceError('CONFIG_INVALID', `${field} must be one of ${names.join(', ')}`, {
     details: { field },
   });
+}
+
+/**
+ * Combines observers into one. Each method exists if one of them has it; the trace context is that of the first
+ * span that has one.
+ *
+ * @example
+ * import { combineObservers, createLogger, createMetrics } from 'millrace/telemetry';
+ *
+ * const observer = combineObservers(createMetrics().observer, { log: createLogger() });
+ * observer.count?.('events_published_total', { event_type: 'payment.completed.v1' });
+ */
+export function combineObservers(...observers: readonly Observer[]): Observer {
+  const all = <Part>(pick: (observer: Observer) => Part | undefined): Part[] =>
+    observers.map(pick).filter((part) => part !== undefined);
+  const counts = all(({ count }) => count);
+  const gauges = all(({ gauge }) => gauge);
+  const records = all(({ record }) => record);
+  const spans = all(({ span }) => span);
+  const logs = all(({ log }) => log);
+  return {
+    ...(counts.length === 0 ? {} : { count: each(counts) }),
+    ...(gauges.length === 0 ? {} : { gauge: each(gauges) }),
+    ...(records.length === 0 ? {} : { record: each(records) }),
+    ...(spans.length === 0
+      ? {}
+      : { span: (...args) => combineSpans(spans.map((span) => span(...args))) }),
+    ...(logs.length === 0 ? {} : { log: combineLogs(logs) }),
+  };
+}
+
+function each<Args extends readonly unknown[]>(
+  calls: readonly ((...args: Args) => void)[],
+): (...args: Args) => void {
+  const [first] = calls;
+  if (calls.length === 1 && first !== undefined) return first;
+  return (...args) => {
+    for (const call of calls) call(...args);
+  };
+}
+
+function combineSpans(spans: readonly Span[]): Span {
+  const [first] = spans;
+  if (spans.length === 1 && first !== undefined) return first;
+  return {
+    context: spans.find(({ context }) => context !== undefined)?.context,
+    set: (attributes) => {
+      for (const span of spans) span.set(attributes);
+    },
+    fail: (error) => {
+      for (const span of spans) span.fail(error);
+    },
+    end: () => {
+      for (const span of spans) span.end();
+    },
+  };
+}
+
+function combineLogs(logs: readonly Logger[]): Logger {
+  const [first] = logs;
+  if (logs.length === 1 && first !== undefined) return first;
+  const at =
+    (level: keyof Logger) =>
+    (fields: object, message: string): void => {
+      for (const log of logs) log[level](fields, message);
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -1,5 +1,5 @@
 export { collectLimits, type Collector } from './collect-metrics.ts';
-export { combineObservers } from './combine-observers.ts';
+
 export {
   createLogger,
   logLimits,
@@ -10,12 +10,17 @@ export {
 export {
   createMetrics,
   metricLimits,
+  metricsContentType,
   type MetricLimits,
   type Metrics,
   type MetricsOptions,
   type Sample,
 } from './create-metrics.ts';
-export { createTelemetry, type Telemetry, type TelemetryOptions } from './create-telemetry.ts';
-export { metricsContentType } from './expose-metrics.ts';
+export {
+  combineObservers,
+  createTelemetry,
+  type Telemetry,
+  type TelemetryOptions,
+} from './create-telemetry.ts';
 export { metricTable, type MetricDefinition } from './metric-table.ts';
-export { platformCollectors, type CollectedPlatform } from './platform-collectors.ts';
+export { platformCollectors, type CollectedPlatform } from './collectors.ts';

@@ -30,7 +30,9 @@ const wholeNames = /^(?:payload|body|user|recipient|ssn)$/;
 const cachedNamesMax = 1_000;
 
 /** Returns a function that converts values; it throws for no value. `redact` names more fields to leave out. */
-export function createLogValues({ redact = [] }: { readonly redact?: readonly string[] } = {}): (
+export function createLogValues({
+  redact = [],
+}: { readonly redact?: readonly string[] | undefined } = {}): (
   value: unknown,
   limits: LogValueLimits,
 ) => LogValue {

@@ -1,19 +1,19 @@
-// Every metric of the product, by the names of its documents. What is not in the table is not exposed;
-// `docs/telemetry.md`, the dashboard and the alert rules are checked against it.
+// All metrics of the product. A metric that is not in the table is not exposed; a test compares `docs/telemetry.md`, the
+// dashboard and the alert rules with it.
 
 export interface MetricDefinition {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
-  /** Attributes of other names are left out: each label multiplies the series. */
+  /** Other attributes are ignored, because each label multiplies the series. */
   readonly labels?: readonly string[];
-  /** Labels that follow from another one: worked out at the scrape, not when something is counted. */
+  /** Labels derived from another one at the scrape, off the hot path. */
   readonly derived?: {
     readonly from: string;
     readonly labels: readonly string[];
     readonly of: (value: string) => readonly string[];
   };
-  /** Upper bounds, in the unit that the name ends with. */
+  /** Upper bounds, in the unit at the end of the name. */
   readonly buckets?: readonly number[];
 }
 
@@ -21,7 +21,7 @@ const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 const millisecondsBuckets = secondsBuckets.map((seconds) => seconds * 1_000);
 
 /**
- * The product's own metrics; `createMetrics` takes yours beside them.
+ * The metrics of the product; pass yours to `createMetrics` in addition.
  *
  * @example
  * import { createMetrics, metricTable } from 'millrace/telemetry';
@@ -36,38 +36,38 @@ export const metricTable: readonly MetricDefinition[] = [
   {
     name: 'commands_handled_total',
     type: 'counter',
-    help: 'Commands by what became of them.',
+    help: 'Commands by outcome.',
     labels: ['bc', 'aggregate', 'command', 'tenant', 'outcome'],
   },
   {
     name: 'command_conflicts_total',
     type: 'counter',
-    help: 'Commands that were decided again because another writer came first.',
+    help: 'Commands decided again after a version conflict.',
     labels: ['aggregate'],
   },
   {
     name: 'snapshots_taken_total',
     type: 'counter',
-    help: 'Snapshots of aggregates, by what became of them.',
+    help: 'Snapshots of aggregates by outcome.',
     labels: ['outcome'],
   },
   {
     name: 'events_published_total',
     type: 'counter',
-    help: 'Events appended to the store; from there on every subscription has them.',
+    help: 'Events appended to the store.',
     labels: ['event_type'],
   },
   {
     name: 'events_repeated_total',
     type: 'counter',
-    help: 'Events that an append repeated, and that were there already.',
+    help: 'Duplicate events that an append repeated.',
     labels: ['event_type'],
   },
   // Subscriptions.
   {
     name: 'events_processed_total',
     type: 'counter',
-    help: 'Attempts of handlers, by their result.',
+    help: 'Handler attempts by result.',
     labels: ['handler', 'event_type', 'status', 'bc', 'tenant'],
     derived: {
       from: 'event_type',
@@ -81,60 +81,60 @@ export const metricTable: readonly MetricDefinition[] = [
   {
     name: 'event_processing_duration_seconds',
     type: 'histogram',
-    help: 'How long a handler took for an event.',
+    help: 'Duration of a handler per event.',
     labels: ['handler', 'event_type'],
     buckets: secondsBuckets,
   },
   {
     name: 'projection_lag_seconds',
     type: 'gauge',
-    help: 'Age of the oldest event that a subscription has not done yet.',
+    help: 'Age of the oldest event that a subscription has not processed.',
     labels: ['sub'],
   },
   {
     name: 'dead_letter_queue_size',
     type: 'gauge',
-    help: 'Dead letters that wait for somebody to replay or discard them.',
+    help: 'Dead letters waiting for replay or discard.',
     labels: ['handler'],
   },
   {
     name: 'sagas_total',
     type: 'counter',
-    help: 'Sagas that came to an end, by how.',
+    help: 'Ended sagas by outcome.',
     labels: ['saga', 'outcome'],
   },
   {
     name: 'live_mirror_published_total',
     type: 'counter',
-    help: 'Events that the live mirror passed on.',
+    help: 'Events forwarded by the live mirror.',
   },
   {
     name: 'live_mirror_dropped_total',
     type: 'counter',
-    help: 'Events that the live mirror let go because nobody took them in time.',
+    help: 'Events dropped by the live mirror because no consumer took them in time.',
   },
   // The outbox and delivery.
   {
     name: 'outbox_enqueued_total',
     type: 'counter',
-    help: 'Messages put into the outbox.',
+    help: 'Messages enqueued in the outbox.',
     labels: ['source'],
   },
   {
     name: 'outbox_pending_total',
     type: 'gauge',
-    help: 'Messages in the outbox that were not tried yet.',
+    help: 'Messages in the outbox without an attempt.',
   },
-  { name: 'outbox_claimed_total', type: 'counter', help: 'Messages taken out to be sent.' },
+  { name: 'outbox_claimed_total', type: 'counter', help: 'Messages claimed for sending.' },
   ...(['jobs', 'sent', 'failed', 'dead', 'stale'] as const).map((outcome): MetricDefinition => ({
     name: `outbox_${outcome}_total`,
     type: 'counter',
     help: {
-      jobs: 'Messages handed to a queue, for workers to send.',
-      sent: 'Messages that were sent.',
-      failed: 'Attempts that failed and will be made again.',
-      dead: 'Messages given up.',
-      stale: 'Outcomes that came after another process had taken the message over.',
+      jobs: 'Messages handed to a queue of workers.',
+      sent: 'Sent messages.',
+      failed: 'Failed attempts that will be retried.',
+      dead: 'Dead-lettered messages.',
+      stale: 'Outcomes reported after another process had claimed the message.',
     }[outcome],
     labels: ['integration_type', 'event_type'],
   })),
@@ -146,18 +146,18 @@ export const metricTable: readonly MetricDefinition[] = [
   {
     name: 'outbox_purged_total',
     type: 'counter',
-    help: 'Sent messages that were forgotten after their time.',
+    help: 'Sent messages purged after their retention.',
   },
   {
     name: 'outbox_claim_duration_ms',
     type: 'histogram',
-    help: 'How long it took to settle and claim a batch.',
+    help: 'Duration of settling and claiming a batch.',
     buckets: millisecondsBuckets,
   },
   {
     name: 'outbox_delivery_duration_ms',
     type: 'histogram',
-    help: 'How long an attempt to send a message took.',
+    help: 'Duration of a delivery attempt.',
     labels: ['integration_type', 'event_type', 'outcome'],
     buckets: millisecondsBuckets,
   },
@@ -170,173 +170,173 @@ export const metricTable: readonly MetricDefinition[] = [
   {
     name: 'queue_depth',
     type: 'gauge',
-    help: 'What waits in a queue for a worker.',
+    help: 'Items waiting in a queue.',
     labels: ['queue'],
   },
   {
     name: 'delivery_attempts_total',
     type: 'counter',
-    help: 'Attempts to deliver, by outcome; those that had to wait for their turn included.',
+    help: 'Delivery attempts by outcome, including those deferred by a limit.',
     labels: ['destination', 'outcome'],
   },
   {
     name: 'delivery_duration_seconds',
     type: 'histogram',
-    help: 'How long a destination took to answer.',
+    help: 'Response time of a destination.',
     labels: ['destination'],
     buckets: secondsBuckets,
   },
   {
     name: 'delivery_breaker_open',
     type: 'gauge',
-    help: '1 while a destination is left alone because it fails.',
+    help: '1 while the circuit breaker of a destination is open.',
     labels: ['destination'],
   },
   // The bus.
   {
     name: 'bus_published_total',
     type: 'counter',
-    help: 'Messages that were stored in streams of the bus.',
+    help: 'Messages stored in streams of the bus.',
   },
   {
     name: 'bus_duplicates_total',
     type: 'counter',
-    help: 'Messages whose id was there already.',
+    help: 'Duplicate messages by id.',
   },
   {
     name: 'bus_handler_duration_ms',
     type: 'histogram',
-    help: 'How long a handler took for a message.',
+    help: 'Duration of a handler per message.',
     labels: ['group'],
     buckets: millisecondsBuckets,
   },
   {
     name: 'bus_handler_failures_total',
     type: 'counter',
-    help: 'Handlers that threw.',
+    help: 'Failed handler calls.',
     labels: ['group'],
   },
   {
     name: 'bus_dead_letters_total',
     type: 'counter',
-    help: 'Messages that a group gave up, by their cause.',
+    help: 'Dead-lettered messages by cause.',
     labels: ['group', 'cause'],
   },
   {
     name: 'bus_malformed_skipped_total',
     type: 'counter',
-    help: 'Malformed messages that a reader without a group went past.',
+    help: 'Malformed messages skipped by a reader without a group.',
   },
   {
     name: 'bus_consumer_interruptions_total',
     type: 'counter',
-    help: 'Consumers that lost their broker.',
+    help: 'Broker connections lost by consumers.',
     labels: ['group'],
   },
   {
     name: 'bus_consumer_resumes_total',
     type: 'counter',
-    help: 'Consumers that found their broker again.',
+    help: 'Broker connections restored by consumers.',
     labels: ['group'],
   },
   {
     name: 'bus_swept_total',
     type: 'counter',
-    help: 'Messages that were removed after their time.',
+    help: 'Messages removed after their retention.',
   },
   {
     name: 'bus_archived_total',
     type: 'counter',
-    help: 'Messages that went to cold storage.',
+    help: 'Messages archived to cold storage.',
   },
   {
     name: 'bus_held_back',
     type: 'gauge',
-    help: 'Messages whose time is over and that a group has not acked.',
+    help: 'Expired messages kept because a group has not acked them.',
   },
   // Topics.
   {
     name: 'notify_published_total',
     type: 'counter',
-    help: 'Messages that were published to topics here.',
+    help: 'Messages published to topics by this process.',
   },
   {
     name: 'notify_delivered_total',
     type: 'counter',
-    help: 'Messages of topics that readers here were given.',
+    help: 'Messages of topics delivered to readers by this process.',
   },
   // Tasks.
   {
     name: 'tasks_jobs',
     type: 'gauge',
-    help: 'Jobs that are kept, by type and state.',
+    help: 'Stored jobs by type and state.',
     labels: ['type', 'state'],
   },
   {
     name: 'tasks_enqueued_total',
     type: 'counter',
-    help: 'Jobs that were enqueued.',
+    help: 'Enqueued jobs.',
     labels: ['type'],
   },
   {
     name: 'tasks_duplicates_total',
     type: 'counter',
-    help: 'Jobs whose key was there already.',
+    help: 'Duplicate jobs by key.',
     labels: ['type'],
   },
   {
     name: 'tasks_refused_total',
     type: 'counter',
-    help: 'Jobs that a drained type did not take.',
+    help: 'Jobs rejected by a draining type.',
     labels: ['type'],
   },
   {
     name: 'tasks_ended_total',
     type: 'counter',
-    help: 'Jobs that have ended, by how.',
+    help: 'Ended jobs by state.',
     labels: ['type', 'state'],
   },
   {
     name: 'task_duration_seconds',
     type: 'histogram',
-    help: 'From the enqueueing of a job to its end.',
+    help: 'Time from enqueueing a job to its end.',
     labels: ['type', 'state'],
     buckets: secondsBuckets,
   },
   {
     name: 'task_start_delay_ms',
     type: 'histogram',
-    help: 'How long after it was due a job was claimed.',
+    help: 'Time from due to claimed.',
     labels: ['type'],
     buckets: millisecondsBuckets,
   },
   {
     name: 'task_run_duration_ms',
     type: 'histogram',
-    help: 'How long a worker had a job, by what became of the run.',
+    help: 'Duration of a run by outcome.',
     labels: ['type', 'outcome'],
     buckets: millisecondsBuckets,
   },
   {
     name: 'tasks_swept_total',
     type: 'counter',
-    help: 'Running jobs that were taken from their worker.',
+    help: 'Running jobs requeued by the sweeper.',
   },
   {
     name: 'tasks_signals_repaired_total',
     type: 'counter',
-    help: 'Signals that were missing in their stream and stored again.',
+    help: 'Missing signals published again.',
   },
   {
     name: 'tasks_parents_woken_total',
     type: 'counter',
-    help: 'Parents that the orchestrator woke, as whoever ended their last child had not.',
+    help: 'Parent jobs woken by the orchestrator after a lost wake-up.',
   },
   // Servers and engines.
   {
     name: 'http_request_duration_seconds',
     type: 'histogram',
-    help: 'How long an HTTP request took.',
+    help: 'Duration of an HTTP request.',
     labels: ['method', 'route', 'status'],
     buckets: secondsBuckets,
   },
@@ -346,24 +346,24 @@ export const metricTable: readonly MetricDefinition[] = [
     help: "Calls of KurrentDB's protocol, by gRPC status.",
     labels: ['method', 'status'],
   },
-  { name: 'redis_up', type: 'gauge', help: '1 while Redis answers.' },
+  { name: 'redis_up', type: 'gauge', help: '1 while Redis responds.' },
   // Telemetry itself.
   {
     name: 'telemetry_collector_up',
     type: 'gauge',
-    help: '1 when a collector answered in time at the last scrape.',
+    help: '1 if the collector returned in time at the last scrape.',
     labels: ['collector'],
   },
   {
     name: 'telemetry_dropped_total',
     type: 'counter',
-    help: 'Observations without a place of their own: what would have gone past a limit, or is not declared.',
+    help: 'Observations beyond a limit or without a declaration.',
     labels: ['reason'],
   },
   {
     name: 'log_lines_dropped_total',
     type: 'counter',
-    help: 'Log lines let go because whoever reads them is too slow.',
+    help: 'Log lines dropped because the reader is too slow.',
   },
   // The process.
   {
@@ -371,14 +371,14 @@ export const metricTable: readonly MetricDefinition[] = [
     type: 'counter',
     help: 'CPU time of user and system.',
   },
-  { name: 'process_resident_memory_bytes', type: 'gauge', help: 'Memory held in RAM.' },
+  { name: 'process_resident_memory_bytes', type: 'gauge', help: 'Resident memory.' },
   {
     name: 'process_start_time_seconds',
     type: 'gauge',
-    help: 'When the process started, in seconds since 1970.',
+    help: 'Start time of the process, in seconds since 1970.',
   },
   { name: 'nodejs_heap_size_used_bytes', type: 'gauge', help: 'Heap in use.' },
-  { name: 'nodejs_heap_size_total_bytes', type: 'gauge', help: 'Heap taken from the system.' },
+  { name: 'nodejs_heap_size_total_bytes', type: 'gauge', help: 'Heap allocated from the system.' },
   {
     name: 'nodejs_external_memory_bytes',
     type: 'gauge',
@@ -397,12 +397,12 @@ export const metricTable: readonly MetricDefinition[] = [
   {
     name: 'nodejs_eventloop_utilization',
     type: 'gauge',
-    help: 'Share of time that the event loop was busy since the last scrape, 0 to 1.',
+    help: 'Utilisation of the event loop since the last scrape, 0 to 1.',
   },
   {
     name: 'nodejs_version_info',
     type: 'gauge',
-    help: 'The version of Node.js.',
+    help: 'Version of Node.js.',
     labels: ['version'],
   },
 ];

@@ -1,5 +1,7 @@
 // Somebody with a token, as tests of a served platform need one: HTTP, server-sent events, WebSocket.
 
+import { eventually } from './assertions.ts';
+
 export interface ApiAnswer<Body = Readonly<Record<string, unknown>>> {
   readonly status: number;
   readonly headers: Headers;
@@ -115,20 +117,4 @@ function socketOf(url: string, token: string): ApiSocket {
     closed: () => eventually(() => isClosed),
     [Symbol.dispose]: () => socket.close(),
   };
-}
-
-/**
- * Looks again and again, for a minute at most: for what has no signal, as other processes' doings.
- *
- * @example
- * import { eventually } from 'millrace/testing';
- *
- * const whenServed = (url: string) => eventually(async () => (await fetch(url)).ok);
- */
-export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 60_000;
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error('it did not happen within a minute');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }

@@ -1,10 +1,10 @@
 // Reactors tested in their own words: what happened, and which commands follow from it.
 
+import { assertEqual } from './assertions.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import type { Reaction } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
-import { assertEqual } from './assert-equal.ts';
 import { givenEvent, givenNowMs } from './given-event.ts';
 
 /** Whom a command is for, and the command. */

@@ -1,6 +1,7 @@
 // Sagas tested in their own words: what had happened, what happens now, and what goes out.
 
 import { AssertionError } from 'node:assert';
+import { assertEqual } from './assertions.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import type { CommandAnswer } from '../reactors/command-answer.ts';
 import {
@@ -19,7 +20,6 @@ import { expiryTimer, type Saga } from '../reactors/saga.ts';
 import type { SagaFact, SagaRequest } from '../reactors/saga-fact.ts';
 import { evolveSaga, foldSaga, type SagaState, type SagaStatus } from '../reactors/saga-state.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { assertEqual } from './assert-equal.ts';
 import { givenEvent, givenNowMs, givenTenant } from './given-event.ts';
 import { plainCommand, type SentCommand } from './given-reactor.ts';
 

@@ -1,13 +1,14 @@
 // Aggregates tested in their own words: what had happened, what somebody wants, what happens then.
 
 import { AssertionError } from 'node:assert';
+import { inspect } from 'node:util';
+import { assertEqual } from './assertions.ts';
 import type { Aggregate, AggregateEvent, DecideContext } from '../aggregates/aggregate.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
 import { buildStreamName } from '../contracts/stream-name.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
-import { assertEqual, show } from './assert-equal.ts';
 
 export interface ThenState<State> {
   /** Fails unless the state, after all that happened, is this one or passes the predicate. */
@@ -187,4 +188,8 @@ function place(
   );
   const stream = buildStreamName<string, string>(bc, name, version, tenant, id);
   return { ...envelope, stream, revision };
+}
+
+function show(value: unknown): string {
+  return inspect(value, { depth: 10, breakLength: 80 });
 }

@@ -1,6 +1,6 @@
+export { eventually } from './assertions.ts';
 export {
   apiCaller,
-  eventually,
   type ApiAnswer,
   type ApiCaller,
   type ApiSocket,

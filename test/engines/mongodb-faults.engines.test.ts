@@ -12,7 +12,7 @@ import {
   newEvent,
   newEvents,
   newStream,
-} from '../../src/testing/conformance/store/store-fixture.ts';
+} from '../../src/testing/conformance/store/fixture.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { strikePoints } from './faulty-db.ts';
 import type { StruckInput, StruckMessage } from './mongodb-struck-main.ts';

@@ -6,7 +6,7 @@ import { afterEach, test } from 'node:test';
 import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';
-import { follow } from '../../src/testing/conformance/store/store-fixture.ts';
+import { follow } from '../../src/testing/conformance/store/fixture.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
 import { inTime, newEvent, newEvents, readPlaces, streamName, until } from '../store/rig.ts';

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MongoClient, type Db, type Document } from 'mongodb';
+import { rejectsWith } from '../../src/testing/assertions.ts';
 import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
-import { refused } from '../../src/testing/conformance/store/store-fixture.ts';
 import { newEvent, newEvents, readPlaces, streamName } from '../store/rig.ts';
 import { onEachMongodb } from './mongodb-targets.ts';
 
@@ -105,7 +105,7 @@ onEachMongodb('the collection of events', (target) => {
     const db = client.db(target.newDatabase());
     await db.createCollection('events');
     const open = (): Promise<unknown> => mongodbEventStore(db, { migrate: 'off' });
-    const error = await refused('CONFIG_INVALID', open);
+    const error = await rejectsWith(open, 'CONFIG_INVALID');
     assert.match(error.message, /aggregateId.*position.*migrate/);
     await using store = await mongodbEventStore(db);
     await using again = await mongodbEventStore(db, { migrate: 'off' });

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import { rejectsWith } from '../../src/testing/assertions.ts';
 import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
 import { subjectHeader } from '../../src/store/index.ts';
 import {
@@ -13,8 +14,7 @@ import {
   newEvents,
   newStream,
   only,
-  refused,
-} from '../../src/testing/conformance/store/store-fixture.ts';
+} from '../../src/testing/conformance/store/fixture.ts';
 import { serveMemory } from './client-cases.ts';
 import { bytesEvent, collect, event, kurrentClient, unique } from './official-clients.ts';
 
@@ -130,8 +130,9 @@ test('a client of the user’s is used and left open', async () => {
 });
 
 test('a URL that cannot be understood is told without its password', async () => {
-  const error = await refused('CONFIG_INVALID', () =>
-    kurrentdbEventStore('kurrentdb://jane:secret@h:port'),
+  const error = await rejectsWith(
+    () => kurrentdbEventStore('kurrentdb://jane:secret@h:port'),
+    'CONFIG_INVALID',
   );
   assert.ok(!error.message.includes('secret'));
 });
@@ -204,7 +205,7 @@ test('closing the store ends its consumers with a reason', async () => {
   await own.append(stream, [newEvent()]);
   const consumer = own.consume({ group: unique('group'), stream })[Symbol.asyncIterator]();
   await consumer.next();
-  const ended = refused('STORE_CLOSED', () => consumer.next());
+  const ended = rejectsWith(() => consumer.next(), 'STORE_CLOSED');
   await own[Symbol.asyncDispose]();
   await ended;
 });

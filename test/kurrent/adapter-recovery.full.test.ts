@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { rejectsWith } from '../../src/testing/assertions.ts';
 import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import {
@@ -10,9 +11,8 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
-} from '../../src/testing/conformance/store/store-fixture.ts';
+} from '../../src/testing/conformance/store/fixture.ts';
 import { serveSqlite } from './served-sqlite.ts';
 
 const timeout = 400_000;
@@ -36,7 +36,7 @@ test(
       () => store.head(),
       () => store.forget('person-1'),
     ]) {
-      const { retryable } = await refused('STORE_UNAVAILABLE', use);
+      const { retryable } = await rejectsWith(use, 'STORE_UNAVAILABLE');
       assert.equal(retryable, true);
     }
   },
@@ -53,8 +53,8 @@ test(
     await store.append(stream, events.slice(0, 3));
     for (let round = 0; round < 2; round += 1) {
       await server.kill();
-      await refused('STORE_UNAVAILABLE', () => store.readStream(stream).toArray());
-      await refused('STORE_UNAVAILABLE', () => store.append(stream, [newEvent()]));
+      await rejectsWith(() => store.readStream(stream).toArray(), 'STORE_UNAVAILABLE');
+      await rejectsWith(() => store.append(stream, [newEvent()]), 'STORE_UNAVAILABLE');
       await server.startAgain();
       await again(() => store.append(stream, events.slice(3)));
       assert.deepEqual(await again(() => storedIds(store, stream)), idsOf(events));
@@ -71,7 +71,7 @@ test(
     await using store = await kurrentdbEventStore(server.url);
     const stream = newStream();
     await server.kill();
-    await refused('STORE_UNAVAILABLE', () => store.readStream(stream).toArray());
+    await rejectsWith(() => store.readStream(stream).toArray(), 'STORE_UNAVAILABLE');
     await server.startAgain();
     assert.deepEqual(await again(() => store.readStream(stream).toArray()), []);
     await store.append(stream, [newEvent()]);
@@ -125,7 +125,10 @@ test('an append whose answer was lost is known when it is repeated', { timeout }
 test('a store cannot be opened where no server is', { timeout }, async () => {
   const server = await serveSqlite();
   await server[Symbol.asyncDispose]();
-  const { retryable } = await refused('STORE_UNAVAILABLE', () => kurrentdbEventStore(server.url));
+  const { retryable } = await rejectsWith(
+    () => kurrentdbEventStore(server.url),
+    'STORE_UNAVAILABLE',
+  );
   assert.equal(retryable, true);
 });
 

@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../src/store/event-store.ts';
-import { newEvents } from '../../src/testing/conformance/store/store-fixture.ts';
+import { newEvents } from '../../src/testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { loadProtocol } from '../../src/server/kurrent/protocol/load-protocol.ts';
 import { soakMinutes, until } from '../store/rig.ts';

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { newMessage } from '../../src/testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../src/testing/conformance/outbox/fixture.ts';
 import type { OutboxLedger } from '../../src/outbox/outbox-ledger.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';

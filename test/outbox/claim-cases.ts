@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newMessage } from '../../src/testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../src/testing/conformance/outbox/fixture.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { soakMinutes } from '../store/rig.ts';
 import type { ClaimerMessage } from './claimer-main.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { newMessage } from '../../src/testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../src/testing/conformance/outbox/fixture.ts';
 import { runMillrace } from '../cli-store-terminal.ts';
 import { createWorkspace, type EngineName } from '../store/rig.ts';
 import { openLedger } from './open-ledger.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { newMessage } from '../../src/testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../src/testing/conformance/outbox/fixture.ts';
 import type { EnqueueOutboxProps, OutboxLedger } from '../../src/outbox/index.ts';
 import type { Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';

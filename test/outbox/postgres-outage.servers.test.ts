@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { createOutboxDispatcher } from '../../src/outbox/index.ts';
-import { newMessage } from '../../src/testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../src/testing/conformance/outbox/fixture.ts';
 import { startPostgres } from '../../src/testing/servers/postgres-server.ts';
 import { connect } from '../store/connect.ts';
 import { until } from '../store/rig.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newLetter, owned } from '../../src/testing/conformance/subscriptions/storage-fixture.ts';
+import { newLetter, owned } from '../../src/testing/conformance/subscriptions/fixture.ts';
 import { runMillrace } from '../cli-store-terminal.ts';
 import { subscriptionName as name } from './kill-workers.ts';
 import { openSqliteRig } from './open-sqlite-rig.ts';

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { eventually } from '../../src/testing/conformance/bus/bus-fixture.ts';
+import { eventually } from '../../src/testing/assertions.ts';
 import { startProduct, type StartedProduct } from '../start-product.ts';
 
 const source = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href;

@@ -5,8 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { eventually } from '../../src/testing/assertions.ts';
 import { copyToArchive } from '../../src/bus/archive.ts';
-import { eventually } from '../../src/testing/conformance/bus/bus-fixture.ts';
 import {
   fileColdStorage,
   readArchive,

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { eventually } from '../../src/testing/conformance/bus/bus-fixture.ts';
+import { eventually } from '../../src/testing/assertions.ts';
 import { createPlatform } from '../../src/platform/index.ts';
 import { openBus } from '../../src/platform/engines/open-bus.ts';
 import { taskType } from '../../src/tasks/index.ts';

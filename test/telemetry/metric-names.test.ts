@@ -1,4 +1,4 @@
-// What is counted, told, drawn and alerted on are the metrics of one table.
+// The sources, docs/telemetry.md, the dashboard and the alerts use the metrics of one table.
 
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
@@ -11,8 +11,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const names = new Set(metricTable.map(({ name }) => name));
 
-/** By name, where it is told and as what. */
-function told(): readonly {
+/** The metrics that the sources record, with type and file. */
+function recordedMetrics(): readonly {
   readonly name: string;
   readonly type: string;
   readonly file: string;
@@ -36,8 +36,8 @@ function withoutComments(source: string): string {
   return source.replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '');
 }
 
-test('every metric that the sources tell is in the table, as what it is', () => {
-  const found = told();
+test('every metric that the sources record is in the table with its type', () => {
+  const found = recordedMetrics();
   assert.ok(found.length > 20, `only ${found.length} found`);
   for (const { name, type, file } of found) {
     const definition = metricTable.find((each) => each.name === name);
@@ -45,14 +45,9 @@ test('every metric that the sources tell is in the table, as what it is', () => 
   }
 });
 
-test('every metric of the table is told by the sources', () => {
-  const counted = new Set(told().map(({ name }) => name));
-  const collected = [
-    'process-collector',
-    'platform-collectors',
-    'collect-metrics',
-    'create-metrics',
-  ]
+test('the sources record every metric of the table', () => {
+  const counted = new Set(recordedMetrics().map(({ name }) => name));
+  const collected = ['collectors', 'collect-metrics', 'create-metrics']
     .map((file) => read(`src/telemetry/${file}.ts`))
     .join('\n');
   const missing = [...names].filter(
@@ -61,7 +56,7 @@ test('every metric of the table is told by the sources', () => {
   assert.deepEqual(missing, []);
 });
 
-test('the names of the documents are there', () => {
+test('the table contains the metrics of the application documents', () => {
   for (const [name, labels] of Object.entries({
     events_processed_total: 'handler event_type status bc agg action version tenant',
     events_published_total: 'event_type',
@@ -85,7 +80,7 @@ test('the names of the documents are there', () => {
   }
 });
 
-test('docs/telemetry.md lists all metrics as the table has them', () => {
+test('docs/telemetry.md lists all metrics of the table', () => {
   const rows = metricTable.map(({ name, type, labels = [], derived, help }) => {
     const all = [...labels, ...(derived?.labels ?? [])].map((label) => `\`${label}\``).join(', ');
     return `| \`${name}\` | ${type} | ${all} | ${help} |`;

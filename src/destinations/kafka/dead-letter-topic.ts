@@ -1,20 +1,20 @@
-// A topic that is told of dead letters (OUTBOX_DEADLETTER_TOPIC). It is a signal: the ledger's DEAD rows are
-// the truth, and a process that dies between the two tells nobody.
+// Publishes dead letters to a Kafka topic (OUTBOX_DEADLETTER_TOPIC). The topic is only a notification: the DEAD rows of
+// the ledger are authoritative, and a process that dies before publishing sends none.
 
 import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { kafkaDestination, type KafkaOptions } from './kafka-destination.ts';
+import { kafkaDestination, type KafkaOptions } from './destination.ts';
 
 export interface DeadLetterTopicOptions extends Omit<KafkaOptions, 'topic' | 'format'> {
   readonly topic: string;
 }
 
-/** What the dispatcher takes as `onDead`. */
+/** The `onDead` callback of the dispatcher. */
 export type DeadLetterTopic = AsyncDisposable &
   ((message: DeliveryMessage, error: string) => Promise<void>);
 
 /**
- * Publishes each dead message, with what it died of, under the key that it would have had.
+ * Publishes each dead message and its error, with the record key of the original message.
  *
  * @example
  * import { createOutboxDispatcher, memoryOutboxLedger } from 'millrace/outbox';
@@ -33,15 +33,15 @@ export async function deadLetterTopic(
   { topic, ...options }: DeadLetterTopicOptions,
 ): Promise<DeadLetterTopic> {
   const kafka = await kafkaDestination(brokers, { ...options, topic: () => topic });
-  const tell = async (message: DeliveryMessage, error: string): Promise<void> => {
+  const publish = async (message: DeliveryMessage, error: string): Promise<void> => {
     const [outcome] = await kafka.sendBatch([letterOf(message, error)]);
     if (outcome?.kind === 'sent') return;
-    const { error: reason = 'no answer' } = outcome ?? {};
-    throw new MillraceError('STORE_UNAVAILABLE', `the topic of dead letters: ${reason}`, {
+    const { error: reason = 'no response' } = outcome ?? {};
+    throw new MillraceError('STORE_UNAVAILABLE', `could not publish the dead letter: ${reason}`, {
       details: { topic, outboxId: message.id },
     });
   };
-  return Object.assign(tell, { [Symbol.asyncDispose]: () => kafka[Symbol.asyncDispose]() });
+  return Object.assign(publish, { [Symbol.asyncDispose]: () => kafka[Symbol.asyncDispose]() });
 }
 
 function letterOf(message: DeliveryMessage, error: string): DeliveryMessage {

@@ -8,6 +8,6 @@ export {
   kafkaLimits,
   type KafkaDestination,
   type KafkaOptions,
-} from './kafka-destination.ts';
-export { classifyKafkaError, type KafkaErrorKind } from './kafka-error.ts';
-export type { KafkaFormat } from './kafka-record.ts';
+} from './destination.ts';
+export { classifyKafkaError, type KafkaErrorKind } from './error.ts';
+export type { KafkaFormat } from './record.ts';

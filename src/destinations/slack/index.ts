@@ -3,7 +3,7 @@ export {
   slackLimits,
   type SlackMessage,
   type SlackOptions,
-} from './slack-destination.ts';
+} from './destination.ts';
 export {
   createSlackClient,
   slackClientLimits,
@@ -12,5 +12,5 @@ export {
   type SlackFound,
   type SlackLookup,
   type SlackPosted,
-} from './slack-client.ts';
-export { classifySlackError, type SlackErrorKind } from './slack-error.ts';
+} from './client.ts';
+export { classifySlackError, type SlackErrorKind } from './api.ts';

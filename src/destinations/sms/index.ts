@@ -1,2 +1,2 @@
-export { smsDestination, type Sms, type SmsOptions, type SmsProvider } from './sms-destination.ts';
-export { twilioProvider, type TwilioOptions } from './twilio-provider.ts';
+export { smsDestination, type Sms, type SmsOptions, type SmsProvider } from './destination.ts';
+export { twilioProvider, type TwilioOptions } from './twilio.ts';

@@ -5,4 +5,4 @@ export {
   type Mail,
   type MailTransport,
   type SmtpOptions,
-} from './smtp-destination.ts';
+} from './destination.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renderMail } from './mail-template.ts';
-import { messageIdOf } from './smtp-destination.ts';
-import { outcomeOfRejected, outcomeOfSmtpError, withoutAddresses } from './smtp-outcome.ts';
+import { messageIdOf } from './destination.ts';
+import { outcomeOfRejected, outcomeOfSmtpError, withoutAddresses } from './destination.ts';
 
-test('values go to their places, escaped in HTML only', () => {
+test('replaces placeholders, escaped in HTML only', () => {
   const template = {
     subject: 'Order {{ order.id }}',
     text: 'Dear {{name}}, {{amount}}',
@@ -18,12 +18,12 @@ test('values go to their places, escaped in HTML only', () => {
   });
 });
 
-test('a value is not taken for a template again, nor for a pattern of replacement', () => {
+test('does not interpret a value as a template or a replacement pattern', () => {
   const rendered = renderMail({ subject: '{{a}}', text: '{{b}}' }, { a: '{{b}}', b: '$& $1' });
   assert.deepEqual(rendered, { subject: '{{b}}', text: '$& $1' });
 });
 
-test('a missing value is told by its name, and nothing of an object’s own making is one', () => {
+test('the error names the missing value, and inherited properties are not values', () => {
   for (const path of ['missing', 'a.b.c', 'constructor', 'a.__proto__', 'a']) {
     assert.throws(() => renderMail({ subject: `{{${path}}}` }, { a: { b: 1 } }), {
       code: 'PAYLOAD_INVALID',
@@ -32,14 +32,14 @@ test('a missing value is told by its name, and nothing of an object’s own maki
   }
 });
 
-test('the Message-ID is the same for a key and fit for a header, whatever the key holds', () => {
+test('the Message-ID is stable per key and a valid header for any key', () => {
   const id = messageIdOf('core|notify|>\r\nBcc: x', 'shop.example');
   assert.match(id, /^<[0-9a-f]{40}@shop\.example>$/);
   assert.equal(id, messageIdOf('core|notify|>\r\nBcc: x', 'shop.example'));
   assert.notEqual(id, messageIdOf('other', 'shop.example'));
 });
 
-test('4yz comes again, 5yz about the mail is dead, a wrong password is not the fault of a mail', () => {
+test('retries 4yz replies and login errors, and dead-letters 5yz replies about the mail', () => {
   const kindOf = (fields: object): string =>
     outcomeOfSmtpError(Object.assign(new Error('no'), fields)).kind;
   assert.equal(kindOf({ code: 'EENVELOPE', responseCode: 550 }), 'dead');
@@ -52,14 +52,14 @@ test('4yz comes again, 5yz about the mail is dead, a wrong password is not the f
   assert.equal(outcomeOfSmtpError(undefined).kind, 'retry');
 });
 
-test('recipients that were refused for a time bring the mail again, those for good do not', () => {
+test('retries if a recipient was rejected temporarily, not if all were rejected permanently', () => {
   assert.equal(outcomeOfRejected([550, 451], 3).kind, 'retry');
   const dead = outcomeOfRejected([550, undefined], 3);
   assert.ok(dead.kind === 'dead');
-  assert.equal(dead.error, '2 of 3 recipients were refused: 550, ?');
+  assert.equal(dead.error, '2 of 3 recipients were rejected: 550, ?');
 });
 
-test('no address of a person stays in an error', () => {
+test('removes mail addresses from errors', () => {
   assert.equal(
     withoutAddresses('550 <ann.b@mail.example>: user "ann@x.example" unknown'),
     '550 <…@…>: user "…@…" unknown',

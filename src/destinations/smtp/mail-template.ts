@@ -1,20 +1,20 @@
-// Texts with places for values: `{{customer.name}}`. No logic in them: what a mail says is decided in
-// code, and a value that is missing is told before a mail with a hole in it goes out.
+// Mail templates with placeholders: `{{customer.name}}`. Templates have no logic, and a missing value is an error, so
+// no incomplete mail is sent.
 
 import { MillraceError } from '../../foundation/error.ts';
 
 export interface MailTemplate {
   readonly subject: string;
   /** At least one of text and html. */
-  readonly text?: string;
+  readonly text?: string | undefined;
   /** Values are escaped. */
-  readonly html?: string;
+  readonly html?: string | undefined;
 }
 
-const place = /\{\{\s*([\w.-]+)\s*\}\}/g;
+const placeholder = /\{\{\s*([\w.-]+)\s*\}\}/g;
 
 /**
- * Puts the values into their places. Throws `PAYLOAD_INVALID` with the name of one that is missing.
+ * Replaces the placeholders with values. Throws `PAYLOAD_INVALID` with the name of a missing value.
  *
  * @example
  * import { renderMail } from 'millrace/adapters/smtp';
@@ -27,10 +27,10 @@ export function renderMail(
   values: Readonly<Record<string, unknown>>,
 ): MailTemplate {
   const fill = (text: string, escape: (value: string) => string): string =>
-    text.replace(place, (_all, path: string) => escape(valueAt(values, path)));
+    text.replace(placeholder, (_all, path: string) => escape(valueAt(values, path)));
   const { subject, text, html } = template;
   return {
-    // A line break would end the header.
+    // A line break would end the mail header.
     subject: fill(subject, (value) => value.replace(/\s+/g, ' ')),
     ...(text === undefined ? {} : { text: fill(text, (value) => value) }),
     ...(html === undefined ? {} : { html: fill(html, escapeHtml) }),
@@ -40,12 +40,12 @@ export function renderMail(
 function valueAt(values: Readonly<Record<string, unknown>>, path: string): string {
   let current: unknown = values;
   for (const key of path.split('.')) {
-    const isHolder = typeof current === 'object' && current !== null && Object.hasOwn(current, key);
-    current = isHolder ? (current as Readonly<Record<string, unknown>>)[key] : undefined;
+    const hasKey = typeof current === 'object' && current !== null && Object.hasOwn(current, key);
+    current = hasKey ? (current as Readonly<Record<string, unknown>>)[key] : undefined;
   }
   const isText = ['string', 'number', 'boolean', 'bigint'].includes(typeof current);
   if (isText) return String(current);
-  throw new MillraceError('PAYLOAD_INVALID', `the mail's template needs a value for '${path}'`, {
+  throw new MillraceError('PAYLOAD_INVALID', `the mail template needs a value for '${path}'`, {
     details: { path },
   });
 }

@@ -1,6 +1,5 @@
-// Where a webhook may not go: into the sender's own network. The name is resolved once for each
-// connection, every address is looked at, and the connection is made to what was looked at, so that a
-// name server that answers differently the second time gains nothing.
+// Keeps webhooks out of the sender's own network. Each connection resolves its name once, checks every address, and
+// connects to a checked address, so a name server cannot answer differently the second time (DNS rebinding).
 
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
@@ -10,19 +9,19 @@ import { MillraceError } from '../../foundation/error.ts';
 export type HostResolver = (host: string) => Promise<readonly LookupAddress[]>;
 
 export interface AddressGuardOptions {
-  /** Ranges that are allowed although they are private: `10.1.0.0/16`, `127.0.0.1/32`, `::1/128`. */
-  readonly allow?: readonly string[];
-  /** Default: the machine's resolver. */
-  readonly resolve?: HostResolver;
+  /** Private ranges that are allowed: `10.1.0.0/16`, `127.0.0.1/32`, `::1/128`. */
+  readonly allow?: readonly string[] | undefined;
+  /** Default: the resolver of the system. */
+  readonly resolve?: HostResolver | undefined;
 }
 
 export interface AddressGuard {
-  /** Throws `ADDRESS_FORBIDDEN` where the host is an address; a name is checked when it is resolved. */
+  /** Throws `ADDRESS_FORBIDDEN` for a forbidden IP address; a host name is checked when it is resolved. */
   checkHost(host: string): void;
   readonly lookup: LookupFunction;
 }
 
-/** What IANA keeps for private networks, this machine, tests, multicast and the future. */
+/** Reserved by IANA for private networks, loopback, tests, multicast and future use. */
 const forbiddenV4 = blockList([
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -41,13 +40,13 @@ const forbiddenV4 = blockList([
   '240.0.0.0/4',
 ]);
 
-/** Of IPv6 only this is given out; so loopback, link-local, mapped and translated ones are not in it. */
+/** The only IPv6 range that IANA allocates; it excludes loopback, link-local, mapped and translated addresses. */
 const globalV6 = blockList(['2000::/3']);
 
-/** Inside of it: protocol assignments with Teredo, documentation, 6to4, which holds an IPv4 address. */
+/** Reserved within `globalV6`: protocol assignments with Teredo, documentation, and 6to4, which embeds IPv4. */
 const forbiddenV6 = blockList(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
 
-/** Whether an address is one of the public internet. */
+/** Whether the address belongs to the public internet. */
 export function isPublicAddress(address: string): boolean {
   const bare = address.split('%', 1)[0] ?? '';
   const family = isIP(bare);
@@ -56,7 +55,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 export function createAddressGuard(options: AddressGuardOptions = {}): AddressGuard {
-  const { allow = [], resolve = resolveByMachine } = options;
+  const { allow = [], resolve = resolveBySystem } = options;
   const allowed = blockList(allow);
 
   const check = (address: string, host: string): void => {
@@ -76,7 +75,7 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
 
   async function addressesOf(host: string): Promise<readonly LookupAddress[]> {
     const found = await resolve(host);
-    // One good address among bad ones is what an attack looks like, not a receiver.
+    // A mix of public and private addresses indicates an attack, so one forbidden address rejects all.
     for (const { address } of found) check(address, host);
     if (found.length === 0) throw new Error(`'${host}' has no address`);
     return found;
@@ -86,7 +85,7 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
   return {
     checkHost(host) {
       const bare = host.replace(/^\[(.*)\]$/, '$1');
-      // No name server is asked about an address, so `lookup` never sees it.
+      // Node does not resolve IP addresses, so `lookup` never sees them.
       if (isIP(bare) !== 0) check(bare, bare);
     },
     lookup(host, { all, family }, callback) {
@@ -96,7 +95,7 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
         const fitting = wanted === 0 ? found : found.filter((each) => each.family === wanted);
         const [first] = fitting;
         if (first === undefined) {
-          return callback(new Error(`'${host}' has no such address`), '', 0);
+          return callback(new Error(`'${host}' has no IPv${wanted} address`), '', 0);
         }
         if (all === true) return callback(null, [...fitting]);
         return callback(null, first.address, first.family);
@@ -105,7 +104,7 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
   };
 }
 
-function resolveByMachine(host: string): Promise<readonly LookupAddress[]> {
+function resolveBySystem(host: string): Promise<readonly LookupAddress[]> {
   return new Promise((resolve, reject) => {
     dnsLookup(host, { all: true }, (error, found) => {
       if (error === null) resolve(found);

@@ -1,8 +1,13 @@
 export type { HostResolver } from './address-guard.ts';
-export type { WebhookFormat } from './webhook-content.ts';
-export { webhookDestination, webhookLimits, type WebhookOptions } from './webhook-destination.ts';
-export { wantsEvent, type WebhookEndpoint } from './webhook-endpoint.ts';
-export { createWebhookKeyPair, type WebhookKeyPair } from './webhook-key.ts';
+export type { WebhookFormat } from './content.ts';
+export {
+  wantsEvent,
+  webhookDestination,
+  webhookLimits,
+  type WebhookEndpoint,
+  type WebhookOptions,
+} from './destination.ts';
+export { createWebhookKeyPair, type WebhookKeyPair } from './key.ts';
 export {
   signatureLimits,
   signWebhook,
@@ -10,4 +15,4 @@ export {
   type SignedContent,
   type VerifiedWebhook,
   type VerifyWebhook,
-} from './webhook-signature.ts';
+} from './signature.ts';

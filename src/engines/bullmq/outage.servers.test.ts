@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually } from '../../testing/assertions.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { createLifecycle } from '../../foundation/lifecycle.ts';
 import { toDeliveryJob } from '../../outbox/delivery-job.ts';
@@ -8,7 +9,7 @@ import {
   createQueueWorker,
   memoryOutboxLedger,
 } from '../../outbox/index.ts';
-import { enqueued, eventually } from '../../testing/conformance/outbox/ledger-fixture.ts';
+import { enqueued } from '../../testing/conformance/outbox/fixture.ts';
 import { stressLifecycle } from '../../testing/lifecycle-stress.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
 import { startRedis } from '../../testing/servers/redis-server.ts';

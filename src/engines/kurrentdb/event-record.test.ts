@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeMeta, encodeMeta } from '../../store/event-meta.ts';
-import { newEvent } from '../../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../../testing/conformance/store/fixture.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import { eventUuid, fromClientRecord, toClientEvent, type RecordOptions } from './event-record.ts';
 import type { ClientRecord } from './client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runConformance } from '../../testing/conformance/store/event-store.ts';
-import { newEvent, newEvents, newStream } from '../../testing/conformance/store/store-fixture.ts';
+import { newEvent, newEvents, newStream } from '../../testing/conformance/store/fixture.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { memoryEventStore } from './memory-event-store.ts';
 

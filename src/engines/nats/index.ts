@@ -5,7 +5,7 @@ export {
   natsDestination,
   natsDestinationLimits,
   type NatsDestinationOptions,
-} from '../../destinations/nats/nats-destination.ts';
+} from '../../destinations/nats/destination.ts';
 export {
   natsTaskEngine,
   natsTasks,

@@ -13,12 +13,12 @@ export interface OtlpTracingOptions {
   /** `OTEL_EXPORTER_OTLP_ENDPOINT` and its like. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Where the environment names no service. Default: `millrace`. */
-  readonly serviceName?: string;
-  readonly serviceVersion?: string;
+  readonly serviceName?: string | undefined;
+  readonly serviceVersion?: string | undefined;
   /** Gets a warning for each failed export. */
   readonly log?: Logger | undefined;
   /** How long the end of the process waits for an unreachable collector. Default: 5 s. */
-  readonly drainMs?: number;
+  readonly drainMs?: number | undefined;
 }
 
 export interface OtlpTracing extends AsyncDisposable {

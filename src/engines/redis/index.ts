@@ -10,5 +10,5 @@ export {
   redisStreamDestination,
   redisStreamLimits,
   type RedisStreamOptions,
-} from '../../destinations/redis-stream/redis-stream-destination.ts';
+} from '../../destinations/redis-stream/destination.ts';
 export { redisTaskEngine, redisTasks, type RedisTasksOptions } from './tasks/tasks.ts';

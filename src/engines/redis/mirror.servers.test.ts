@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { createLiveMirror } from '../../projections/live-mirror.ts';
-import { newEvent } from '../../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../../testing/conformance/store/fixture.ts';
 import { startRedis } from '../../testing/servers/redis-server.ts';
 import { sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
 import { memoryEventStore } from '../memory/memory-event-store.ts';

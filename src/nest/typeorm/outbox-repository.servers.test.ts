@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { DataSource } from 'typeorm';
+import { eventually, rejectsWith } from '../../testing/assertions.ts';
 import { migratePostgresOutbox } from '../../engines/postgres/outbox/schema.ts';
 import { sharedSchemas } from '../../testing/conformance/engines/postgres-shared-schema.ts';
-import {
-  eventually,
-  newMessage,
-  rejectsWith,
-} from '../../testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../testing/conformance/outbox/fixture.ts';
 import { createOutboxDispatcher } from '../../outbox/outbox-dispatcher.ts';
 import { outboxLedgerConformance } from '../../testing/conformance/outbox/outbox-ledger.ts';
 import { sharedPostgres } from '../../testing/servers/shared-servers.ts';

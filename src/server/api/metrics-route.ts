@@ -1,7 +1,7 @@
 // What Prometheus scrapes. For those who may read: it tells how busy whom, and what fails.
 
 import { MillraceError } from '../../foundation/error.ts';
-import { metricsContentType } from '../../telemetry/expose-metrics.ts';
+import { metricsContentType } from '../../telemetry/create-metrics.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 
 export function metricsRoute(metrics: () => Promise<string>): Route {

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import * as grpc from '@grpc/grpc-js';
 import { memoryEventStore } from '../../engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../store/event-store.ts';
-import { newEvents } from '../../testing/conformance/store/store-fixture.ts';
+import { newEvents } from '../../testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions, startKurrentServer, type KurrentLimits } from './index.ts';
 import { loadProtocol } from './protocol/load-protocol.ts';
 

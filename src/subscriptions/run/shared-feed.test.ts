@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { memoryEventStore } from '../../engines/memory/memory-event-store.ts';
 import type { EventStore, FeedItem } from '../../store/event-store.ts';
 import { startPosition, toPosition, type Position } from '../../store/position.ts';
-import { newEvent } from '../../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../../testing/conformance/store/fixture.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
 import { createRig, streamOf, until } from '../../testing/support/subscriptions/rig.ts';
 import { shardOf } from '../rules/lane-of.ts';

@@ -8,8 +8,8 @@ export interface FakeSlackMessage {
   readonly channel: string;
   readonly ts: string;
   readonly text: string;
-  readonly blocks?: readonly object[];
-  readonly thread_ts?: string;
+  readonly blocks?: readonly object[] | undefined;
+  readonly thread_ts?: string | undefined;
   readonly metadata?: {
     readonly event_type: string;
     readonly event_payload: Readonly<Record<string, unknown>>;
@@ -50,9 +50,9 @@ export interface FakeSlack extends AsyncDisposable {
 
 export interface FakeSlackOptions {
   /** Tokens that are good. Default: any. */
-  readonly tokens?: readonly string[];
+  readonly tokens?: readonly string[] | undefined;
   /** What it calls the first message. Default: now. */
-  readonly startMs?: number;
+  readonly startMs?: number | undefined;
 }
 
 /**

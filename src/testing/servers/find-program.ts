@@ -7,7 +7,7 @@ import { MillraceError } from '../../foundation/error.ts';
 /** What all servers that are programs of their own take. */
 export interface ProgramOptions {
   /** Looks for the server's programs here, instead of on PATH and in the usual folders. */
-  readonly programFolders?: readonly string[];
+  readonly programFolders?: readonly string[] | undefined;
 }
 
 export interface Program {

@@ -18,9 +18,9 @@ export type AnswerRequest = (request: ReceivedRequest, response: ServerResponse)
 
 export interface HttpReceiverOptions {
   /** Default: 204. */
-  readonly answer?: AnswerRequest;
+  readonly answer?: AnswerRequest | undefined;
   /** Listens with TLS. */
-  readonly tls?: { readonly key: string; readonly cert: string };
+  readonly tls?: { readonly key: string; readonly cert: string } | undefined;
 }
 
 export interface HttpReceiver extends AsyncDisposable {

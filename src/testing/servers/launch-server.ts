@@ -10,7 +10,7 @@ import { createTempFolder, removeTempFolder } from './temp-folder.ts';
 /** What all servers take. */
 export interface ServerOptions extends WaitOptions, ProgramOptions {
   /** How long the server may take to answer. */
-  readonly startTimeoutMs?: number;
+  readonly startTimeoutMs?: number | undefined;
 }
 
 /** Generous: after a crash on a slow disk, PostgreSQL alone takes most of a minute. */

@@ -11,9 +11,9 @@ import type { ServerProcess } from './server-process.ts';
 
 export interface NatsOptions extends ServerOptions {
   /** Further settings of the `jetstream` block, such as `sync_interval: 'always'` (from 2.10). */
-  readonly jetstream?: Readonly<Record<string, string>>;
+  readonly jetstream?: Readonly<Record<string, string>> | undefined;
   /** Further settings of the configuration file, values in its own syntax. */
-  readonly settings?: Readonly<Record<string, string>>;
+  readonly settings?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface NatsServer extends ServerProcess {

@@ -12,9 +12,9 @@ import type { ServerProcess } from './server-process.ts';
 
 export interface PostgresOptions extends ServerOptions {
   /** Off for tests: a kill loses nothing that was written. On for benchmarks. */
-  readonly fsync?: boolean;
+  readonly fsync?: boolean | undefined;
   /** Further settings, by their names in postgresql.conf. */
-  readonly settings?: Readonly<Record<string, string>>;
+  readonly settings?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface PostgresServer extends ServerProcess {

@@ -10,9 +10,9 @@ import type { ServerProcess } from './server-process.ts';
 
 export interface RedisOptions extends ServerOptions {
   /** Whether and how often writes reach the disk; 'no' forgets everything at a kill. */
-  readonly appendOnly?: 'no' | 'everysec' | 'always';
+  readonly appendOnly?: 'no' | 'everysec' | 'always' | undefined;
   /** Further lines of redis.conf. */
-  readonly settings?: Readonly<Record<string, string>>;
+  readonly settings?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface RedisServer extends ServerProcess {

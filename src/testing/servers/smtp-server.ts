@@ -11,7 +11,7 @@ import { openSmtpMailbox, type ReceivedMail, type SmtpRefusal } from './smtp-mai
 
 export interface SmtpOptions extends Omit<ServerOptions, 'programFolders'> {
   /** Refuses from the beginning, before the first client can come. */
-  readonly refuse?: SmtpRefusal;
+  readonly refuse?: SmtpRefusal | undefined;
 }
 
 export interface SmtpServer extends ServerProcess {

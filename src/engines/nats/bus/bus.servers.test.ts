@@ -1,9 +1,9 @@
 import { after, test } from 'node:test';
 import { connect } from '@nats-io/transport-node';
+import { eventually } from '../../../testing/assertions.ts';
 import type { BusFixture } from '../../../testing/conformance/bus/bus.ts';
 import { busConformance } from '../../../testing/conformance/bus/bus.ts';
 import { onServer } from '../../../testing/support/bus/on-server.ts';
-import { eventually } from '../../../testing/conformance/bus/bus-fixture.ts';
 import { startNats } from '../../../testing/servers/nats-server.ts';
 import { natsBus, natsBusCapabilities } from './bus.ts';
 

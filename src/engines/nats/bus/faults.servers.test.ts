@@ -4,13 +4,9 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
+import { eventually } from '../../../testing/assertions.ts';
 import type { Bus } from '../../../bus/bus.ts';
-import {
-  ackAll,
-  eventually,
-  fetchSome,
-  upTo,
-} from '../../../testing/conformance/bus/bus-fixture.ts';
+import { ackAll, fetchSome, upTo } from '../../../testing/conformance/bus/fixture.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { Observer } from '../../../foundation/observer.ts';

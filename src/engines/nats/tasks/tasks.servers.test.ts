@@ -1,8 +1,8 @@
 import { after, test } from 'node:test';
+import { eventually } from '../../../testing/assertions.ts';
 import { startNats } from '../../../testing/servers/nats-server.ts';
 import type { Bus } from '../../../bus/bus.ts';
-import { eventually } from '../../../testing/conformance/bus/bus-fixture.ts';
-import type { TasksFixture } from '../../../testing/conformance/tasks/tasks-fixture.ts';
+import type { TasksFixture } from '../../../testing/conformance/tasks/fixture.ts';
 import { onServer } from '../../../tasks/conformance-rig.test.ts';
 import { tasksConformance } from '../../../testing/conformance/tasks/tasks.ts';
 import { natsBus } from '../bus/bus.ts';

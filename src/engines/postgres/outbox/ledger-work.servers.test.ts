@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
-import { newMessage } from '../../../testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../../testing/conformance/outbox/fixture.ts';
 import type { OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import { fakeClock } from '../../../testing/fake-clock.ts';
 import { startPostgres } from '../../../testing/servers/postgres-server.ts';

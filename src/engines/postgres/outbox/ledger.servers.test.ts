@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
-import { newMessage } from '../../../testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../../testing/conformance/outbox/fixture.ts';
 import type { OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import { outboxLedgerConformance } from '../../../testing/conformance/outbox/outbox-ledger.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';

@@ -3,7 +3,7 @@ import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import { keyClaimsConformance } from '../../../testing/conformance/aggregates/key-claims.ts';
 import { snapshotStoreConformance } from '../../../testing/conformance/aggregates/snapshot-store.ts';
-import { newEvent } from '../../../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../../../testing/conformance/store/fixture.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import {
   runConformance,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
 import { sweepSql } from '../../../subscriptions/sql/storage.ts';
-import { newLetter, owned } from '../../../testing/conformance/subscriptions/storage-fixture.ts';
+import { newLetter, owned } from '../../../testing/conformance/subscriptions/fixture.ts';
 import { subscriptionStorageConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { postgresEventStore } from '../store/event-store.ts';

@@ -10,7 +10,7 @@ import { CamelCasePlugin, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { DataSource, type EntityManager } from 'typeorm';
 import { hasCode } from '../../../foundation/error.ts';
-import { newMessage } from '../../../testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../../testing/conformance/outbox/fixture.ts';
 import { createOutboxDispatcher } from '../../../outbox/outbox-dispatcher.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { inTransaction as transact } from '../connection/connection.ts';

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { eventually, rejectsWith } from '../../../testing/assertions.ts';
 import { busConformance } from '../../../testing/conformance/bus/bus.ts';
 import { onServer } from '../../../testing/support/bus/on-server.ts';
 import {
   ackAll,
-  eventually,
   fetchSome,
   longLeaseMs,
   numbersOf,
   publishNumbers,
-  rejectsWith,
   upTo,
-} from '../../../testing/conformance/bus/bus-fixture.ts';
+} from '../../../testing/conformance/bus/fixture.ts';
 import type { Delivery } from '../../../bus/bus-message.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { startRedisCluster } from '../../../testing/servers/redis-cluster.ts';

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { eventually, rejectsWith } from '../../../testing/assertions.ts';
 import type { Bus } from '../../../bus/bus.ts';
 import {
-  eventually,
   fetchOne,
   fetchSome,
   longLeaseMs,
   numbersOf,
   publishNumbers,
-  rejectsWith,
   upTo,
-} from '../../../testing/conformance/bus/bus-fixture.ts';
+} from '../../../testing/conformance/bus/fixture.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';

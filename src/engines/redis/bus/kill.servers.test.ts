@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually } from '../../../testing/assertions.ts';
 import type { Bus } from '../../../bus/bus.ts';
-import { eventually } from '../../../testing/conformance/bus/bus-fixture.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';

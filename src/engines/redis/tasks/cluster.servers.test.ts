@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { eventually } from '../../../testing/conformance/bus/bus-fixture.ts';
+import { eventually, rejectsWith } from '../../../testing/assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { taskType } from '../../../tasks/task-type.ts';
-import { claimSome, email, rejectsWith } from '../../../testing/conformance/tasks/tasks-fixture.ts';
+import { claimSome, email } from '../../../testing/conformance/tasks/fixture.ts';
 import { onServer } from '../../../tasks/conformance-rig.test.ts';
 import { tasksConformance } from '../../../testing/conformance/tasks/tasks.ts';
 import { startRedisCluster } from '../../../testing/servers/redis-cluster.ts';

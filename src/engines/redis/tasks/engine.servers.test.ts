@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { eventually } from '../../../testing/conformance/bus/bus-fixture.ts';
+import { eventually } from '../../../testing/assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
 import { taskType } from '../../../tasks/task-type.ts';
@@ -11,7 +11,7 @@ import {
   email,
   enqueueNumbers,
   numbersOf,
-} from '../../../testing/conformance/tasks/tasks-fixture.ts';
+} from '../../../testing/conformance/tasks/fixture.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';
 import { redisBus } from '../bus/bus.ts';
 import { connectRedis } from '../connection/connection.ts';

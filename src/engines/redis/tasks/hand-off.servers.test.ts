@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { eventually } from '../../../testing/conformance/bus/bus-fixture.ts';
+import { eventually, rejectsWith } from '../../../testing/assertions.ts';
 import { startWorkers } from '../../../tasks/run/start-workers.ts';
 import { task as defineTask } from '../../../tasks/task-definition.ts';
 import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
 import { taskType } from '../../../tasks/task-type.ts';
-import {
-  email,
-  fieldOf,
-  rejectsWith,
-  stateOf,
-} from '../../../testing/conformance/tasks/tasks-fixture.ts';
+import { email, fieldOf, stateOf } from '../../../testing/conformance/tasks/fixture.ts';
 import type { ClaimOptions, Tasks } from '../../../tasks/tasks.ts';
 import { seededRandom } from '../../../testing/seeded-random.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { newMessage } from '../../../testing/conformance/outbox/ledger-fixture.ts';
+import { newMessage } from '../../../testing/conformance/outbox/fixture.ts';
 import { outboxLedgerConformance } from '../../../testing/conformance/outbox/outbox-ledger.ts';
 import { sqliteOutboxTotals } from './tables.ts';
 import { sqliteMigrations } from '../connection/schema.ts';

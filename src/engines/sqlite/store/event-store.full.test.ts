@@ -14,7 +14,7 @@ import {
 } from '../../../testing/conformance/store/event-store.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import type { EventStoreOptions } from '../../../store/create-event-store.ts';
-import { newEvent } from '../../../testing/conformance/store/store-fixture.ts';
+import { newEvent } from '../../../testing/conformance/store/fixture.ts';
 import { runNodeScript } from '../../../testing/servers/node-script.ts';
 import { sqliteEventStore, sqliteEventStoreIn } from './event-store.ts';
 import {
@@ -111,7 +111,7 @@ test('appends in flight and closing keep the process alive, an idle store does n
   const path = JSON.stringify(join(folder, 'ends.db'));
   const script = runNodeScript(`
     const { sqliteEventStore } = await load('../../engines/sqlite/index.ts');
-    const { newEvent } = await load('../conformance/store/store-fixture.ts');
+    const { newEvent } = await load('../conformance/store/fixture.ts');
     const closed = await sqliteEventStore(${path});
     await closed.append('a.b.v1-core-1', [newEvent()]);
     await closed[Symbol.asyncDispose]();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import { newEvents } from '../../../testing/conformance/store/store-fixture.ts';
+import { newEvents } from '../../../testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions } from '../kurrent-store-options.ts';
 import { aboutMetadata } from './metadata-events.ts';
 

@@ -1,7 +1,7 @@
-// What every engine of the bus must do, as cases that a test runner takes one by one.
+// The conformance suite of bus engines: cases for any test runner.
 
-import type { BusCase, BusCases, BusFixture, FixtureCapabilities } from './bus-fixture.ts';
-import { modelCases } from './bus-model.ts';
+import type { BusCase, BusCases, BusFixture, FixtureCapabilities } from './fixture.ts';
+import { modelCases } from './model.ts';
 import { consumeCases, lostLeaseCases } from './consume.ts';
 import { deadLetterCases } from './dead-letters.ts';
 import { fencedCases, groupCases, orderCases } from './groups.ts';
@@ -12,7 +12,7 @@ import { positionCases, readCases, subscribeCases } from './readers.ts';
 import { requestCases } from './requests.ts';
 import { adminCases, bytesCases, infoCases, pendingCases, trimCases } from './streams.ts';
 
-export type { BusCase, BusFixture, OpenedBus } from './bus-fixture.ts';
+export type { BusCase, BusFixture, OpenedBus } from './fixture.ts';
 
 const topics: readonly {
   readonly topic: string;

@@ -1,31 +1,30 @@
-// Consumers: a handler over a group, its outcomes, how much it takes on, and how it ends.
+// Consumers: outcomes of handlers, concurrency and shutdown.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { RetryAfter, Terminal } from '../../../subscriptions/handler-outcome.ts';
 import type { Delivery } from '../../../bus/bus-message.ts';
 import {
   bytes,
-  eventually,
   fetchSome,
   nothingIn,
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   shortLeaseMs,
   underSomeLease,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 const { group: name } = workers;
 const now = (): number => 0;
 
 export const consumeCases: BusCases = {
-  async 'a handler gets everything, in order, and what it resolves is acked'(bus) {
+  async 'a handler gets all messages in order, and resolving acks the message'(bus) {
     await publishNumbers(bus, 30);
     const seen: number[] = [];
     await bus.consume(workers, (message) => {
@@ -38,7 +37,7 @@ export const consumeCases: BusCases = {
     await eventually('the next came', async () => seen.length === 31);
   },
 
-  async 'a handler that throws gets the message again, then it is a dead letter'(bus) {
+  async 'redelivers a message whose handler throws, then dead-letters it'(bus) {
     await publishNumbers(bus, 1);
     const counts: number[] = [];
     const definition = { ...workers, maxDeliveries: 3 };
@@ -56,7 +55,7 @@ export const consumeCases: BusCases = {
     assert.deepEqual([letter?.reason, letter?.cause], ['no 3', 'max-deliveries']);
   },
 
-  async 'a handler says by what it throws: never, or later'(bus) {
+  async 'a thrown Terminal or RetryAfter decides when the message is redelivered'(bus) {
     await publishNumbers(bus, 2);
     const counts = new Map<number, number>();
     let firstMs = 0;
@@ -78,7 +77,7 @@ export const consumeCases: BusCases = {
     assert.equal(counts.get(0), 1);
   },
 
-  async 'a handler that settles the message itself has the last word'(bus) {
+  async 'an explicit settlement by the handler overrides its outcome'(bus) {
     await publishNumbers(bus, 3);
     await bus.consume(workers, async (message) => {
       const [n] = numbersOf([message]);
@@ -99,7 +98,7 @@ export const consumeCases: BusCases = {
     );
   },
 
-  async 'bad messages between good ones hold nobody up'(bus, { opened }) {
+  async 'malformed messages do not block valid ones'(bus, { opened }) {
     await publishNumbers(bus, 1);
     for (const text of ['x', '{}', '[]']) await opened.inject(queue, bytes(text));
     await publishNumbers(bus, 1);
@@ -109,7 +108,7 @@ export const consumeCases: BusCases = {
     await eventually('the others are dead', async () => (await bus.deadLetters(name)).length === 3);
   },
 
-  async 'no more handlers run at once than may'(bus) {
+  async 'concurrency limits the running handlers'(bus) {
     await publishNumbers(bus, 20);
     const gate = Promise.withResolvers<void>();
     let [running, most, seen] = [0, 0, 0];
@@ -130,7 +129,7 @@ export const consumeCases: BusCases = {
     assert.equal(most, 4);
   },
 
-  async 'a consumer holds no more than it may, and leaves the rest to others'(bus) {
+  async 'a consumer leases no more messages than its limit and leaves the rest to others'(bus) {
     await publishNumbers(bus, 30);
     const gate = Promise.withResolvers<void>();
     await bus.consume(workers, () => gate.promise, { maxInFlight: 10 });
@@ -141,7 +140,7 @@ export const consumeCases: BusCases = {
     gate.resolve();
   },
 
-  async 'a stop lets what was begun come to its end, and gives the rest back'(
+  async 'stopping waits for running handlers and releases the other messages'(
     bus,
     { capabilities },
   ) {
@@ -170,7 +169,7 @@ export const consumeCases: BusCases = {
     await nothingIn(next);
   },
 
-  async 'a signal stops it as well, and a bus that is closed'(bus) {
+  async 'an aborted signal or a closed bus stops the consumer'(bus) {
     const stopping = new AbortController();
     const one = await bus.consume(workers, () => undefined, { signal: stopping.signal });
     const other = await bus.consume({ ...workers, group: 'other' }, () => undefined);
@@ -182,7 +181,7 @@ export const consumeCases: BusCases = {
     await rejectsWith(() => bus.consume(workers, () => undefined), 'BUS_CLOSED');
   },
 
-  async 'a handler that takes longer than its lease keeps the message'(bus) {
+  async 'the consumer extends the lease of a long-running handler'(bus) {
     await underSomeLease(bus, async (definition) => {
       const gate = Promise.withResolvers<void>();
       let begun = 0;
@@ -201,7 +200,7 @@ export const consumeCases: BusCases = {
     });
   },
 
-  async 'without its help, a lease runs out and others get the message'(bus) {
+  async 'without extension the lease expires and another member gets the message'(bus) {
     await publishNumbers(bus, 1);
     const gate = Promise.withResolvers<void>();
     const definition = { ...workers, leaseMs: shortLeaseMs };
@@ -217,7 +216,7 @@ export const consumeCases: BusCases = {
     gate.resolve();
   },
 
-  async 'consumers of a group share its work, each message once'(bus) {
+  async 'consumers of a group share the messages, each once'(bus) {
     const seen: number[] = [];
     const handle = (message: Delivery): void => void seen.push(...numbersOf([message]));
     await bus.consume(workers, handle, { maxInFlight: 5 });
@@ -230,7 +229,7 @@ export const consumeCases: BusCases = {
     );
   },
 
-  async 'a group that was deleted under its consumer is made anew, and nothing is skipped'(bus) {
+  async 'recreates a group that was deleted under its consumer, and skips nothing'(bus) {
     const seen: number[] = [];
     await bus.consume(workers, (message) => {
       seen.push(...numbersOf([message]));
@@ -242,7 +241,7 @@ export const consumeCases: BusCases = {
     await eventually('all came', async () => new Set(seen).size === 2);
   },
 
-  async 'options that do not fit are refused'(bus) {
+  async 'rejects invalid options'(bus) {
     for (const wrong of [{ concurrency: 0 }, { maxInFlight: 0 }, { concurrency: 1.5 }]) {
       await rejectsWith(() => bus.consume(workers, () => undefined, wrong), 'BUS_INVALID');
     }
@@ -250,7 +249,7 @@ export const consumeCases: BusCases = {
 };
 
 export const lostLeaseCases: BusCases = {
-  async 'a handler is told when its message went to another'(bus) {
+  async 'aborts the handler when its message passes to another member'(bus) {
     await publishNumbers(bus, 1);
     const lost = Promise.withResolvers<unknown>();
     const definition = { ...workers, leaseMs: 300 };

@@ -1,29 +1,28 @@
-// Dead letters: what gets there, with which reason, and how it comes back.
+// Dead letters: causes, listing, replay and discarding.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import {
   ackAll,
   bytes,
-  eventually,
   fetchOne,
   fetchSome,
   nothingIn,
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   secondOf,
   shortLeaseMs,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 import { hasTaskId } from './publish.ts';
 
 const { group: name } = workers;
 
 export const deadLetterCases: BusCases = {
-  async 'a message that was terminated is there with its reason, and does not come again'(bus) {
+  async 'stores a terminated message with its reason and does not redeliver it'(bus) {
     const [published] = await publishNumbers(bus, 1);
     const group = await bus.group(workers);
     assert.equal(await (await fetchOne(group)).term('nö: no amount'), 'settled');
@@ -39,7 +38,7 @@ export const deadLetterCases: BusCases = {
     assert.match(Buffer.from(letter?.data ?? []).toString(), /"n":0/);
   },
 
-  async 'after the last allowed delivery a nack is the end'(bus) {
+  async 'a nack after the last allowed delivery dead-letters the message'(bus) {
     await publishNumbers(bus, 1);
     const group = await bus.group({ ...workers, maxDeliveries: 3 });
     for (const count of [1, 2, 3]) {
@@ -55,12 +54,12 @@ export const deadLetterCases: BusCases = {
     );
   },
 
-  async 'a message that kills its member again and again ends there, too'(bus) {
+  async 'dead-letters a message that repeatedly kills its member'(bus) {
     await publishNumbers(bus, 2);
     const definition = { ...workers, maxDeliveries: 2, leaseMs: shortLeaseMs };
     const group = await bus.group(definition);
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [0]);
-    // The other one goes on meanwhile.
+    // The other group continues.
     const other = await fetchOne(group);
     assert.deepEqual(numbersOf([other]), [1]);
     await other.ack();
@@ -74,7 +73,7 @@ export const deadLetterCases: BusCases = {
     assert.deepEqual([letter?.cause, letter?.attempts], ['max-deliveries', 2]);
   },
 
-  async 'what is no envelope goes there with its bytes, and holds nobody up'(bus, { opened }) {
+  async 'dead-letters a malformed envelope with its bytes, and blocks nothing'(bus, { opened }) {
     const bad = [
       bytes('not json'),
       bytes('{}'),
@@ -99,7 +98,7 @@ export const deadLetterCases: BusCases = {
     assert.match(letters[1]?.reason ?? '', /\/id is missing/);
   },
 
-  async 'an envelope in the stream of another subject goes there'(bus, { opened }) {
+  async 'dead-letters an envelope in the stream of another subject'(bus, { opened }) {
     await bus.publish({ subject: 'gbe.notify.topic.a', payload: 1 });
     const [stored] = await Array.fromAsync(bus.readStored('gbe.notify.topic.a'));
     await opened.inject(queue, stored?.data ?? bytes(''));
@@ -109,7 +108,10 @@ export const deadLetterCases: BusCases = {
     assert.match(letter?.reason ?? '', /another subject/);
   },
 
-  async 'a payload that is not what its subject wants goes there, at the consumer'(bus, context) {
+  async 'the consumer dead-letters a payload that violates the schema of its subject'(
+    bus,
+    context,
+  ) {
     await publishNumbers(bus, 1);
     await bus.publish({ subject: queue, payload: { taskId: 't' } });
     await using strict = await secondOf(context, { payloads: { [queue]: hasTaskId } });
@@ -120,7 +122,7 @@ export const deadLetterCases: BusCases = {
     assert.match(letter?.reason ?? '', /taskId is missing/);
   },
 
-  async 'they are read page by page, oldest first'(bus) {
+  async 'lists dead letters page by page, oldest first'(bus) {
     await publishNumbers(bus, 5);
     const group = await bus.group(workers);
     for (const delivery of await fetchSome(group, 5))
@@ -138,7 +140,7 @@ export const deadLetterCases: BusCases = {
     );
   },
 
-  async 'a replay goes to the failed group alone, with its deliveries ahead, and the letter is gone'(
+  async 'a replay goes only to the failed group, with a fresh delivery count, and removes the dead letter'(
     bus,
   ) {
     await publishNumbers(bus, 2);
@@ -158,7 +160,7 @@ export const deadLetterCases: BusCases = {
     assert.equal(await bus.replayDeadLetters(name, [first?.sequence ?? '']), 0);
   },
 
-  async 'a replay that fails again is there again, with all its attempts and its origin'(bus) {
+  async 'a replay that fails again is dead-lettered with all attempts and its origin'(bus) {
     const [published] = await publishNumbers(bus, 1);
     const group = await bus.group({ ...workers, maxDeliveries: 2 });
     for (const total of [2, 4]) {
@@ -173,7 +175,7 @@ export const deadLetterCases: BusCases = {
     }
   },
 
-  async 'a letter can be discarded'(bus) {
+  async 'a dead letter can be discarded'(bus) {
     await publishNumbers(bus, 2);
     const group = await bus.group(workers);
     for (const delivery of await fetchSome(group, 2)) await delivery.term('no');
@@ -183,7 +185,7 @@ export const deadLetterCases: BusCases = {
     assert.equal((await bus.deadLetters(name)).length, 1);
   },
 
-  async 'what is no letter is refused or not found'(bus) {
+  async 'rejects an invalid dead letter id and reports an unknown one'(bus) {
     await rejectsWith(() => bus.deadLetters('a.b'), 'BUS_INVALID');
     await rejectsWith(() => bus.replayDeadLetters(name, ['x']), 'BUS_INVALID');
     assert.deepEqual(await bus.deadLetters(name), []);

@@ -1,9 +1,9 @@
-// Groups: who gets what, under which lease, and what becomes of it.
+// Groups: delivery, leases and settlement.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import {
   ackAll,
-  eventually,
   fetchOne,
   fetchSome,
   longLeaseMs,
@@ -11,17 +11,16 @@ import {
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   shortLeaseMs,
   underSomeLease,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 
 export const groupCases: BusCases = {
-  async 'members of a group share its messages: each goes to one of them'(bus) {
+  async 'members of a group share its messages, each delivered to one member'(bus) {
     await publishNumbers(bus, 60);
     const members = await Promise.all(upTo(3).map(() => bus.group(workers)));
     const shares = await Promise.all(members.map((member) => fetchSome(member, 20)));
@@ -30,7 +29,7 @@ export const groupCases: BusCases = {
     for (const member of members) await nothingIn(member);
   },
 
-  async 'groups know nothing of each other: each gets everything'(bus) {
+  async 'groups are independent: each gets all messages'(bus) {
     await publishNumbers(bus, 10);
     for (const name of ['monitors', 'archiver']) {
       const group = await bus.group({ ...workers, group: name });
@@ -40,26 +39,26 @@ export const groupCases: BusCases = {
     }
   },
 
-  async 'a group that is made before its subject gets what comes'(bus) {
+  async 'a group created before its subject gets all later messages'(bus) {
     const group = await bus.group(workers);
     await nothingIn(group);
     await publishNumbers(bus, 5);
     assert.deepEqual(numbersOf(await fetchSome(group, 5)), upTo(5));
   },
 
-  async 'a fetch that waits is woken by a publish'(bus) {
+  async 'a publish wakes a waiting fetch'(bus) {
     const group = await bus.group(workers);
     const waiting = group.fetch({ limit: 10, waitMs: 60_000 });
     await publishNumbers(bus, 1);
     assert.deepEqual(numbersOf(await waiting), [0]);
   },
 
-  async 'a fetch that finds nothing in time comes back empty'(bus) {
+  async 'a fetch without messages returns an empty list after waitMs'(bus) {
     const group = await bus.group(workers);
     assert.deepEqual(await group.fetch({ waitMs: 30 }), []);
   },
 
-  async 'a fetch ends with its signal, and nothing is lost by it'(bus) {
+  async 'an aborted signal ends a fetch without losing messages'(bus) {
     const group = await bus.group(workers);
     const stopping = new AbortController();
     const waiting = group.fetch({ waitMs: 60_000, signal: stopping.signal });
@@ -69,7 +68,7 @@ export const groupCases: BusCases = {
     assert.deepEqual(numbersOf(await fetchSome(group, 3)), upTo(3));
   },
 
-  async 'what was acked does not come again, to a new member neither'(bus) {
+  async 'does not redeliver an acked message, even to a new member'(bus) {
     await publishNumbers(bus, 5);
     await ackAll(await fetchSome(await bus.group(workers), 5));
     await publishNumbers(bus, 1);
@@ -80,7 +79,7 @@ export const groupCases: BusCases = {
     await nothingIn(group);
   },
 
-  async 'many are acked in one call'(bus) {
+  async 'acks many messages in one call'(bus) {
     await publishNumbers(bus, 200);
     const group = await bus.group(workers);
     await group.ack(await fetchSome(group, 200));
@@ -88,7 +87,7 @@ export const groupCases: BusCases = {
     assert.deepEqual([info?.lag, info?.pending], [0, 0]);
   },
 
-  async 'the first word about a message counts'(bus) {
+  async 'the first settlement of a message counts'(bus) {
     await publishNumbers(bus, 1);
     const group = await bus.group(workers);
     const delivery = await fetchOne(group);
@@ -101,7 +100,7 @@ export const groupCases: BusCases = {
     assert.deepEqual(await bus.deadLetters(workers.group), []);
   },
 
-  async 'what was nacked comes again at once, and counts'(bus) {
+  async 'redelivers a nacked message at once and counts the delivery'(bus) {
     await publishNumbers(bus, 1);
     const group = await bus.group(workers);
     for (const count of [1, 2, 3]) {
@@ -111,7 +110,7 @@ export const groupCases: BusCases = {
     }
   },
 
-  async 'what was nacked with a delay comes when that is over, and others meanwhile'(bus) {
+  async 'redelivers a message nacked with a delay after the delay, and others before'(bus) {
     await publishNumbers(bus, 2);
     const group = await bus.group(workers);
     const first = await fetchOne(group);
@@ -121,11 +120,11 @@ export const groupCases: BusCases = {
     assert.deepEqual(numbersOf([other]), [1]);
     const again = await fetchOne(group);
     assert.deepEqual([numbersOf([again]), again.deliveryCount], [[0], 2]);
-    // The broker's clock and ours may round apart.
+    // The clock of the broker may round differently.
     assert.ok(systemClock.now() - nackedMs >= 350);
   },
 
-  async 'a lease that runs out gives the message to another member'(bus) {
+  async 'an expired lease passes the message to another member'(bus) {
     await publishNumbers(bus, 1);
     const definition = { ...workers, leaseMs: shortLeaseMs };
     const [dying, other] = [await bus.group(definition), await bus.group(definition)];
@@ -135,7 +134,7 @@ export const groupCases: BusCases = {
     await again.ack();
   },
 
-  async 'while a lease holds, nobody else gets the message'(bus) {
+  async 'no other member gets a leased message'(bus) {
     await publishNumbers(bus, 3);
     const group = await bus.group(workers);
     const held = await fetchSome(group, 2);
@@ -145,7 +144,7 @@ export const groupCases: BusCases = {
     await ackAll(held);
   },
 
-  async 'a member that reports progress keeps the message'(bus) {
+  async 'a member that extends its lease keeps the message'(bus) {
     await underSomeLease(bus, async (definition) => {
       const { leaseMs } = definition;
       const [busy, other] = [await bus.group(definition), await bus.group(definition)];
@@ -159,7 +158,7 @@ export const groupCases: BusCases = {
     });
   },
 
-  async 'no more of a group are out than may be, over all its members'(bus) {
+  async 'limits the leased messages of a group over all its members'(bus) {
     await publishNumbers(bus, 5);
     const definition = { ...workers, maxAckPending: 2 };
     const [one, other] = [await bus.group(definition), await bus.group(definition)];
@@ -171,7 +170,7 @@ export const groupCases: BusCases = {
     await nothingIn(one);
   },
 
-  async 'a new group begins where it is told to: now'(bus) {
+  async 'a new group starts at the end'(bus) {
     await publishNumbers(bus, 3);
     const group = await bus.group({ ...workers, start: 'now' });
     await nothingIn(group);
@@ -179,7 +178,7 @@ export const groupCases: BusCases = {
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [3]);
   },
 
-  async 'a new group begins where it is told to: a sequence'(bus) {
+  async 'a new group starts at a sequence'(bus) {
     const published = await publishNumbers(bus, 5);
     const start = { sequence: published[3]?.sequence ?? '' };
     const group = await bus.group({ ...workers, start });
@@ -187,7 +186,7 @@ export const groupCases: BusCases = {
     await nothingIn(group);
   },
 
-  async 'a new group begins where it is told to: a time'(bus) {
+  async 'a new group starts at a time'(bus) {
     await publishNumbers(bus, 2);
     const before = await bus.stream(queue);
     const lastMs = before?.lastStoredAt?.getTime() ?? 0;
@@ -203,20 +202,20 @@ export const groupCases: BusCases = {
     await nothingIn(group);
   },
 
-  async 'a group goes on where it was, whatever start its next member names'(bus) {
+  async 'an existing group ignores the start position of a new member'(bus) {
     await publishNumbers(bus, 4);
     await ackAll(await fetchSome(await bus.group(workers), 2));
     const group = await bus.group({ ...workers, start: 'now' });
     assert.deepEqual(numbersOf(await fetchSome(group, 2)), [2, 3]);
   },
 
-  async 'a group name stands for one subject'(bus) {
+  async 'a group name belongs to one subject'(bus) {
     await bus.group(workers);
     const other = { ...workers, subject: 'gbe.tasks.report-gen.queue' };
     await rejectsWith(() => bus.group(other), 'BUS_GROUP_CONFLICT');
   },
 
-  async 'a definition that does not fit is refused'(bus) {
+  async 'rejects an invalid group definition'(bus) {
     for (const wrong of [
       { group: '' },
       { group: 'a.b' },
@@ -239,7 +238,7 @@ export const groupCases: BusCases = {
 };
 
 export const orderCases: BusCases = {
-  async 'one at a time is strictly in order, through nacks and lost leases'(bus) {
+  async 'with one message at a time the order is strict, despite nacks and lost leases'(bus) {
     await publishNumbers(bus, 4);
     const strict = { ...workers, maxAckPending: 1, leaseMs: shortLeaseMs };
     const group = await bus.group(strict);
@@ -251,7 +250,7 @@ export const orderCases: BusCases = {
     for (let acked = 0; acked < 4;) {
       const delivery = await fetchOne(group);
       seen.push(...numbersOf([delivery]));
-      // The second one is left to its lease once.
+      // The lease of the second message expires once.
       if (numbersOf([delivery])[0] === 1 && delivery.deliveryCount === 1) continue;
       await delivery.ack();
       acked += 1;
@@ -259,7 +258,7 @@ export const orderCases: BusCases = {
     assert.deepEqual(seen, [0, 0, 1, 1, 2, 3]);
   },
 
-  async 'what comes again comes before what is newer'(bus) {
+  async 'redelivered messages precede newer ones'(bus) {
     await publishNumbers(bus, 6);
     const group = await bus.group({ ...workers, leaseMs: longLeaseMs });
     const [first, second] = await fetchSome(group, 2);
@@ -270,7 +269,7 @@ export const orderCases: BusCases = {
 };
 
 export const fencedCases: BusCases = {
-  async 'a late ack changes nothing, and is told'(bus) {
+  async 'a late ack changes nothing and is reported as lost'(bus) {
     await publishNumbers(bus, 1);
     const group = await bus.group({ ...workers, leaseMs: shortLeaseMs });
     const late = await fetchOne(group);
@@ -282,7 +281,7 @@ export const fencedCases: BusCases = {
     assert.equal(await again.ack(), 'settled');
   },
 
-  async 'a late nack, extension or end changes nothing, and is told'(bus) {
+  async 'a late nack, extension or termination changes nothing and is reported as lost'(bus) {
     await publishNumbers(bus, 1);
     const group = await bus.group({ ...workers, leaseMs: shortLeaseMs });
     const late = await fetchOne(group);

@@ -1,4 +1,4 @@
-// Patterns: durable groups over many subjects, those that come later among them.
+// Patterns: durable groups over many subjects, including subjects created later.
 
 import assert from 'node:assert/strict';
 import type { Bus } from '../../../bus/bus.ts';
@@ -11,7 +11,7 @@ import {
   publishNumbers,
   upTo,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 const subjects = [
   'gbe.tasks.email-send.terminal',
@@ -36,7 +36,7 @@ async function taken(bus: Bus, subject: string, count: number): Promise<string[]
 }
 
 export const patternCases: BusCases = {
-  async 'a star stands for one token'(bus) {
+  async '* matches one token'(bus) {
     await publishToAll(bus);
     assert.deepEqual(await taken(bus, 'gbe.tasks.*.terminal', 2), [
       'gbe.tasks.email-send.terminal',
@@ -44,18 +44,18 @@ export const patternCases: BusCases = {
     ]);
   },
 
-  async 'a greater-than stands for all that follows'(bus) {
+  async '> matches all following tokens'(bus) {
     await publishToAll(bus);
     const expected = subjects.filter((each) => each.startsWith('gbe.tasks.')).toSorted();
     assert.deepEqual(await taken(bus, 'gbe.tasks.>', expected.length), expected);
   },
 
-  async 'a pattern over everything takes every domain'(bus) {
+  async 'the pattern > matches every domain'(bus) {
     await publishToAll(bus);
     assert.deepEqual(await taken(bus, '>', subjects.length), subjects.toSorted());
   },
 
-  async 'a star in front and in the middle'(bus) {
+  async '* matches the first and a middle token'(bus) {
     await publishToAll(bus);
     assert.deepEqual(await taken(bus, '*.*.*.terminal', 3), [
       'gbe.tasks.email-send.terminal',
@@ -64,7 +64,7 @@ export const patternCases: BusCases = {
     ]);
   },
 
-  async 'subjects that appear later are taken from their start'(bus) {
+  async 'delivers subjects created later from their start'(bus) {
     const definition = { group: 'monitors', subject: 'gbe.tasks.*.terminal', leaseMs: longLeaseMs };
     const group = await bus.group({ ...definition, start: 'now' });
     for (const type of ['a', 'b', 'c']) {
@@ -76,7 +76,7 @@ export const patternCases: BusCases = {
     }
   },
 
-  async 'the order of each subject is kept'(bus) {
+  async 'keeps the order of each subject'(bus) {
     const names = upTo(10).map((n) => `gbe.notify.topic.t${n}`);
     await bus.publishMany(
       upTo(200).map((n) => ({ subject: names[n % 10] as string, payload: { n } })),
@@ -92,7 +92,7 @@ export const patternCases: BusCases = {
     }
   },
 
-  async 'members of a group over a pattern share it'(bus) {
+  async 'members of a group over a pattern share its messages'(bus) {
     await Promise.all(upTo(5).map((n) => publishNumbers(bus, 8, `gbe.notify.topic.t${n}`)));
     const definition = { group: 'all', subject: 'gbe.notify.>', leaseMs: longLeaseMs };
     const [one, other] = [await bus.group(definition), await bus.group(definition)];
@@ -102,14 +102,14 @@ export const patternCases: BusCases = {
     await nothingIn(one);
   },
 
-  async 'a group over a subject and one over a pattern each have it'(bus) {
+  async 'a group over a subject and one over a pattern each get the message'(bus) {
     await publishToAll(bus);
     assert.equal((await taken(bus, 'gbe.notify.>', 2)).length, 2);
     const exact = await bus.group({ group: 'exact', subject: 'gbe.notify.customer.c1.alert' });
     await ackAll(await fetchSome(exact, 1));
   },
 
-  async 'dead letters are taken by nobody who does not name them'(bus) {
+  async 'only a pattern that names dead letters matches them'(bus) {
     await publishToAll(bus);
     const definition = { group: 'all', subject: '>', leaseMs: longLeaseMs };
     const group = await bus.group(definition);

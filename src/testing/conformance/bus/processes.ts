@@ -1,24 +1,23 @@
-// Several processes on one bus, and a broker that goes and comes back.
+// Several processes on one bus, and outages of the broker.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import {
   ackAll,
-  eventually,
   fetchSome,
   nothingIn,
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   secondOf,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 export const processCases: BusCases = {
-  async 'what one publishes wakes another that waits'(bus, context) {
+  async 'a publish wakes a waiting fetch in another process'(bus, context) {
     await using second = await secondOf(context);
     const group = await second.group(workers);
     const waiting = group.fetch({ waitMs: 60_000 });
@@ -31,10 +30,7 @@ export const processCases: BusCases = {
     }
   },
 
-  async 'a member that waits is woken by its own messages alone, whoever publishes what beside them'(
-    bus,
-    context,
-  ) {
+  async 'only messages of its own subject wake a waiting member'(bus, context) {
     await using second = await secondOf(context);
     const group = await second.group(workers);
     const waiting = group.fetch({ waitMs: 60_000 });
@@ -50,7 +46,7 @@ export const processCases: BusCases = {
     await busy;
   },
 
-  async 'readers in two processes have one order, whatever is synced when'(bus, context) {
+  async 'readers in two processes see the same order, whenever messages are synced'(bus, context) {
     await using second = await secondOf(context);
     await using here = await bus.subscribe(queue);
     await using there = await second.subscribe(queue);
@@ -80,7 +76,7 @@ export const processCases: BusCases = {
     );
   },
 
-  async 'members of a group in two processes share it'(bus, context) {
+  async 'members of a group in two processes share its messages'(bus, context) {
     await using second = await secondOf(context);
     await publishNumbers(bus, 100);
     const shares = await Promise.all(
@@ -90,7 +86,7 @@ export const processCases: BusCases = {
     assert.deepEqual(all, upTo(100));
   },
 
-  async 'an id is known to all of them'(bus, context) {
+  async 'message ids are deduplicated across processes'(bus, context) {
     await using second = await secondOf(context);
     const message = { subject: queue, id: 'once', payload: { n: 0 } };
     const [one, other] = await Promise.all([bus.publish(message), second.publish(message)]);
@@ -98,10 +94,7 @@ export const processCases: BusCases = {
     assert.equal(one.sequence, other.sequence);
   },
 
-  async 'what one has leased is acked by it alone, also when it has gone and come back'(
-    bus,
-    context,
-  ) {
+  async 'only the lease owner can ack, even after it reconnected'(bus, context) {
     await publishNumbers(bus, 3);
     {
       await using gone = await secondOf(context);
@@ -113,7 +106,7 @@ export const processCases: BusCases = {
     assert.equal((await bus.groups())[0]?.pending, 2);
   },
 
-  async 'a request is answered by another process'(bus, context) {
+  async 'another process answers a request'(bus, context) {
     await using second = await secondOf(context);
     await second.consume(workers, (message) => message.reply('yes'));
     const answer = await bus.request({ subject: queue, payload: 1 }, { timeoutMs: 60_000 });
@@ -122,7 +115,7 @@ export const processCases: BusCases = {
 };
 
 export const restartCases: BusCases = {
-  async 'while the broker is gone a publish says so, and the same id is stored once after it'(
+  async 'a publish during an outage fails, and retrying the same id stores it once'(
     bus,
     { opened },
   ) {
@@ -145,7 +138,10 @@ export const restartCases: BusCases = {
     assert.equal(stored.length, 2);
   },
 
-  async 'a consumer goes on by itself when the broker is back, and says each once'(_bus, context) {
+  async 'a consumer resumes after an outage and logs the loss and the recovery once each'(
+    _bus,
+    context,
+  ) {
     const told: string[] = [];
     const tell = (_fields: object, message: string): void => void told.push(message);
     const log: Observer['log'] = { debug: tell, info: tell, warn: tell, error: tell };
@@ -169,7 +165,7 @@ export const restartCases: BusCases = {
     }
   },
 
-  async 'what was stored and acked before is so after it'(bus, { opened }) {
+  async 'stored messages and acks survive an outage'(bus, { opened }) {
     await publishNumbers(bus, 4);
     await ackAll(await fetchSome(await bus.group(workers), 2));
     const back = (await opened.outage?.()) ?? assert.fail('the fixture has no outage');
@@ -180,7 +176,7 @@ export const restartCases: BusCases = {
 };
 
 export const wholeBatchCases: BusCases = {
-  async 'a batch that an outage meets is stored whole or not at all'(bus, { opened }) {
+  async 'an outage leaves a batch stored completely or not at all'(bus, { opened }) {
     const publishing = publishNumbers(bus, 500).then(
       () => 500,
       () => undefined,
@@ -189,7 +185,7 @@ export const wholeBatchCases: BusCases = {
     const stored = await publishing;
     await back();
     const length = (await Array.fromAsync(bus.read(queue))).length;
-    // Whoever was told that it failed may find it there all the same; a part of it, never.
+    // A publish that was reported as failed may be stored, but never partially.
     assert.ok(
       stored === undefined ? length === 0 || length === 500 : length === stored,
       `${length}`,

@@ -1,8 +1,9 @@
-// Publishing: what is stored, once, in which order; and what is refused.
+// Publishing: storage, deduplication, order and validation.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { rejectsWith } from '../../assertions.ts';
 import {
   ackAll,
   fetchOne,
@@ -12,12 +13,11 @@ import {
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   secondOf,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
 import { compareSequences } from '../../../bus/sequence.ts';
 
@@ -43,7 +43,7 @@ export const publishCases: BusCases = {
     assert.deepEqual(numbersOf(await Array.fromAsync(bus.read(queue))), [0, 1]);
   },
 
-  async 'a message arrives with everything that it was published with'(bus) {
+  async 'a message arrives with all published fields'(bus) {
     const published = await bus.publish({
       subject: queue,
       id: 'm-1',
@@ -82,7 +82,7 @@ export const publishCases: BusCases = {
         schemaVersion: 3,
       },
     );
-    // Two clocks of one machine, or of two that agree within a day.
+    // The clocks may be of two machines, which agree within a day.
     assert.ok(Math.abs(delivery.storedAt.getTime() - delivery.time.getTime()) < 86_400_000);
   },
 
@@ -94,7 +94,7 @@ export const publishCases: BusCases = {
     assert.deepEqual(delivery.payload, payload);
   },
 
-  async 'each payload that JSON can hold is a payload'(bus) {
+  async 'accepts every JSON payload'(bus) {
     const payloads = [null, true, 0, -1.5e300, '', 'text', [], {}, [[['deep']]]];
     await bus.publishMany(payloads.map((payload) => ({ subject: queue, payload })));
     const deliveries = await fetchSome(await bus.group(workers), payloads.length);
@@ -104,13 +104,13 @@ export const publishCases: BusCases = {
     );
   },
 
-  async 'a message of the largest size goes through, and one byte more is refused'(bus) {
+  async 'accepts a message of the maximum size and rejects one byte more'(bus) {
     const fill = (chars: number) => ({
       subject: queue,
       id: 'm',
       payload: 'x'.repeat(chars),
     });
-    // With its envelope it is too large by what that adds, which the error tells.
+    // The error contains the size with the envelope.
     const tried = busLimits.messageBytesMax - 2;
     const error = await rejectsWith(() => bus.publish(fill(tried)), 'PAYLOAD_TOO_LARGE');
     const chars = tried - (Number(error.details['bytes']) - busLimits.messageBytesMax);
@@ -120,7 +120,7 @@ export const publishCases: BusCases = {
     assert.equal((payload as string).length, chars);
   },
 
-  async 'a batch is stored in its order, and sequences grow along a subject'(bus) {
+  async 'stores a batch in its order, with increasing sequences per subject'(bus) {
     const published = await publishNumbers(bus, 250);
     assert.equal(published.length, 250);
     for (const [at, { sequence }] of published.entries()) {
@@ -135,12 +135,12 @@ export const publishCases: BusCases = {
     );
   },
 
-  async 'messages that are published one after the other keep their order'(bus) {
+  async 'messages published one after the other keep their order'(bus) {
     for (const message of numbered(20)) await bus.publish(message);
     assert.deepEqual(numbersOf(await fetchSome(await bus.group(workers), 20)), upTo(20));
   },
 
-  async 'messages that are published at once are all stored, each once'(bus) {
+  async 'stores concurrently published messages once each'(bus) {
     await Promise.all(numbered(100).map((message) => bus.publish(message)));
     const group = await bus.group(workers);
     const came = numbersOf(await fetchSome(group, 100)).toSorted((a, b) => a - b);
@@ -164,9 +164,7 @@ export const publishCases: BusCases = {
     assert.deepEqual(await bus.publishMany([]), []);
   },
 
-  async 'an id is stored once within the window, and the repeat is told where the first one is'(
-    bus,
-  ) {
+  async 'stores an id once within the window, and a duplicate returns the place of the first'(bus) {
     const first = await bus.publish({ subject: queue, id: 'once', payload: { n: 0 } });
     const again = await bus.publish({ subject: queue, id: 'once', payload: { n: 1 } });
     assert.deepEqual(again, { ...first, isDuplicate: true });
@@ -192,7 +190,7 @@ export const publishCases: BusCases = {
     assert.deepEqual([one.isDuplicate, other.isDuplicate], [false, false]);
   },
 
-  async 'of many that publish one id at once, one stores it'(bus) {
+  async 'of concurrent publishes with one id exactly one is stored'(bus) {
     const message = { subject: queue, id: 'race', payload: { n: 0 } };
     const all = await Promise.all(upTo(20).map(() => bus.publish(message)));
     assert.equal(all.filter(({ isDuplicate }) => !isDuplicate).length, 1);
@@ -202,7 +200,7 @@ export const publishCases: BusCases = {
     await nothingIn(group);
   },
 
-  async 'an id stays known after its message was acked'(bus) {
+  async 'detects a duplicate after the message was acked'(bus) {
     await bus.publish({ subject: queue, id: 'once', payload: { n: 0 } });
     const group = await bus.group(workers);
     await ackAll(await fetchSome(group, 1));
@@ -213,13 +211,13 @@ export const publishCases: BusCases = {
 };
 
 export const badPublishCases: BusCases = {
-  async 'a subject with a wildcard, an empty token or none at all is refused'(bus) {
+  async 'rejects a subject with a wildcard or an empty token, and an empty subject'(bus) {
     for (const subject of ['gbe.*', 'gbe.>', '', 'gbe..x', 'a b', 'a:b', 5 as never]) {
       await rejectsWith(() => bus.publish({ subject, payload: 1 }), 'NAME_INVALID');
     }
   },
 
-  async 'what JSON cannot hold is refused, by its path'(bus) {
+  async 'rejects a payload that is not JSON, naming the path'(bus) {
     const payload = { a: { b: Number.NaN } };
     const error = await rejectsWith(
       () => bus.publish({ subject: queue, payload }),
@@ -232,7 +230,7 @@ export const badPublishCases: BusCases = {
     await rejectsWith(() => bus.publish(text), 'BUS_INVALID');
   },
 
-  async 'an envelope that no consumer would take is refused'(bus) {
+  async 'rejects an envelope that no consumer could parse'(bus) {
     const wrong = [
       { id: '' },
       { id: 'x'.repeat(busLimits.idCharsMax + 1) },
@@ -251,17 +249,14 @@ export const badPublishCases: BusCases = {
     }
   },
 
-  async 'one bad message keeps its whole batch from being stored'(bus) {
+  async 'one invalid message rejects its whole batch'(bus) {
     const batch = [...numbered(3), { subject: 'not.*.full', payload: 1 }];
     await rejectsWith(() => bus.publishMany(batch), 'NAME_INVALID');
     await rejectsWith(() => bus.publishMany(numbered(busLimits.publishMax + 1)), 'BUS_INVALID');
     await nothingIn(await bus.group(workers));
   },
 
-  async 'a payload is checked against the schema of its subject before it is stored'(
-    _bus,
-    context,
-  ) {
+  async 'validates a payload against the schema of its subject before storing it'(_bus, context) {
     const payloads = { 'gbe.tasks.*.queue': hasTaskId };
     await using bus = await secondOf(context, { payloads });
     await rejectsWith(() => bus.publish({ subject: queue, payload: {} }), 'PAYLOAD_INVALID');

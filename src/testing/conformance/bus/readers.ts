@@ -1,22 +1,21 @@
-// Reading past all groups: live subscriptions that leave nothing behind, and replays that end.
+// Reading without a group: live subscriptions without stored state, and finite replays.
 
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import type { Bus, BusSubscription } from '../../../bus/bus.ts';
 import type { BusMessage } from '../../../bus/bus-message.ts';
 import {
   bytes,
-  eventually,
   fetchSome,
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   secondOf,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 async function take(subscription: BusSubscription, count: number): Promise<BusMessage[]> {
   const messages: BusMessage[] = [];
@@ -31,7 +30,7 @@ async function numbersIn(bus: Bus, ...how: Parameters<Bus['read']>): Promise<num
   return numbersOf(await Array.fromAsync(bus.read(...how)));
 }
 
-/** Of the broker, later than everything that the stream has. */
+/** A time of the broker, later than all messages of the stream. */
 async function laterThan(bus: Bus, subject: string): Promise<Date> {
   const lastMs = (await bus.stream(subject))?.lastStoredAt?.getTime() ?? 0;
   await eventually('the clock moved', async () => {
@@ -43,21 +42,21 @@ async function laterThan(bus: Bus, subject: string): Promise<Date> {
 }
 
 export const subscribeCases: BusCases = {
-  async 'a subscription has what comes, and not what was there'(bus) {
+  async 'a subscription gets new messages only'(bus) {
     await publishNumbers(bus, 3);
     await using live = await bus.subscribe(queue);
     await bus.publish({ subject: queue, payload: { n: 3 } });
     assert.deepEqual(numbersOf(await take(live, 1)), [3]);
   },
 
-  async 'from the start it has both, without a gap'(bus) {
+  async 'a subscription from the start gets existing and new messages without a gap'(bus) {
     await publishNumbers(bus, 3);
     await using live = await bus.subscribe(queue, { from: 'start' });
     await publishNumbers(bus, 3);
     assert.deepEqual(numbersOf(await take(live, 6)), [0, 1, 2, 0, 1, 2]);
   },
 
-  async 'what is there goes out together, to whoever takes batches'(bus) {
+  async 'delivers existing messages in batches'(bus) {
     await publishNumbers(bus, 3);
     await using live = await bus.subscribe(queue, { from: 'start' });
     const batches: number[][] = [];
@@ -71,14 +70,14 @@ export const subscribeCases: BusCases = {
     assert.ok(batches.length < 4);
   },
 
-  async 'it begins at a sequence'(bus) {
+  async 'starts at a sequence'(bus) {
     const published = await publishNumbers(bus, 5);
     const from = { sequence: published[2]?.sequence ?? '' };
     await using live = await bus.subscribe(queue, { from });
     assert.deepEqual(numbersOf(await take(live, 3)), [2, 3, 4]);
   },
 
-  async 'it begins at a time'(bus) {
+  async 'starts at a time'(bus) {
     await publishNumbers(bus, 2);
     const time = await laterThan(bus, queue);
     await bus.publish({ subject: queue, payload: { n: 2 } });
@@ -86,7 +85,7 @@ export const subscribeCases: BusCases = {
     assert.deepEqual(numbersOf(await take(live, 1)), [2]);
   },
 
-  async 'a pattern has subjects that appear later, each in its order'(bus) {
+  async 'a pattern includes subjects created later, each in its order'(bus) {
     await using live = await bus.subscribe('gbe.tasks.*.terminal');
     for (const type of ['a', 'b']) await publishNumbers(bus, 3, `gbe.tasks.${type}.terminal`);
     await publishNumbers(bus, 3);
@@ -97,7 +96,7 @@ export const subscribeCases: BusCases = {
     }
   },
 
-  async 'every subscriber has everything'(bus) {
+  async 'every subscriber gets all messages'(bus) {
     const all = await Promise.all(upTo(3).map(() => bus.subscribe(queue)));
     await publishNumbers(bus, 10);
     for (const live of all) {
@@ -106,7 +105,7 @@ export const subscribeCases: BusCases = {
     }
   },
 
-  async 'it takes nothing from a group'(bus) {
+  async 'a subscription takes no messages from a group'(bus) {
     const group = await bus.group(workers);
     await using live = await bus.subscribe(queue);
     await publishNumbers(bus, 3);
@@ -114,7 +113,7 @@ export const subscribeCases: BusCases = {
     assert.deepEqual(numbersOf(await fetchSome(group, 3)), upTo(3));
   },
 
-  async 'its loop ends with its signal, and when it is disposed'(bus) {
+  async 'an aborted signal or disposal ends the loop'(bus) {
     const stopping = new AbortController();
     const one = await bus.subscribe(queue, { signal: stopping.signal });
     const other = await bus.subscribe(queue);
@@ -125,12 +124,12 @@ export const subscribeCases: BusCases = {
     assert.deepEqual(await second, []);
   },
 
-  async 'what is malformed is told, and skipped'(_bus, context) {
+  async 'reports and skips malformed messages'(_bus, context) {
     const told: object[] = [];
     const log: Observer['log'] = {
       debug: () => undefined,
       info: () => undefined,
-      // An engine may warn of its settings, too.
+      // An engine may also log a warning about its settings.
       warn: (fields) => void ('sequence' in fields && told.push(fields)),
       error: () => undefined,
     };
@@ -144,14 +143,14 @@ export const subscribeCases: BusCases = {
 };
 
 export const readCases: BusCases = {
-  async 'a replay has what is there, and ends'(bus) {
+  async 'a replay returns the existing messages and ends'(bus) {
     await publishNumbers(bus, 700);
     assert.deepEqual(await numbersIn(bus, queue), upTo(700));
     assert.deepEqual(await numbersIn(bus, 'gbe.nothing.here'), []);
     assert.deepEqual(await numbersIn(bus, 'gbe.nothing.>'), []);
   },
 
-  async 'a replay begins at a sequence, or at a time'(bus) {
+  async 'a replay starts at a sequence or a time'(bus) {
     const published = await publishNumbers(bus, 4);
     const time = await laterThan(bus, queue);
     await bus.publish({ subject: queue, payload: { n: 4 } });
@@ -171,7 +170,7 @@ export const readCases: BusCases = {
     }
   },
 
-  async 'a replay can be left early'(bus) {
+  async 'a replay can be ended early'(bus) {
     await publishNumbers(bus, 50);
     const seen: number[] = [];
     for await (const message of bus.read(queue)) {
@@ -181,7 +180,7 @@ export const readCases: BusCases = {
     assert.deepEqual(seen, upTo(5));
   },
 
-  async 'what is stored can be read as it is, whatever it is'(bus, { opened }) {
+  async 'reads stored messages raw, even malformed ones'(bus, { opened }) {
     const odd = Uint8Array.from([0, 255, 1, 254]);
     await opened.inject(queue, odd);
     await publishNumbers(bus, 1);
@@ -191,7 +190,7 @@ export const readCases: BusCases = {
     assert.equal(second?.subject, queue);
   },
 
-  async 'a start that does not fit is refused'(bus) {
+  async 'rejects an invalid start'(bus) {
     const wrong = { from: { sequence: 'x' } };
     await rejectsWith(() => bus.subscribe(queue, wrong), 'BUS_INVALID');
     await rejectsWith(() => bus.subscribe('gbe.>', { from: { sequence: '1' } }), 'BUS_INVALID');
@@ -201,7 +200,7 @@ export const readCases: BusCases = {
 };
 
 export const positionCases: BusCases = {
-  async 'a reader of a pattern goes on behind a message'(bus) {
+  async 'a reader of a pattern resumes after a given message'(bus) {
     const subjects = ['gbe.notify.topic.a', 'gbe.notify.topic.b'];
     await bus.publishMany(
       upTo(20).map((n) => ({ subject: subjects[n % 2] as string, payload: { n } })),

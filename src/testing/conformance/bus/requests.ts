@@ -1,6 +1,7 @@
 // Requests and their answers.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   fetchOne,
   fetchSome,
@@ -8,14 +9,13 @@ import {
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 
 export const requestCases: BusCases = {
-  async 'a request has the answer of whoever consumes its subject'(bus) {
+  async 'a request returns the answer of the consumer of its subject'(bus) {
     await bus.consume(workers, async (message) => {
       const [n = 0] = numbersOf([message]);
       await message.reply({ n: n * 2 });
@@ -26,7 +26,7 @@ export const requestCases: BusCases = {
     assert.equal(answer.correlationId, 'c-1');
   },
 
-  async 'each request has its own answer, whatever their order'(bus) {
+  async 'each request gets its own answer in any order'(bus) {
     await bus.consume(
       workers,
       async (message) => {
@@ -45,7 +45,7 @@ export const requestCases: BusCases = {
     assert.deepEqual(numbersOf(answers), upTo(10));
   },
 
-  async 'a request that nobody answers ends in time, and is not handed out after that'(bus) {
+  async 'an unanswered request times out and is not delivered afterwards'(bus) {
     const group = await bus.group(workers);
     const request = { subject: queue, payload: { n: 0 } };
     await rejectsWith(() => bus.request(request, { timeoutMs: 50 }), 'BUS_NO_REPLY');
@@ -56,7 +56,7 @@ export const requestCases: BusCases = {
     await nothingIn(group);
   },
 
-  async 'a request ends with its signal'(bus) {
+  async 'an aborted signal ends a request'(bus) {
     const stopping = new AbortController();
     const request = { subject: queue, payload: 1 };
     const asking = bus.request(request, { timeoutMs: 60_000, signal: stopping.signal });
@@ -65,7 +65,7 @@ export const requestCases: BusCases = {
     await rejectsWith(() => bus.request(request, { timeoutMs: 0 }), 'BUS_INVALID');
   },
 
-  async 'a message that is no request cannot be answered'(bus) {
+  async 'rejects an answer to a message that is not a request'(bus) {
     await publishNumbers(bus, 1);
     const delivery = await fetchOne(await bus.group(workers));
     await rejectsWith(() => delivery.reply(1), 'BUS_INVALID');

@@ -1,6 +1,7 @@
-// Streams and groups from outside: how they stand, what may go, and what must not.
+// Administration of streams and groups: inspection, trimming, deletion and moving.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   ackAll,
   fetchOne,
@@ -10,17 +11,18 @@ import {
   numbersOf,
   publishNumbers,
   queue,
-  rejectsWith,
   upTo,
   workers,
   type BusCases,
-} from './bus-fixture.ts';
+} from './fixture.ts';
 import { compareSequences } from '../../../bus/sequence.ts';
 
 const { group: name } = workers;
 
 export const infoCases: BusCases = {
-  async 'a stream tells its length, its ends, and how far each group is'(bus) {
+  async 'describes a stream by its length, first and last sequence and the progress of each group'(
+    bus,
+  ) {
     const published = await publishNumbers(bus, 10);
     const group = await bus.group(workers);
     await bus.group({ group: 'archiver', subject: 'gbe.tasks.>' });
@@ -42,12 +44,12 @@ export const infoCases: BusCases = {
     );
   },
 
-  async 'a stream that nobody published to is not there'(bus) {
+  async 'a subject without messages has no stream'(bus) {
     assert.equal(await bus.stream(queue), undefined);
     await rejectsWith(() => bus.stream('gbe.*'), 'NAME_INVALID');
   },
 
-  async 'streams are listed by pattern, page by page, without those of the system'(bus) {
+  async 'lists streams by pattern, page by page, without system streams'(bus) {
     const subjects = upTo(7).map((n) => `gbe.notify.topic.t${n}`);
     for (const subject of [...subjects, queue]) await publishNumbers(bus, 1, subject);
     const group = await bus.group(workers);
@@ -72,7 +74,7 @@ export const infoCases: BusCases = {
     );
   },
 
-  async 'a group tells its subject, its settings and how much is before it'(bus) {
+  async 'describes a group by its subject, settings and backlog'(bus) {
     await publishNumbers(bus, 5);
     const group = await bus.group({ ...workers, maxAckPending: 7 });
     await fetchSome(group, 2);
@@ -83,7 +85,7 @@ export const infoCases: BusCases = {
 };
 
 export const trimCases: BusCases = {
-  async 'the oldest go by length'(bus) {
+  async 'trims the oldest messages by length'(bus) {
     await publishNumbers(bus, 10);
     assert.deepEqual(await bus.trim(queue, { lengthMax: 4 }), { removed: 6, heldBack: 0 });
     assert.deepEqual(numbersOf(await Array.fromAsync(bus.read(queue))), [6, 7, 8, 9]);
@@ -91,14 +93,14 @@ export const trimCases: BusCases = {
     assert.deepEqual(await bus.trim(queue, { lengthMax: 4 }), { removed: 0, heldBack: 0 });
   },
 
-  async 'the oldest go by sequence'(bus) {
+  async 'trims the oldest messages by sequence'(bus) {
     const published = await publishNumbers(bus, 6);
     const beforeSequence = published[4]?.sequence ?? '';
     assert.deepEqual(await bus.trim(queue, { beforeSequence }), { removed: 4, heldBack: 0 });
     assert.deepEqual(numbersOf(await Array.fromAsync(bus.read(queue))), [4, 5]);
   },
 
-  async 'the oldest go by age'(bus) {
+  async 'trims the oldest messages by age'(bus) {
     await publishNumbers(bus, 3);
     const longAgo = new Date('2020-01-01T00:00:00.000Z');
     assert.deepEqual(await bus.trim(queue, { storedBefore: longAgo }), { removed: 0, heldBack: 0 });
@@ -110,7 +112,7 @@ export const trimCases: BusCases = {
     assert.equal((await bus.stream(queue))?.firstSequence, undefined);
   },
 
-  async 'what a group has not acked stays, handed out or not, and is counted'(bus) {
+  async 'keeps and counts messages that a group has not acked, delivered or not'(bus) {
     await publishNumbers(bus, 6);
     const group = await bus.group(workers);
     const held = await fetchSome(group, 4);
@@ -123,7 +125,7 @@ export const trimCases: BusCases = {
     assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 4, heldBack: 0 });
   },
 
-  async 'a group over a pattern that has never fetched holds everything'(bus) {
+  async 'a group over a pattern that has never fetched retains all messages'(bus) {
     await bus.group({ group: 'archiver', subject: 'gbe.tasks.>' });
     await publishNumbers(bus, 5);
     assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 0, heldBack: 5 });
@@ -131,7 +133,7 @@ export const trimCases: BusCases = {
     assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 5, heldBack: 0 });
   },
 
-  async 'whoever says so trims what is not acked, and the group goes on behind it'(bus) {
+  async 'a forced trim removes unacked messages, and the group continues after them'(bus) {
     await publishNumbers(bus, 5);
     const group = await bus.group(workers);
     await fetchSome(group, 2);
@@ -140,7 +142,7 @@ export const trimCases: BusCases = {
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [4]);
   },
 
-  async 'an order that says nothing, or nonsense, is refused'(bus) {
+  async 'rejects an empty or invalid trim'(bus) {
     for (const order of [
       {},
       { lengthMax: -1 },
@@ -155,7 +157,7 @@ export const trimCases: BusCases = {
 };
 
 export const bytesCases: BusCases = {
-  async 'the oldest go by bytes'(bus) {
+  async 'trims the oldest messages by bytes'(bus) {
     const text = 'x'.repeat(1_000);
     await bus.publishMany(upTo(10).map((n) => ({ subject: queue, payload: { n, text } })));
     const before = (await bus.stream(queue))?.bytes ?? 0;
@@ -169,7 +171,7 @@ export const bytesCases: BusCases = {
 };
 
 export const adminCases: BusCases = {
-  async 'a stream with something unacked is not deleted, unless one says so'(bus) {
+  async 'deletes a stream with unacked messages only if forced'(bus) {
     const [, last] = await publishNumbers(bus, 2);
     const group = await bus.group(workers);
     const error = await rejectsWith(() => bus.deleteStream(queue), 'BUS_STREAM_HELD');
@@ -179,13 +181,13 @@ export const adminCases: BusCases = {
     assert.equal(await bus.deleteStream(queue, { evenUnacked: true }), false);
     assert.deepEqual(await Array.fromAsync(bus.read(queue)), []);
     await nothingIn(group);
-    // The group is there still, and sequences go on.
+    // The group still exists, and sequences continue.
     const again = await bus.publish({ subject: queue, payload: { n: 7 } });
     assert.ok(compareSequences(again.sequence, last?.sequence ?? '0') > 0);
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [7]);
   },
 
-  async 'a group goes back to the start'(bus) {
+  async 'moves a group back to the start'(bus) {
     await publishNumbers(bus, 4);
     const group = await bus.group(workers);
     const [first] = await fetchSome(group, 1);
@@ -195,7 +197,7 @@ export const adminCases: BusCases = {
     void first;
   },
 
-  async 'a group goes to a sequence, or past everything'(bus) {
+  async 'moves a group to a sequence or to the end'(bus) {
     const published = await publishNumbers(bus, 5);
     const group = await bus.group(workers);
     await fetchSome(group, 1);
@@ -207,7 +209,7 @@ export const adminCases: BusCases = {
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [5]);
   },
 
-  async 'a group that is not there cannot be moved'(bus) {
+  async 'rejects moving an unknown group'(bus) {
     await rejectsWith(() => bus.seek('nobody', 'start'), 'BUS_GROUP_UNKNOWN');
     assert.equal(await bus.deleteGroup('nobody'), false);
     const group = await bus.group(workers);
@@ -216,7 +218,7 @@ export const adminCases: BusCases = {
     assert.deepEqual(await bus.groups(), []);
   },
 
-  async 'a group that was deleted and made anew begins anew'(bus) {
+  async 'a recreated group starts anew'(bus) {
     await publishNumbers(bus, 3);
     await ackAll(await fetchSome(await bus.group(workers), 3));
     await bus.deleteGroup(name);
@@ -226,7 +228,7 @@ export const adminCases: BusCases = {
 };
 
 export const pendingCases: BusCases = {
-  async 'what is pending is told, oldest first, with its deliveries'(bus) {
+  async 'lists pending messages with their delivery counts, oldest first'(bus) {
     const published = await publishNumbers(bus, 4);
     const group = await bus.group(workers);
     const [first, second, third] = await fetchSome(group, 3);

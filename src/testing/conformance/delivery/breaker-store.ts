@@ -1,14 +1,14 @@
-// The one suite of where breakers are shared.
+// The conformance suite of breaker stores.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../../foundation/clock.ts';
+import { eventually } from '../../assertions.ts';
 import type { BreakerStore, SharedBreaker } from '../../../delivery/breaker-store.ts';
 
 export interface BreakerStoreCase {
   /** A sentence. */
   readonly name: string;
-  /** Rejects when the store does not do what the name says. */
+  /** Rejects if the store fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -16,7 +16,6 @@ type Body = (store: BreakerStore, second: BreakerStore) => Promise<void>;
 
 /** Nothing waits for it that goes well. */
 const longMs = 600_000;
-const eventuallyMs = 60_000;
 
 const cases: Readonly<Record<string, Body>> = {
   async 'an unknown breaker is not listed, may be probed, and cannot be closed'(store) {
@@ -26,7 +25,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal(await store.close(name, 'a'), false);
   },
 
-  async 'an opening is seen by others, with the rest of its time'(store, second) {
+  async 'other processes see an open breaker with its remaining time'(store, second) {
     const name = `webhook:acme ü"'; ${randomUUID()}`;
     await store.open(name, { forMs: longMs, openings: 3 });
     const seen = await find(second, name);
@@ -34,7 +33,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.ok(seen.openForMs > 0 && seen.openForMs <= longMs, String(seen.openForMs));
   },
 
-  async 'a shorter opening shortens nothing, a longer one counts'(store, second) {
+  async 'a shorter opening is ignored, a longer one extends it'(store, second) {
     const name = randomUUID();
     await store.open(name, { forMs: longMs, openings: 2 });
     await second.open(name, { forMs: 1, openings: 0 });
@@ -51,7 +50,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal(await store.probe(name, { holder: 'a', forMs: longMs }), false);
   },
 
-  async 'when its time is up one may probe, and no other'(store, second) {
+  async 'after the opening expires exactly one process may probe'(store, second) {
     const name = randomUUID();
     await store.open(name, { forMs: 1, openings: 1 });
     await eventually('its time is up', async () => (await find(store, name))?.openForMs === 0);
@@ -66,7 +65,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal(await second.probe(name, { holder: 'late', forMs: longMs }), false);
   },
 
-  async 'a prober that died is followed by another'(store, second) {
+  async 'another process probes if the prober died'(store, second) {
     const name = randomUUID();
     await store.open(name, { forMs: 1, openings: 1 });
     await eventually('one probes', () => store.probe(name, { holder: 'dies', forMs: 1 }));
@@ -95,7 +94,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal((await find(store, name))?.openings, 2);
   },
 
-  async 'destinations do not touch each other'(store) {
+  async 'destinations are independent'(store) {
     const [one, two] = [randomUUID(), randomUUID()];
     await store.open(one, { forMs: longMs, openings: 1 });
     await store.open(two, { forMs: 1, openings: 5 });
@@ -106,7 +105,7 @@ const cases: Readonly<Record<string, Body>> = {
 };
 
 /**
- * All cases, for any test runner. `second` is one more connection to the same place.
+ * All cases, for any test runner. `second` is another connection to the same store.
  *
  * @example
  * import { test } from 'node:test';
@@ -128,12 +127,4 @@ export function breakerStoreConformance({
 
 async function find(store: BreakerStore, name: string): Promise<SharedBreaker | undefined> {
   return (await store.list()).find(({ destination }) => destination === name);
-}
-
-async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const untilMs = systemClock.now() + eventuallyMs;
-  while (!(await isSo())) {
-    if (systemClock.now() > untilMs) assert.fail(`not within ${eventuallyMs} ms: ${what}`);
-    await systemClock.sleep(5);
-  }
 }

@@ -1,8 +1,9 @@
 // The conformance suite of destinations, for Millrace and for users with their own destinations.
-// What a fixture cannot arrange is a capability with a name, and its cases are skipped by it.
+// Cases that a fixture cannot arrange are skipped by the name of their capability.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { eventually, eventuallyMs } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { createDelivery } from '../../../delivery/create-delivery.ts';
 import { idempotencyKeyOf, type DeliveryMessage } from '../../../delivery/delivery-message.ts';
@@ -12,26 +13,26 @@ import type { DeliveryContext, Destination } from '../../../delivery/destination
 /** One message as the receiver saw it. */
 export interface Received {
   readonly idempotencyKey: string;
-  /** The payload's `text`, which the suite puts there, wherever the destination takes it to. */
+  /** The `text` of the payload, wherever the destination puts it. */
   readonly text: string;
 }
 
-/** How the suite gets the destination under test, and what it can do to its receiver. */
+/** Provides the destination under test and controls its receiver. */
 export interface DestinationFixture {
   readonly destination: Destination;
-  /** Goes into every message; fields that the destination needs in addition to those of the suite. */
+  /** Additional payload fields that the destination needs. */
   readonly message?: Partial<DeliveryMessage>;
-  /** All that arrived so far. */
+  /** All messages received so far. */
   received(): Promise<readonly Received[]>;
-  /** Capability `dedupes`: the receiver itself keeps one of several with one key. */
+  /** Capability `dedupes`: the receiver itself detects duplicates by key. */
   readonly dedupes?: true;
-  /** Capability `away`: the receiver cannot be reached until the result is called. */
+  /** Capability `away`: the receiver is unreachable until the result is called. */
   away?(): Promise<() => Promise<void>>;
-  /** Capability `busy`: the receiver answers that it has no time now, until the result is called. */
+  /** Capability `busy`: the receiver reports overload until the result is called. */
   busy?(): Promise<() => Promise<void>>;
-  /** Capability `refuses`: the receiver refuses for good, until the result is called. */
+  /** Capability `refuses`: the receiver rejects permanently until the result is called. */
   refuses?(): Promise<() => Promise<void>>;
-  /** Capability `silent`: the receiver takes messages and says nothing, until the result is called. */
+  /** Capability `silent`: the receiver accepts messages without a response until the result is called. */
   silent?(): Promise<() => Promise<void>>;
   /** Capability `secrets`: texts that no outcome may show. */
   readonly secrets?: readonly string[];
@@ -40,9 +41,9 @@ export interface DestinationFixture {
 export interface DestinationCase {
   /** A sentence. */
   readonly name: string;
-  /** Why this case says nothing about the destination: `needs away`. */
+  /** Why the case is skipped: `needs away`. */
   readonly skip?: string;
-  /** Rejects when the destination does not do what the name says. */
+  /** Rejects if the destination fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -50,11 +51,8 @@ type Capability = 'dedupes' | 'away' | 'busy' | 'refuses' | 'silent' | 'secrets'
 type Body = (fixture: DestinationFixture) => Promise<void>;
 type Cases = Readonly<Record<string, Body | { readonly needs: Capability; readonly run: Body }>>;
 
-/** Generous: other work may have the machine. Nothing waits for it that goes well. */
-const eventuallyMs = 60_000;
-
 const cases: Cases = {
-  async 'a message arrives with its payload and its key'(fixture) {
+  async 'a message arrives with its payload and idempotency key'(fixture) {
     const message = newMessage(fixture);
     assert.equal((await send(fixture, message)).kind, 'sent');
     const [found] = await whenReceived(fixture, message);
@@ -68,7 +66,7 @@ const cases: Cases = {
     await whenReceived(fixture, message, fixture.dedupes === true ? 1 : 2);
   },
 
-  'a repeated message is kept once by the receiver': {
+  'the receiver stores a repeated message once': {
     needs: 'dedupes',
     async run(fixture) {
       const message = newMessage(fixture);
@@ -82,13 +80,13 @@ const cases: Cases = {
     },
   },
 
-  async 'a key that the mapper chose is the key that arrives'(fixture) {
+  async 'an idempotency key chosen by the mapper arrives'(fixture) {
     const message = newMessage(fixture, { headers: { idempotencyKey: `chosen-${randomUUID()}` } });
     assert.equal((await send(fixture, message)).kind, 'sent');
     assert.equal((await whenReceived(fixture, message)).length, 1);
   },
 
-  async 'many at once arrive, each with its own key and text'(fixture) {
+  async 'concurrent messages arrive, each with its own key and text'(fixture) {
     const messages = Array.from({ length: 20 }, () => newMessage(fixture));
     const outcomes = await Promise.all(messages.map((message) => send(fixture, message)));
     assert.deepEqual(new Set(outcomes.map(({ kind }) => kind)), new Set(['sent']));
@@ -98,7 +96,7 @@ const cases: Cases = {
     }
   },
 
-  async 'text of any language arrives as it was'(fixture) {
+  async 'text of any language arrives unchanged'(fixture) {
     const text = `Grüße, 世界 🌍 "quoted" <b>&amp;</b> ${randomUUID()}`;
     const message = newMessage(fixture, { payload: { text } });
     assert.equal((await send(fixture, message)).kind, 'sent');
@@ -123,7 +121,7 @@ const cases: Cases = {
     assert.equal((await receivedOf(fixture, message)).length, 0);
   },
 
-  'an unavailable receiver means a retry, and the message arrives later': {
+  'an unavailable receiver is a retry, and the message arrives later': {
     needs: 'away',
     async run(fixture) {
       const message = newMessage(fixture);
@@ -135,7 +133,7 @@ const cases: Cases = {
     },
   },
 
-  'a receiver that has no time means a retry': {
+  'a busy receiver is a retry': {
     needs: 'busy',
     async run(fixture) {
       const message = newMessage(fixture);
@@ -147,7 +145,7 @@ const cases: Cases = {
     },
   },
 
-  'a permanent refusal means a dead letter with the reason': {
+  'a permanent rejection is a dead letter with its reason': {
     needs: 'refuses',
     async run(fixture) {
       const over = await fixture.refuses?.();
@@ -187,7 +185,7 @@ const cases: Cases = {
     },
   },
 
-  async 'it works below a delivery with limits and a breaker'(fixture) {
+  async 'works with rate limits and a circuit breaker'(fixture) {
     const { deliver } = createDelivery({
       destinations: { conformance: { send: fixture.destination, timeoutMs: eventuallyMs } },
     });
@@ -244,7 +242,7 @@ function newMessage(
   };
 }
 
-/** As `createDelivery` calls it, but for its time limit: nothing is thrown, nothing stays unsaid. */
+/** Calls the destination like `createDelivery`, without its time limit: errors become outcomes. */
 async function send(
   { destination }: DestinationFixture,
   message: DeliveryMessage,
@@ -277,14 +275,6 @@ async function whenReceived(
     return (await receivedOf(fixture, message)).length >= count;
   });
   return receivedOf(fixture, message);
-}
-
-async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const untilMs = systemClock.now() + eventuallyMs;
-  while (!(await isSo())) {
-    if (systemClock.now() > untilMs) assert.fail(`not within ${eventuallyMs} ms: ${what}`);
-    await systemClock.sleep(10);
-  }
 }
 
 function deepFreeze(value: unknown): void {

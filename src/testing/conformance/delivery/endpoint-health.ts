@@ -1,4 +1,4 @@
-// The one suite of where the health of endpoints is kept.
+// The conformance suite of endpoint health stores.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -11,7 +11,7 @@ import {
 export interface EndpointHealthCase {
   /** A sentence. */
   readonly name: string;
-  /** Rejects when the store does not do what the name says. */
+  /** Rejects if the store fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -23,11 +23,11 @@ const failedOnce = (health: EndpointHealth): EndpointHealth => ({
 });
 
 const cases: Readonly<Record<string, Body>> = {
-  async 'an endpoint that nothing happened to is not known'(store) {
+  async 'an endpoint without changes has no record'(store) {
     assert.equal(await store.read(randomUUID()), undefined);
   },
 
-  async 'the first change begins with a healthy one'(store, second) {
+  async 'the first change starts from a healthy record'(store, second) {
     const id = randomUUID();
     const seen: EndpointHealth[] = [];
     const after = await store.update(id, (health) => {
@@ -39,7 +39,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.deepEqual(await second.read(id), { failures: 1 });
   },
 
-  async 'all that is known comes back as it was'(store, second) {
+  async 'returns all stored fields unchanged'(store, second) {
     const id = `acme ü"'; ${randomUUID()}`;
     const health: EndpointHealth = {
       failures: 12,
@@ -58,7 +58,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.deepEqual(await second.update(id, failedOnce), { failures: 1 });
   },
 
-  async 'changes at the same time, also of the first one, all count'(store, second) {
+  async 'applies all concurrent changes, including first ones'(store, second) {
     const id = randomUUID();
     const calls = Array.from({ length: 24 }, (_, index) =>
       (index % 2 === 0 ? store : second).update(id, failedOnce),
@@ -68,7 +68,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.equal(new Set(seen).size, 24);
   },
 
-  async 'a change that throws changes nothing, and holds nothing'(store, second) {
+  async 'a change that throws changes nothing and releases its lock'(store, second) {
     const id = randomUUID();
     await store.update(id, failedOnce);
     const broken = store.update(id, () => {
@@ -78,7 +78,7 @@ const cases: Readonly<Record<string, Body>> = {
     assert.deepEqual(await second.update(id, failedOnce), { failures: 2 });
   },
 
-  async 'endpoints do not touch each other'(store) {
+  async 'endpoints are independent'(store) {
     const [one, two] = [randomUUID(), randomUUID()];
     await store.update(one, failedOnce);
     await store.update(two, () => ({ failures: 7 }));
@@ -87,7 +87,7 @@ const cases: Readonly<Record<string, Body>> = {
 };
 
 /**
- * All cases, for any test runner. `second` is one more connection to the same place.
+ * All cases, for any test runner. `second` is another connection to the same store.
  *
  * @example
  * import { test } from 'node:test';

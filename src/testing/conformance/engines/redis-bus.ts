@@ -1,9 +1,9 @@
 // Shared by the tests of the Redis bus.
 
 import { randomUUID } from 'node:crypto';
+import { eventually } from '../../assertions.ts';
 import type { BusFixture } from '../bus/bus.ts';
 import type { Bus } from '../../../bus/bus.ts';
-import { eventually } from '../bus/bus-fixture.ts';
 import type { BusOptions } from '../../../bus/create-bus.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { redisBus } from '../../../engines/redis/bus/bus.ts';

@@ -1,9 +1,9 @@
 // Shared by the tests of Redis tasks.
 
 import { randomUUID } from 'node:crypto';
-import { eventually } from '../bus/bus-fixture.ts';
+import { eventually } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import type { TasksFixture } from '../tasks/tasks-fixture.ts';
+import type { TasksFixture } from '../tasks/fixture.ts';
 import type { TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
 import { connectRedis } from '../../../engines/redis/connection/connection.ts';

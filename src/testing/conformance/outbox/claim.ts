@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import {
   claim,
@@ -6,15 +7,13 @@ import {
   claimAndDie,
   claimOne,
   enqueued,
-  eventually,
   future,
   leaseMs,
   newMessage,
   past,
-  rejectsWith,
   statusOf,
   type LedgerCases,
-} from './ledger-fixture.ts';
+} from './fixture.ts';
 
 export const claimCases: LedgerCases = {
   async 'a claim takes due messages, and stores its owner and time'(_opened, ledger) {
@@ -31,7 +30,7 @@ export const claimCases: LedgerCases = {
     assert.equal(found.lockedAt?.getTime(), claimed.lockedAt.getTime());
   },
 
-  async 'nothing to claim is no claim'(_opened, ledger) {
+  async 'a claim without due messages is empty'(_opened, ledger) {
     assert.deepEqual(await claim(ledger), []);
   },
 
@@ -49,21 +48,21 @@ export const claimCases: LedgerCases = {
     assert.deepEqual(await claim(ledger), []);
   },
 
-  async 'within a lane the oldest go first'(_opened, ledger) {
+  async 'within a lane the oldest messages are claimed first'(_opened, ledger) {
     const ids = await enqueued(ledger, ...Array.from({ length: 10 }, () => ({})));
     const claimed = [...(await claim(ledger, 5)), ...(await claim(ledger, 5))];
     assert.deepEqual(new Set(claimed.slice(0, 5).map(({ id }) => id)), new Set(ids.slice(0, 5)));
     assert.deepEqual(new Set(claimed.map(({ id }) => id)), new Set(ids));
   },
 
-  async 'one that failed is claimed again when it is due, and not before'(_opened, ledger) {
+  async 'claims a failed message again when it is due, not before'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, {});
     await ledger.markFailed(await claimOne(ledger), 'HTTP 503', future);
     assert.deepEqual(await claim(ledger), []);
     assert.equal(await statusOf(ledger, id), 'FAILED');
   },
 
-  async 'a failed one that is due comes with its attempts and its error'(_opened, ledger) {
+  async 'a claimed retry contains its attempts and its error'(_opened, ledger) {
     await enqueued(ledger, {});
     await ledger.markFailed(await claimOne(ledger), 'HTTP 503', past);
     const again = await claimOne(ledger);
@@ -73,7 +72,7 @@ export const claimCases: LedgerCases = {
     assert.equal(again.dueAt.getTime(), past.getTime());
   },
 
-  async 'what becomes due while others wait is claimed with them'(_opened, ledger) {
+  async 'claims messages that become due together with waiting ones'(_opened, ledger) {
     await enqueued(ledger, { dueAt: new Date(Date.now() + 300) });
     // On a slow machine it is due by then.
     const [early] = await claim(ledger);
@@ -110,7 +109,7 @@ export const claimCases: LedgerCases = {
     assert.notEqual(again.token, a.token);
   },
 
-  async 'claims that make no sense are refused'(_opened, ledger) {
+  async 'rejects invalid claims'(_opened, ledger) {
     for (const limit of [0, -1, 1.5, 1_000_000]) {
       await rejectsWith(() => ledger.claimDueBatch('w', limit), 'OUTBOX_INVALID');
     }
@@ -119,13 +118,13 @@ export const claimCases: LedgerCases = {
     await rejectsWith(() => ledger.claimDueBatch('w', 1, { leaseMs: 0 }), 'OUTBOX_INVALID');
   },
 
-  async 'many that claim at once never get the same message'(_opened, ledger) {
+  async 'concurrent claims never get the same message'(_opened, ledger) {
     await enqueued(ledger, ...Array.from({ length: 200 }, (_, at) => ({ tenantId: `t${at % 7}` })));
     const batches = await Promise.all(
       Array.from({ length: 12 }, (_, at) => ledger.claimDueBatch(`w${at}`, 30, { leaseMs })),
     );
     const ids = batches.flat().map(({ id }) => id);
-    // What one had locked while another looked is left for the next look.
+    // Messages locked by a concurrent claim are left for the next claim.
     for (;;) {
       const more = await claim(ledger);
       if (more.length === 0) break;
@@ -138,14 +137,14 @@ export const claimCases: LedgerCases = {
   async 'a tenant with a backlog leaves room for another one in the next batch'(_opened, ledger) {
     const noisy = Array.from({ length: 500 }, () => newMessage({ tenantId: 'noisy' }));
     await ledger.enqueueMany(noisy);
-    // Some of them may share the lane of the noisy one.
+    // Some tenants may share the lane of the noisy one.
     await enqueued(ledger, ...['a', 'b', 'c', 'd'].map((tenantId) => ({ tenantId })));
     const tenants = (await claim(ledger, 100)).map(({ tenantId }) => tenantId);
     assert.equal(tenants.length, 100);
     assert.ok(tenants.filter((tenant) => tenant !== 'noisy').length >= 3);
   },
 
-  async 'batches that are smaller than the lanes come round to every tenant'(_opened, ledger) {
+  async 'batches smaller than the number of lanes reach every tenant in turn'(_opened, ledger) {
     await ledger.enqueueMany(
       Array.from({ length: 300 }, (_, at) => newMessage({ tenantId: `t${at % 30}` })),
     );
@@ -156,7 +155,7 @@ export const claimCases: LedgerCases = {
     assert.ok(seen.size >= 15, `only ${seen.size} tenants had their turn`);
   },
 
-  async 'a backlog of many batches is claimed to its end'(_opened, ledger) {
+  async 'claims a backlog of many batches completely'(_opened, ledger) {
     const all = Array.from({ length: 1_000 }, (_, at) => newMessage({ tenantId: `t${at % 3}` }));
     const ids = new Set((await ledger.enqueueMany(all)).map(({ id }) => id));
     for (;;) {
@@ -172,7 +171,7 @@ export const claimCases: LedgerCases = {
   async 'an enqueue wakes a waiting dispatcher'(_opened, ledger) {
     const stopping = new AbortController();
     let woken = false;
-    // A poll of an hour: only the enqueue can end it. The first wait may end at once, to look again.
+    // With a poll interval of an hour, only the enqueue ends the wait. The first wait may return at once.
     const waiting = (async () => {
       while ((await claim(ledger)).length === 0) await ledger.whenDue(3_600_000, stopping.signal);
       woken = true;
@@ -184,7 +183,7 @@ export const claimCases: LedgerCases = {
     await waiting;
   },
 
-  async 'a wait ends by itself after the poll, and at once when it is aborted'(_opened, ledger) {
+  async 'a wait ends after the poll interval, or at once when aborted'(_opened, ledger) {
     await ledger.whenDue(5, new AbortController().signal);
     await ledger.whenDue(5, new AbortController().signal);
     const stopping = new AbortController();
@@ -197,7 +196,7 @@ export const claimCases: LedgerCases = {
 };
 
 export const orderCases: LedgerCases = {
-  async 'of messages with one ordering key, one is out at a time, in order'(_opened, ledger) {
+  async 'of messages with one ordering key, one is claimed at a time, in order'(_opened, ledger) {
     const ids = await enqueued(ledger, ...Array.from({ length: 5 }, () => ({ orderingKey: 'k' })));
     for (const id of ids) {
       const claimed = await claimOne(ledger);
@@ -207,7 +206,7 @@ export const orderCases: LedgerCases = {
     }
   },
 
-  async 'a key that waits for its first message holds no other key up'(_opened, ledger) {
+  async 'a waiting ordering key does not block other keys'(_opened, ledger) {
     const [first] = await enqueued(ledger, { orderingKey: 'a' }, { orderingKey: 'a' });
     const blocked = await claimOne(ledger);
     assert.equal(blocked.id, first);
@@ -245,7 +244,7 @@ export const orderCases: LedgerCases = {
     assert.equal((await claimOne(ledger)).id, first);
   },
 
-  async 'one key for two destinations is two orders'(_opened, ledger) {
+  async 'one ordering key of two destinations has two independent orders'(_opened, ledger) {
     const item = newMessage({ orderingKey: 'k' });
     await ledger.enqueueMany([item, { ...item, integrationType: 'kafka:payments' }]);
     assert.equal((await claim(ledger)).length, 2);
@@ -264,7 +263,7 @@ export const orderCases: LedgerCases = {
     assert.equal((await claimOne(ledger)).id, third);
   },
 
-  async 'a replayed message does not let others pass the one that is out'(_opened, ledger) {
+  async 'a replayed message does not let later ones overtake a claimed one'(_opened, ledger) {
     const ids = await enqueued(ledger, ...Array.from({ length: 3 }, () => ({ orderingKey: 'k' })));
     await ledger.deadLetter(await claimOne(ledger), 'no');
     const second = await claimOne(ledger);
@@ -360,7 +359,7 @@ export const sharedCases: LedgerCases = {
     await second[Symbol.asyncDispose]();
   },
 
-  async 'what one has claimed, another can settle by its token'(opened, ledger) {
+  async 'another connection can settle a claim by its token'(opened, ledger) {
     const second = await opened.second?.();
     assert.ok(second !== undefined);
     await enqueued(ledger, {});

@@ -1,7 +1,8 @@
-// What every delivery queue must do, as cases that a test runner takes one by one.
+// The conformance suite of delivery queues: cases for any test runner.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { eventually } from '../../assertions.ts';
 import { toDeliveryJob } from '../../../outbox/delivery-job.ts';
 import type {
   DeliveryJob,
@@ -9,29 +10,29 @@ import type {
   WaitingJobs,
   WorkOptions,
 } from '../../../outbox/delivery-queue.ts';
-import { claimOne, enqueued, eventually } from './ledger-fixture.ts';
+import { claimOne, enqueued } from './fixture.ts';
 import { memoryOutboxLedger } from '../../../outbox/memory-outbox-ledger.ts';
 
 /** Isolated queues; disposed by the suite. */
 export interface OpenedQueue {
   readonly queue: DeliveryQueue;
-  /** The same queues, as another process would have them. */
+  /** The same queues, as in another process. */
   second?(): Promise<DeliveryQueue>;
 }
 
 export interface DeliveryQueueFixture {
-  /** Other processes see it. */
+  /** Whether processes share the queues. */
   readonly crossProcess: boolean;
-  /** Empty ones each time. */
+  /** Returns empty queues each time. */
   open(options: { readonly perTenant: boolean }): Promise<OpenedQueue>;
 }
 
 export interface DeliveryQueueCase {
-  /** A sentence; its topic comes first. */
+  /** The topic, followed by a sentence. */
   readonly name: string;
-  /** Why this case says nothing about the adapter. */
+  /** Why the case is skipped. */
   readonly skip?: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -57,7 +58,7 @@ const newJobs = (count: number, fields: Partial<DeliveryJob> = {}): DeliveryJob[
 
 const idsOf = (jobs: readonly DeliveryJob[]): string[] => jobs.map(({ outboxId }) => outboxId);
 
-/** Works until it is disposed. */
+/** Runs until it is disposed. */
 function startWork(
   queue: DeliveryQueue,
   options: Partial<WorkOptions> = {},
@@ -92,7 +93,7 @@ async function waitingIds(queue: DeliveryQueue): Promise<string[]> {
 }
 
 const cases: Cases = {
-  async 'a job is handed out as it was offered'(_opened, queue) {
+  async 'delivers a job as it was offered'(_opened, queue) {
     const job = newJob({ attempt: 3, tenantId: 't', correlationId: 'c', token: '5' });
     assert.deepEqual(await queue.offer([job], { waitingMax }), ['taken']);
     await using work = startWork(queue);
@@ -100,7 +101,7 @@ const cases: Cases = {
     assert.deepEqual(work.jobs, [job]);
   },
 
-  async 'a message that travels in its job arrives whole'(_opened, queue) {
+  async 'a message inside its job arrives complete'(_opened, queue) {
     const ledger = memoryOutboxLedger();
     await enqueued(ledger, { payload: { text: 'ä\u0000"' }, tenantId: 't', orderingKey: 'k' });
     const job = toDeliveryJob(await claimOne(ledger), 10_000);
@@ -111,7 +112,7 @@ const cases: Cases = {
     assert.deepEqual(work.jobs, [job]);
   },
 
-  async 'jobs of one queue come in the order in which they were offered'(_opened, queue) {
+  async 'delivers the jobs of one queue in the order of their offers'(_opened, queue) {
     const jobs = newJobs(40);
     await queue.offer(jobs.slice(0, 25), { waitingMax });
     await queue.offer(jobs.slice(25), { waitingMax });
@@ -120,10 +121,7 @@ const cases: Cases = {
     assert.deepEqual(idsOf(work.jobs), idsOf(jobs));
   },
 
-  async 'a job that waits already is there once; a later claim of its message is another job'(
-    _opened,
-    queue,
-  ) {
+  async 'queues a waiting job once; a later claim of its message is another job'(_opened, queue) {
     const job = newJob();
     const again = { ...job, token: '12.8' };
     await queue.offer([job], { waitingMax });
@@ -136,7 +134,10 @@ const cases: Cases = {
     );
   },
 
-  async 'no more wait than may, and a full queue leaves the others room'(_opened, queue) {
+  async 'limits the waiting jobs per queue, and a full queue does not affect others'(
+    _opened,
+    queue,
+  ) {
     const jobs = newJobs(5);
     const other = newJob({ integrationType: 'kafka:payments' });
     const offered = await queue.offer([...jobs, other], { waitingMax: 3 });
@@ -168,7 +169,7 @@ const cases: Cases = {
     gate.resolve();
   },
 
-  async 'a worker gets what its types and patterns name, and nothing else'(_opened, queue) {
+  async 'a worker gets only jobs that match its types and patterns'(_opened, queue) {
     const types = ['webhook:a', 'webhook:b', 'kafka:a', 'sms', 'a~b:c%7E@d{e}', 'a:b:c', 'a-b-c'];
     const jobs = types.map((integrationType) => newJob({ integrationType }));
     await queue.offer(jobs, { waitingMax });
@@ -189,7 +190,7 @@ const cases: Cases = {
     assert.deepEqual(await waitingIds(queue), []);
   },
 
-  async 'queues that appear later are found by their pattern'(_opened, queue) {
+  async 'finds queues created later by their pattern'(_opened, queue) {
     await using work = startWork(queue, { types: ['webhook:*'] });
     for (const name of ['a', 'b', 'c']) {
       await queue.offer([newJob({ integrationType: `webhook:${name}` })], { waitingMax });
@@ -197,10 +198,7 @@ const cases: Cases = {
     await eventually('they came', async () => work.jobs.length === 3);
   },
 
-  async 'no more of a queue are handed out at once than may be, and no queue holds another up'(
-    _opened,
-    queue,
-  ) {
+  async 'limits the concurrent jobs per queue, and no queue blocks another'(_opened, queue) {
     const gate = Promise.withResolvers<void>();
     let now = 0;
     let most = 0;
@@ -255,7 +253,7 @@ const cases: Cases = {
     assert.deepEqual(new Set([...idsOf(work.jobs), ...idsOf(next.jobs)]), new Set(idsOf(jobs)));
   },
 
-  async 'a handler that fails has had its job: it does not come again'(_opened, queue) {
+  async 'does not redeliver a job whose handler failed'(_opened, queue) {
     const jobs = newJobs(3);
     await queue.offer(jobs, { waitingMax });
     await using work = startWork(queue, {}, async () => {
@@ -267,7 +265,7 @@ const cases: Cases = {
     assert.deepEqual(idsOf(work.jobs).slice(0, 3), idsOf(jobs));
   },
 
-  async 'a nudge is heard until one stops listening'(_opened, queue) {
+  async 'delivers wake-ups until the listener stops'(_opened, queue) {
     let heard = 0;
     const stop = queue.onNudge(() => void (heard += 1));
     await eventually('it is heard', async () => {
@@ -286,7 +284,7 @@ const cases: Cases = {
     assert.equal(heard, before);
   },
 
-  async 'disposing ends the work'(_opened, queue) {
+  async 'disposing stops the work'(_opened, queue) {
     const work = startWork(queue);
     await queue.offer(newJobs(1), { waitingMax });
     await eventually('it works', async () => work.jobs.length === 1);
@@ -327,7 +325,7 @@ const sharedCases: Cases = {
     assert.deepEqual([...idsOf(one.jobs), ...idsOf(other.jobs)].toSorted(), idsOf(jobs).toSorted());
   },
 
-  async 'a nudge is heard in another process'(opened, queue) {
+  async 'another process receives a wake-up'(opened, queue) {
     await using second = await secondOf(opened);
     let heard = 0;
     const stop = second.onNudge(() => void (heard += 1));

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   claim,
   claimOne,
@@ -6,14 +7,13 @@ import {
   future,
   newMessage,
   past,
-  rejectsWith,
   statusOf,
   type LedgerCases,
-} from './ledger-fixture.ts';
+} from './fixture.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 
 export const enqueueCases: LedgerCases = {
-  async 'a message comes back with everything that it was enqueued with'(_opened, ledger) {
+  async 'returns a message with all enqueued fields'(_opened, ledger) {
     const item = newMessage({
       payload: { text: 'Zoë "quoted" \n 🙂', amount: 12.5, none: null, list: [1, { a: true }] },
       headers: { idempotencyKey: 'k1', nested: { b: [] } },
@@ -33,7 +33,7 @@ export const enqueueCases: LedgerCases = {
     assert.equal(found?.dueAt.getTime(), dueAt?.getTime());
   },
 
-  async 'a new message is PENDING, due now, with ten attempts ahead'(_opened, ledger) {
+  async 'a new message is PENDING, due now, with ten attempts left'(_opened, ledger) {
     const { id, isNew } = await ledger.enqueue(newMessage());
     assert.equal(isNew, true);
     const found = await ledger.find(id);
@@ -60,7 +60,7 @@ export const enqueueCases: LedgerCases = {
     assert.deepEqual((await claimOne(ledger)).payload, item.payload);
   },
 
-  async 'one event goes to as many destinations as it is mapped to'(_opened, ledger) {
+  async 'stores one message per destination of an event'(_opened, ledger) {
     const item = newMessage();
     await ledger.enqueue(item);
     const other = await ledger.enqueue({ ...item, integrationType: 'kafka:payments' });
@@ -87,7 +87,7 @@ export const enqueueCases: LedgerCases = {
     assert.equal((await claim(ledger)).length, 2);
   },
 
-  async 'a duplicate of a message that was sent is still one'(_opened, ledger) {
+  async 'a duplicate of a sent message is still a duplicate'(_opened, ledger) {
     const item = newMessage();
     await ledger.enqueue(item);
     await ledger.markSent(await claimOne(ledger));
@@ -95,14 +95,14 @@ export const enqueueCases: LedgerCases = {
     assert.deepEqual(await claim(ledger), []);
   },
 
-  async 'many that enqueue the same event at once write it once'(_opened, ledger) {
+  async 'concurrent enqueues of the same event store it once'(_opened, ledger) {
     const item = newMessage();
     const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.enqueue(item)));
     assert.equal(answers.filter(({ isNew }) => isNew).length, 1);
     assert.equal(new Set(answers.map(({ id }) => id)).size, 1);
   },
 
-  async 'an empty batch is nothing'(_opened, ledger) {
+  async 'an empty batch stores nothing'(_opened, ledger) {
     assert.deepEqual(await ledger.enqueueMany([]), []);
   },
 
@@ -119,7 +119,7 @@ export const enqueueCases: LedgerCases = {
     assert.equal((await ledger.find(id))?.dueAt.getTime(), future.getTime());
   },
 
-  async 'texts that no column holds are refused by the name of the field'(_opened, ledger) {
+  async 'rejects texts above the column size, naming the field'(_opened, ledger) {
     const limits = outboxLimits;
     const tooLong = [
       { sourceStreamId: 'x'.repeat(limits.sourceStreamIdMax + 1) },
@@ -137,7 +137,7 @@ export const enqueueCases: LedgerCases = {
     }
   },
 
-  async 'the longest texts are kept whole'(_opened, ledger) {
+  async 'stores texts of the maximum length'(_opened, ledger) {
     const item = newMessage({
       sourceStreamId: 'ä'.repeat(200),
       sourceEventId: 'ö'.repeat(100),
@@ -150,7 +150,7 @@ export const enqueueCases: LedgerCases = {
     assert.equal((await ledger.find(id))?.sourceStreamId, item.sourceStreamId);
   },
 
-  async 'payloads that JSON would change are refused, and such that JSON allows are kept'(
+  async 'rejects payloads that JSON would change and stores those that it would not'(
     _opened,
     ledger,
   ) {
@@ -165,7 +165,7 @@ export const enqueueCases: LedgerCases = {
     assert.deepEqual((await claimOne(ledger)).payload, payload);
   },
 
-  async 'attempts and times that make no sense are refused'(_opened, ledger) {
+  async 'rejects invalid attempts and times'(_opened, ledger) {
     for (const maxAttempts of [0, -1, 1.5, Number.NaN, 1e9]) {
       await rejectsWith(() => ledger.enqueue(newMessage({ maxAttempts })), 'OUTBOX_INVALID');
     }
@@ -175,7 +175,7 @@ export const enqueueCases: LedgerCases = {
     );
   },
 
-  async 'a batch that is too large is refused before anything is written'(_opened, ledger) {
+  async 'rejects an oversized batch before writing anything'(_opened, ledger) {
     const items = Array.from({ length: outboxLimits.enqueueMax + 1 }, () => newMessage());
     await rejectsWith(() => ledger.enqueueMany(items), 'OUTBOX_INVALID');
     await ledger.enqueueMany(items.slice(1));
@@ -193,7 +193,7 @@ export const outageCases: LedgerCases = {
     await rejectsWith(() => claim(ledger), 'STORE_UNAVAILABLE');
   },
 
-  async 'a ledger that was closed rejects'(opened) {
+  async 'a closed ledger rejects calls'(opened) {
     const other = await opened.second?.();
     await other?.[Symbol.asyncDispose]();
     await rejectsWith(async () => other?.enqueue(newMessage()), 'STORE_CLOSED');
@@ -285,7 +285,7 @@ export const transactionCases: LedgerCases = {
     assert.equal((await claim(ledger)).length, 2);
   },
 
-  async 'a refused message leaves the transaction of the caller as it was'(opened, ledger) {
+  async 'a rejected message leaves the transaction of the caller usable'(opened, ledger) {
     await opened.inTransaction?.(async (transaction) => {
       const bad = newMessage({ eventType: '' });
       await rejectsWith(() => ledger.enqueueIn(transaction, [bad]), 'OUTBOX_INVALID');

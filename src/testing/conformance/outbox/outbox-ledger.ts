@@ -1,14 +1,14 @@
-// What every outbox ledger must do, as cases that a test runner takes one by one.
+// The conformance suite of outbox ledgers: cases for any test runner.
 
 import { claimCases, orderCases, sharedCases } from './claim.ts';
 import { enqueueCases, outageCases, transactionCases } from './enqueue.ts';
-import type { LedgerCases, OutboxLedgerCase, OutboxLedgerFixture } from './ledger-fixture.ts';
-import { modelCases } from './ledger-model.ts';
+import type { LedgerCases, OutboxLedgerCase, OutboxLedgerFixture } from './fixture.ts';
+import { modelCases } from './model.ts';
 import type { OutboxCapabilities } from '../../../outbox/outbox-ledger.ts';
 import { renewCases } from './renew.ts';
 import { operatingCases, settleCases } from './settle.ts';
 
-export type { OpenedLedger, OutboxLedgerCase, OutboxLedgerFixture } from './ledger-fixture.ts';
+export type { OpenedLedger, OutboxLedgerCase, OutboxLedgerFixture } from './fixture.ts';
 
 const topics: readonly {
   readonly topic: string;
@@ -52,7 +52,7 @@ export function outboxLedgerConformance<Transaction>(
       async run() {
         const opened = await fixture.open();
         try {
-          // The cases pass transactions on without looking into them.
+          // The cases only pass transactions through.
           await run(opened as never, opened.ledger as never);
         } finally {
           await opened.ledger[Symbol.asyncDispose]();

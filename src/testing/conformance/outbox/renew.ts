@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import {
   claim,
   claimAgain,
   claimAndDie,
   claimOne,
   enqueued,
-  eventually,
   future,
   leaseMs,
   past,
-  rejectsWith,
   statusOf,
   type LedgerCases,
-} from './ledger-fixture.ts';
+} from './fixture.ts';
 import { deliveryJobId } from '../../../outbox/delivery-job.ts';
 import { jobsKept } from '../../../outbox/outbox-job.ts';
 import type { OutboxLedger, Renewed } from '../../../outbox/outbox-ledger.ts';
@@ -70,7 +69,7 @@ export const renewCases: LedgerCases = {
     assert.equal(await ledger.markSent(renewed), 'settled');
   },
 
-  async 'of several that renew one claim, one has it'(_opened, ledger) {
+  async 'of concurrent renewals of one claim exactly one succeeds'(_opened, ledger) {
     await enqueued(ledger, {});
     const claimed = claimOf(await claimOne(ledger));
     const answers = await Promise.all(
@@ -81,7 +80,7 @@ export const renewCases: LedgerCases = {
     assert.equal(await ledger.markSent(won[0] ?? claimed), 'settled');
   },
 
-  async 'many are renewed at once, each decided on its own'(_opened, ledger) {
+  async 'renews many claims at once, each decided separately'(_opened, ledger) {
     await enqueued(ledger, ...Array.from({ length: 30 }, (_, n) => ({ payload: { n } })));
     const claimed = await claim(ledger);
     await ledger.settle(
@@ -116,7 +115,7 @@ export const renewCases: LedgerCases = {
     assert.equal(await ledger.markSent(renewed), 'settled');
   },
 
-  async 'a claim that passed to another one is not renewed, nor extended'(_opened, ledger) {
+  async 'a claim that passed to another owner is neither renewed nor extended'(_opened, ledger) {
     await enqueued(ledger, {});
     const late = await claimAndDie(ledger);
     const owner = await claimAgain(ledger);
@@ -144,7 +143,7 @@ export const renewCases: LedgerCases = {
     }
   },
 
-  async 'one whose destination was paused is free again instead, and comes when that is resumed'(
+  async 'renewing a claim of a paused destination releases it until the destination resumes'(
     _opened,
     ledger,
   ) {
@@ -166,7 +165,7 @@ export const renewCases: LedgerCases = {
     assert.equal(again.attempts, 0);
   },
 
-  async 'those of one ordering key wait for one that was renewed, too'(_opened, ledger) {
+  async 'later messages of an ordering key wait for a renewed claim'(_opened, ledger) {
     await enqueued(ledger, { orderingKey: 'k' }, { orderingKey: 'k' });
     const renewed = await renewedOf(ledger, await claimOne(ledger));
     assert.deepEqual(await claim(ledger), []);
@@ -174,7 +173,7 @@ export const renewCases: LedgerCases = {
     assert.equal((await claim(ledger)).length, 1);
   },
 
-  async 'a lease that is extended lasts, and its token stays'(_opened, ledger) {
+  async 'extending a lease keeps its token'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, {});
     const claimed = await claimAndDie(ledger);
     assert.equal(await ledger.extend([claimed, { id, token: '7.7' }], { leaseMs }), 1);
@@ -244,7 +243,7 @@ export const renewCases: LedgerCases = {
     );
   },
 
-  async 'renewals that make no sense are refused'(_opened, ledger) {
+  async 'rejects invalid renewals'(_opened, ledger) {
     assert.deepEqual(await ledger.renew([], request), []);
     assert.equal(await ledger.extend([]), 0);
     await rejectsWith(() => ledger.renew([], { workerId: '' }), 'OUTBOX_INVALID');

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import {
   claim,
   claimAgain,
   claimAndDie,
   claimOne,
   enqueued,
-  eventually,
   future,
   leaseMs,
   newMessage,
   past,
-  rejectsWith,
   statusOf,
   type LedgerCases,
-} from './ledger-fixture.ts';
+} from './fixture.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import type { OutboxLedger } from '../../../outbox/outbox-ledger.ts';
 import type { ClaimedMessage, OutboxMessage } from '../../../outbox/outbox-message.ts';
@@ -29,7 +28,7 @@ export const settleCases: LedgerCases = {
     assert.deepEqual(await claim(ledger), []);
   },
 
-  async 'a sent message keeps how often it failed before'(_opened, ledger) {
+  async 'a sent message keeps its number of failed attempts'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, {});
     await ledger.markFailed(await claimOne(ledger), 'HTTP 503', past);
     await ledger.markSent(await claimOne(ledger));
@@ -188,7 +187,7 @@ export const settleCases: LedgerCases = {
     assert.equal((await claim(ledger)).length, 1);
   },
 
-  async 'tokens that were never given out settle nothing'(_opened, ledger) {
+  async 'unknown tokens settle nothing'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, {});
     for (const token of [
       '',
@@ -222,7 +221,7 @@ export const settleCases: LedgerCases = {
     assert.deepEqual(statuses, ['SENT', 'FAILED', 'CLAIMED', 'DEAD', 'PENDING']);
   },
 
-  async 'no outcomes are nothing'(_opened, ledger) {
+  async 'settling no outcomes changes nothing'(_opened, ledger) {
     assert.deepEqual(await ledger.settle([]), []);
   },
 
@@ -257,7 +256,7 @@ export const settleCases: LedgerCases = {
     assert.equal(await statusOf(ledger, late.id), 'FAILED');
   },
 
-  async 'errors are cut at 5,000 characters, and may hold anything'(_opened, ledger) {
+  async 'truncates errors at 5,000 characters and accepts any character'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, {});
     const error = `\u0000 \ud800 🙂 ${'x'.repeat(10_000)}`;
     await ledger.markFailed(await claimOne(ledger), error, past);
@@ -268,7 +267,7 @@ export const settleCases: LedgerCases = {
     assert.equal((await ledger.find(id))?.lastError?.length, outboxLimits.lastErrorMax);
   },
 
-  async 'times that are none are refused'(_opened, ledger) {
+  async 'rejects invalid times'(_opened, ledger) {
     await enqueued(ledger, {});
     const claimed = await claimOne(ledger);
     const never = new Date(Number.NaN);
@@ -279,7 +278,7 @@ export const settleCases: LedgerCases = {
 };
 
 export const operatingCases: LedgerCases = {
-  async 'counts tell how many there are of each status'(_opened, ledger) {
+  async 'counts messages by status'(_opened, ledger) {
     await enqueued(ledger, ...Array.from({ length: 4 }, () => ({})), { dueAt: future });
     const [sent, dead, failed] = await claim(ledger, 4);
     assert.ok(sent !== undefined && dead !== undefined && failed !== undefined);
@@ -363,7 +362,7 @@ export const operatingCases: LedgerCases = {
     await rejectsWith(() => ledger.list({ ids: ['no id'] }), 'OUTBOX_INVALID');
   },
 
-  async 'a replayed message has all its attempts ahead'(_opened, ledger) {
+  async 'a replayed message has all its attempts left'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, { maxAttempts: 2 });
     await ledger.markFailed(await claimOne(ledger), 'one', past);
     await ledger.deadLetter(await claimOne(ledger), 'two');
@@ -402,7 +401,7 @@ export const operatingCases: LedgerCases = {
     assert.equal((await claim(ledger)).length, 4);
   },
 
-  async 'a purge forgets old sent messages only, a batch at a time'(_opened, ledger) {
+  async 'purges only old sent messages, a batch at a time'(_opened, ledger) {
     const items = Array.from({ length: 6 }, () => newMessage());
     await ledger.enqueueMany(items);
     const claimed = await claim(ledger, 5);
@@ -419,15 +418,12 @@ export const operatingCases: LedgerCases = {
       FAILED: 0,
       DEAD: 1,
     });
-    // With the message goes the memory of its event.
+    // Purging a message also forgets its event for deduplication.
     const again = await ledger.enqueueMany(items);
     assert.equal(again.filter(({ isNew }) => isNew).length, 4);
   },
 
-  async 'an archive gets old sent messages whole, and they are purged once it has kept them'(
-    _opened,
-    ledger,
-  ) {
+  async 'archives complete old sent messages and purges them afterwards'(_opened, ledger) {
     await ledger.enqueueMany(Array.from({ length: 5 }, () => newMessage({ headers: { h: 1 } })));
     const claimed = await claim(ledger, 4);
     for (const each of claimed.slice(0, 3)) await ledger.markSent(each);
@@ -452,7 +448,7 @@ export const operatingCases: LedgerCases = {
     assert.deepEqual([counts.PENDING, counts.CLAIMED, counts.SENT], [1, 1, 0]);
   },
 
-  async 'an archive that cannot keep them leaves sent messages where they are'(_opened, ledger) {
+  async 'a failing archive purges nothing'(_opened, ledger) {
     await enqueued(ledger, {}, {});
     for (const each of await claim(ledger, 2)) await ledger.markSent(each);
     const full = new Error('the disk is full');

@@ -1,4 +1,4 @@
-// What is refused, and by which name.
+// Invalid input and its error codes.
 
 import assert from 'node:assert/strict';
 import { documentsOf } from '../../../projections/documents.ts';
@@ -32,7 +32,7 @@ export const badInputCases: ReadModelCases = {
     }
   },
 
-  'an id that is too long, or a personal one': async ({ documents }) => {
+  'an id that is too long or contains personal data': async ({ documents }) => {
     const document = { code: 'usd' };
     await assertCode('KEY_TOO_LONG', () => documents.put(from('x'.repeat(300), 0), document));
     await assertCode('KEY_HOLDS_PERSONAL_DATA', () =>
@@ -40,7 +40,7 @@ export const badInputCases: ReadModelCases = {
     );
   },
 
-  'a revision that is none': async ({ documents }) => {
+  'an invalid revision': async ({ documents }) => {
     for (const revision of [-1, 0.5, Number.NaN, 2 ** 53]) {
       await assertCode('READ_MODEL_INVALID', () =>
         documents.put(from('USD', revision), { code: 'usd' }),
@@ -48,7 +48,7 @@ export const badInputCases: ReadModelCases = {
     }
   },
 
-  'a document that JSON cannot hold': async ({ documents }) => {
+  'a document that is not JSON': async ({ documents }) => {
     for (const bad of [Number.NaN, 1n, () => 1, new Map()]) {
       const document = { code: 'usd', bad };
       await assertCode('PAYLOAD_NOT_JSON', () => documents.put(from('USD', 0), document));
@@ -62,13 +62,13 @@ export const badInputCases: ReadModelCases = {
     assert.equal(await documents.get('core', 'USD'), undefined);
   },
 
-  'a document that is no object': async ({ documents }) => {
+  'a document that is not an object': async ({ documents }) => {
     for (const bad of ['text', 5, [1]] as unknown as Currency[]) {
       await assertCode('READ_MODEL_INVALID', () => documents.put(from('USD', 0), bad));
     }
   },
 
-  'an entry that no index and no range takes': async ({ documents }) => {
+  'an invalid index or range entry': async ({ documents }) => {
     for (const code of ['', 'x'.repeat(256), 'a\0b', '\ud800']) {
       await assertCode('READ_MODEL_INVALID', () => documents.put(from('USD', 0), { code }));
     }
@@ -78,7 +78,7 @@ export const badInputCases: ReadModelCases = {
     assert.equal(await documents.get('core', 'USD'), undefined);
   },
 
-  'one bad document refuses the whole write': async ({ documents }) => {
+  'one invalid document rejects the whole write': async ({ documents }) => {
     await assertCode('READ_MODEL_INVALID', () =>
       documents.write([
         { ...from('good', 0), document: { code: 'good' } },
@@ -88,7 +88,7 @@ export const badInputCases: ReadModelCases = {
     assert.equal(await documents.get('core', 'good'), undefined);
   },
 
-  'one document twice in a write': async ({ documents }) => {
+  'the same document twice in one write': async ({ documents }) => {
     await assertCode('READ_MODEL_INVALID', () =>
       documents.write([
         { ...from('USD', 0), document: { code: 'a' } },
@@ -103,7 +103,7 @@ export const badInputCases: ReadModelCases = {
     await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'colour'));
   },
 
-  'a group that is none': async ({ documents }) => {
+  'an invalid group': async ({ documents }) => {
     const group = 'eu';
     await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'region'));
     await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'updated', { group }));
@@ -118,7 +118,7 @@ export const badInputCases: ReadModelCases = {
     assert.equal(await documents.get('core', 'USD'), undefined);
   },
 
-  'a page that is none': async ({ documents }) => {
+  'an invalid page': async ({ documents }) => {
     for (const limit of [0, -1, 1.5, Number.NaN, 1_001]) {
       await assertCode('READ_MODEL_INVALID', () => documents.bySet('core', 'all', { limit }));
       await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'updated', { limit }));
@@ -130,7 +130,7 @@ export const badInputCases: ReadModelCases = {
     }
   },
 
-  'a cursor that is none': async ({ documents }) => {
+  'an invalid cursor': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'usd', updated: 1 });
     for (const cursor of ['', 'x', 'bm90IGEgY3Vyc29y', '[1]', '%00', '-1', 'W10']) {
       await assertCode('CURSOR_INVALID', () => documents.bySet('core', 'all', { cursor }));
@@ -142,7 +142,7 @@ export const badInputCases: ReadModelCases = {
     await assertCode('PAYLOAD_NOT_JSON', () => documents.list('core', 1n, async () => []));
   },
 
-  'a store that was closed': closed(async ({ fixture }) => {
+  'a closed store': closed(async ({ fixture }) => {
     const store = await fixture.closed?.();
     assert.ok(store);
     const documents = documentsOf(store, currencies(newAggregate()));

@@ -1,16 +1,16 @@
-// Lists that are kept under the hash of their filters until something is written.
+// Lists are cached by the hash of their filters until a write.
 
 import assert from 'node:assert/strict';
+import { eventually } from '../../assertions.ts';
 import { documentsOf } from '../../../projections/documents.ts';
 import {
   currencies,
-  eventually,
   from,
   type ReadModelCases,
   type ReadModelContext,
 } from './read-model-fixture.ts';
 
-/** Counts how often the list had to be loaded. */
+/** Counts the loads of the list. */
 function counted(context: ReadModelContext, ids: readonly string[] = ['A', 'B']) {
   const asked = { times: 0 };
   const ask = (filters: unknown = { enabled: true }, tenant = 'core') =>
@@ -22,21 +22,21 @@ function counted(context: ReadModelContext, ids: readonly string[] = ['A', 'B'])
 }
 
 export const listCases: ReadModelCases = {
-  'the second time a list comes from the cache': async (context) => {
+  'returns a list from the cache the second time': async (context) => {
     const { asked, ask } = counted(context);
     assert.deepEqual(await ask(), ['A', 'B']);
     assert.deepEqual(await ask(), ['A', 'B']);
     assert.equal(asked.times, 1);
   },
 
-  'an empty list is kept, too': async (context) => {
+  'caches an empty list': async (context) => {
     const { asked, ask } = counted(context, []);
     assert.deepEqual(await ask(), []);
     assert.deepEqual(await ask(), []);
     assert.equal(asked.times, 1);
   },
 
-  'the order of a list is kept': async (context) => {
+  'keeps the order of a list': async (context) => {
     const ids = ['b', 'a', 'c', 'a.b', '10', '9'];
     const { ask } = counted(context, ids);
     await ask();
@@ -52,7 +52,7 @@ export const listCases: ReadModelCases = {
     assert.equal(asked.times, 2);
   },
 
-  'a new document outdates the lists': async (context) => {
+  'a new document invalidates the lists': async (context) => {
     const { asked, ask } = counted(context);
     await ask();
     await context.documents.put(from('USD', 0), { code: 'usd' });
@@ -60,7 +60,7 @@ export const listCases: ReadModelCases = {
     assert.equal(asked.times, 2);
   },
 
-  'so does a changed one, and a removed one': async (context) => {
+  'a changed or removed document invalidates the lists': async (context) => {
     const { asked, ask } = counted(context);
     await context.documents.put(from('USD', 0), { code: 'usd' });
     await ask();
@@ -71,7 +71,7 @@ export const listCases: ReadModelCases = {
     assert.equal(asked.times, 3);
   },
 
-  'all lists of the tenant are outdated at once': async (context) => {
+  'invalidates all lists of the tenant at once': async (context) => {
     const { asked, ask } = counted(context);
     for (const page of [1, 2, 3]) await ask({ page });
     await context.documents.put(from('USD', 0), { code: 'usd' });
@@ -79,7 +79,7 @@ export const listCases: ReadModelCases = {
     assert.equal(asked.times, 6);
   },
 
-  "another tenant's writes outdate nothing": async (context) => {
+  'writes of another tenant invalidate nothing': async (context) => {
     const { asked, ask } = counted(context);
     await ask();
     await context.documents.put(from('USD', 0, 'demo'), { code: 'usd' });
@@ -87,7 +87,7 @@ export const listCases: ReadModelCases = {
     assert.equal(asked.times, 1);
   },
 
-  "another version's writes outdate nothing": async (context) => {
+  'writes of another version invalidate nothing': async (context) => {
     const { asked, ask } = counted(context);
     await ask();
     const second = documentsOf(context.store, currencies(context.model.aggregate, 2));
@@ -103,7 +103,7 @@ export const listCases: ReadModelCases = {
     assert.equal(asked.times, 2);
   },
 
-  'a list that was loaded while something was written is not kept': async (context) => {
+  'does not cache a list that was loaded during a write': async (context) => {
     const { documents } = context;
     const { asked, ask } = counted(context);
     const loaded = await documents.list('core', { enabled: true }, async () => {
@@ -115,7 +115,7 @@ export const listCases: ReadModelCases = {
     assert.equal(asked.times, 1);
   },
 
-  'nor is one that comes later than the next list': async ({ store, model, documents }) => {
+  'does not cache a list that arrives after a newer one': async ({ store, model, documents }) => {
     const key = { tenant: 'core', hash: 'a'.repeat(32) };
     const before = await store.list(model, key);
     await documents.put(from('USD', 0), { code: 'usd' });
@@ -128,7 +128,7 @@ export const listCases: ReadModelCases = {
     assert.deepEqual((await store.list(model, key)).ids, ['new']);
   },
 
-  'the last of two lists is kept': async ({ store, model }) => {
+  'caches the later of two lists': async ({ store, model }) => {
     const key = { tenant: 'core', hash: 'b'.repeat(32) };
     const { generation } = await store.list(model, key);
     for (const ids of [['one', 'two'], ['three']]) {
@@ -137,7 +137,7 @@ export const listCases: ReadModelCases = {
     assert.deepEqual((await store.list(model, key)).ids, ['three']);
   },
 
-  'a list is gone when its time is over': async ({ store, model }) => {
+  'a cached list expires': async ({ store, model }) => {
     const key = { tenant: 'core', hash: 'c'.repeat(32) };
     const { generation } = await store.list(model, key);
     await store.keepList(model, key, { ids: ['A'], generation, ttlMs: 20 });
@@ -147,7 +147,7 @@ export const listCases: ReadModelCases = {
     });
   },
 
-  'a write that changes nothing need not outdate anything, and loses nothing': async (context) => {
+  'a write without a change need not invalidate lists and loses nothing': async (context) => {
     const { ask } = counted(context);
     await context.documents.put(from('USD', 5), { code: 'usd' });
     await ask();

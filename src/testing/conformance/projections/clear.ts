@@ -1,15 +1,11 @@
-// Removing all of a version, step by step.
+// Removing all documents of a version, in batches.
 
 import assert from 'node:assert/strict';
 import { documentsOf } from '../../../projections/documents.ts';
 import { allOf, currencies, from, type ReadModelCases } from './read-model-fixture.ts';
 
 export const clearCases: ReadModelCases = {
-  'nothing is left: no document, no entry, no fence, no list': async ({
-    documents,
-    store,
-    model,
-  }) => {
+  'clearing leaves no document, entry, fence or list': async ({ documents, store, model }) => {
     const full = { code: 'usd', name: 'n', enabled: true, updated: 1 };
     await documents.put(from('USD', 5), full);
     await documents.put(from('gone', 5), { code: 'gone' });
@@ -26,7 +22,7 @@ export const clearCases: ReadModelCases = {
     assert.equal(await documents.put(from('gone', 0), { code: 'gone' }), 'written');
   },
 
-  'it goes on until all is gone, a part at a time': async ({ documents, store, model }) => {
+  'clears in batches until everything is removed': async ({ documents, store, model }) => {
     const ids = Array.from({ length: 60 }, (_, index) => `c${index}`);
     await documents.write(ids.map((id) => ({ ...from(id, 0), document: { code: id } })));
     let removed = 0;
@@ -40,7 +36,7 @@ export const clearCases: ReadModelCases = {
     assert.deepEqual(await allOf(documents), []);
   },
 
-  'all tenants are cleared': async ({ documents, store, model }) => {
+  'clears all tenants': async ({ documents, store, model }) => {
     for (const tenant of ['core', 'demo', 'demo-za']) {
       await documents.put(from('USD', 0, tenant), { code: 'usd' });
     }
@@ -50,7 +46,7 @@ export const clearCases: ReadModelCases = {
     }
   },
 
-  'other versions and models keep what they have': async ({ documents, store, model }) => {
+  'other versions and models keep their documents': async ({ documents, store, model }) => {
     const [second, longer, other] = [
       documentsOf(store, currencies(model.aggregate, 2)),
       documentsOf(store, currencies(model.aggregate, 11)),
@@ -69,7 +65,7 @@ export const clearCases: ReadModelCases = {
     }
   },
 
-  'a model that has nothing is cleared at once': async ({ store, model }) => {
+  'clears an empty model at once': async ({ store, model }) => {
     assert.equal(await store.clear(model, 10), 0);
   },
 };

@@ -5,13 +5,13 @@ import { documentsOf } from '../../../projections/documents.ts';
 import { allOf, currencies, from, type ReadModelCases } from './read-model-fixture.ts';
 
 export const documentCases: ReadModelCases = {
-  'a document comes back as it was put': async ({ documents }) => {
+  'returns a document as it was written': async ({ documents }) => {
     const document = { code: 'USD', text: 'Zoë "quoted" \\ \n \u0000 🙂 \u2028', updated: 12.5 };
     assert.equal(await documents.put(from('USD', 0), document), 'written');
     assert.deepEqual(await documents.get('core', 'USD'), { id: 'USD', revision: 0, document });
   },
 
-  'numbers, nulls and nested values come back as they were': async ({ documents }) => {
+  'returns numbers, nulls and nested values unchanged': async ({ documents }) => {
     const document = {
       code: 'X',
       deep: { list: [1, -0.5, 1e21, 5e-324, null, true, { a: [] }], empty: {} },
@@ -39,7 +39,7 @@ export const documentCases: ReadModelCases = {
     });
   },
 
-  'a removed document is gone from everywhere': async ({ documents }) => {
+  'a removed document disappears from all indexes': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'USD', enabled: true, updated: 5 });
     assert.equal(await documents.remove(from('USD', 1)), 'written');
     assert.equal(await documents.get('core', 'USD'), undefined);
@@ -49,12 +49,12 @@ export const documentCases: ReadModelCases = {
     assert.deepEqual((await documents.byRange('core', 'updated')).items, []);
   },
 
-  'what was never there can be removed': async ({ documents }) => {
+  'removing an unknown document is allowed': async ({ documents }) => {
     assert.equal(await documents.remove(from('USD', 3)), 'written');
     assert.equal(await documents.get('core', 'USD'), undefined);
   },
 
-  'a removed document can come again by a later event': async ({ documents }) => {
+  'a later event can restore a removed document': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'USD' });
     await documents.remove(from('USD', 1));
     assert.equal(await documents.put(from('USD', 2), { code: 'USD', name: 'again' }), 'written');
@@ -63,7 +63,7 @@ export const documentCases: ReadModelCases = {
     assert.deepEqual(await allOf(documents), ['USD']);
   },
 
-  'several are written at once, and loaded in the order of their keys': async ({
+  'writes several documents at once and loads them in the order of their keys': async ({
     documents,
     store,
     model,
@@ -84,7 +84,7 @@ export const documentCases: ReadModelCases = {
     assert.equal(loaded[0]?.revision, 4);
   },
 
-  'one key is loaded as often as it is asked for': async ({ documents, store, model }) => {
+  'returns a document for every occurrence of its key': async ({ documents, store, model }) => {
     await documents.put(from('USD', 0), { code: 'USD' });
     const loaded = await store.load(model, [
       { tenant: 'core', id: 'USD' },
@@ -96,7 +96,7 @@ export const documentCases: ReadModelCases = {
     );
   },
 
-  'a load tells of removed ones that they are, and by which event': async ({
+  'a load reports removed documents with the event that removed them': async ({
     documents,
     store,
     model,
@@ -109,12 +109,12 @@ export const documentCases: ReadModelCases = {
     assert.equal(stored.stream, from('USD', 0).stream);
   },
 
-  'no document at all is a write, too': async ({ documents, store, model }) => {
+  'accepts a write without documents': async ({ documents, store, model }) => {
     assert.deepEqual(await documents.write([]), []);
     assert.deepEqual(await store.load(model, []), []);
   },
 
-  'puts and removals mix in one write': async ({ documents }) => {
+  'one write can mix puts and removals': async ({ documents }) => {
     await documents.put(from('old', 0), { code: 'old' });
     await documents.write([
       { ...from('old', 1), document: null },
@@ -144,7 +144,7 @@ export const documentCases: ReadModelCases = {
     assert.equal((await documents.byIndex('core', 'code', 'USD'))?.id, 'USD');
   },
 
-  'versions of a model have nothing in common': async ({ documents, store, model }) => {
+  'versions of a model are independent': async ({ documents, store, model }) => {
     const second = documentsOf(store, currencies(model.aggregate, 2));
     await documents.put(from('USD', 5), { code: 'USD', name: 'one' });
     assert.equal(await second.get('core', 'USD'), undefined);
@@ -153,7 +153,7 @@ export const documentCases: ReadModelCases = {
     assert.equal((await second.byIndex('core', 'code', 'USD'))?.document.name, 'two');
   },
 
-  'models of one name in two contexts have nothing in common': async ({ store, model }) => {
+  'models of one name in two contexts are independent': async ({ store, model }) => {
     const [one, two] = [model.aggregate, `${model.aggregate}-more`].map((aggregate) =>
       documentsOf(store, currencies(aggregate)),
     );
@@ -162,7 +162,7 @@ export const documentCases: ReadModelCases = {
     assert.equal(await two?.byIndex('core', 'code', 'USD'), undefined);
   },
 
-  'ids that other names could be made of are only ids': async ({ documents }) => {
+  'ids that look like other keys do not collide with them': async ({ documents }) => {
     const ids = ['h', 'index', 'set', 'list', 'v1', 'all', '1', 'A', 'a', 'a.b', 'a_b', 'a-b'];
     for (const id of ids) await documents.put(from(id, 0), { code: `code-${id}` });
     for (const id of ids) assert.equal((await documents.get('core', id))?.id, id);

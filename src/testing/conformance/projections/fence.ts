@@ -33,7 +33,7 @@ export const fenceCases: ReadModelCases = {
     assert.equal(items.length, 1);
   },
 
-  'what was removed stays removed for older events': async ({ documents }) => {
+  'an older event does not restore a removed document': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'USD' });
     await documents.remove(from('USD', 5));
     assert.equal(await documents.put(from('USD', 5), { code: 'USD' }), 'stale');
@@ -43,19 +43,21 @@ export const fenceCases: ReadModelCases = {
     assert.deepEqual(await allOf(documents), []);
   },
 
-  'what was removed before it was ever there stays so for older events': async ({ documents }) => {
+  'an older event does not create a document that was removed before it existed': async ({
+    documents,
+  }) => {
     await documents.remove(from('USD', 5));
     assert.equal(await documents.put(from('USD', 4), { code: 'USD' }), 'stale');
     assert.equal(await documents.get('core', 'USD'), undefined);
   },
 
-  'revisions may be left out': async ({ documents }) => {
+  'revisions may have gaps': async ({ documents }) => {
     assert.equal(await documents.put(from('USD', 7), { code: 'USD' }), 'written');
     assert.equal(await documents.put(from('USD', 900_000), { code: 'USD' }), 'written');
     assert.equal((await documents.get('core', 'USD'))?.revision, 900_000);
   },
 
-  'revisions are compared as numbers, also very large ones': async ({ documents }) => {
+  'compares revisions as numbers, including very large ones': async ({ documents }) => {
     const large = Number.MAX_SAFE_INTEGER;
     await documents.put(from('USD', 9), { code: 'USD' });
     assert.equal(await documents.put(from('USD', 10), { code: 'USD' }), 'written');
@@ -65,7 +67,7 @@ export const fenceCases: ReadModelCases = {
     assert.equal((await documents.get('core', 'USD'))?.revision, large);
   },
 
-  'an event of another stream is told apart, and changes nothing': async ({ documents }) => {
+  'reports an event of another stream and changes nothing': async ({ documents }) => {
     await documents.put(from('USD', 3), { code: 'USD', name: 'first' });
     const other = { ...from('USD', 9), stream: 'banking.currency.v1-core-OTHER' };
     assert.equal(await documents.put(other, { code: 'other' }), 'foreign');
@@ -80,7 +82,7 @@ export const fenceCases: ReadModelCases = {
     assert.equal(await documents.put(other, { code: 'other' }), 'foreign');
   },
 
-  'in one write each document has its own answer': async ({ documents }) => {
+  'each document of a write has its own result': async ({ documents }) => {
     await documents.put(from('A', 5), { code: 'a' });
     await documents.put(from('B', 1), { code: 'b' });
     await documents.put(from('D', 1), { code: 'd' });
@@ -96,7 +98,7 @@ export const fenceCases: ReadModelCases = {
     assert.equal(await documents.byIndex('core', 'code', 'a4'), undefined);
   },
 
-  'events in any order end as the last of them': async ({ documents }) => {
+  'events in any order result in the state of the last one': async ({ documents }) => {
     for (const revision of [2, 0, 5, 1, 4, 3]) {
       await documents.put(from('USD', revision), { code: `c${revision}`, updated: revision });
     }
@@ -107,7 +109,7 @@ export const fenceCases: ReadModelCases = {
     assert.deepEqual(await rangeOf(documents), ['USD']);
   },
 
-  'of writes at the same time the latest event wins': async ({ documents }) => {
+  'of concurrent writes the latest event wins': async ({ documents }) => {
     const revisions = Array.from({ length: 20 }, (_, index) => index);
     await Promise.all(
       revisions.map((revision) =>

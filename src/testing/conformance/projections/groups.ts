@@ -1,4 +1,4 @@
-// Ranges of which there is one for each value, and how many documents are in them.
+// Groups: one range per value, and counts within bounds.
 
 import assert from 'node:assert/strict';
 import { from, walk, type ReadModelCases, type ReadModelContext } from './read-model-fixture.ts';
@@ -23,7 +23,7 @@ function idsOf({ documents }: ReadModelContext, group: string): Promise<readonly
 }
 
 export const groupCases: ReadModelCases = {
-  'each group has an order of its own': async (context) => {
+  'each group has its own order': async (context) => {
     await put(context, { a: { eu: 1, us: 9 }, b: { eu: 2, us: 8 }, c: { eu: 3 }, d: {} });
     assert.deepEqual(await idsOf(context, 'eu'), ['a', 'b', 'c']);
     assert.deepEqual(await idsOf(context, 'us'), ['b', 'a']);
@@ -56,7 +56,7 @@ export const groupCases: ReadModelCases = {
     assert.deepEqual(await idsOf(context, 'r299'), []);
   },
 
-  'documents are counted within bounds, in a group and in a range': async (context) => {
+  'counts documents within bounds, in a group and in a range': async (context) => {
     const { documents } = context;
     const count = documents.count.bind(documents, 'core');
     await put(context, { a: { eu: 1 }, b: { eu: 2 }, c: { eu: 3, us: 1 } });

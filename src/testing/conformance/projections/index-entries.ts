@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { from, type ReadModelCases } from './read-model-fixture.ts';
 
 export const indexCases: ReadModelCases = {
-  'a document is found by its code': async ({ documents }) => {
+  'finds a document by its index value': async ({ documents }) => {
     await documents.put(from('USD', 2), { code: 'usd', name: 'Dollar' });
     assert.deepEqual(await documents.byIndex('core', 'code', 'usd'), {
       id: 'USD',
@@ -14,28 +14,28 @@ export const indexCases: ReadModelCases = {
     assert.equal((await documents.byIndex('core', 'display-name', 'Dollar'))?.id, 'USD');
   },
 
-  'a code that nobody has finds nothing': async ({ documents }) => {
+  'an unknown index value finds nothing': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'usd' });
     for (const code of ['USD', 'usd ', 'us', 'usdx', '', '\0', 'x'.repeat(300)]) {
       assert.equal(await documents.byIndex('core', 'code', code), undefined);
     }
   },
 
-  'a code that changed is found by the new one only': async ({ documents }) => {
+  'finds a document by its new index value only': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'old' });
     await documents.put(from('USD', 1), { code: 'new' });
     assert.equal(await documents.byIndex('core', 'code', 'old'), undefined);
     assert.equal((await documents.byIndex('core', 'code', 'new'))?.id, 'USD');
   },
 
-  'a value that is left out is in the index no more': async ({ documents }) => {
+  'a document without a value leaves the index': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'usd', name: 'Dollar' });
     await documents.put(from('USD', 1), { code: 'usd' });
     assert.equal(await documents.byIndex('core', 'display-name', 'Dollar'), undefined);
     assert.equal((await documents.byIndex('core', 'code', 'usd'))?.id, 'USD');
   },
 
-  'a code that another document has given up can be taken': async ({ documents }) => {
+  'a document can take an index value that another one released': async ({ documents }) => {
     await documents.put(from('A', 0), { code: 'x' });
     await documents.put(from('A', 1), { code: 'y' });
     await documents.put(from('B', 0), { code: 'x' });
@@ -43,7 +43,9 @@ export const indexCases: ReadModelCases = {
     assert.equal((await documents.byIndex('core', 'code', 'y'))?.id, 'A');
   },
 
-  'a code that was taken over early is not lost when it is given up': async ({ documents }) => {
+  'an index value taken over early survives its release by the former document': async ({
+    documents,
+  }) => {
     await documents.put(from('A', 0), { code: 'x' });
     await documents.put(from('B', 0), { code: 'x' });
     assert.equal((await documents.byIndex('core', 'code', 'x'))?.id, 'B');
@@ -51,7 +53,7 @@ export const indexCases: ReadModelCases = {
     assert.equal((await documents.byIndex('core', 'code', 'x'))?.id, 'B');
   },
 
-  'two documents swap their codes in one write': async ({ documents }) => {
+  'two documents can swap their index values in one write': async ({ documents }) => {
     await documents.put(from('A', 0), { code: 'x' });
     await documents.put(from('B', 0), { code: 'y' });
     await documents.write([
@@ -62,7 +64,7 @@ export const indexCases: ReadModelCases = {
     assert.equal((await documents.byIndex('core', 'code', 'y'))?.id, 'A');
   },
 
-  'a removed document gives up its code, and only its own': async ({ documents }) => {
+  'a removed document releases only its own index value': async ({ documents }) => {
     await documents.put(from('A', 0), { code: 'x' });
     await documents.put(from('B', 0), { code: 'x' });
     await documents.remove(from('A', 1));
@@ -71,7 +73,7 @@ export const indexCases: ReadModelCases = {
     assert.equal(await documents.byIndex('core', 'code', 'x'), undefined);
   },
 
-  'codes may hold any character': async ({ documents }) => {
+  'index values may contain any character': async ({ documents }) => {
     const codes = [
       'a b',
       'Zoë',
@@ -92,7 +94,7 @@ export const indexCases: ReadModelCases = {
     }
   },
 
-  'codes are told apart by case and by accents': async ({ documents }) => {
+  'index values are sensitive to case and accents': async ({ documents }) => {
     const codes = ['a', 'A', 'á', 'a\u0301'];
     for (const [index, code] of codes.entries()) {
       await documents.put(from(`c${index}`, 0), { code });
@@ -102,7 +104,7 @@ export const indexCases: ReadModelCases = {
     }
   },
 
-  'one value in two indexes is two entries': async ({ documents }) => {
+  'one value in two indexes has two entries': async ({ documents }) => {
     await documents.put(from('A', 0), { code: 'same' });
     await documents.put(from('B', 0), { code: 'b', name: 'same' });
     assert.equal((await documents.byIndex('core', 'code', 'same'))?.id, 'A');

@@ -1,6 +1,7 @@
-// Events and the documents that they change, in one transaction.
+// Events and their documents are written in one transaction.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { inlineProjections } from '../../../projections/inline-projections.ts';
 import { assertTotal, newCounters, type Counters, type HostStore } from './projection-fixture.ts';
@@ -11,7 +12,7 @@ const inline = (store: HostStore, counters: Counters) =>
   inlineProjections(store, [counters.projection()]);
 
 export const inlineCases: ProjectionCases = {
-  'the document is there as soon as the append is acknowledged': async ({ store }) => {
+  'the document exists as soon as the append is acknowledged': async ({ store }) => {
     const counters = newCounters();
     const projecting = await inline(store, counters);
     const documents = counters.documents(store);
@@ -41,7 +42,7 @@ export const inlineCases: ProjectionCases = {
     assert.equal((await store.readStream(counters.stream('a')).toArray()).length, 1);
   },
 
-  'the same events again give the first result, and change nothing': async ({ store }) => {
+  'a duplicate append returns the first result and changes nothing': async ({ store }) => {
     const counters = newCounters();
     const projecting = await inline(store, counters);
     const events = counters.add(1, 2);
@@ -71,7 +72,7 @@ export const inlineCases: ProjectionCases = {
     assert.equal((await store.streamInfo(counters.stream('a')))?.revision, 0);
   },
 
-  'several streams: all of them with all documents, or nothing': async ({ store }) => {
+  'an append to several streams writes all documents or nothing': async ({ store }) => {
     const counters = newCounters();
     const projecting = await inline(store, counters);
     const [a, b] = [counters.stream('a'), counters.stream('b')];
@@ -93,7 +94,7 @@ export const inlineCases: ProjectionCases = {
     await assertTotal(counters.documents(store), 'b', [2]);
   },
 
-  'many at once to one stream are all in the document': async ({ store }) => {
+  'concurrent appends to one stream are all in the document': async ({ store }) => {
     const counters = newCounters();
     const projecting = await inline(store, counters);
     const amounts = Array.from({ length: 12 }, (_, index) => index + 1);
@@ -103,7 +104,9 @@ export const inlineCases: ProjectionCases = {
     await assertTotal(counters.documents(store), 'a', amounts);
   },
 
-  'what was appended without it is folded in with the next event': async ({ store }) => {
+  'folds events appended without the projection together with the next event': async ({
+    store,
+  }) => {
     const counters = newCounters();
     await store.append(counters.stream('a'), counters.add(1, 2));
     const projecting = await inline(store, counters);
@@ -115,7 +118,7 @@ export const inlineCases: ProjectionCases = {
     await assertTotal(counters.documents(store), 'a', [1, 2, 3, 4, 5]);
   },
 
-  'the same projection beside it changes nothing twice': async ({ store }) => {
+  'the same projection running in addition applies nothing twice': async ({ store }) => {
     const counters = newCounters();
     await store.append(counters.stream('old'), counters.add(7));
     const projecting = await inline(store, counters);
@@ -132,7 +135,7 @@ export const inlineCases: ProjectionCases = {
     await assertTotal(counters.documents(store), 'old', [7]);
   },
 
-  'a document that is removed and brought again': async ({ store }) => {
+  'a removed document can be restored': async ({ store }) => {
     const counters = newCounters();
     const projecting = await inline(store, counters);
     await projecting.append(counters.stream('a'), [...counters.add(1), counters.event('removed')]);
@@ -141,7 +144,7 @@ export const inlineCases: ProjectionCases = {
     await assertTotal(counters.documents(store), 'a', [2]);
   },
 
-  'a stream that was deleted goes on counting': async ({ store }) => {
+  'a deleted stream continues its revisions': async ({ store }) => {
     const counters = newCounters();
     const projecting = await inline(store, counters);
     await projecting.append(counters.stream('a'), counters.add(1, 2));
@@ -153,21 +156,20 @@ export const inlineCases: ProjectionCases = {
     assert.equal((await counters.documents(store).get('core', 'a'))?.revision, 2);
   },
 
-  'bad input is refused as everywhere': async ({ store }) => {
+  'rejects invalid input': async ({ store }) => {
     const counters = newCounters();
     const projecting = await inline(store, counters);
-    const refused = async (
-      code: 'PAYLOAD_NOT_JSON' | 'APPEND_INVALID' | 'NOT_SUPPORTED',
-      work: Promise<unknown>,
-    ) => assert.rejects(work, (error) => hasCode(error, code));
     const stream = counters.stream('a');
-    await refused(
+    await rejectsWith(
+      () => projecting.append(stream, [counters.event('added', { n: 1n })]),
       'PAYLOAD_NOT_JSON',
-      projecting.append(stream, [counters.event('added', { n: 1n })]),
     );
-    await refused('APPEND_INVALID', projecting.append(stream, []));
+    await rejectsWith(() => projecting.append(stream, []), 'APPEND_INVALID');
     const transaction = {};
-    await refused('NOT_SUPPORTED', projecting.append(stream, counters.add(1), { transaction }));
+    await rejectsWith(
+      () => projecting.append(stream, counters.add(1), { transaction }),
+      'NOT_SUPPORTED',
+    );
     assert.equal(await store.streamInfo(stream), undefined);
   },
 };

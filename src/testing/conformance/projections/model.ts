@@ -1,4 +1,4 @@
-// Random writes beside a plain model of what must be there, and every question asked of both.
+// Random writes on a store and on a simple model; all queries must return the same.
 
 import assert from 'node:assert/strict';
 import { seededRandom, type SeededRandom } from '../../seeded-random.ts';
@@ -25,7 +25,7 @@ function randomChanges(random: SeededRandom): DocumentChange<Currency>[] {
   const changes = new Map<string, DocumentChange<Currency>>();
   for (let count = 1 + random.below(4); count > 0; count -= 1) {
     const [tenant, id] = [random.pick(tenants), random.pick(ids)];
-    // Now and then from a stream that the document does not belong to.
+    // Occasionally from a stream that does not own the document.
     const stream = `banking.currency.v1-${tenant}-${id}${random.below(12) === 0 ? '-other' : ''}`;
     const document = random.below(5) === 0 ? null : randomDocument(random);
     changes.set(`${tenant} ${id}`, { tenant, id, stream, revision: random.below(8), document });
@@ -45,7 +45,7 @@ function randomDocument(random: SeededRandom): Currency {
   };
 }
 
-/** All that can be asked, in a form that can be compared. */
+/** The results of all queries, in a comparable form. */
 async function everything(documents: Documents<Currency>): Promise<unknown> {
   const found: unknown[] = [];
   for (const tenant of tenants) {

@@ -1,10 +1,10 @@
-// What the cases of running projections are made of: counters, whose documents tell which events they hold.
+// The fixture of running projections: counters whose documents show which events they contain.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import { newEvent } from '../store/store-fixture.ts';
+import { newEvent } from '../store/fixture.ts';
 import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import { documentsOf, type Documents } from '../../../projections/documents.ts';
 import type { InlineHost } from '../../../projections/inline-appends.ts';
@@ -19,14 +19,14 @@ import { readModel } from '../../../projections/read-model.ts';
 export type HostStore = EventStore & SubscriptionHost & ReadModelHost & InlineHost;
 
 export interface ProjectionFixture {
-  /** May be the same one each time; whoever opened it closes it. */
+  /** May return the same instance each time; the fixture closes it. */
   open(): Promise<HostStore>;
 }
 
 export interface Counter {
   readonly name: string;
   readonly total: number;
-  /** How many events are in it: one that was applied twice would show. */
+  /** The number of applied events, which reveals a duplicate. */
   readonly events: number;
   readonly last: number;
 }
@@ -35,7 +35,7 @@ interface Counted {
   readonly amount: number;
 }
 
-/** A category, a model and a projection of its own for each case. */
+/** A separate category, model and projection for each case. */
 export interface Counters {
   readonly aggregate: string;
   stream(id: string, tenant?: string): string;
@@ -50,11 +50,11 @@ export interface Counters {
 }
 
 interface CounterOptions {
-  readonly version?: number;
-  readonly onAdded?: (event: ProjectedEvent<Counted>) => void;
-  readonly id?: (event: ProjectedEvent) => string;
-  readonly shards?: number;
-  readonly batchSize?: number;
+  readonly version?: number | undefined;
+  readonly onAdded?: ((event: ProjectedEvent<Counted>) => void) | undefined;
+  readonly id?: ((event: ProjectedEvent) => string) | undefined;
+  readonly shards?: number | undefined;
+  readonly batchSize?: number | undefined;
 }
 
 export function newCounters(): Counters {
@@ -101,7 +101,7 @@ export function newCounters(): Counters {
   };
 }
 
-/** Amounts of one stream, as the document must have them. */
+/** The expected amounts of one stream. */
 export async function assertTotal(
   documents: Documents<Counter>,
   id: string,

@@ -1,4 +1,4 @@
-// The one suite of running projections, on every engine that has room for checkpoints and documents.
+// The conformance suite of running projections, for every engine with checkpoints and documents.
 
 import { inlineCases } from './inline.ts';
 import type { HostStore, ProjectionFixture } from './projection-fixture.ts';
@@ -15,7 +15,7 @@ type CaseBody = (context: ProjectionContext) => Promise<void>;
 export type ProjectionCases = Readonly<Record<string, CaseBody>>;
 
 export interface ProjectionCase {
-  /** A sentence; its topic comes first. */
+  /** The topic, followed by a sentence. */
   readonly name: string;
   readonly run: () => Promise<void>;
 }

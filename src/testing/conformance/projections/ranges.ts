@@ -31,7 +31,7 @@ async function idsOf(
 }
 
 export const rangeCases: ReadModelCases = {
-  'documents come by their number, smallest first': async (context) => {
+  'returns documents by number, smallest first': async (context) => {
     await put(context, { a: 30, b: 10, c: 20 });
     assert.deepEqual(await idsOf(context, {}), ['b', 'c', 'a']);
     assert.deepEqual(await rangeOf(context.documents), ['b', 'c', 'a']);
@@ -82,12 +82,12 @@ export const rangeCases: ReadModelCases = {
     assert.deepEqual(await idsOf(context, { from: date, to: date }), ['h']);
   },
 
-  'no zero is below another': async (context) => {
+  'negative zero equals zero': async (context) => {
     await put(context, { b: 0, a: -0 });
     assert.deepEqual(await idsOf(context, {}), ['a', 'b']);
   },
 
-  'pages of any size give out all, in order and once': async (context) => {
+  'pages of any size return all documents once, in order': async (context) => {
     const scores = Object.fromEntries(
       Array.from({ length: 25 }, (_, index) => [`c${String(index).padStart(2, '0')}`, index % 4]),
     );
@@ -105,7 +105,7 @@ export const rangeCases: ReadModelCases = {
     }
   },
 
-  'a page has no more than asked for, and the last one no cursor': async (context) => {
+  'a page respects its limit, and the last one has no cursor': async (context) => {
     await put(context, { a: 1, b: 2, c: 3 });
     const first = await context.documents.byRange('core', 'updated', { limit: 2 });
     assert.equal(first.items.length, 2);
@@ -119,7 +119,7 @@ export const rangeCases: ReadModelCases = {
     assert.equal(second.cursor, undefined);
   },
 
-  'bounds hold on every page': async (context) => {
+  'the bounds apply to every page': async (context) => {
     await put(context, { a: 1, b: 2, c: 3, d: 4, e: 5 });
     for (const [direction, expected] of [
       ['ascending', ['b', 'c', 'd']],
@@ -138,7 +138,7 @@ export const rangeCases: ReadModelCases = {
     }
   },
 
-  'the walk goes on behind its place when that document has moved': async (context) => {
+  'paging continues after the cursor even if its document has moved': async (context) => {
     await put(context, { a: 1, b: 2, c: 3, d: 4 });
     const first = await context.documents.byRange('core', 'updated', { limit: 2 });
     await context.documents.put(from('b', 1), { code: 'b', updated: 9 });

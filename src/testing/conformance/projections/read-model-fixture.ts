@@ -1,9 +1,8 @@
-// What the suite asks of an adapter, and what its cases are made of.
+// The fixture of the suite, and helpers of its cases.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ErrorCode } from '../../../foundation/error-codes.ts';
-import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { documentsOf, type Documents, type Page } from '../../../projections/documents.ts';
 import { readModel, type DocumentSource, type ReadModel } from '../../../projections/read-model.ts';
@@ -12,24 +11,24 @@ import type {
   ReadModelStore,
 } from '../../../projections/read-model-store.ts';
 
-/** How the suite gets stores of the adapter under test. */
+/** Provides stores of the adapter under test. */
 export interface ReadModelFixture {
-  /** What the adapter claims; a case that needs more is skipped, by name. */
+  /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: ReadModelCapabilities;
-  /** May be the same one each time; whoever opened it closes it. */
+  /** May return the same instance each time; the fixture closes it. */
   open(): Promise<ReadModelStore>;
-  /** One more connection to the same data, as another process would have it (`crossProcess`). */
+  /** A second connection to the same data, as in another process (`crossProcess`). */
   second?(): Promise<ReadModelStore>;
-  /** One that was closed. */
+  /** A closed store. */
   closed?(): Promise<ReadModelStore>;
 }
 
 export interface ReadModelCase {
-  /** A sentence; its topic comes first. */
+  /** The topic, followed by a sentence. */
   readonly name: string;
-  /** Why this case says nothing about the adapter: `needs crossProcess`. */
+  /** Why the case is skipped: `needs crossProcess`. */
   readonly skip?: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -45,7 +44,7 @@ export interface Currency {
 export interface ReadModelContext {
   readonly store: ReadModelStore;
   readonly fixture: ReadModelFixture;
-  /** Of a namespace of its own for each case. */
+  /** With a separate namespace for each case. */
   readonly model: ReadModel<Currency>;
   readonly documents: Documents<Currency>;
 }
@@ -82,7 +81,7 @@ export async function contextOf(fixture: ReadModelFixture): Promise<ReadModelCon
   return { store, fixture, model, documents: documentsOf(store, model) };
 }
 
-/** Of the stream that belongs to the id. */
+/** The origin of a write: the stream of the id and a revision. */
 export function from(id: string, revision: number, tenant = 'core'): DocumentSource {
   return { tenant, id, stream: `banking.currency.v1-${tenant}-${id}`, revision };
 }
@@ -117,13 +116,4 @@ export function rangeOf(documents: Documents<Currency>, tenant = 'core'): Promis
 
 export async function assertCode(code: ErrorCode, work: () => Promise<unknown>): Promise<void> {
   await assert.rejects(work, (error) => hasCode(error, code), `must be ${code}`);
-}
-
-/** By the engine's own clock, which the suite cannot move. */
-export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (let round = 0; round < 6_000; round += 1) {
-    if (await holds()) return;
-    await systemClock.sleep(10);
-  }
-  assert.fail(`it never happened: ${what}`);
 }

@@ -1,5 +1,5 @@
-// The one suite of stores of read models: every engine of ours runs it, and so can users with one of
-// their own. What an engine cannot do is a capability with a name, and its cases are skipped by it.
+// The conformance suite of read model stores, for our engines and for adapters of users. Cases that need a capability
+// which the engine lacks are skipped by its name.
 
 import { badInputCases } from './bad-input.ts';
 import { clearCases } from './clear.ts';
@@ -36,7 +36,7 @@ const topics: Readonly<Record<string, ReadModelCases>> = {
 };
 
 /**
- * All cases, for any test runner; each has a model of its own, so that they can share a store.
+ * All cases, for any test runner. Each uses a separate model, so they can share a store.
  *
  * @example
  * import { test } from 'node:test';

@@ -1,7 +1,7 @@
-// A new version beside the old one: built, switched to, and the old one removed, without a moment in which
-// queries have nothing to ask.
+// Rebuilds: a new version is built, queries switch to it, and the old one is removed, without downtime.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { startPosition } from '../../../store/position.ts';
 import { activeDocuments } from '../../../projections/active-documents.ts';
@@ -43,12 +43,8 @@ async function assertAll(
   }
 }
 
-async function refused(code: 'PROJECTION_INVALID' | 'PROJECTION_UNKNOWN', work: Promise<unknown>) {
-  await assert.rejects(work, (error) => hasCode(error, code));
-}
-
 export const rebuildCases: ProjectionCases = {
-  'a version is built beside the one that is asked': async ({ store }) => {
+  'builds a new version while queries use the active one': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -59,9 +55,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 2, events: 10 });
   },
 
-  'queries ask the first version until the switch, and the second from then on': async ({
-    store,
-  }) => {
+  'queries use the first version until the switch, then the second': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -78,7 +72,7 @@ export const rebuildCases: ProjectionCases = {
     assert.equal((await queries.get('core', 's1'))?.document.total, 10);
   },
 
-  'a walk through pages that began on one version ends on it': async ({ store }) => {
+  'paging that started on one version ends on it': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -97,7 +91,9 @@ export const rebuildCases: ProjectionCases = {
     );
   },
 
-  'what is appended during the rebuild is in it, or comes when it runs': async ({ store }) => {
+  'events appended during the rebuild are in the new version, or follow when it runs': async ({
+    store,
+  }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -118,7 +114,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 2, events: 11 });
   },
 
-  'cancelled and begun again, it goes on where it was': async ({ store }) => {
+  'a cancelled rebuild resumes where it stopped': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -140,7 +136,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 2, events: 10 });
   },
 
-  'a lost checkpoint costs time only': async ({ store }) => {
+  'a rebuild without its checkpoint starts over and is correct': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     const two = counters.projection({ version: 2 });
@@ -152,7 +148,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 2, events: 10 });
   },
 
-  'its progress only grows, and ends at the end': async ({ store }) => {
+  'the progress never decreases and ends at the head': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -171,7 +167,7 @@ export const rebuildCases: ProjectionCases = {
     assert.equal(told.at(-1)?.secondsLeft, 0);
   },
 
-  'an event that cannot be handled is a dead letter, and the rest is built': async ({ store }) => {
+  'dead-letters an event that cannot be handled and builds the rest': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -191,15 +187,15 @@ export const rebuildCases: ProjectionCases = {
     await switchProjection(store, two);
   },
 
-  'only what has caught up can be switched to': async ({ store }) => {
+  'switches only to a version that has caught up': async ({ store }) => {
     const counters = newCounters();
     await firstVersion(store, counters);
     const two = counters.projection({ version: 2 });
-    await refused('PROJECTION_UNKNOWN', switchProjection(store, two));
+    await rejectsWith(() => switchProjection(store, two), 'PROJECTION_UNKNOWN');
     const family = `counting.${counters.aggregate}`;
     const declared = { family, version: 2, projection: two.name, target: undefined };
     await store.readModelVersions.declare(declared, 0);
-    await refused('PROJECTION_INVALID', switchProjection(store, two));
+    await rejectsWith(() => switchProjection(store, two), 'PROJECTION_INVALID');
     const active = (await store.readModelVersions.list(family)).filter((each) => each.active);
     assert.deepEqual(
       active.map(({ version }) => version),
@@ -207,19 +203,17 @@ export const rebuildCases: ProjectionCases = {
     );
   },
 
-  'what is being asked is neither rebuilt nor retired': async ({ store }) => {
+  'rejects rebuilding or retiring the active version': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     const one = counters.projection();
     await rebuildProjection(store, one);
-    await refused('PROJECTION_INVALID', rebuildProjection(store, one));
-    await refused('PROJECTION_INVALID', retireProjection(store, one));
+    await rejectsWith(() => rebuildProjection(store, one), 'PROJECTION_INVALID');
+    await rejectsWith(() => retireProjection(store, one), 'PROJECTION_INVALID');
     await assertAll(store, counters, { version: 1, events: 10 });
   },
 
-  'a retired version is gone, with all of its documents, and cannot be started': async ({
-    store,
-  }) => {
+  'a retired version loses all documents and cannot be started': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     const [one, two] = [counters.projection(), counters.projection({ version: 2 })];
@@ -233,8 +227,8 @@ export const rebuildCases: ProjectionCases = {
     assert.equal(await retireProjection(store, one), 0);
     assert.equal(await counters.documents(store, 1).get('core', 's1'), undefined);
     await assertAll(store, counters, { version: 2, events: 10 });
-    await refused('PROJECTION_INVALID', startProjection(store, one));
-    await refused('PROJECTION_INVALID', switchProjection(store, one));
+    await rejectsWith(() => startProjection(store, one), 'PROJECTION_INVALID');
+    await rejectsWith(() => switchProjection(store, one), 'PROJECTION_INVALID');
     const all = await projectionStatus(store);
     const mine = all.filter(({ family }) => family === `counting.${counters.aggregate}`);
     assert.deepEqual(
@@ -246,7 +240,7 @@ export const rebuildCases: ProjectionCases = {
     );
   },
 
-  'a version that still runs is stopped before it is removed': async ({ store }) => {
+  'stops a running version before removing it': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     const [one, two] = [counters.projection(), counters.projection({ version: 2 })];
@@ -260,7 +254,7 @@ export const rebuildCases: ProjectionCases = {
     assert.equal(await counters.documents(store, 1).get('core', 's1'), undefined);
   },
 
-  'two at once do not build one version': async ({ store }) => {
+  'two processes do not rebuild one version concurrently': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);

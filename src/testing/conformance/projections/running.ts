@@ -1,15 +1,15 @@
-// A projection at work: caught up, live, again after a restart, and past what it cannot handle.
+// Running projections: catching up, following, restarting and failing handlers.
 
 import assert from 'node:assert/strict';
+import { eventually } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { toPosition } from '../../../store/position.ts';
 import { assertTotal, newCounters } from './projection-fixture.ts';
-import { eventually } from './read-model-fixture.ts';
 import type { ProjectionCases } from './projections.ts';
 import { startProjection, waitForProjection } from '../../../projections/start-projection.ts';
 
 export const runningCases: ProjectionCases = {
-  'what was appended before and after its start is in the documents': async ({ store }) => {
+  'the documents contain events from before and after the start': async ({ store }) => {
     const counters = newCounters();
     await store.append(counters.stream('a'), counters.add(1, 2));
     await using runner = await startProjection(store, counters.projection());
@@ -29,7 +29,7 @@ export const runningCases: ProjectionCases = {
     );
   },
 
-  'many events of many streams are folded, each once': async ({ store }) => {
+  'folds many events of many streams, each once': async ({ store }) => {
     const counters = newCounters();
     const ids = Array.from({ length: 40 }, (_, index) => `s${index}`);
     for (let round = 0; round < 5; round += 1) {
@@ -45,7 +45,7 @@ export const runningCases: ProjectionCases = {
     }
   },
 
-  'after a restart it goes on where it was': async ({ store }) => {
+  'resumes after a restart where it stopped': async ({ store }) => {
     const counters = newCounters();
     const seen: number[] = [];
     const counted = () =>
@@ -62,7 +62,7 @@ export const runningCases: ProjectionCases = {
     assert.deepEqual(seen, [1, 2, 3]);
   },
 
-  'events that come again change nothing': async ({ store }) => {
+  'redelivered events change nothing': async ({ store }) => {
     const counters = newCounters();
     await store.append(counters.stream('a'), counters.add(1, 2, 3));
     const counted = counters.projection();
@@ -70,7 +70,7 @@ export const runningCases: ProjectionCases = {
       await using runner = await startProjection(store, counted);
       await runner.whenCaughtUp();
     }
-    // As if the checkpoint had been lost, or restored from a backup.
+    // Simulates a checkpoint that was lost or restored from a backup.
     const reason = { by: 'test', atMs: 0 };
     await store.subscriptions.checkpoints.reset(counted.name, toPosition(0), reason);
     await store.append(counters.stream('a'), counters.add(4));
@@ -79,7 +79,7 @@ export const runningCases: ProjectionCases = {
     await assertTotal(counters.documents(store), 'a', [1, 2, 3, 4]);
   },
 
-  'a removed document is gone, and begins anew': async ({ store }) => {
+  'a removed document disappears and starts anew': async ({ store }) => {
     const counters = newCounters();
     const documents = counters.documents(store);
     await using runner = await startProjection(store, counters.projection());
@@ -93,7 +93,7 @@ export const runningCases: ProjectionCases = {
     await assertTotal(documents, 'a', [7]);
   },
 
-  'tenants are kept apart': async ({ store }) => {
+  'keeps tenants separate': async ({ store }) => {
     const counters = newCounters();
     await store.append(counters.stream('a'), counters.add(1));
     const demo = counters.add(5).map((event) => ({ ...event, tenant: 'demo' }));
@@ -104,7 +104,7 @@ export const runningCases: ProjectionCases = {
     await assertTotal(counters.documents(store), 'a', [5], 'demo');
   },
 
-  'a forgotten person does not stop it': async ({ store }) => {
+  'a forgotten person does not stop the projection': async ({ store }) => {
     const counters = newCounters();
     const subject = `person-${counters.aggregate}`;
     const personal = counters.event('added', { amount: 5 }, { headers: { dataSubject: subject } });
@@ -118,9 +118,7 @@ export const runningCases: ProjectionCases = {
     assert.equal(await store.subscriptions.deadLetters.count(letters), 0);
   },
 
-  'an event that cannot be handled holds up its own document, in order, and no other': async ({
-    store,
-  }) => {
+  'an event that cannot be handled blocks only its own document, in order': async ({ store }) => {
     const counters = newCounters();
     let isBroken = true;
     const counted = counters.projection({
@@ -146,7 +144,7 @@ export const runningCases: ProjectionCases = {
     await assertTotal(counters.documents(store), 'a', [1, 2, 3]);
   },
 
-  'two streams that bring one document are told of, and do not mix': async ({ store }) => {
+  'reports two streams that write one document, and does not mix them': async ({ store }) => {
     const counters = newCounters();
     const counted = counters.projection({ id: () => 'same' });
     await store.append(counters.stream('a'), counters.add(1));
@@ -159,7 +157,7 @@ export const runningCases: ProjectionCases = {
     assert.match(letter?.error ?? '', /belongs to/);
   },
 
-  'who waits for a position reads what was written': async ({ store }) => {
+  'waiting for a position makes the writes up to it readable': async ({ store }) => {
     const counters = newCounters();
     await using runner = await startProjection(store, counters.projection());
     for (let round = 1; round <= 5; round += 1) {
@@ -173,7 +171,7 @@ export const runningCases: ProjectionCases = {
     }
   },
 
-  'a process that does not run it can wait, too': async ({ store }) => {
+  'a process that does not run the projection can wait for a position': async ({ store }) => {
     const counters = newCounters();
     const { position } = await store.append(counters.stream('a'), counters.add(1));
     const counted = counters.projection();
@@ -183,7 +181,7 @@ export const runningCases: ProjectionCases = {
     assert.equal(runner.status.shards.length, 1);
   },
 
-  'a wait that takes too long says so, and one that is cancelled, too': async ({ store }) => {
+  'a wait rejects after its timeout and when it is cancelled': async ({ store }) => {
     const counters = newCounters();
     const counted = counters.projection();
     const { position } = await store.append(counters.stream('a'), counters.add(1));
@@ -196,7 +194,7 @@ export const runningCases: ProjectionCases = {
     await assert.rejects(waiting, (error) => hasCode(error, 'ABORTED'));
   },
 
-  'one projection of a version, and no other, fills its documents': async ({ store }) => {
+  'only one projection fills the documents of a version': async ({ store }) => {
     const counters = newCounters();
     const counted = counters.projection();
     await using runner = await startProjection(store, counted);

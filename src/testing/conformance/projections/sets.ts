@@ -1,4 +1,4 @@
-// Documents by the sets that they belong to, page by page.
+// Documents by set, page by page.
 
 import assert from 'node:assert/strict';
 import { allOf, from, walk, type ReadModelCases } from './read-model-fixture.ts';
@@ -6,17 +6,17 @@ import { allOf, from, walk, type ReadModelCases } from './read-model-fixture.ts'
 const ids = Array.from({ length: 25 }, (_, index) => `c${String(index).padStart(2, '0')}`);
 
 export const setCases: ReadModelCases = {
-  'every document belongs to all of them': async ({ documents }) => {
+  'every document belongs to the set of all documents': async ({ documents }) => {
     await documents.write(ids.map((id) => ({ ...from(id, 0), document: { code: id } })));
     assert.deepEqual(await allOf(documents), ids);
   },
 
-  'a set that nobody belongs to is empty': async ({ documents }) => {
+  'a set without members is empty': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'usd' });
     assert.deepEqual(await documents.bySet('core', 'enabled'), { items: [], cursor: undefined });
   },
 
-  'documents come with their members': async ({ documents }) => {
+  'returns the documents of the members': async ({ documents }) => {
     await documents.put(from('USD', 4), { code: 'usd', enabled: true });
     const { items } = await documents.bySet('core', 'enabled');
     assert.deepEqual(items, [{ id: 'USD', revision: 4, document: { code: 'usd', enabled: true } }]);
@@ -32,14 +32,14 @@ export const setCases: ReadModelCases = {
     assert.deepEqual(await allOf(documents, 'enabled'), ['USD']);
   },
 
-  'a document belongs to several sets at once': async ({ documents }) => {
+  'a document can belong to several sets': async ({ documents }) => {
     await documents.put(from('A', 0), { code: 'a', enabled: true, name: 'A' });
     await documents.put(from('B', 0), { code: 'b', name: 'B' });
     assert.deepEqual(await allOf(documents, 'enabled'), ['A']);
     assert.deepEqual(await allOf(documents, 'named'), ['A', 'B']);
   },
 
-  'pages of any size give out every member': async ({ documents }) => {
+  'pages of any size return every member': async ({ documents }) => {
     await documents.write(ids.map((id) => ({ ...from(id, 0), document: { code: id } })));
     for (const limit of [1, 3, 24, 25, 26, 1_000]) {
       const read = (cursor: string | undefined) =>
@@ -48,9 +48,7 @@ export const setCases: ReadModelCases = {
     }
   },
 
-  'members that stay are all given out, whatever else comes and goes meanwhile': async ({
-    documents,
-  }) => {
+  'returns all members that stay, while others come and go': async ({ documents }) => {
     await documents.write(ids.map((id) => ({ ...from(id, 0), document: { code: id } })));
     let step = 0;
     const seen = await walk(async (cursor) => {
@@ -63,7 +61,7 @@ export const setCases: ReadModelCases = {
     for (const id of ids.slice(0, 20)) assert.ok(seen.includes(id), id);
   },
 
-  'a set of thousands is walked whole': async ({ documents }) => {
+  'pages through a set of thousands completely': async ({ documents }) => {
     const many = Array.from({ length: 3_000 }, (_, index) => `m${String(index).padStart(4, '0')}`);
     await documents.write(many.map((id) => ({ ...from(id, 0), document: { code: id } })));
     const read = (cursor: string | undefined) =>
@@ -71,7 +69,7 @@ export const setCases: ReadModelCases = {
     assert.deepEqual(await walk(read, 'any'), many);
   },
 
-  'members come sorted, and no more than asked for': {
+  'returns members sorted, up to the limit': {
     needs: 'orderedSets',
     async run({ documents }) {
       const order = ['A', 'B', 'Z', '_', 'a', 'b', 'z'];

@@ -1,4 +1,4 @@
-// What several processes see of each other.
+// Several processes on one read model store.
 
 import assert from 'node:assert/strict';
 import { documentsOf, type Documents } from '../../../projections/documents.ts';
@@ -23,7 +23,7 @@ const shared = (run: (context: ReadModelContext) => Promise<void>) =>
   ({ needs: 'crossProcess', run }) as const;
 
 export const sharingCases: ReadModelCases = {
-  'what one has written the other one reads': shared(async (context) => {
+  'one process reads what another has written': shared(async (context) => {
     const second = await secondOf(context);
     await context.documents.put(from('USD', 0), { code: 'usd', enabled: true, updated: 1 });
     assert.equal((await second.get('core', 'USD'))?.document.code, 'usd');
@@ -31,7 +31,7 @@ export const sharingCases: ReadModelCases = {
     assert.deepEqual(await allOf(second, 'enabled'), ['USD']);
   }),
 
-  'the fence holds for both': shared(async (context) => {
+  'the fence applies across processes': shared(async (context) => {
     const second = await secondOf(context);
     await context.documents.put(from('USD', 5), { code: 'usd' });
     assert.equal(await second.put(from('USD', 4), { code: 'old' }), 'stale');
@@ -40,7 +40,7 @@ export const sharingCases: ReadModelCases = {
     assert.equal((await context.documents.get('core', 'USD'))?.document.code, 'new');
   }),
 
-  'a write of one outdates the lists of the other': shared(async (context) => {
+  'a write invalidates the cached lists of other processes': shared(async (context) => {
     const second = await secondOf(context);
     await context.documents.list('core', {}, async () => ['old']);
     assert.deepEqual(await second.list('core', {}, async () => ['unused']), ['old']);
@@ -48,13 +48,13 @@ export const sharingCases: ReadModelCases = {
     assert.deepEqual(await context.documents.list('core', {}, async () => ['new']), ['new']);
   }),
 
-  'racing for the same documents, each ends as its last event, with the entries of that one':
-    shared(async (context) => {
+  'after races each document has the state and entries of its last event': shared(
+    async (context) => {
       const second = await secondOf(context);
       const ids = ['a', 'b', 'c', 'd', 'e'];
       const writeAll = async (documents: Documents<Currency>, odd: number): Promise<void> => {
         for (let revision = odd; revision < 40; revision += 2) {
-          // In different orders: neither may wait for the other for ever.
+          // In different orders, to provoke deadlocks.
           const order = odd === 0 ? ids : ids.toReversed();
           await documents.write(
             order.map((id) => ({
@@ -82,5 +82,6 @@ export const sharingCases: ReadModelCases = {
         }
         assert.equal((await second.byIndex('core', 'code', `${id}-39`))?.id, id);
       }
-    }),
+    },
+  ),
 };

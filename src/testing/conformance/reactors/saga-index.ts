@@ -1,4 +1,4 @@
-// What every index of sagas does.
+// The conformance suite of saga indexes.
 
 import assert from 'node:assert/strict';
 import {
@@ -16,8 +16,8 @@ export interface SagaIndexCase {
 let runs = 0;
 
 /**
- * The cases, for a test runner of any kind. Each uses sagas of its own. With `upkeep`, for an index
- * that can be lost without the events.
+ * The cases, for any test runner. Each uses separate sagas. `upkeep`: for an index that can be lost while the events
+ * survive.
  *
  * @example
  * import { test } from 'node:test';
@@ -31,7 +31,7 @@ export function sagaIndexConformance(
   options: { readonly upkeep?: boolean } = {},
 ): readonly SagaIndexCase[] {
   const cases: Readonly<Record<string, (index: SagaIndex, saga: string) => Promise<void>>> = {
-    async 'gives back what was put, with and without a time and a reason'(index, saga) {
+    async 'returns stored entries, with and without a time and a reason'(index, saga) {
       const plain = entryOf(saga, 'a');
       const whole = entryOf(saga, 'b', { dueAtMs: 1_900_000_000_123, reason: 'it’s late' });
       await index.put(plain);
@@ -39,7 +39,7 @@ export function sagaIndexConformance(
       assert.deepEqual(await index.list({ saga }), [plain, whole]);
     },
 
-    async 'keeps the entry of the highest revision, whatever order they come in'(index, saga) {
+    async 'keeps the entry with the highest revision, in any order of arrival'(index, saga) {
       const entries = [3, 1, 5, 4, 5].map((revision, place) =>
         entryOf(saga, 'a', { revision, reason: `put ${place}` }),
       );
@@ -47,7 +47,7 @@ export function sagaIndexConformance(
       assert.deepEqual(await index.list({ saga }), [entries[2]]);
     },
 
-    async 'keeps one of many that are put at once'(index, saga) {
+    async 'keeps one of several concurrent entries'(index, saga) {
       await Promise.all(
         Array.from({ length: 20 }, (_, revision) => index.put(entryOf(saga, 'a', { revision }))),
       );
@@ -55,7 +55,7 @@ export function sagaIndexConformance(
       assert.equal(entry?.revision, 19);
     },
 
-    async 'tells what is due first, of these shards and this saga only'(index, saga) {
+    async 'returns the first due entries of the given shards and saga only'(index, saga) {
       await index.put(entryOf(saga, 'a', { dueAtMs: 300, shard: 0 }));
       await index.put(entryOf(saga, 'b', { dueAtMs: 100, shard: 1 }));
       await index.put(entryOf(saga, 'c', { dueAtMs: 200, shard: 11 }));
@@ -70,13 +70,13 @@ export function sagaIndexConformance(
       assert.deepEqual(await keys([]), []);
     },
 
-    async 'forgets a time that passed'(index, saga) {
+    async 'removes a passed time'(index, saga) {
       await index.put(entryOf(saga, 'a', { dueAtMs: 300, revision: 1 }));
       await index.put(entryOf(saga, 'a', { revision: 2 }));
       assert.deepEqual(await index.upcoming({ saga, shards: [0], limit: 10 }), []);
     },
 
-    async 'an entry that comes late brings no time back, and takes none away'(index, saga) {
+    async 'a late entry neither restores nor removes a time'(index, saga) {
       const dueAtMs = 300;
       await index.put(entryOf(saga, 'a', { revision: 5 }));
       await index.put(entryOf(saga, 'a', { revision: 4, dueAtMs }));
@@ -98,10 +98,7 @@ export function sagaIndexConformance(
       }
     },
 
-    async 'lists many tenants in the order of the streams, whatever the size of a page'(
-      index,
-      saga,
-    ) {
+    async 'lists many tenants in the order of the streams, with any page size'(index, saga) {
       const tenants = ['core', 'core-eu', 'a', 'demo', 'core2', ...countedTenants(40)];
       const keys = ['a', 'f', 'z1'];
       const entries = tenants.flatMap((tenant) =>
@@ -126,7 +123,7 @@ export function sagaIndexConformance(
       assert.deepEqual(await index.list({ saga, tenant: 'nobody' }), []);
     },
 
-    async 'lists more than fits into one answer'(index, saga) {
+    async 'lists more entries than fit into one page'(index, saga) {
       const count = 2_100;
       for (let at = 0; at < count; at += 100) {
         await Promise.all(
@@ -158,7 +155,7 @@ export function sagaIndexConformance(
     },
   };
   const upkeep: typeof cases = {
-    async 'is incomplete until all was put again'(index, saga) {
+    async 'is incomplete until all entries are stored again'(index, saga) {
       const upkept = upkeepOf(index);
       const shards = [0, 1, 2];
       assert.deepEqual(await upkept.incomplete({ saga, shards }), shards);
@@ -174,7 +171,7 @@ export function sagaIndexConformance(
       assert.deepEqual(await upkept.incomplete({ saga, shards: [] }), []);
     },
 
-    async 'is incomplete while somebody who came later puts it again'(index, saga) {
+    async 'is incomplete while a later process stores the entries again'(index, saga) {
       const upkept = upkeepOf(index);
       const shards = [0];
       const first = await upkept.renew({ saga, shards });

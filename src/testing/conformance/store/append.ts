@@ -1,6 +1,7 @@
-// Appending: what the result says, and what each expected revision allows.
+// Appends: results and expected revisions.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { storeLimits } from '../../../store/prepare-append.ts';
 import {
   assertAscending,
@@ -12,14 +13,13 @@ import {
   newEvents,
   newStream,
   only,
-  refused,
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const appendCases: StoreCases = {
-  'the first event of a stream has revision 0, and the result says where it went': async ({
+  'the first event of a stream has revision 0, and the result contains its position': async ({
     store,
   }) => {
     const stream = newStream();
@@ -39,7 +39,7 @@ export const appendCases: StoreCases = {
     assert.equal(result.position, recorded.position);
   },
 
-  'revisions have no holes, whatever the sizes of the appends': async ({ store }) => {
+  'revisions have no gaps, for any append sizes': async ({ store }) => {
     const stream = newStream();
     let total = 0;
     for (const count of [1, 3, 2, 10, 1, 1, 7]) {
@@ -52,7 +52,7 @@ export const appendCases: StoreCases = {
     assertDense(events);
   },
 
-  'events keep the order in which they were given': async ({ store }) => {
+  'events keep the order of the append': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(100);
     await store.append(stream, events.slice(0, 60));
@@ -100,20 +100,20 @@ export const appendCases: StoreCases = {
     }
   },
 
-  'any: appends whether the stream is there or not': async ({ store }) => {
+  'any: appends to an existing and to a missing stream': async ({ store }) => {
     const stream = newStream();
     assert.equal((await store.append(stream, [newEvent()], { expected: 'any' })).revision, 0);
     assert.equal((await store.append(stream, [newEvent()], { expected: 'any' })).revision, 1);
     assert.equal((await store.append(stream, [newEvent()])).revision, 2);
   },
 
-  'none: appends to a stream that is not there': async ({ store }) => {
+  'none: appends to a missing stream': async ({ store }) => {
     const stream = newStream();
     const { revision } = await store.append(stream, newEvents(2), { expected: 'none' });
     assert.equal(revision, 1);
   },
 
-  'none: conflicts with a stream that is there': async ({ store }) => {
+  'none: conflicts with an existing stream': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     await store.append(stream, events);
@@ -124,14 +124,14 @@ export const appendCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 
-  'exists: appends to a stream that is there': async ({ store }) => {
+  'exists: appends to an existing stream': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     const { revision } = await store.append(stream, [newEvent()], { expected: 'exists' });
     assert.equal(revision, 1);
   },
 
-  'exists: conflicts with a stream that is not there': async ({ store }) => {
+  'exists: conflicts with a missing stream': async ({ store }) => {
     const stream = newStream();
     await conflict(() => store.append(stream, [newEvent()], { expected: 'exists' }), {
       expected: 'exists',
@@ -140,7 +140,7 @@ export const appendCases: StoreCases = {
     assert.equal(await store.streamInfo(stream), undefined);
   },
 
-  'a revision: appends right behind it': async ({ store }) => {
+  'a revision: appends directly after it': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(2));
     const { revision } = await store.append(stream, newEvents(3), { expected: 1 });
@@ -148,7 +148,7 @@ export const appendCases: StoreCases = {
     assertDense(await store.readStream(stream).toArray());
   },
 
-  'a revision: conflicts when the stream has gone on': async ({ store }) => {
+  'a revision: conflicts with a longer stream': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(4);
     await store.append(stream, events);
@@ -161,7 +161,7 @@ export const appendCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 
-  'a revision: conflicts when the stream is not as far': async ({ store }) => {
+  'a revision: conflicts with a shorter stream': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     for (const expected of [1, 2, 1_000_000]) {
@@ -172,7 +172,7 @@ export const appendCases: StoreCases = {
     }
   },
 
-  'a revision: conflicts with a stream that is not there': async ({ store }) => {
+  'a revision: conflicts with a missing stream': async ({ store }) => {
     const stream = newStream();
     for (const expected of [0, 5]) {
       await conflict(() => store.append(stream, [newEvent()], { expected }), {
@@ -183,7 +183,7 @@ export const appendCases: StoreCases = {
     assert.equal(await store.streamInfo(stream), undefined);
   },
 
-  'a conflict names the stream, and says that trying again makes sense': async ({ store }) => {
+  'a conflict names the stream and is retryable': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     const error = await conflict(() => store.append(stream, [newEvent()], { expected: 4 }), {
@@ -194,25 +194,30 @@ export const appendCases: StoreCases = {
     assert.equal(error.retryable, true);
   },
 
-  'after a conflict, the actual revision that it told is the one to expect': async ({ store }) => {
+  'the actual revision of a conflict is valid for the next attempt': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(7));
-    const error = await refused('VERSION_CONFLICT', () =>
-      store.append(stream, [newEvent()], { expected: 2 }),
+    const error = await rejectsWith(
+      () => store.append(stream, [newEvent()], { expected: 2 }),
+      'VERSION_CONFLICT',
     );
     const expected = Number(error.details['actual']);
     assert.equal((await store.append(stream, [newEvent()], { expected })).revision, 7);
   },
 
-  'a conflict uses up neither a revision nor the order of others': async ({ store }) => {
+  'a conflict uses no revision and does not affect the order of others': async ({ store }) => {
     const category = unique('c');
     const [stream, other] = [newStream(category), newStream(category)];
     const events = newEvents(3);
     await store.append(stream, events.slice(0, 1));
-    await refused('VERSION_CONFLICT', () => store.append(stream, newEvents(5), { expected: 9 }));
+    await rejectsWith(
+      () => store.append(stream, newEvents(5), { expected: 9 }),
+      'VERSION_CONFLICT',
+    );
     await store.append(other, events.slice(1, 2));
-    await refused('VERSION_CONFLICT', () =>
-      store.append(other, newEvents(5), { expected: 'none' }),
+    await rejectsWith(
+      () => store.append(other, newEvents(5), { expected: 'none' }),
+      'VERSION_CONFLICT',
     );
     await store.append(stream, events.slice(2), { expected: 0 });
     const all = await store.readAll({ filter: { category } }).toArray();
@@ -220,7 +225,7 @@ export const appendCases: StoreCases = {
     assertDense(all);
   },
 
-  'the largest append is stored whole': async ({ open }) => {
+  'stores the largest append completely': async ({ open }) => {
     const store = await open();
     const stream = newStream();
     const events = newEvents(storeLimits.eventsPerAppendMax);
@@ -229,7 +234,7 @@ export const appendCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 
-  'what the caller does with its list after the call changes nothing': async ({ store }) => {
+  'changing the list after the call has no effect': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     const expected = idsOf(events);
@@ -239,14 +244,14 @@ export const appendCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), expected);
   },
 
-  'an append whose signal has fired writes nothing': async ({ store }) => {
+  'an aborted append writes nothing': async ({ store }) => {
     const stream = newStream();
     const signal = AbortSignal.abort();
-    await refused('ABORTED', () => store.append(stream, [newEvent()], { signal }));
+    await rejectsWith(() => store.append(stream, [newEvent()], { signal }), 'ABORTED');
     assert.equal(await store.streamInfo(stream), undefined);
   },
 
-  'an append that was cut short can be repeated, and is there once': async ({ store }) => {
+  'an interrupted append can be repeated and is stored once': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     const leaving = new AbortController();
@@ -254,7 +259,7 @@ export const appendCases: StoreCases = {
     leaving.abort();
     const [outcome] = await Promise.allSettled([appending]);
     if (outcome.status === 'rejected') {
-      await refused('ABORTED', () => Promise.reject(outcome.reason as Error));
+      await rejectsWith(() => Promise.reject(outcome.reason as Error), 'ABORTED');
     }
     assert.equal((await store.append(stream, events)).revision, 2);
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
@@ -274,7 +279,7 @@ export const appendCases: StoreCases = {
     }
   },
 
-  'a name is only a name, whatever it looks like': async ({ store }) => {
+  'special characters in stream names have no meaning': async ({ store }) => {
     const base = newStream();
     for (const name of [
       `'; drop table events; --`,

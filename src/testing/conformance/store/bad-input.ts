@@ -1,6 +1,7 @@
-// What must be refused, with the code that says why, and without a trace in the store.
+// Invalid input: rejected with its error code, and without a change in the store.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { payloadLimits } from '../../../contracts/json-payload.ts';
 import type { ErrorCode } from '../../../foundation/error-codes.ts';
@@ -15,10 +16,9 @@ import {
   newEvents,
   newStream,
   only,
-  refused,
   storedIds,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const badStreams: Readonly<Record<string, string>> = {
   'an empty name': '',
@@ -49,7 +49,7 @@ const badPayloads: Readonly<Record<string, unknown>> = {
   'an object of a class': { value: new Money() },
   'a map': { value: new Map([['a', 1]]) },
   'an invalid date': { value: new Date(Number.NaN) },
-  'nesting without end': nested(payloadLimits.payloadDepthMax + 1),
+  'nesting beyond the maximum depth': nested(payloadLimits.payloadDepthMax + 1),
 };
 
 const badEnvelopes: Readonly<Record<string, Record<string, unknown>>> = {
@@ -69,44 +69,45 @@ const badEnvelopes: Readonly<Record<string, Record<string, unknown>>> = {
 };
 
 export const badInputCases: StoreCases = {
-  'an append without events is refused': async ({ store }) => {
+  'rejects an append without events': async ({ store }) => {
     await leavesNoTrace(store, 'APPEND_INVALID', []);
   },
 
-  'an append of more events than the limit is refused': async ({ store }) => {
+  'rejects an append of more events than the limit': async ({ store }) => {
     await leavesNoTrace(store, 'APPEND_INVALID', newEvents(storeLimits.eventsPerAppendMax + 1));
   },
 
-  'an expected revision that no stream can have is refused': async ({ store }) => {
+  'rejects an invalid expected revision': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     for (const expected of [-1, -2, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '0', 'ANY', null]) {
       const options = { expected: expected as ExpectedRevision };
-      const { details } = await refused('APPEND_INVALID', () =>
-        store.append(stream, [newEvent()], options),
+      const { details } = await rejectsWith(
+        () => store.append(stream, [newEvent()], options),
+        'APPEND_INVALID',
       );
       assert.deepEqual(details['expected'], expected);
-      await refused('APPEND_INVALID', () => store.deleteStream(stream, options));
-      await refused('APPEND_INVALID', () => store.tombstoneStream(stream, options));
+      await rejectsWith(() => store.deleteStream(stream, options), 'APPEND_INVALID');
+      await rejectsWith(() => store.tombstoneStream(stream, options), 'APPEND_INVALID');
     }
     assert.equal((await store.readStream(stream).toArray()).length, 1);
   },
 
   ...Object.fromEntries(
     Object.entries(badStreams).map(([what, stream]) => [
-      `as a stream, ${what} is refused`,
+      `rejects ${what} as a stream`,
       async ({ store }: { readonly store: EventStore }) => {
-        await refused('NAME_INVALID', () => store.append(stream, [newEvent()]));
-        await refused('NAME_INVALID', () => store.setStreamMetadata(stream, { maxCount: 1 }));
-        await refused('NAME_INVALID', () => store.deleteStream(stream));
-        await refused('NAME_INVALID', () => store.tombstoneStream(stream));
+        await rejectsWith(() => store.append(stream, [newEvent()]), 'NAME_INVALID');
+        await rejectsWith(() => store.setStreamMetadata(stream, { maxCount: 1 }), 'NAME_INVALID');
+        await rejectsWith(() => store.deleteStream(stream), 'NAME_INVALID');
+        await rejectsWith(() => store.tombstoneStream(stream), 'NAME_INVALID');
       },
     ]),
   ),
 
   ...Object.fromEntries(
     Object.entries(badEnvelopes).map(([what, fields]) => [
-      `${what} is refused`,
+      `rejects an event with ${what}`,
       async ({ store }: { readonly store: EventStore }) => {
         const bad = { ...newEvent(), ...fields } as DomainEventEnvelope;
         const { details } = await leavesNoTrace(store, 'ENVELOPE_INVALID', [bad]);
@@ -117,13 +118,13 @@ export const badInputCases: StoreCases = {
     ]),
   ),
 
-  'an event id that is not well-formed text is refused': async ({ store }) => {
+  'rejects an event id that is not well-formed text': async ({ store }) => {
     await leavesNoTrace(store, 'APPEND_INVALID', [newEvent({ eventId: 'e-\udc00' })]);
   },
 
   ...Object.fromEntries(
     Object.entries(badPayloads).map(([what, payload]) => [
-      `in a payload, ${what} is refused`,
+      `rejects ${what} in a payload`,
       async ({ store }: { readonly store: EventStore }) => {
         const { details } = await leavesNoTrace(store, 'PAYLOAD_NOT_JSON', [newEvent({ payload })]);
         assert.equal(typeof details['path'], 'string');
@@ -131,7 +132,7 @@ export const badInputCases: StoreCases = {
     ]),
   ),
 
-  'headers and users that JSON cannot hold are refused': async ({ store }) => {
+  'rejects headers and users that are not JSON': async ({ store }) => {
     for (const headers of [{ at: Number.NaN }, { id: 1n }, { cycle }, { run: () => 1 }]) {
       await leavesNoTrace(store, 'PAYLOAD_NOT_JSON', [newEvent({ headers })]);
     }
@@ -140,44 +141,45 @@ export const badInputCases: StoreCases = {
     assert.equal(details['path'], '/user/roles/0');
   },
 
-  'a payload above the limit is refused': async ({ store }) => {
+  'rejects a payload above the limit': async ({ store }) => {
     const payload = 'x'.repeat(payloadLimits.payloadBytesMax);
     const { details } = await leavesNoTrace(store, 'PAYLOAD_TOO_LARGE', [newEvent({ payload })]);
     assert.equal(details['bytes'], payloadLimits.payloadBytesMax + 2);
   },
 
-  'headers above the limit are refused': async ({ store }) => {
+  'rejects headers above the limit': async ({ store }) => {
     const headers = { note: 'x'.repeat(payloadLimits.payloadBytesMax) };
     await leavesNoTrace(store, 'PAYLOAD_TOO_LARGE', [newEvent({ headers })]);
   },
 
-  'the limit of a payload counts bytes, and can be set': async ({ open }) => {
+  'the payload limit counts bytes and is configurable': async ({ open }) => {
     const store = await open({ payloadBytesMax: 12 });
     const stream = newStream();
     await store.append(stream, [newEvent({ payload: 'x'.repeat(10) })]);
-    await refused('PAYLOAD_TOO_LARGE', () =>
-      store.append(stream, [newEvent({ payload: '\u20ac'.repeat(4) })]),
+    await rejectsWith(
+      () => store.append(stream, [newEvent({ payload: '\u20ac'.repeat(4) })]),
+      'PAYLOAD_TOO_LARGE',
     );
     assert.equal((await store.streamInfo(stream))?.revision, 0);
   },
 
-  'one event id twice in an append is refused': async ({ store }) => {
+  'rejects one event id twice in an append': async ({ store }) => {
     const event = newEvent();
     await leavesNoTrace(store, 'APPEND_INVALID', [event, newEvent(), event]);
   },
 
-  "an event of a tenant does not get into another tenant's stream": async ({ store }) => {
+  'rejects an event in the stream of another tenant': async ({ store }) => {
     const { details } = await leavesNoTrace(store, 'TENANT_MISMATCH', [
       newEvent({ tenant: 'demo' }),
     ]);
     assert.equal(details['tenant'], 'demo');
     const stream = newStream('banking.account.v1', 'demo-za');
-    await refused('TENANT_MISMATCH', () => store.append(stream, [newEvent({ tenant: 'za' })]));
+    await rejectsWith(() => store.append(stream, [newEvent({ tenant: 'za' })]), 'TENANT_MISMATCH');
     await store.append(stream, [newEvent({ tenant: 'demo-za' })]);
     assert.equal((await store.streamInfo(stream))?.revision, 0);
   },
 
-  'one bad event at the end, and none of its append is written': async ({ store }) => {
+  'one invalid event rejects the whole append': async ({ store }) => {
     const stream = newStream();
     const stored = newEvents(2);
     await store.append(stream, stored);
@@ -190,13 +192,13 @@ export const badInputCases: StoreCases = {
       ['APPEND_INVALID', [twin, twin]],
     ];
     for (const [code, events] of bad) {
-      await refused(code, () => store.append(stream, [...newEvents(3), ...events]));
+      await rejectsWith(() => store.append(stream, [...newEvents(3), ...events]), code);
       assert.deepEqual(await storedIds(store, stream), idsOf(stored));
     }
     assert.equal((await store.append(stream, [newEvent()], { expected: 1 })).revision, 2);
   },
 
-  'metadata that means nothing is refused': async ({ store }) => {
+  'rejects invalid metadata': async ({ store }) => {
     const stream = newStream();
     for (const metadata of [
       { maxCount: 0 },
@@ -207,23 +209,30 @@ export const badInputCases: StoreCases = {
       { truncateBefore: -1 },
       { truncateBefore: 0.5 },
     ]) {
-      await refused('APPEND_INVALID', () => store.setStreamMetadata(stream, metadata));
+      await rejectsWith(() => store.setStreamMetadata(stream, metadata), 'APPEND_INVALID');
     }
-    await refused('PAYLOAD_NOT_JSON', () =>
-      store.setStreamMetadata(stream, { custom: { owner: 1n } }),
+    await rejectsWith(
+      () => store.setStreamMetadata(stream, { custom: { owner: 1n } }),
+      'PAYLOAD_NOT_JSON',
     );
     assert.equal(await store.streamInfo(stream), undefined);
   },
 
-  'a text that is no position is refused': async ({ store, signal }) => {
+  'rejects an invalid position': async ({ store, signal }) => {
     for (const text of ['', 'END', '42', '-000000000000001', 'ffffffffffffffff', ' '.repeat(16)]) {
       const after = text as Position;
-      await refused('POSITION_INVALID', async () => store.readAll({ after, limit: 1 }).toArray());
-      await refused('POSITION_INVALID', () => follow(store.subscribe({ after, signal })).next());
+      await rejectsWith(
+        async () => store.readAll({ after, limit: 1 }).toArray(),
+        'POSITION_INVALID',
+      );
+      await rejectsWith(
+        () => follow(store.subscribe({ after, signal })).next(),
+        'POSITION_INVALID',
+      );
     }
   },
 
-  'page sizes that mean nothing do no harm': async ({ store }) => {
+  'ignores invalid page sizes': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     await store.append(stream, events);
@@ -233,26 +242,26 @@ export const badInputCases: StoreCases = {
     }
   },
 
-  'an open store takes any names, but nothing that it could not give back': async ({ open }) => {
+  'an open store accepts any name that it can return unchanged': async ({ open }) => {
     const store = await open({ names: 'open' });
     const event = newEvent({ type: 'AccountCredited', tenant: 'demo' });
     await store.append('$system', [event]);
     await store.append('account-1', [newEvent({ type: '$odd' })]);
     assert.deepEqual(await storedIds(store, '$system'), [event.eventId]);
-    await refused('NAME_INVALID', () => store.append('', [newEvent()]));
-    await refused('NAME_INVALID', () => store.append('a\u0000b', [newEvent()]));
-    await refused('PAYLOAD_NOT_JSON', () => store.append('a', [newEvent({ payload: 1n })]));
+    await rejectsWith(() => store.append('', [newEvent()]), 'NAME_INVALID');
+    await rejectsWith(() => store.append('a\u0000b', [newEvent()]), 'NAME_INVALID');
+    await rejectsWith(() => store.append('a', [newEvent({ payload: 1n })]), 'PAYLOAD_NOT_JSON');
   },
 };
 
-/** Appending these to a new stream is refused, and the stream is as new as before. */
+/** Asserts that an append to a new stream is rejected and leaves the stream missing. */
 async function leavesNoTrace(
   store: EventStore,
   code: ErrorCode,
   events: readonly DomainEventEnvelope[],
-): ReturnType<typeof refused> {
+): ReturnType<typeof rejectsWith> {
   const stream = newStream();
-  const error = await refused(code, () => store.append(stream, events));
+  const error = await rejectsWith(() => store.append(stream, events), code);
   assert.equal(await store.streamInfo(stream), undefined);
   assert.deepEqual(await storedIds(store, stream), []);
   return error;

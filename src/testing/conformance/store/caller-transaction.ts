@@ -1,6 +1,7 @@
-// Appending inside a transaction that the caller began: it counts when the caller commits.
+// Appends inside a transaction of the caller take effect when the caller commits.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   assertDense,
   conflict,
@@ -10,16 +11,15 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   type CaseBody,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const callerTransaction = (run: CaseBody) => needs('callerTransaction', run);
 
 export const callerTransactionCases: StoreCases = {
-  'committed: what was appended is there': callerTransaction(async ({ open, inTransaction }) => {
+  'a commit stores the appended events': callerTransaction(async ({ open, inTransaction }) => {
     const store = await open();
     const stream = newStream();
     const events = newEvents(3);
@@ -33,7 +33,7 @@ export const callerTransactionCases: StoreCases = {
     assert.equal(recorded.at(-1)?.position, result.position);
   }),
 
-  'rolled back: nothing of it is there': callerTransaction(async ({ open, inTransaction }) => {
+  'a rollback stores nothing': callerTransaction(async ({ open, inTransaction }) => {
     const store = await open();
     const stream = newStream();
     await assert.rejects(
@@ -48,7 +48,7 @@ export const callerTransactionCases: StoreCases = {
     assert.equal((await store.append(stream, [newEvent()], { expected: 'none' })).revision, 0);
   }),
 
-  'a conflict inside the transaction is told as everywhere': callerTransaction(
+  'reports a conflict inside the transaction': callerTransaction(
     async ({ open, inTransaction }) => {
       const store = await open();
       const stream = newStream();
@@ -64,7 +64,7 @@ export const callerTransactionCases: StoreCases = {
     },
   ),
 
-  'several streams: all of them with the transaction, or none': callerTransaction(
+  'an append to several streams commits or rolls back as a whole': callerTransaction(
     async ({ open, inTransaction, capabilities }) => {
       if (!capabilities.multiStreamAppend) return;
       const store = await open();
@@ -83,7 +83,7 @@ export const callerTransactionCases: StoreCases = {
     },
   ),
 
-  'a subscription gets it once it is committed, and misses nothing around it': callerTransaction(
+  'a subscription gets the events after the commit and misses no others': callerTransaction(
     async ({ open, inTransaction, signal }) => {
       const store = await open();
       await using follower = follow(store.subscribe({ signal, pageSize: 3 }));
@@ -101,13 +101,13 @@ export const callerTransactionCases: StoreCases = {
     },
   ),
 
-  'bad input is refused before it reaches the transaction': callerTransaction(
+  'rejects invalid input before it reaches the transaction': callerTransaction(
     async ({ open, inTransaction }) => {
       const store = await open();
       const stream = newStream();
       await inTransaction(store, async (transaction) => {
         const bad = [newEvent({ payload: { value: 1n } })];
-        await refused('PAYLOAD_NOT_JSON', () => store.append(stream, bad, { transaction }));
+        await rejectsWith(() => store.append(stream, bad, { transaction }), 'PAYLOAD_NOT_JSON');
         await store.append(stream, [newEvent()], { transaction });
       });
       assert.equal((await storedIds(store, stream)).length, 1);

@@ -1,15 +1,9 @@
-// A closed store says so, whatever it is asked for.
+// A closed store rejects every call.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import {
-  follow,
-  newEvent,
-  newEvents,
-  newStream,
-  refused,
-  type StoreCases,
-} from './store-fixture.ts';
+import { follow, newEvent, newEvents, newStream, type StoreCases } from './fixture.ts';
 
 const stream = 'banking.account.v1-core-closed';
 
@@ -33,36 +27,36 @@ const uses: Readonly<Record<string, (store: EventStore, signal: AbortSignal) => 
   };
 
 export const closingCases: StoreCases = {
-  'after closing, every operation is refused': async ({ open, signal }) => {
+  'rejects every operation after closing': async ({ open, signal }) => {
     const store = await open();
     await store.append(stream, newEvents(3));
     await store[Symbol.asyncDispose]();
     for (const [operation, use] of Object.entries(uses)) {
-      const error = await refused('STORE_CLOSED', () => use(store, signal));
+      const error = await rejectsWith(() => use(store, signal), 'STORE_CLOSED');
       assert.equal(error.retryable, false, operation);
     }
   },
 
-  'closing twice, also at once, is harmless': async ({ open }) => {
+  'closing twice, also concurrently, is harmless': async ({ open }) => {
     const store = await open();
     await Promise.all([store[Symbol.asyncDispose](), store[Symbol.asyncDispose]()]);
     await store[Symbol.asyncDispose]();
   },
 
-  'a reader that was under way is refused its next page': async ({ open }) => {
+  'rejects the next page of an active reader': async ({ open }) => {
     const store = await open();
     await store.append(stream, newEvents(6));
     const seen: number[] = [];
-    await refused('STORE_CLOSED', async () => {
+    await rejectsWith(async () => {
       for await (const page of store.readStream(stream, { pageSize: 2 }).pages()) {
         seen.push(page.length);
         await store[Symbol.asyncDispose]();
       }
-    });
+    }, 'STORE_CLOSED');
     assert.deepEqual(seen, [2]);
   },
 
-  'a subscription that was left does not keep the store from closing': async ({ open, signal }) => {
+  'an abandoned subscription does not prevent closing': async ({ open, signal }) => {
     const store = await open();
     await store.append(stream, newEvents(6));
     await follow(store.subscribe({ signal, pageSize: 2 })).next();
@@ -70,18 +64,18 @@ export const closingCases: StoreCases = {
     await store[Symbol.asyncDispose]();
   },
 
-  'appends that were under way are refused or stored, but never both': async ({ open }) => {
+  'appends in flight are either rejected or stored': async ({ open }) => {
     const store = await open();
     const appends = Array.from({ length: 20 }, () => store.append(newStream(), [newEvent()]));
     const settled = Promise.allSettled(appends);
     await store[Symbol.asyncDispose]();
     for (const outcome of await settled) {
       if (outcome.status === 'fulfilled') continue;
-      await refused('STORE_CLOSED', () => Promise.reject(outcome.reason as Error));
+      await rejectsWith(() => Promise.reject(outcome.reason as Error), 'STORE_CLOSED');
     }
   },
 
-  'the store has the capabilities that its fixture names': async ({ store, capabilities }) => {
+  'the store has the capabilities of its fixture': async ({ store, capabilities }) => {
     assert.deepEqual(store.capabilities, capabilities);
   },
 };

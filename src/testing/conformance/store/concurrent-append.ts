@@ -1,6 +1,7 @@
-// Many writers at once: one wins where one must, and nothing that was acknowledged is lost.
+// Concurrent writers: checks have one winner, and no acknowledged event is lost.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { AppendResult } from '../../../store/event-store.ts';
 import {
@@ -11,11 +12,10 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   turn,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const concurrentAppendCases: StoreCases = {
   'of twenty writers at one revision exactly one wins': async ({ store }) => {
@@ -34,7 +34,7 @@ export const concurrentAppendCases: StoreCases = {
     assert.equal((await store.readStream(stream).toArray()).length, 4);
   },
 
-  'of twenty writers that begin a stream exactly one wins': async ({ store }) => {
+  'of twenty writers that create a stream exactly one wins': async ({ store }) => {
     const stream = newStream();
     const { winners, losers } = await race(20, () =>
       store.append(stream, newEvents(2), { expected: 'none' }),
@@ -49,7 +49,7 @@ export const concurrentAppendCases: StoreCases = {
     assert.equal((await store.readStream(stream).toArray()).length, 2);
   },
 
-  'appends without a check never fail, lose nothing and leave no holes': async ({ store }) => {
+  'appends without a check never fail, lose nothing and leave no gaps': async ({ store }) => {
     const stream = newStream();
     const batches = Array.from({ length: 40 }, () => newEvents(3));
     const results = await Promise.all(batches.map((events) => store.append(stream, events)));
@@ -63,7 +63,7 @@ export const concurrentAppendCases: StoreCases = {
     }
   },
 
-  'appends that begin a stream without a check never fail': async ({ store }) => {
+  'appends that create a stream without a check never fail': async ({ store }) => {
     const streams = Array.from({ length: 10 }, () => newStream());
     await Promise.all(
       streams.flatMap((stream) =>
@@ -77,7 +77,7 @@ export const concurrentAppendCases: StoreCases = {
     }
   },
 
-  'writers that read, decide and try again until they win lose no update': async ({ store }) => {
+  'writers that read, decide and retry lose no update': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, [newEvent({ payload: { total: 0 } })]);
     const increment = async (): Promise<void> => {
@@ -124,7 +124,7 @@ export const concurrentAppendCases: StoreCases = {
     assert.ok(results.every(({ position }) => known.has(position)));
   },
 
-  'a reader sees whole appends only, and never a hole': async ({ store }) => {
+  'a reader sees complete appends only and never a gap': async ({ store }) => {
     const stream = newStream();
     let writing = true;
     const writers = Promise.all(
@@ -140,9 +140,7 @@ export const concurrentAppendCases: StoreCases = {
     assert.equal((await store.readStream(stream).toArray()).length, 150);
   },
 
-  'an append and a deletion at one revision never hide what was acknowledged': async ({
-    store,
-  }) => {
+  'a concurrent append and deletion never hide an acknowledged event': async ({ store }) => {
     for (let round = 0; round < 10; round += 1) {
       const stream = newStream();
       const event = newEvent();
@@ -198,7 +196,7 @@ interface Loser {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Starts all at once; whoever does not win must have met a conflict. */
+/** Starts all concurrently; every loser must have a conflict. */
 async function race<T extends AppendResult | readonly AppendResult[]>(
   writers: number,
   write: (index: number) => Promise<T>,
@@ -211,7 +209,9 @@ async function race<T extends AppendResult | readonly AppendResult[]>(
   for (const outcome of outcomes) {
     if (outcome.status === 'fulfilled') winners.push(outcome.value);
     else {
-      losers.push(await refused('VERSION_CONFLICT', () => Promise.reject(outcome.reason as Error)));
+      losers.push(
+        await rejectsWith(() => Promise.reject(outcome.reason as Error), 'VERSION_CONFLICT'),
+      );
     }
   }
   return { winners, losers };

@@ -1,6 +1,7 @@
-// Two connections to one store, as two processes have them.
+// Two connections to one store, as in two processes.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { isForgotten, subjectHeader } from '../../../store/erasure.ts';
 import {
   assertDense,
@@ -12,50 +13,45 @@ import {
   newEvents,
   newStream,
   only,
-  refused,
   storedIds,
   turn,
   unique,
   type CaseBody,
   type CaseContext,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const crossProcess = (run: CaseBody) => needs('crossProcess', run);
 
 export const crossProcessCases: StoreCases = {
-  'each sees what the other appended, as soon as it was acknowledged': crossProcess(
-    async (context) => {
-      const [one, two] = await pair(context);
-      const stream = newStream();
-      for (let revision = 0; revision < 6; revision += 2) {
-        await one.append(stream, [newEvent()]);
-        assert.equal((await two.readStream(stream).toArray()).length, revision + 1);
-        await two.append(stream, [newEvent()], { expected: revision });
-        assert.equal((await one.readStream(stream).toArray()).length, revision + 2);
-      }
-      assert.deepEqual(await one.readAll({ filter: {} }).toArray(), await allOf(two));
-      assert.equal(await one.head(), await two.head());
-    },
-  ),
+  'each connection sees acknowledged appends of the other': crossProcess(async (context) => {
+    const [one, two] = await pair(context);
+    const stream = newStream();
+    for (let revision = 0; revision < 6; revision += 2) {
+      await one.append(stream, [newEvent()]);
+      assert.equal((await two.readStream(stream).toArray()).length, revision + 1);
+      await two.append(stream, [newEvent()], { expected: revision });
+      assert.equal((await one.readStream(stream).toArray()).length, revision + 2);
+    }
+    assert.deepEqual(await one.readAll({ filter: {} }).toArray(), await allOf(two));
+    assert.equal(await one.head(), await two.head());
+  }),
 
-  'a subscription on one gets what the other appends, while it waits': crossProcess(
-    async (context) => {
-      const { signal } = context;
-      const [one, two] = await pair(context);
-      await using follower = follow(one.subscribe({ signal }));
-      await follower.caughtUp();
-      for (let count = 1; count <= 5; count += 1) {
-        const next = follower.count(count);
-        await turn();
-        const event = newEvent();
-        await two.append(newStream(), [event]);
-        assert.equal((await next).at(-1)?.eventId, event.eventId);
-      }
-    },
-  ),
+  'a waiting subscription gets events of the other connection': crossProcess(async (context) => {
+    const { signal } = context;
+    const [one, two] = await pair(context);
+    await using follower = follow(one.subscribe({ signal }));
+    await follower.caughtUp();
+    for (let count = 1; count <= 5; count += 1) {
+      const next = follower.count(count);
+      await turn();
+      const event = newEvent();
+      await two.append(newStream(), [event]);
+      assert.equal((await next).at(-1)?.eventId, event.eventId);
+    }
+  }),
 
-  'a subscription to a stream on one gets what the other appends': crossProcess(async (context) => {
+  'a stream subscription gets events of the other connection': crossProcess(async (context) => {
     const { signal } = context;
     const [one, two] = await pair(context);
     const stream = newStream();
@@ -68,7 +64,7 @@ export const crossProcessCases: StoreCases = {
     }
   }),
 
-  'a conflict is found across connections': crossProcess(async (context) => {
+  'detects a conflict across connections': crossProcess(async (context) => {
     const [one, two] = await pair(context);
     const stream = newStream();
     await one.append(stream, newEvents(2), { expected: 'none' });
@@ -95,8 +91,9 @@ export const crossProcessCases: StoreCases = {
       assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
       for (const outcome of outcomes) {
         if (outcome.status === 'fulfilled') continue;
-        const error = await refused('VERSION_CONFLICT', () =>
-          Promise.reject(outcome.reason as Error),
+        const error = await rejectsWith(
+          () => Promise.reject(outcome.reason as Error),
+          'VERSION_CONFLICT',
         );
         assert.equal(error.details['actual'], 0);
       }
@@ -104,7 +101,7 @@ export const crossProcessCases: StoreCases = {
     }
   }),
 
-  'a repeat is known across connections, also at the same time': crossProcess(async (context) => {
+  'detects a duplicate across connections, also concurrently': crossProcess(async (context) => {
     const [one, two] = await pair(context);
     const stream = newStream();
     const events = newEvents(2);
@@ -118,7 +115,7 @@ export const crossProcessCases: StoreCases = {
     assert.deepEqual(await storedIds(two, stream), idsOf(events));
   }),
 
-  'no event is missed or given twice while both append': crossProcess(async (context) => {
+  'delivers every event once while both append': crossProcess(async (context) => {
     const { signal } = context;
     const [one, two] = await pair(context);
     const shared = newStream();
@@ -140,7 +137,7 @@ export const crossProcessCases: StoreCases = {
     assertDense(events);
   }),
 
-  'types, tenants and categories that one brings are found by the other': crossProcess(
+  'one connection finds new types, tenants and categories of the other': crossProcess(
     async (context) => {
       const [one, two] = await pair(context);
       for (let round = 1; round < 5; round += 1) {
@@ -162,7 +159,7 @@ export const crossProcessCases: StoreCases = {
     },
   ),
 
-  'metadata, deletions and tombstones hold on both': crossProcess(async (context) => {
+  'metadata, deletions and tombstones apply to both connections': crossProcess(async (context) => {
     const [one, two] = await pair(context);
     const [truncated, deleted, dead] = [newStream(), newStream(), newStream()];
     for (const stream of [truncated, deleted, dead]) await one.append(stream, newEvents(3));
@@ -172,26 +169,29 @@ export const crossProcessCases: StoreCases = {
     await one.tombstoneStream(dead);
     assert.equal((await storedIds(two, truncated)).length, 1);
     assert.deepEqual(await storedIds(two, deleted), []);
-    await refused('STREAM_DELETED', () => two.append(dead, [newEvent()]));
-    await refused('STREAM_DELETED', () => two.readStream(dead).toArray());
+    await rejectsWith(() => two.append(dead, [newEvent()]), 'STREAM_DELETED');
+    await rejectsWith(() => two.readStream(dead).toArray(), 'STREAM_DELETED');
     assert.equal((await two.append(deleted, [newEvent()], { expected: 'none' })).revision, 3);
     assert.equal((await storedIds(one, deleted)).length, 1);
   }),
 
-  'who is forgotten on one is forgotten on the other': crossProcess(async (context) => {
-    const [one, two] = await pair(context);
-    const [stream, subject] = [newStream(), unique('person-')];
-    const event = newEvent({ headers: { [subjectHeader]: subject } });
-    await one.append(stream, [event]);
-    assert.deepEqual(only(await two.readStream(stream).toArray()).payload, event.payload);
-    await one.forget(subject);
-    assert.ok(isForgotten(only(await two.readStream(stream).toArray()).payload));
-    await refused('SUBJECT_FORGOTTEN', () =>
-      two.append(stream, [newEvent({ headers: { [subjectHeader]: subject } })]),
-    );
-  }),
+  'a person forgotten on one connection is forgotten on the other': crossProcess(
+    async (context) => {
+      const [one, two] = await pair(context);
+      const [stream, subject] = [newStream(), unique('person-')];
+      const event = newEvent({ headers: { [subjectHeader]: subject } });
+      await one.append(stream, [event]);
+      assert.deepEqual(only(await two.readStream(stream).toArray()).payload, event.payload);
+      await one.forget(subject);
+      assert.ok(isForgotten(only(await two.readStream(stream).toArray()).payload));
+      await rejectsWith(
+        () => two.append(stream, [newEvent({ headers: { [subjectHeader]: subject } })]),
+        'SUBJECT_FORGOTTEN',
+      );
+    },
+  ),
 
-  'the first events about a person, written on both at once, can all be read': crossProcess(
+  'the first events about a person, written concurrently on both, are all readable': crossProcess(
     async (context) => {
       const [one, two] = await pair(context);
       const [stream, subject] = [newStream(), unique('person-')];
@@ -208,7 +208,7 @@ export const crossProcessCases: StoreCases = {
     },
   ),
 
-  'closing one leaves the other at work': crossProcess(async (context) => {
+  'closing one connection does not affect the other': crossProcess(async (context) => {
     const { signal } = context;
     const [one, two] = await pair(context);
     await using follower = follow(one.subscribe({ signal }));
@@ -217,7 +217,7 @@ export const crossProcessCases: StoreCases = {
     await two[Symbol.asyncDispose]();
     await one.append(newStream(), [newEvent()]);
     assert.equal((await follower.count(2)).length, 2);
-    await refused('STORE_CLOSED', () => two.head());
+    await rejectsWith(() => two.head(), 'STORE_CLOSED');
   }),
 };
 

@@ -1,6 +1,7 @@
-// Deleting a stream so that it may come back, and ending it for ever.
+// Deleting a stream, which can be restored, and tombstoning it, which is permanent.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import {
@@ -10,14 +11,13 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const deletionCases: StoreCases = {
-  'deleted: the stream reads as if it were not there': async ({ store }) => {
+  'deleted: the stream reads like a missing one': async ({ store }) => {
     const stream = await deleted(store, 3);
     for (const direction of ['forwards', 'backwards'] as const) {
       assert.deepEqual(await store.readStream(stream, { direction }).toArray(), []);
@@ -28,7 +28,7 @@ export const deletionCases: StoreCases = {
     assert.deepEqual(info?.metadata, {});
   },
 
-  'deleted: the events are still there for those who read all': async ({ store }) => {
+  'deleted: readAll still returns the events': async ({ store }) => {
     const category = unique('c');
     const stream = newStream(category);
     const events = newEvents(3);
@@ -38,7 +38,9 @@ export const deletionCases: StoreCases = {
     assert.deepEqual(idsOf(all), idsOf(events));
   },
 
-  'deleted: an append with any brings it back, and goes on counting': async ({ store }) => {
+  'deleted: an append with any restores the stream and continues its revisions': async ({
+    store,
+  }) => {
     const stream = await deleted(store, 3);
     const events = newEvents(2);
     const { revision, repeated } = await store.append(stream, events.slice(0, 1));
@@ -48,7 +50,7 @@ export const deletionCases: StoreCases = {
     assert.equal((await store.streamInfo(stream))?.deleted, 'no');
   },
 
-  'deleted: an append with none brings it back, once': async ({ store }) => {
+  'deleted: an append with none restores the stream once': async ({ store }) => {
     const stream = await deleted(store, 3);
     const event = newEvent();
     assert.equal((await store.append(stream, [event], { expected: 'none' })).revision, 3);
@@ -59,7 +61,7 @@ export const deletionCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), [event.eventId]);
   },
 
-  'deleted: an append at the last revision brings it back, at another it conflicts': async ({
+  'deleted: an append at the last revision restores the stream, at another it conflicts': async ({
     store,
   }) => {
     const stream = await deleted(store, 3);
@@ -73,16 +75,17 @@ export const deletionCases: StoreCases = {
     assert.equal((await store.append(stream, [newEvent()], { expected: 2 })).revision, 3);
   },
 
-  'deleted: an append that wants it to exist is refused': async ({ store }) => {
+  'deleted: an append with exists conflicts': async ({ store }) => {
     const stream = await deleted(store, 2);
-    const { details } = await refused('STREAM_DELETED', () =>
-      store.append(stream, [newEvent()], { expected: 'exists' }),
+    const { details } = await rejectsWith(
+      () => store.append(stream, [newEvent()], { expected: 'exists' }),
+      'STREAM_DELETED',
     );
     assert.equal(details['stream'], stream);
     assert.equal((await store.streamInfo(stream))?.deleted, 'soft');
   },
 
-  'deleted: a late repeat of an old append does not bring it back': async ({ store }) => {
+  'deleted: a late duplicate of an old append does not restore the stream': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(2);
     const first = await store.append(stream, events, { expected: 'none' });
@@ -101,7 +104,7 @@ export const deletionCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), []);
   },
 
-  'deleted: it can be deleted and brought back again and again': async ({ store }) => {
+  'deleted: a stream can be deleted and restored repeatedly': async ({ store }) => {
     const stream = newStream();
     for (let round = 0; round < 4; round += 1) {
       const event = newEvent();
@@ -114,7 +117,7 @@ export const deletionCases: StoreCases = {
     }
   },
 
-  'deleted: other metadata stays, before and after it comes back': async ({ store }) => {
+  'deleted: other metadata stays, before and after the restore': async ({ store }) => {
     const stream = newStream();
     const metadata = { maxCount: 5, custom: { owner: 'jane' } };
     await store.append(stream, newEvents(3));
@@ -129,7 +132,7 @@ export const deletionCases: StoreCases = {
     assert.equal((await storedIds(store, stream)).length, 5);
   },
 
-  'deleted: new metadata does not show the deleted events again': async ({ store }) => {
+  'deleted: new metadata does not reveal the deleted events': async ({ store }) => {
     const stream = await deleted(store, 3);
     await store.setStreamMetadata(stream, { custom: { owner: 'jane' } });
     assert.deepEqual(await storedIds(store, stream), []);
@@ -139,7 +142,7 @@ export const deletionCases: StoreCases = {
     assert.deepEqual((await store.streamInfo(stream))?.metadata.custom, { owner: 'jane' });
   },
 
-  'deleting: the expected revision is respected': async ({ store }) => {
+  'deleting: checks the expected revision': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(3));
     for (const expected of ['none', 0, 1, 3] as const) {
@@ -154,17 +157,17 @@ export const deletionCases: StoreCases = {
     assert.equal((await store.streamInfo(stream))?.deleted, 'soft');
   },
 
-  'deleting: a stream that must exist': async ({ store }) => {
+  'deleting: requires the stream with exists': async ({ store }) => {
     const stream = newStream();
     const expected = 'exists';
     await conflict(() => store.deleteStream(stream, { expected }), { expected, actual: -1 });
     assert.equal(await store.streamInfo(stream), undefined);
     await store.append(stream, [newEvent()]);
     await store.deleteStream(stream, { expected });
-    await refused('STREAM_DELETED', () => store.deleteStream(stream, { expected }));
+    await rejectsWith(() => store.deleteStream(stream, { expected }), 'STREAM_DELETED');
   },
 
-  'deleting: a stream that is not there is no error': async ({ store }) => {
+  'deleting: a missing stream is no error': async ({ store }) => {
     for (const expected of ['any', 'none'] as const) {
       const stream = newStream();
       await store.deleteStream(stream, { expected });
@@ -174,7 +177,7 @@ export const deletionCases: StoreCases = {
     }
   },
 
-  'a subscription to a deleted stream sees what brings it back, and nothing older': async ({
+  'a subscription to a deleted stream gets the restoring events and nothing older': async ({
     store,
     signal,
   }) => {
@@ -187,47 +190,48 @@ export const deletionCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(1)), [event.eventId]);
   },
 
-  'tombstone: nothing can be appended any more, whatever is expected': async ({ store }) => {
+  'tombstone: rejects every append, with any expected revision': async ({ store }) => {
     const stream = await tombstoned(store, 2);
     for (const expected of ['any', 'none', 'exists', 0, 1, 2, 3] as ExpectedRevision[]) {
-      const { details, retryable } = await refused('STREAM_DELETED', () =>
-        store.append(stream, [newEvent()], { expected }),
+      const { details, retryable } = await rejectsWith(
+        () => store.append(stream, [newEvent()], { expected }),
+        'STREAM_DELETED',
       );
       assert.equal(details['stream'], stream);
       assert.equal(retryable, false);
     }
   },
 
-  'tombstone: not even what is there already is a repeat': async ({ store }) => {
+  'tombstone: rejects even a duplicate append': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(2);
     await store.append(stream, events);
     await store.tombstoneStream(stream);
-    await refused('STREAM_DELETED', () => store.append(stream, events));
+    await rejectsWith(() => store.append(stream, events), 'STREAM_DELETED');
   },
 
-  'tombstone: reading is refused in every way': async ({ store }) => {
+  'tombstone: rejects every kind of read': async ({ store }) => {
     const stream = await tombstoned(store, 2);
     for (const options of [{}, { direction: 'backwards' }, { from: 1 }, { limit: 1 }] as const) {
-      await refused('STREAM_DELETED', () => store.readStream(stream, options).toArray());
+      await rejectsWith(() => store.readStream(stream, options).toArray(), 'STREAM_DELETED');
     }
   },
 
-  'tombstone: the stream says so': async ({ store }) => {
+  'tombstone: streamInfo reports it': async ({ store }) => {
     const stream = await tombstoned(store, 2);
     const info = await store.streamInfo(stream);
     assert.equal(info?.deleted, 'tombstone');
   },
 
-  'tombstone: neither metadata nor a deletion changes anything any more': async ({ store }) => {
+  'tombstone: rejects metadata and deletion': async ({ store }) => {
     const stream = await tombstoned(store, 2);
-    await refused('STREAM_DELETED', () => store.setStreamMetadata(stream, { maxCount: 1 }));
-    await refused('STREAM_DELETED', () => store.deleteStream(stream));
-    await refused('STREAM_DELETED', () => store.tombstoneStream(stream));
+    await rejectsWith(() => store.setStreamMetadata(stream, { maxCount: 1 }), 'STREAM_DELETED');
+    await rejectsWith(() => store.deleteStream(stream), 'STREAM_DELETED');
+    await rejectsWith(() => store.tombstoneStream(stream), 'STREAM_DELETED');
     assert.equal((await store.streamInfo(stream))?.deleted, 'tombstone');
   },
 
-  'tombstone: the expected revision is respected': async ({ store }) => {
+  'tombstone: checks the expected revision': async ({ store }) => {
     const stream = newStream();
     await conflict(() => store.tombstoneStream(stream, { expected: 'exists' }), {
       expected: 'exists',
@@ -239,19 +243,19 @@ export const deletionCases: StoreCases = {
     }
     assert.equal((await storedIds(store, stream)).length, 3);
     await store.tombstoneStream(stream, { expected: 2 });
-    await refused('STREAM_DELETED', () => store.readStream(stream).toArray());
+    await rejectsWith(() => store.readStream(stream).toArray(), 'STREAM_DELETED');
   },
 
-  'tombstone: also for a stream that is not there, or was deleted': async ({ store }) => {
+  'tombstone: applies to missing and deleted streams': async ({ store }) => {
     const streams = [newStream(), await deleted(store, 2)];
     for (const stream of streams) {
       await store.tombstoneStream(stream);
-      await refused('STREAM_DELETED', () => store.append(stream, [newEvent()]));
-      await refused('STREAM_DELETED', () => store.readStream(stream).toArray());
+      await rejectsWith(() => store.append(stream, [newEvent()]), 'STREAM_DELETED');
+      await rejectsWith(() => store.readStream(stream).toArray(), 'STREAM_DELETED');
     }
   },
 
-  'tombstone: the events are still there for those who read all': async ({ store }) => {
+  'tombstone: readAll still returns the events': async ({ store }) => {
     const category = unique('c');
     const stream = newStream(category);
     const events = newEvents(2);
@@ -263,7 +267,7 @@ export const deletionCases: StoreCases = {
     assert.equal(system.at(-1)?.type, '$streamDeleted');
   },
 
-  'tombstone: other streams do not notice': async ({ store }) => {
+  'tombstone: other streams are unaffected': async ({ store }) => {
     const stream = newStream();
     await store.append(`${stream}0`, newEvents(2));
     await store.tombstoneStream(stream);

@@ -1,6 +1,7 @@
-// What a durable store still knows when it is opened again: everything.
+// A durable store keeps everything when it is reopened.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { isForgotten, subjectHeader } from '../../../store/erasure.ts';
 import {
@@ -11,17 +12,16 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   unique,
   type CaseBody,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const durable = (run: CaseBody) => needs('durable', run);
 
 export const durableCases: StoreCases = {
-  'every event is as it was, in the same order and at the same position': durable(
+  'every event is unchanged, in the same order and at the same position': durable(
     async ({ open, reopen }) => {
       const store = await open();
       for (let round = 0; round < 5; round += 1) {
@@ -33,7 +33,7 @@ export const durableCases: StoreCases = {
     },
   ),
 
-  'appends go on behind what was there': durable(async ({ open, reopen }) => {
+  'appends continue after the existing events': durable(async ({ open, reopen }) => {
     const store = await open();
     const stream = newStream();
     const { position } = await store.append(stream, newEvents(3));
@@ -50,7 +50,7 @@ export const durableCases: StoreCases = {
     assert.ok(next.position > head);
   }),
 
-  'a repeat is still known, with its first result': durable(async ({ open, reopen }) => {
+  'a duplicate append still returns the first result': durable(async ({ open, reopen }) => {
     const store = await open();
     const stream = newStream();
     const events = newEvents(3);
@@ -65,7 +65,7 @@ export const durableCases: StoreCases = {
     assert.deepEqual(await storedIds(again, stream), idsOf(events));
   }),
 
-  'metadata, deletions and tombstones still hold': durable(async ({ open, reopen }) => {
+  'metadata, deletions and tombstones still apply': durable(async ({ open, reopen }) => {
     const store = await open();
     const [truncated, deleted, dead, alone] = [newStream(), newStream(), newStream(), newStream()];
     for (const stream of [truncated, deleted, dead]) await store.append(stream, newEvents(4));
@@ -79,48 +79,48 @@ export const durableCases: StoreCases = {
     assert.deepEqual(await Promise.all(streams.map((stream) => again.streamInfo(stream))), infos);
     assert.equal((await storedIds(again, truncated)).length, 2);
     assert.deepEqual(await storedIds(again, deleted), []);
-    await refused('STREAM_DELETED', () => again.append(dead, [newEvent()]));
+    await rejectsWith(() => again.append(dead, [newEvent()]), 'STREAM_DELETED');
     assert.equal((await again.append(deleted, [newEvent()], { expected: 'none' })).revision, 4);
     assert.equal((await storedIds(again, deleted)).length, 1);
   }),
 
-  'people are still known, and the forgotten stay forgotten': durable(async ({ open, reopen }) => {
-    const store = await open();
-    const stream = newStream();
-    const [jane, john] = [unique('person-'), unique('person-')];
-    await store.append(stream, [about(jane), about(john)]);
-    await store.forget(jane);
-    const before = await store.readStream(stream).toArray();
-    const again = await reopen(store);
-    const after = await again.readStream(stream).toArray();
-    assert.deepEqual(after, before);
-    assert.deepEqual(
-      after.map(({ payload }) => isForgotten(payload)),
-      [true, false],
-    );
-    await refused('SUBJECT_FORGOTTEN', () => again.append(stream, [about(jane)]));
-    await again.append(stream, [about(john)]);
-    assert.equal((await again.readStream(stream).toArray()).length, 3);
-  }),
-
-  'a subscription goes on from a position that was kept': durable(
-    async ({ open, reopen, signal }) => {
+  'personal data stays readable, and forgotten people stay forgotten': durable(
+    async ({ open, reopen }) => {
       const store = await open();
-      const events = newEvents(8);
       const stream = newStream();
-      await store.append(stream, events.slice(0, 5));
-      const follower = follow(store.subscribe({ signal, pageSize: 2 }));
-      const { position } = await follower.next();
-      await follower[Symbol.asyncDispose]();
+      const [jane, john] = [unique('person-'), unique('person-')];
+      await store.append(stream, [about(jane), about(john)]);
+      await store.forget(jane);
+      const before = await store.readStream(stream).toArray();
       const again = await reopen(store);
-      await using resumed = follow(again.subscribe({ after: position, signal }));
-      await resumed.caughtUp();
-      await again.append(stream, events.slice(5));
-      assert.deepEqual(idsOf(await resumed.count(6)), idsOf(events.slice(2)));
+      const after = await again.readStream(stream).toArray();
+      assert.deepEqual(after, before);
+      assert.deepEqual(
+        after.map(({ payload }) => isForgotten(payload)),
+        [true, false],
+      );
+      await rejectsWith(() => again.append(stream, [about(jane)]), 'SUBJECT_FORGOTTEN');
+      await again.append(stream, [about(john)]);
+      assert.equal((await again.readStream(stream).toArray()).length, 3);
     },
   ),
 
-  'what was scavenged stays away': needs(['durable', 'scavenge'], async ({ open, reopen }) => {
+  'a subscription resumes from a stored position': durable(async ({ open, reopen, signal }) => {
+    const store = await open();
+    const events = newEvents(8);
+    const stream = newStream();
+    await store.append(stream, events.slice(0, 5));
+    const follower = follow(store.subscribe({ signal, pageSize: 2 }));
+    const { position } = await follower.next();
+    await follower[Symbol.asyncDispose]();
+    const again = await reopen(store);
+    await using resumed = follow(again.subscribe({ after: position, signal }));
+    await resumed.caughtUp();
+    await again.append(stream, events.slice(5));
+    assert.deepEqual(idsOf(await resumed.count(6)), idsOf(events.slice(2)));
+  }),
+
+  'scavenged events stay removed': needs(['durable', 'scavenge'], async ({ open, reopen }) => {
     const store = await open();
     const stream = newStream();
     await store.append(stream, newEvents(5));
@@ -132,21 +132,19 @@ export const durableCases: StoreCases = {
     assert.equal((await again.append(stream, [newEvent()], { expected: 4 })).revision, 5);
   }),
 
-  'what was acknowledged before closing is there, and what was refused is not': durable(
-    async ({ open, reopen }) => {
-      const store = await open();
-      const events = newEvents(30);
-      const streams = events.map(() => newStream());
-      const appends = Promise.allSettled(
-        events.map((event, index) => store.append(streams[index] ?? '', [event])),
-      );
-      const again = await reopen(store);
-      for (const [index, { status }] of (await appends).entries()) {
-        const stored = await storedIds(again, streams[index] ?? '');
-        assert.equal(stored.length, status === 'fulfilled' ? 1 : 0);
-      }
-    },
-  ),
+  'acknowledged events are stored, and rejected ones are not': durable(async ({ open, reopen }) => {
+    const store = await open();
+    const events = newEvents(30);
+    const streams = events.map(() => newStream());
+    const appends = Promise.allSettled(
+      events.map((event, index) => store.append(streams[index] ?? '', [event])),
+    );
+    const again = await reopen(store);
+    for (const [index, { status }] of (await appends).entries()) {
+      const stored = await storedIds(again, streams[index] ?? '');
+      assert.equal(stored.length, status === 'fulfilled' ? 1 : 0);
+    }
+  }),
 
   'filters find old and new events alike': durable(async ({ open, reopen }) => {
     const store = await open();

@@ -1,6 +1,7 @@
-// Forgetting a person: the payloads are gone, the streams are whole.
+// Forgetting a person: the payloads become unreadable, the streams stay complete.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { fakeClock } from '../../fake-clock.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { isForgotten, subjectHeader } from '../../../store/erasure.ts';
@@ -13,14 +14,13 @@ import {
   newEvents,
   newStream,
   only,
-  refused,
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const erasureCases: StoreCases = {
-  'a payload about a person reads as it was written': async ({ store }) => {
+  'returns a payload about a person as written': async ({ store }) => {
     const subject = unique('person-');
     for (const payload of [{ name: 'Jané 👩' }, 'text', 42, null, [], 'x'.repeat(500_000)]) {
       const stream = newStream();
@@ -29,23 +29,22 @@ export const erasureCases: StoreCases = {
     }
   },
 
-  'what the engine keeps of it cannot be read': needs(
-    'rawContent',
-    async ({ open, rawContent }) => {
-      const store = await open();
-      const stream = newStream();
-      const [secret, plain] = [unique('secret'), unique('plain')];
-      await store.append(stream, [
-        about(unique('person-'), { payload: { name: secret } }),
-        newEvent({ payload: { name: plain } }),
-      ]);
-      const content = await rawContent(store);
-      assert.ok(content.includes(plain), 'the raw content does not hold what is not sealed');
-      assert.ok(!content.includes(secret), 'the raw content holds what should be sealed');
-    },
-  ),
+  'the engine stores the payload encrypted': needs('rawContent', async ({ open, rawContent }) => {
+    const store = await open();
+    const stream = newStream();
+    const [secret, plain] = [unique('secret'), unique('plain')];
+    await store.append(stream, [
+      about(unique('person-'), { payload: { name: secret } }),
+      newEvent({ payload: { name: plain } }),
+    ]);
+    const content = await rawContent(store);
+    assert.ok(content.includes(plain), 'the raw content does not hold what is not sealed');
+    assert.ok(!content.includes(secret), 'the raw content holds what should be sealed');
+  }),
 
-  'forgotten: the payload says of whom and since when, the rest is as it was': async ({ open }) => {
+  'forgotten: the payload names the person and the time, the rest is unchanged': async ({
+    open,
+  }) => {
     const clock = fakeClock();
     const store = await open({ clock });
     const [stream, subject] = [newStream(), unique('person-')];
@@ -59,7 +58,7 @@ export const erasureCases: StoreCases = {
     assert.ok(isForgotten(after.payload));
   },
 
-  'forgotten: by whichever way the event is read': async ({ store, signal }) => {
+  'forgotten: applies to every kind of read': async ({ store, signal }) => {
     const category = unique('c');
     const [stream, subject] = [newStream(category), unique('person-')];
     const event = about(subject);
@@ -82,7 +81,7 @@ export const erasureCases: StoreCases = {
     }
   },
 
-  'forgotten: nobody else, and nothing that is about nobody': async ({ store }) => {
+  'forgotten: other people and impersonal events are unaffected': async ({ store }) => {
     const stream = newStream();
     const [jane, john] = [unique('person-'), unique('person-')];
     const events = [about(jane), about(john), newEvent({ payload: 'about nobody' }), about(jane)];
@@ -106,7 +105,7 @@ export const erasureCases: StoreCases = {
     }
   },
 
-  'forgotten: a subscription goes on over it': async ({ store, signal }) => {
+  'forgotten: a subscription continues': async ({ store, signal }) => {
     const category = unique('c');
     const stream = newStream(category);
     const subject = unique('person-');
@@ -119,12 +118,13 @@ export const erasureCases: StoreCases = {
     assert.equal((await follower.count(4)).length, 4);
   },
 
-  'forgotten: nothing new can be stored about the person, not even in part': async ({ store }) => {
+  'forgotten: rejects new events about the person': async ({ store }) => {
     const [stream, subject] = [newStream(), unique('person-')];
     await store.append(stream, [about(subject)]);
     await store.forget(subject);
-    const { details, retryable } = await refused('SUBJECT_FORGOTTEN', () =>
-      store.append(stream, [newEvent(), about(unique('person-')), about(subject)]),
+    const { details, retryable } = await rejectsWith(
+      () => store.append(stream, [newEvent(), about(unique('person-')), about(subject)]),
+      'SUBJECT_FORGOTTEN',
     );
     assert.equal(details['subject'], subject);
     assert.equal(retryable, false);
@@ -132,13 +132,13 @@ export const erasureCases: StoreCases = {
     assert.equal((await store.append(stream, [newEvent()], { expected: 0 })).revision, 1);
   },
 
-  'an unknown person cannot be forgotten, but no data is taken afterwards': async ({ store }) => {
+  'forgetting an unknown person rejects later data about that person': async ({ store }) => {
     const subject = unique('person-');
     assert.deepEqual(await store.forget(subject), { forgotten: false });
-    await refused('SUBJECT_FORGOTTEN', () => store.append(newStream(), [about(subject)]));
+    await rejectsWith(() => store.append(newStream(), [about(subject)]), 'SUBJECT_FORGOTTEN');
   },
 
-  'forgetting twice keeps the first time': async ({ open }) => {
+  'forgetting twice keeps the first timestamp': async ({ open }) => {
     const clock = fakeClock();
     const store = await open({ clock });
     const [stream, subject] = [newStream(), unique('person-')];
@@ -150,7 +150,7 @@ export const erasureCases: StoreCases = {
     assert.deepEqual(await store.readStream(stream).toArray(), before);
   },
 
-  'the first events about a person, written at once, can all be read': async ({ store }) => {
+  'the first events about a person, written concurrently, are all readable': async ({ store }) => {
     const [stream, subject] = [newStream(), unique('person-')];
     await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -166,7 +166,7 @@ export const erasureCases: StoreCases = {
     );
   },
 
-  'many people in one append each have a key of their own': async ({ store }) => {
+  'each person in an append has a separate key': async ({ store }) => {
     const stream = newStream();
     const subjects = Array.from({ length: 100 }, () => unique('person-'));
     await store.append(
@@ -181,7 +181,7 @@ export const erasureCases: StoreCases = {
     }
   },
 
-  'people are told apart exactly, whatever their ids look like': async ({ store }) => {
+  'distinguishes people exactly by their ids': async ({ store }) => {
     const base = unique('p');
     const subjects = ['a', 'A', 'a ', '%', '_', `'; --`, '\u00e9', 'e\u0301', '__proto__'].map(
       (name) => `${base}${name}`,
@@ -202,17 +202,19 @@ export const erasureCases: StoreCases = {
     }
   },
 
-  'a person that no key can be kept for is refused, not stored in the open': async ({ store }) => {
+  'rejects a person for whom no key can be stored, instead of storing plain text': async ({
+    store,
+  }) => {
     const stream = newStream();
     for (const subject of ['', 42, null, {}, 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(256)]) {
       const event = newEvent({ headers: { [subjectHeader]: subject } });
-      await refused('NAME_INVALID', () => store.append(stream, [event]));
-      await refused('NAME_INVALID', () => store.forget(subject as string));
+      await rejectsWith(() => store.append(stream, [event]), 'NAME_INVALID');
+      await rejectsWith(() => store.forget(subject as string), 'NAME_INVALID');
     }
     assert.equal(await store.streamInfo(stream), undefined);
   },
 
-  'a repeat of events about a person is known as one': async ({ store }) => {
+  'detects a duplicate append of events about a person': async ({ store }) => {
     const [stream, subject] = [newStream(), unique('person-')];
     const events = [about(subject), about(subject)];
     await store.append(stream, events);
@@ -220,7 +222,7 @@ export const erasureCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 
-  'a payload that looks sealed but is about nobody is left alone': async ({ store }) => {
+  'does not decrypt an impersonal payload that looks encrypted': async ({ store }) => {
     const stream = newStream();
     const payloads = [{ $sealed: 'AAAA' }, { $forgotten: 'no' }];
     await store.append(
@@ -231,7 +233,7 @@ export const erasureCases: StoreCases = {
     assert.deepEqual(await payloadsOf(store, stream), [...payloads, { $sealed: 'BBBB' }]);
   },
 
-  'what is sealed counts into the order like everything else': async ({ store }) => {
+  'encrypted events are part of the order': async ({ store }) => {
     const category = unique('c');
     const stream = newStream(category);
     const subject = unique('person-');

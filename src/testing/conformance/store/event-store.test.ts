@@ -4,8 +4,8 @@ import { MillraceError } from '../../../foundation/error.ts';
 import { memoryEventStore } from '../../../engines/memory/memory-event-store.ts';
 import { eventStoreConformance } from './event-store.ts';
 import type { EventStore, FeedItem } from '../../../store/event-store.ts';
-import type { StoreFixture } from './store-fixture.ts';
-import { storeFaults } from './store-faults.ts';
+import type { StoreFixture } from './fixture.ts';
+import { storeFaults } from './faults.ts';
 
 const memory: StoreFixture = {
   capabilities: memoryEventStore().capabilities,
@@ -94,7 +94,7 @@ describe('the conformance suite of the event store', () => {
   }
 });
 
-/** The cases for durable and shared engines, tried on connections to one store in memory. */
+/** The cases for durable and shared engines, run on connections to one in-memory store. */
 describe('connections to one store in memory', () => {
   const cases = eventStoreConformance({
     capabilities: { ...memory.capabilities, durable: true, crossProcess: true },
@@ -119,7 +119,7 @@ function baseOf(store: EventStore): EventStore {
   return base;
 }
 
-/** A store of its own to close, over one that stays. */
+/** A connection that can be closed while its store stays open. */
 function connect(base: EventStore): EventStore {
   const closing = new AbortController();
   const closed = (): MillraceError =>
@@ -162,7 +162,7 @@ function connect(base: EventStore): EventStore {
   return connection;
 }
 
-/** Asks again before each page whether the connection is still open. */
+/** Checks before each page whether the connection is still open. */
 function checked(
   reader: () => ReturnType<EventStore['readAll']>,
 ): ReturnType<EventStore['readAll']> {

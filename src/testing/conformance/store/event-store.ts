@@ -1,5 +1,5 @@
-// The one suite of the event store: every engine of ours runs it, and so can users with an adapter
-// of their own. What an engine cannot do is a capability with a name, and its cases are skipped by it.
+// The conformance suite of event stores, for our engines and for adapters of users. Cases that need a capability which
+// the engine lacks are skipped by its name.
 
 import assert from 'node:assert/strict';
 import { aborted } from '../../../foundation/clock.ts';
@@ -21,27 +21,27 @@ import { readAllCases } from './read-all.ts';
 import { readStreamCases } from './read-stream.ts';
 import { roundTripCases } from './round-trip.ts';
 import { scavengeCases } from './scavenge.ts';
-import { storeModelCases } from './store-model.ts';
+import { storeModelCases } from './model.ts';
 import type { StoreCapabilities } from '../../../store/store-engine.ts';
-import type { CaseBody, CaseContext, Need, StoreCases, StoreFixture } from './store-fixture.ts';
+import type { CaseBody, CaseContext, Need, StoreCases, StoreFixture } from './fixture.ts';
 import { streamMetadataCases } from './stream-metadata.ts';
 import { subscribeConcurrentlyCases } from './subscribe-concurrently.ts';
 import { subscribeToStreamCases } from './subscribe-to-stream.ts';
 import { subscribeCases } from './subscribe.ts';
 
-export type { StoreFixture } from './store-fixture.ts';
+export type { StoreFixture } from './fixture.ts';
 
 export interface ConformanceCase {
-  /** A sentence; its topic comes first. */
+  /** The topic, followed by a sentence. */
   readonly name: string;
   readonly needs?: keyof StoreCapabilities;
-  /** Why this case says nothing about the adapter: `needs multiStreamAppend`. */
+  /** Why the case is skipped: `needs multiStreamAppend`. */
   readonly skip?: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: (signal?: AbortSignal) => Promise<void>;
 }
 
-/** No case comes near it: it ends what would otherwise wait for ever. */
+/** Ends a case that hangs; no correct case takes this long. */
 const caseMsMax = 180_000;
 
 const topics: Readonly<Record<string, StoreCases>> = {
@@ -88,7 +88,7 @@ export function eventStoreConformance(fixture: StoreFixture): readonly Conforman
   return [...cases, { name: 'closing: the store that the cases shared closes', run: close }];
 }
 
-/** As much of a test runner as the suite needs; `test` of node:test has all of it. */
+/** The required part of a test runner; `test` of node:test fits. */
 export interface ConformanceRunner {
   describe(name: string, body: () => void): unknown;
   test(
@@ -155,14 +155,14 @@ function storeSuite(fixture: StoreFixture): StoreSuite {
   };
 }
 
-/** Capabilities that an engine has unless it says that it has not. */
-const usual = new Set<Need>(['scavenge', 'exactTimes']);
+/** Capabilities that an engine has by default. */
+const defaultCapabilities = new Set<Need>(['scavenge', 'exactTimes']);
 
 function reasonToSkip(fixture: StoreFixture, need: Need): string | undefined {
   const has =
     need === 'rawContent'
       ? fixture.rawContent !== undefined
-      : (fixture.capabilities[need] ?? usual.has(need));
+      : (fixture.capabilities[need] ?? defaultCapabilities.has(need));
   return has ? undefined : `needs ${need}`;
 }
 
@@ -174,7 +174,7 @@ async function runCase(
 ): Promise<void> {
   const store = await sharedStore();
   const tooLong = new AbortController();
-  // Also keeps the process up: an engine's own waiting need not.
+  // Also keeps the process alive, because waits of an engine may not.
   const timer = setTimeout(() => tooLong.abort(), caseMsMax);
   const signal =
     runnerSignal === undefined ? tooLong.signal : AbortSignal.any([tooLong.signal, runnerSignal]);
@@ -226,7 +226,7 @@ async function runCase(
   }
 }
 
-/** An engine that claims a capability has to let the suite see it. */
+/** An engine with a capability needs a fixture that can test it. */
 function missing(name: keyof StoreFixture): string {
-  return `the engine has the capability, but its fixture brings no ${name}`;
+  return `the engine has the capability, but its fixture has no ${name}`;
 }

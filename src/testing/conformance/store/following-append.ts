@@ -1,23 +1,23 @@
-// Appends behind an event that is named: for those who decide on what they remember of a stream.
+// Appends after a given event id, for callers that decide on a cached state of the stream.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   conflict,
   idsOf,
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   type CaseBody,
   type CaseWithNeeds,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const following = (run: CaseBody): CaseWithNeeds => ({ needs: ['followingAppend'], run });
 
 export const followingAppendCases: StoreCases = {
-  'the event at the expected revision has the id: it is appended': following(async ({ store }) => {
+  'appends if the event at the expected revision has the id': following(async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     const [first, second, third] = events.map(({ eventId }) => eventId);
@@ -32,39 +32,42 @@ export const followingAppendCases: StoreCases = {
     assert.equal((await store.appendMany(several))[0]?.revision, 3);
   }),
 
-  'again, it is a repeat, and behind another revision a conflict': following(async ({ store }) => {
-    const stream = newStream();
-    const [first, second] = newEvents(2);
-    assert.ok(first && second);
-    await store.append(stream, [first]);
-    const behind = { expected: 0, follows: first.eventId };
-    const appended = await store.append(stream, [second], behind);
-    assert.deepEqual(await store.append(stream, [second], behind), { ...appended, repeated: true });
-    await conflict(() => store.append(stream, [newEvent()], behind), { expected: 0, actual: 1 });
-  }),
-
-  'a stream that was deleted, or whose end is hidden, is not gone on with': following(
+  'a second append is a duplicate, and after another revision a conflict': following(
     async ({ store }) => {
-      const hide = [
-        (stream: string) => store.deleteStream(stream),
-        (stream: string) => store.setStreamMetadata(stream, { truncateBefore: 2 }),
-        (stream: string) => store.setStreamMetadata(stream, { maxAgeSeconds: 3_600 }),
-      ];
-      for (const each of hide) {
-        const stream = newStream();
-        const events = newEvents(2);
-        await store.append(stream, events);
-        await each(stream);
-        const follows = events[1]?.eventId ?? '';
-        await conflict(() => store.append(stream, [newEvent()], { expected: 1, follows }), {
-          expected: 1,
-          actual: 1,
-        });
-      }
+      const stream = newStream();
+      const [first, second] = newEvents(2);
+      assert.ok(first && second);
+      await store.append(stream, [first]);
+      const behind = { expected: 0, follows: first.eventId };
+      const appended = await store.append(stream, [second], behind);
+      assert.deepEqual(await store.append(stream, [second], behind), {
+        ...appended,
+        repeated: true,
+      });
+      await conflict(() => store.append(stream, [newEvent()], behind), { expected: 0, actual: 1 });
     },
   ),
 
-  'what hides only the beginning is no hindrance': following(async ({ store }) => {
+  'conflicts with a deleted stream and one whose end is hidden': following(async ({ store }) => {
+    const hide = [
+      (stream: string) => store.deleteStream(stream),
+      (stream: string) => store.setStreamMetadata(stream, { truncateBefore: 2 }),
+      (stream: string) => store.setStreamMetadata(stream, { maxAgeSeconds: 3_600 }),
+    ];
+    for (const each of hide) {
+      const stream = newStream();
+      const events = newEvents(2);
+      await store.append(stream, events);
+      await each(stream);
+      const follows = events[1]?.eventId ?? '';
+      await conflict(() => store.append(stream, [newEvent()], { expected: 1, follows }), {
+        expected: 1,
+        actual: 1,
+      });
+    }
+  }),
+
+  'appends to a stream whose beginning is hidden': following(async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     await store.append(stream, events.slice(0, 2));
@@ -74,7 +77,7 @@ export const followingAppendCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), idsOf(events.slice(1)));
   }),
 
-  'of what another process has written, the id is known, too': {
+  'knows the ids of events that another process appended': {
     needs: ['followingAppend', 'crossProcess'],
     async run({ store, second }) {
       const stream = newStream();
@@ -91,10 +94,10 @@ export const followingAppendCases: StoreCases = {
     },
   },
 
-  'it names an id, and a revision': following(async ({ store }) => {
+  'requires an id and a revision': following(async ({ store }) => {
     for (const wrong of [{ expected: 'any' }, { expected: 0, follows: '' }] as const) {
       const behind = { follows: 'e1', ...wrong };
-      await refused('APPEND_INVALID', () => store.append(newStream(), [newEvent()], behind));
+      await rejectsWith(() => store.append(newStream(), [newEvent()], behind), 'APPEND_INVALID');
     }
   }),
 };

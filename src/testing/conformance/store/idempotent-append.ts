@@ -1,5 +1,5 @@
-// Appending the same events again, by EventStoreDB's rules: at a revision, the same ids in the same
-// slots are a repeat; with `any` and `exists`, ids that the stream knows are.
+// Duplicate appends, by EventStoreDB's rules: with a revision, the same ids at the same revisions are a duplicate; with
+// `any` and `exists`, ids that the stream contains are.
 
 import assert from 'node:assert/strict';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
@@ -14,10 +14,10 @@ import {
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const idempotentAppendCases: StoreCases = {
-  'none: the same events again give the first result': async ({ store }) => {
+  'none: a duplicate append returns the first result': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     const first = await store.append(stream, events, { expected: 'none' });
@@ -27,7 +27,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 
-  'a revision: the same events again give the first result': async ({ store }) => {
+  'a revision: a duplicate append returns the first result': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(2);
     await store.append(stream, newEvents(5));
@@ -39,7 +39,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.equal((await store.streamInfo(stream))?.revision, 6);
   },
 
-  'any: the same events again give the first result': async ({ store }) => {
+  'any: a duplicate append returns the first result': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     const first = await store.append(stream, events);
@@ -47,7 +47,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 
-  'exists: the same events again give the first result': async ({ store }) => {
+  'exists: a duplicate append returns the first result': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     const events = newEvents(2);
@@ -58,7 +58,7 @@ export const idempotentAppendCases: StoreCases = {
     });
   },
 
-  'a repeat is known long after, whatever followed it': async ({ store }) => {
+  'detects a duplicate after many later appends': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(2);
     const first = await store.append(stream, events, { expected: 'none' });
@@ -72,7 +72,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.equal((await store.streamInfo(stream))?.revision, 151);
   },
 
-  'repeating ten times leaves one copy': async ({ store }) => {
+  'ten duplicates leave one copy': async ({ store }) => {
     const stream = newStream();
     const event = newEvent();
     for (let round = 0; round < 10; round += 1) {
@@ -82,9 +82,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), [event.eventId]);
   },
 
-  'an append at one revision may be repeated with any, and the other way round': async ({
-    store,
-  }) => {
+  'an append at a revision can be repeated with any, and vice versa': async ({ store }) => {
     const stream = newStream();
     const [a, b] = [newEvent(), newEvent()];
     await store.append(stream, [a], { expected: 'none' });
@@ -93,7 +91,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.equal((await store.append(stream, [b], { expected: 0 })).repeated, true);
   },
 
-  'a revision: the beginning of what was appended is a repeat': async ({ store }) => {
+  'a revision: the first events of an append are a duplicate': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(4);
     await store.append(stream, events, { expected: 'none' });
@@ -107,7 +105,9 @@ export const idempotentAppendCases: StoreCases = {
     );
   },
 
-  'a revision: the rest of what was appended is a repeat in its own slots': async ({ store }) => {
+  'a revision: the last events of an append are a duplicate at their own revisions': async ({
+    store,
+  }) => {
     const stream = newStream();
     const events = newEvents(4);
     const { position } = await store.append(stream, events, { expected: 'none' });
@@ -119,7 +119,7 @@ export const idempotentAppendCases: StoreCases = {
     });
   },
 
-  'a revision: two appends may be repeated as one': async ({ store }) => {
+  'a revision: two appends can be repeated as one': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(4);
     await store.append(stream, events.slice(0, 1), { expected: 'none' });
@@ -128,7 +128,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.deepEqual({ repeated, revision }, { repeated: true, revision: 3 });
   },
 
-  'any: some of the events, all known, are a repeat': async ({ store }) => {
+  'any: a subset of known events is a duplicate': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(6);
     await store.append(stream, events);
@@ -136,14 +136,14 @@ export const idempotentAppendCases: StoreCases = {
     assert.deepEqual({ revision, repeated }, { revision: 3, repeated: true });
   },
 
-  'a revision: known events with new ones behind them are a conflict': async ({ store }) => {
+  'a revision: known events followed by new ones are a conflict': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     await store.append(stream, events.slice(0, 2), { expected: 'none' });
     await refusedAt(store, stream, { events, expected: 'none', actual: 1 });
   },
 
-  'a revision: the first event known and the second another is a conflict': async ({ store }) => {
+  'a revision: a known event followed by a different one is a conflict': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     await store.append(stream, events, { expected: 'none' });
@@ -158,21 +158,21 @@ export const idempotentAppendCases: StoreCases = {
     await refusedAt(store, stream, { events: events.toReversed(), expected: 'none', actual: 1 });
   },
 
-  'a revision: the same events in other slots are a conflict': async ({ store }) => {
+  'a revision: the same events at other revisions are a conflict': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(4);
     await store.append(stream, events, { expected: 'none' });
     await refusedAt(store, stream, { events: events.slice(0, 2), expected: 0, actual: 3 });
   },
 
-  'a revision: a known event is no excuse for a stream that is not as far': async ({ store }) => {
+  'a revision: a known event conflicts with a shorter stream': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(2);
     await store.append(stream, events, { expected: 'none' });
     await refusedAt(store, stream, { events, expected: 5, actual: 1 });
   },
 
-  'any: a known event with a new one behind it is a conflict': async ({ store }) => {
+  'any: a known event followed by a new one is a conflict': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(2);
     await store.append(stream, events);
@@ -181,7 +181,7 @@ export const idempotentAppendCases: StoreCases = {
     await refusedAt(store, stream, { events: mixed, expected: 'exists', actual: 1 });
   },
 
-  'any: a new event first makes all of them new': async ({ store }) => {
+  'any: a new first event makes all events new': async ({ store }) => {
     const stream = newStream();
     const known = newEvent();
     await store.append(stream, [known]);
@@ -189,7 +189,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.deepEqual({ revision, repeated }, { revision: 2, repeated: false });
   },
 
-  'a revision: behind the last event every event is new': async ({ store }) => {
+  'a revision: after the last event every event is new': async ({ store }) => {
     const stream = newStream();
     const event = newEvent();
     await store.append(stream, [event, newEvent()]);
@@ -198,7 +198,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.equal((await store.readStream(stream).toArray()).length, 3);
   },
 
-  'the same events in another stream are no repeat': async ({ store }) => {
+  'the same events in another stream are not duplicates': async ({ store }) => {
     const events = newEvents(2);
     const streams = [newStream(), newStream()];
     for (const stream of streams) {
@@ -207,7 +207,7 @@ export const idempotentAppendCases: StoreCases = {
     for (const stream of streams) assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 
-  'an event is known by its id alone: what was stored first stays': async ({ store }) => {
+  'an event is identified by its id alone, and the first content stays': async ({ store }) => {
     const stream = newStream();
     const event = newEvent({ payload: { amount: 1 } });
     await store.append(stream, [event]);
@@ -220,7 +220,9 @@ export const idempotentAppendCases: StoreCases = {
     );
   },
 
-  'fifty identical appends at once leave one event, and all get its result': async ({ store }) => {
+  'fifty concurrent identical appends store one event, and all return its result': async ({
+    store,
+  }) => {
     for (const expected of ['any', 'none'] as const) {
       const stream = newStream();
       const event = newEvent();
@@ -235,7 +237,7 @@ export const idempotentAppendCases: StoreCases = {
     }
   },
 
-  'identical appends of several events at once leave one copy of each': async ({ store }) => {
+  'concurrent identical appends of several events store one copy of each': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(2));
     const events = newEvents(5);
@@ -247,7 +249,7 @@ export const idempotentAppendCases: StoreCases = {
     assert.deepEqual((await storedIds(store, stream)).slice(2), idsOf(events));
   },
 
-  'a repeat is not told to subscribers': async ({ store, signal }) => {
+  'subscribers do not get duplicates': async ({ store, signal }) => {
     const category = unique('c');
     const stream = newStream(category);
     const [a, b] = [newEvent(), newEvent()];

@@ -1,6 +1,7 @@
-// Several streams in one append: all of them or none.
+// Appends to several streams are all or nothing.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { storeLimits } from '../../../store/prepare-append.ts';
 import {
   assertDense,
@@ -10,16 +11,15 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const multi = 'multiStreamAppend';
 
 export const multiStreamAppendCases: StoreCases = {
-  'one stream alone can always be given': async ({ store }) => {
+  'accepts a single stream with every engine': async ({ store }) => {
     const stream = newStream();
     const results = await store.appendMany([{ stream, events: newEvents(2), expected: 'none' }]);
     assert.deepEqual(
@@ -28,19 +28,19 @@ export const multiStreamAppendCases: StoreCases = {
     );
   },
 
-  'an engine that cannot append to several streams says so and writes nothing': async ({
+  'an engine without multi-stream appends rejects them and writes nothing': async ({
     store,
     capabilities,
   }) => {
     if (capabilities.multiStreamAppend) return;
     const streams = [newStream(), newStream()];
     const appends = streams.map((stream) => ({ stream, events: [newEvent()] }));
-    const { details } = await refused('NOT_SUPPORTED', () => store.appendMany(appends));
+    const { details } = await rejectsWith(() => store.appendMany(appends), 'NOT_SUPPORTED');
     assert.equal(details['capability'], multi);
     for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
   },
 
-  'appends to all streams, with results in the order given': needs(multi, async ({ store }) => {
+  'appends to all streams, with results in the given order': needs(multi, async ({ store }) => {
     const category = unique('c');
     const streams = [newStream(category), newStream(category), newStream(category)];
     const appends = streams.map((stream, index) => ({ stream, events: newEvents(index + 1) }));
@@ -55,7 +55,7 @@ export const multiStreamAppendCases: StoreCases = {
     for (const { stream, position } of results) assert.equal(lastOf(stream)?.position, position);
   }),
 
-  'a hundred streams at once': needs(multi, async ({ store }) => {
+  'appends to a hundred streams at once': needs(multi, async ({ store }) => {
     const streams = Array.from({ length: 100 }, () => newStream());
     const results = await store.appendMany(
       streams.map((stream) => ({ stream, events: [newEvent()], expected: 'none' as const })),
@@ -63,7 +63,7 @@ export const multiStreamAppendCases: StoreCases = {
     assert.equal(new Set(results.map(({ position }) => position)).size, 100);
   }),
 
-  'every expected revision is looked at for its own stream': needs(multi, async ({ store }) => {
+  'checks every expected revision for its own stream': needs(multi, async ({ store }) => {
     const [a, b, c] = [newStream(), newStream(), newStream()];
     await store.append(a, newEvents(3));
     await store.append(b, newEvents(1));
@@ -78,7 +78,7 @@ export const multiStreamAppendCases: StoreCases = {
     );
   }),
 
-  'one conflict, and nothing is written to any of them': needs(multi, async ({ store }) => {
+  'one conflict prevents all writes': needs(multi, async ({ store }) => {
     for (const at of [0, 1, 2]) {
       const streams = [newStream(), newStream(), newStream()];
       const bad = streams[at] ?? '';
@@ -98,34 +98,35 @@ export const multiStreamAppendCases: StoreCases = {
     }
   }),
 
-  'one stream with a tombstone, and nothing is written to the others': needs(
-    multi,
-    async ({ store }) => {
-      const [fine, dead] = [newStream(), newStream()];
-      await store.tombstoneStream(dead);
-      const { details } = await refused('STREAM_DELETED', () =>
+  'one tombstoned stream prevents all writes': needs(multi, async ({ store }) => {
+    const [fine, dead] = [newStream(), newStream()];
+    await store.tombstoneStream(dead);
+    const { details } = await rejectsWith(
+      () =>
         store.appendMany([
           { stream: fine, events: [newEvent()] },
           { stream: dead, events: [newEvent()] },
         ]),
-      );
-      assert.equal(details['stream'], dead);
-      assert.equal(await store.streamInfo(fine), undefined);
-    },
-  ),
+      'STREAM_DELETED',
+    );
+    assert.equal(details['stream'], dead);
+    assert.equal(await store.streamInfo(fine), undefined);
+  }),
 
-  'one bad event at the very end, and nothing is written': needs(multi, async ({ store }) => {
+  'one invalid event at the end prevents all writes': needs(multi, async ({ store }) => {
     const streams = [newStream(), newStream()];
-    await refused('PAYLOAD_NOT_JSON', () =>
-      store.appendMany([
-        { stream: streams[0] ?? '', events: newEvents(2) },
-        { stream: streams[1] ?? '', events: [newEvent(), newEvent({ payload: [Number.NaN] })] },
-      ]),
+    await rejectsWith(
+      () =>
+        store.appendMany([
+          { stream: streams[0] ?? '', events: newEvents(2) },
+          { stream: streams[1] ?? '', events: [newEvent(), newEvent({ payload: [Number.NaN] })] },
+        ]),
+      'PAYLOAD_NOT_JSON',
     );
     for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
   }),
 
-  'one stream twice: the second time goes on where the first ends': needs(
+  'one stream twice: the second write continues after the first': needs(
     multi,
     async ({ store }) => {
       const stream = newStream();
@@ -146,7 +147,7 @@ export const multiStreamAppendCases: StoreCases = {
     },
   ),
 
-  'one stream twice: an expectation that the first time made wrong is a conflict': needs(
+  'one stream twice: an expected revision that the first write outdated is a conflict': needs(
     multi,
     async ({ store }) => {
       const stream = newStream();
@@ -162,19 +163,21 @@ export const multiStreamAppendCases: StoreCases = {
     },
   ),
 
-  'one stream twice: one event id in both is refused': needs(multi, async ({ store }) => {
+  'one stream twice: rejects one event id in both': needs(multi, async ({ store }) => {
     const stream = newStream();
     const event = newEvent();
-    await refused('APPEND_INVALID', () =>
-      store.appendMany([
-        { stream, events: [event] },
-        { stream, events: [event] },
-      ]),
+    await rejectsWith(
+      () =>
+        store.appendMany([
+          { stream, events: [event] },
+          { stream, events: [event] },
+        ]),
+      'APPEND_INVALID',
     );
     assert.equal(await store.streamInfo(stream), undefined);
   }),
 
-  'one stream twice: a deleted stream is brought back once': needs(multi, async ({ store }) => {
+  'one stream twice: a deleted stream is restored once': needs(multi, async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(2));
     await store.deleteStream(stream);
@@ -194,7 +197,7 @@ export const multiStreamAppendCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   }),
 
-  'the same again gives the first results': needs(multi, async ({ store }) => {
+  'a duplicate append returns the first results': needs(multi, async ({ store }) => {
     const [a, b] = [newStream(), newStream()];
     const appends = [
       { stream: a, events: newEvents(2), expected: 'none' as const },
@@ -210,7 +213,7 @@ export const multiStreamAppendCases: StoreCases = {
     assert.equal((await store.streamInfo(b))?.revision, 0);
   }),
 
-  'what one stream knows already does not keep the other from being written': needs(
+  'a duplicate in one stream does not prevent writes to another': needs(
     multi,
     async ({ store }) => {
       const [a, b] = [newStream(), newStream()];
@@ -229,24 +232,25 @@ export const multiStreamAppendCases: StoreCases = {
     },
   ),
 
-  'the limit of events counts over all streams': needs(multi, async ({ store }) => {
+  'the event limit counts over all streams': needs(multi, async ({ store }) => {
     const half = storeLimits.eventsPerAppendMax / 2;
     const streams = [newStream(), newStream()];
-    await refused('APPEND_INVALID', () =>
-      store.appendMany(streams.map((stream) => ({ stream, events: newEvents(half + 1) }))),
+    await rejectsWith(
+      () => store.appendMany(streams.map((stream) => ({ stream, events: newEvents(half + 1) }))),
+      'APPEND_INVALID',
     );
     for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
   }),
 
-  'no stream at all is refused': async ({ store }) => {
-    await refused('APPEND_INVALID', () => store.appendMany([]));
+  'rejects an append without streams': async ({ store }) => {
+    await rejectsWith(() => store.appendMany([]), 'APPEND_INVALID');
   },
 
-  'a signal that has fired, and nothing is written': needs(multi, async ({ store }) => {
+  'an aborted append writes nothing': needs(multi, async ({ store }) => {
     const streams = [newStream(), newStream()];
     const appends = streams.map((stream) => ({ stream, events: [newEvent()] }));
     const signal = AbortSignal.abort();
-    await refused('ABORTED', () => store.appendMany(appends, { signal }));
+    await rejectsWith(() => store.appendMany(appends, { signal }), 'ABORTED');
     for (const stream of streams) assert.equal(await store.streamInfo(stream), undefined);
   }),
 };

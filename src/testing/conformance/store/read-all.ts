@@ -1,6 +1,7 @@
-// Reading everything in the order of the store: after any position, without gaps and repeats.
+// Reading all streams in the order of the store, after any position, without gaps and duplicates.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { startPosition } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
@@ -13,13 +14,12 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   turn,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
-/** Without the system's own events, which some engines begin with. */
+/** Without system events, which some engines start with. */
 const filter = {};
 
 export const readAllCases: StoreCases = {
@@ -39,14 +39,14 @@ export const readAllCases: StoreCases = {
     assertDense(all);
   },
 
-  'backwards: the same in reverse': async ({ open }) => {
+  'backwards: the same events in reverse': async ({ open }) => {
     const store = await open();
     const appended = await fill(store);
     const all = await store.readAll({ direction: 'backwards', filter }).toArray();
     assert.deepEqual(idsOf(all), appended.toReversed());
   },
 
-  'forwards: after any position, what is behind it and not the event itself': async ({ open }) => {
+  'forwards: starts after the given position, without its event': async ({ open }) => {
     const store = await open();
     await fill(store);
     const all = await store.readAll({ filter }).toArray();
@@ -56,9 +56,7 @@ export const readAllCases: StoreCases = {
     }
   },
 
-  'backwards: before any position, what is ahead of it and not the event itself': async ({
-    open,
-  }) => {
+  'backwards: starts before the given position, without its event': async ({ open }) => {
     const store = await open();
     await fill(store);
     const all = await store.readAll({ filter }).toArray();
@@ -68,7 +66,7 @@ export const readAllCases: StoreCases = {
     }
   },
 
-  'the start position is before everything': async ({ open }) => {
+  'the start position precedes all events': async ({ open }) => {
     const store = await open();
     const appended = await fill(store);
     const forwards = await store.readAll({ after: startPosition, filter }).toArray();
@@ -80,7 +78,7 @@ export const readAllCases: StoreCases = {
     );
   },
 
-  'the head is behind everything, and what comes next is behind the head': async ({ open }) => {
+  'the head follows all events, and later events follow the head': async ({ open }) => {
     const store = await open();
     const before = await store.head();
     const appended = await fill(store);
@@ -96,7 +94,7 @@ export const readAllCases: StoreCases = {
     ]);
   },
 
-  'every page size gives the same events, in both directions': async ({ open }) => {
+  'every page size returns the same events, in both directions': async ({ open }) => {
     const store = await open();
     const appended = await fill(store);
     for (const pageSize of [1, 2, 3, 7, appended.length - 1, appended.length, 1_000]) {
@@ -126,7 +124,7 @@ export const readAllCases: StoreCases = {
     assert.deepEqual(await store.readAll({ limit: 0, filter }).toArray(), []);
   },
 
-  'the limit counts what matches, not what was looked at': async ({ store }) => {
+  'the limit counts matching events, not examined ones': async ({ store }) => {
     const category = unique('c');
     const stream = newStream(category);
     const wanted = newEvents(6, { type: 'account.opened.v1' });
@@ -138,7 +136,7 @@ export const readAllCases: StoreCases = {
     assert.deepEqual(idsOf(events), idsOf(wanted.slice(0, 4)));
   },
 
-  'page by page from the last position gives everything once': async ({ open }) => {
+  'reading page by page from the last position returns every event once': async ({ open }) => {
     const store = await open();
     const appended = await fill(store);
     const seen: string[] = [];
@@ -152,7 +150,7 @@ export const readAllCases: StoreCases = {
     assert.deepEqual(seen, appended);
   },
 
-  'a reader that polls while sixteen writers append passes over nothing': async ({ open }) => {
+  'a polling reader misses nothing while sixteen writers append': async ({ open }) => {
     const store = await open();
     let writing = true;
     const writers = Promise.all(
@@ -178,7 +176,7 @@ export const readAllCases: StoreCases = {
     assertDense(seen);
   },
 
-  'what is appended while reading neither repeats nor leaves out an event': async ({ open }) => {
+  'appends during a read neither repeat nor skip events': async ({ open }) => {
     const store = await open();
     await fill(store);
     const seen: RecordedEvent[] = [];
@@ -192,7 +190,7 @@ export const readAllCases: StoreCases = {
     assert.deepEqual(idsOf(seen), idsOf(all));
   },
 
-  'a long read lets everything else have its turn': async ({ open, signal }) => {
+  'a long read does not block other operations': async ({ open, signal }) => {
     const store = await open();
     await fill(store);
     const readers = [
@@ -208,32 +206,32 @@ export const readAllCases: StoreCases = {
     }
   },
 
-  'two stores have nothing in common': async ({ open }) => {
+  'two stores are independent': async ({ open }) => {
     const [one, other] = [await open(), await open()];
     await fill(one);
     assert.deepEqual(await other.readAll({ filter }).toArray(), []);
     assert.equal(await other.streamInfo('banking.account.v1-core-0'), undefined);
   },
 
-  'a read whose signal has fired is refused': async ({ store }) => {
+  'rejects a read whose signal is aborted': async ({ store }) => {
     await store.append(newStream(), [newEvent()]);
     const signal = AbortSignal.abort();
-    await refused('ABORTED', async () => store.readAll({ signal, filter }).toArray());
+    await rejectsWith(async () => store.readAll({ signal, filter }).toArray(), 'ABORTED');
   },
 
-  'a signal that fires while reading ends it at the page': async ({ open }) => {
+  'an abort during a read ends it at the page': async ({ open }) => {
     const store = await open();
     await fill(store);
     const leaving = new AbortController();
     let pages = 0;
-    await refused('ABORTED', async () => {
+    await rejectsWith(async () => {
       for await (const page of store
         .readAll({ pageSize: 2, signal: leaving.signal, filter })
         .pages()) {
         pages += page.length > 0 ? 1 : 0;
         if (pages === 3) leaving.abort();
       }
-    });
+    }, 'ABORTED');
     assert.equal(pages, 3);
   },
 };

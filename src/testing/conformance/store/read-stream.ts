@@ -1,6 +1,7 @@
-// Reading one stream: in both directions, from anywhere, page by page.
+// Reading one stream in both directions, from any revision, page by page.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import type { EventStore, ReadStreamOptions } from '../../../store/event-store.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
@@ -10,10 +11,9 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const readStreamCases: StoreCases = {
   'forwards: all events, oldest first': async ({ store }) => {
@@ -24,24 +24,24 @@ export const readStreamCases: StoreCases = {
     assert.deepEqual(await read(store, 7, { direction: 'backwards' }), [6, 5, 4, 3, 2, 1, 0]);
   },
 
-  'forwards: from a revision on, this one included': async ({ store }) => {
+  'forwards: starts at a revision, inclusive': async ({ store }) => {
     assert.deepEqual(await read(store, 6, { from: 4 }), [4, 5]);
     assert.deepEqual(await read(store, 6, { from: 0 }), [0, 1, 2, 3, 4, 5]);
     assert.deepEqual(await read(store, 6, { from: 5 }), [5]);
   },
 
-  'backwards: from a revision down, this one included': async ({ store }) => {
+  'backwards: starts at a revision, inclusive': async ({ store }) => {
     const direction = 'backwards';
     assert.deepEqual(await read(store, 6, { direction, from: 2 }), [2, 1, 0]);
     assert.deepEqual(await read(store, 6, { direction, from: 0 }), [0]);
   },
 
-  'forwards: from beyond the end there is nothing': async ({ store }) => {
+  'forwards: returns nothing from beyond the end': async ({ store }) => {
     assert.deepEqual(await read(store, 3, { from: 3 }), []);
     assert.deepEqual(await read(store, 3, { from: 1_000_000 }), []);
   },
 
-  'backwards: from beyond the end it begins with the last event': async ({ store }) => {
+  'backwards: starts with the last event from beyond the end': async ({ store }) => {
     assert.deepEqual(await read(store, 3, { direction: 'backwards', from: 99 }), [2, 1, 0]);
   },
 
@@ -56,12 +56,12 @@ export const readStreamCases: StoreCases = {
     assert.deepEqual(await read(store, 6, { direction, from: 3, limit: 2 }), [3, 2]);
   },
 
-  'a limit of 0 gives nothing, and one above the length gives all': async ({ store }) => {
+  'a limit of 0 returns nothing, one above the length all events': async ({ store }) => {
     assert.deepEqual(await read(store, 3, { limit: 0 }), []);
     assert.deepEqual(await read(store, 3, { limit: 1_000 }), [0, 1, 2]);
   },
 
-  'every page size gives the same events, in both directions': async ({ store }) => {
+  'every page size returns the same events, in both directions': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(12));
     const forwards = Array.from({ length: 12 }, (_, revision) => revision);
@@ -87,7 +87,7 @@ export const readStreamCases: StoreCases = {
     }
   },
 
-  'pages are never larger than asked for, and never empty': async ({ store }) => {
+  'pages never exceed the page size and are never empty': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(10));
     const sizes: number[] = [];
@@ -100,7 +100,7 @@ export const readStreamCases: StoreCases = {
     }
   },
 
-  'a stream that is not there has no events': async ({ store }) => {
+  'a missing stream has no events': async ({ store }) => {
     const stream = newStream();
     for (const direction of ['forwards', 'backwards'] as const) {
       assert.deepEqual(await store.readStream(stream, { direction }).toArray(), []);
@@ -111,7 +111,7 @@ export const readStreamCases: StoreCases = {
     assert.equal(await store.streamInfo(stream), undefined);
   },
 
-  'a stream of thousands of events is read whole without a word about pages': async ({ open }) => {
+  'reads a stream of thousands of events completely by default': async ({ open }) => {
     const store = await open();
     const stream = newStream();
     for (let round = 0; round < 3; round += 1) await store.append(stream, newEvents(700));
@@ -121,7 +121,7 @@ export const readStreamCases: StoreCases = {
     assertDense(events);
   },
 
-  'streams do not mix, even when one name begins the other': async ({ store }) => {
+  'streams do not mix, even if one name is a prefix of the other': async ({ store }) => {
     const stream = newStream();
     const names = [stream, `${stream}0`, `${stream}-1`, stream.slice(0, -1)];
     const stored = new Map<string, DomainEventEnvelope[]>();
@@ -132,7 +132,7 @@ export const readStreamCases: StoreCases = {
     }
   },
 
-  'a reader can be used again, and then sees what is new': async ({ store }) => {
+  'a reader can be reused and then returns new events': async ({ store }) => {
     const stream = newStream();
     const reader = store.readStream(stream);
     assert.equal((await reader.toArray()).length, 0);
@@ -142,7 +142,7 @@ export const readStreamCases: StoreCases = {
     assert.equal((await reader.toArray()).length, 4);
   },
 
-  'a reader can be left early, and the store goes on': async ({ store }) => {
+  'a reader can be ended early without affecting the store': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(9));
     for await (const event of store.readStream(stream, { pageSize: 2 })) {
@@ -151,7 +151,7 @@ export const readStreamCases: StoreCases = {
     assert.equal((await store.append(stream, [newEvent()])).revision, 9);
   },
 
-  'what is appended while reading neither repeats nor leaves out an event': async ({ store }) => {
+  'appends during a read neither repeat nor skip events': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(10));
     const events: RecordedEvent[] = [];
@@ -165,7 +165,7 @@ export const readStreamCases: StoreCases = {
     assertDense(events);
   },
 
-  'what is appended while reading backwards is not seen': async ({ store }) => {
+  'a backwards read does not return events appended during it': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(6));
     const seen: number[] = [];
@@ -177,29 +177,29 @@ export const readStreamCases: StoreCases = {
     assert.deepEqual(seen, [5, 4, 3, 2, 1, 0]);
   },
 
-  'a read whose signal has fired is refused': async ({ store }) => {
+  'rejects a read whose signal is aborted': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(2));
     const signal = AbortSignal.abort();
-    await refused('ABORTED', () => store.readStream(stream, { signal }).toArray());
+    await rejectsWith(() => store.readStream(stream, { signal }).toArray(), 'ABORTED');
   },
 
-  'a signal that fires while reading ends it at the page': async ({ store }) => {
+  'an abort during a read ends it at the page': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(10));
     const leaving = new AbortController();
     const pages: number[] = [];
-    await refused('ABORTED', async () => {
+    await rejectsWith(async () => {
       const reader = store.readStream(stream, { pageSize: 2, signal: leaving.signal });
       for await (const page of reader.pages()) {
         pages.push(page.length);
         if (pages.length === 2) leaving.abort();
       }
-    });
+    }, 'ABORTED');
     assert.deepEqual(pages, [2, 2]);
   },
 
-  'an event is found by its id in its stream, and only there': async ({ store }) => {
+  'finds an event by its id in its stream only': async ({ store }) => {
     const [stream, other] = [newStream(), newStream()];
     const events = newEvents(5);
     await store.append(stream, events);

@@ -1,10 +1,10 @@
-// What went in comes out: every payload that JSON can hold, and every field of the envelope.
+// Every JSON payload and every field of the envelope is returned unchanged.
 
 import assert from 'node:assert/strict';
 import { payloadLimits } from '../../../contracts/json-payload.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import { follow, newEvent, newStream, only, unique, type StoreCases } from './store-fixture.ts';
+import { follow, newEvent, newStream, only, unique, type StoreCases } from './fixture.ts';
 
 const payloads: Readonly<Record<string, unknown>> = {
   'scripts from all over the world': 'Grüße, \u03ba\u03cc\u03c3\u03bc\u03b5, 世界, नमस्ते, ꦗꦮ',
@@ -38,7 +38,7 @@ const payloads: Readonly<Record<string, unknown>> = {
   ),
   'keys that databases dislike': { '': 1, $set: 2, 'a.b': 3, 'a\u0000b': 4, ' ': 5, '\u20ac': 6 },
   'keys that look like ours': { $sealed: 'AAAA', $tb: 1, payload: 2, meta: 3, sequence: 4 },
-  'nesting as deep as it may be': nested(payloadLimits.payloadDepthMax - 1),
+  'nesting of the maximum depth': nested(payloadLimits.payloadDepthMax - 1),
   'a thousand keys': Object.fromEntries(
     Array.from({ length: 1_000 }, (_, key) => [`k${key}`, key]),
   ),
@@ -57,7 +57,7 @@ export const roundTripCases: StoreCases = {
     ]),
   ),
 
-  'the keys of a payload keep their order': async ({ store }) => {
+  'keeps the order of payload keys': async ({ store }) => {
     const payload = { zebra: 1, apple: { y: 1, x: 2 }, mango: [{ b: 1, a: 2 }], longer: 1, a: 1 };
     const read = await storeAndRead(store, { payload });
     assert.equal(JSON.stringify(read.payload), JSON.stringify(payload));
@@ -70,18 +70,18 @@ export const roundTripCases: StoreCases = {
     assert.equal(read['admin'], undefined);
   },
 
-  'minus zero comes back as zero, for JSON has none': async ({ store }) => {
+  'minus zero is read as zero, because JSON has none': async ({ store }) => {
     const read = await storeAndRead(store, { payload: [-0] });
     assert.ok(Object.is((read.payload as number[])[0], 0));
   },
 
-  'a date comes back as its text, and an absent field stays absent': async ({ store }) => {
+  'a date is read as text, and an absent field stays absent': async ({ store }) => {
     const payload = { at: new Date(0), absent: undefined };
     const read = await storeAndRead(store, { payload });
     assert.deepEqual(read.payload, { at: '1970-01-01T00:00:00.000Z' });
   },
 
-  'every field of a whole envelope comes back': async ({ store }) => {
+  'returns every field of a complete envelope': async ({ store }) => {
     const event = {
       ...newEvent(),
       type: 'account.credit-limit-raised.v12',
@@ -102,7 +102,7 @@ export const roundTripCases: StoreCases = {
     assert.equal(new Date(recordedAt).toISOString(), recordedAt);
   },
 
-  'a minimal envelope comes back without fields that it did not have': async ({ store }) => {
+  'returns a minimal envelope without additional fields': async ({ store }) => {
     const event = newEvent();
     const recorded = await storeAndRead(store, event);
     const added = ['position', 'recordedAt', 'revision', 'stream'];
@@ -112,7 +112,7 @@ export const roundTripCases: StoreCases = {
     );
   },
 
-  'every event of an append comes back with fields of its own': async ({ store }) => {
+  'returns every event of an append with its own fields': async ({ store }) => {
     const stream = newStream();
     const events = Array.from({ length: 20 }, (_, index) =>
       newEvent({
@@ -131,7 +131,7 @@ export const roundTripCases: StoreCases = {
     );
   },
 
-  'an event is the same by whichever way it is read': async ({ store, signal }) => {
+  'every kind of read returns the same event': async ({ store, signal }) => {
     const category = unique('c');
     const stream = newStream(category);
     const event = newEvent({
@@ -149,7 +149,7 @@ export const roundTripCases: StoreCases = {
     assert.deepEqual(only(await one.count(1)), fromStream);
   },
 
-  'when an event was recorded does not change from read to read': async ({ store }) => {
+  'the recording time does not change between reads': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     const first = only(await store.readStream(stream).toArray());

@@ -1,6 +1,7 @@
-// Removing for good what retention hides; whatever stays keeps its place.
+// Scavenging removes hidden events permanently; the other events keep their revisions and positions.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { fakeClock } from '../../fake-clock.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import type { ScavengeProgress } from '../../../store/store-engine.ts';
@@ -12,14 +13,13 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   storedIds,
   type CaseBody,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 const cases: Readonly<Record<string, CaseBody>> = {
-  'removes what truncation hides, and nothing else': async ({ open }) => {
+  'removes only truncated events': async ({ open }) => {
     const store = await open();
     const { stream, other } = await fill(store);
     await store.setStreamMetadata(stream, { truncateBefore: 3 });
@@ -30,7 +30,7 @@ const cases: Readonly<Record<string, CaseBody>> = {
     assert.deepEqual(await everything(store), kept);
   },
 
-  'removes what the maximal count hides': async ({ open }) => {
+  'removes events beyond the maximum count': async ({ open }) => {
     const store = await open();
     const { stream } = await fill(store);
     await store.setStreamMetadata(stream, { maxCount: 2 });
@@ -41,7 +41,7 @@ const cases: Readonly<Record<string, CaseBody>> = {
     );
   },
 
-  'removes what is too old, but for the event that the stream is known by': async ({ open }) => {
+  'removes expired events except the last one of the stream': async ({ open }) => {
     const clock = fakeClock({ nowMs: Date.now() });
     const store = await open({ clock });
     const { stream } = await fill(store);
@@ -53,7 +53,9 @@ const cases: Readonly<Record<string, CaseBody>> = {
     assert.equal((await store.append(stream, [newEvent()], { expected: 4 })).revision, 5);
   },
 
-  'removes a deleted stream, which can still come back and go on counting': async ({ open }) => {
+  'removes a deleted stream, which can be restored and continues its revisions': async ({
+    open,
+  }) => {
     const store = await open();
     const { stream } = await fill(store);
     await store.deleteStream(stream);
@@ -66,7 +68,7 @@ const cases: Readonly<Record<string, CaseBody>> = {
     assert.deepEqual(await storedIds(store, stream), [event.eventId]);
   },
 
-  'removes what is under a tombstone, which stays for ever': async ({ open }) => {
+  'removes the events under a tombstone and keeps the tombstone': async ({ open }) => {
     const store = await open();
     const { stream } = await fill(store);
     await store.tombstoneStream(stream);
@@ -75,11 +77,11 @@ const cases: Readonly<Record<string, CaseBody>> = {
       (await everything(store)).filter((event) => event.stream === stream),
       [],
     );
-    await refused('STREAM_DELETED', () => store.append(stream, [newEvent()]));
-    await refused('STREAM_DELETED', () => store.readStream(stream).toArray());
+    await rejectsWith(() => store.append(stream, [newEvent()]), 'STREAM_DELETED');
+    await rejectsWith(() => store.readStream(stream).toArray(), 'STREAM_DELETED');
   },
 
-  'there is nothing left to do the second time': async ({ open }) => {
+  'a second run removes nothing': async ({ open }) => {
     const store = await open();
     const { stream } = await fill(store);
     await store.setStreamMetadata(stream, { maxCount: 1 });
@@ -89,7 +91,7 @@ const cases: Readonly<Record<string, CaseBody>> = {
     assert.deepEqual(await everything(store), before);
   },
 
-  'an empty store, or one without anything hidden, stays as it is': async ({ open }) => {
+  'an empty store, or one without hidden events, stays unchanged': async ({ open }) => {
     const store = await open();
     assert.equal((await store.scavenge()).eventsRemoved, 0);
     await fill(store);
@@ -98,7 +100,7 @@ const cases: Readonly<Record<string, CaseBody>> = {
     assert.deepEqual(await everything(store), before);
   },
 
-  'tells how far it is, stream by stream': async ({ open }) => {
+  'reports progress per stream': async ({ open }) => {
     const store = await open();
     await hideInStreams(store, 3);
     const told: ScavengeProgress[] = [];
@@ -115,34 +117,36 @@ const cases: Readonly<Record<string, CaseBody>> = {
     }
   },
 
-  'a signal that has fired, and nothing is removed': async ({ open }) => {
+  'an aborted run removes nothing': async ({ open }) => {
     const store = await open();
     await hideInStreams(store, 2);
     const before = await everything(store);
-    await refused('ABORTED', () => store.scavenge({ signal: AbortSignal.abort() }));
+    await rejectsWith(() => store.scavenge({ signal: AbortSignal.abort() }), 'ABORTED');
     assert.deepEqual(await everything(store), before);
   },
 
-  'a signal stops it between two streams, and the next time does the rest': async ({ open }) => {
+  'an abort stops the run between two streams, and the next run completes it': async ({ open }) => {
     const store = await open();
     await hideInStreams(store, 6);
     const leaving = new AbortController();
     let removed = 0;
-    await refused('ABORTED', () =>
-      store.scavenge({
-        signal: leaving.signal,
-        onProgress(progress) {
-          removed = progress.eventsRemoved;
-          if (removed > 0) leaving.abort();
-        },
-      }),
+    await rejectsWith(
+      () =>
+        store.scavenge({
+          signal: leaving.signal,
+          onProgress(progress) {
+            removed = progress.eventsRemoved;
+            if (removed > 0) leaving.abort();
+          },
+        }),
+      'ABORTED',
     );
     assert.ok(removed < 12);
     const rest = await store.scavenge();
     assert.equal(removed + rest.eventsRemoved, 12);
   },
 
-  'reading goes over what was removed, in both directions and in any pages': async ({ open }) => {
+  'reads skip removed events, in both directions and with any page size': async ({ open }) => {
     const store = await open();
     await hideInStreams(store, 5);
     const before = await store.readAll({ filter: {} }).toArray();
@@ -162,7 +166,7 @@ const cases: Readonly<Record<string, CaseBody>> = {
     assert.deepEqual(idsOf(after), idsOf(behind));
   },
 
-  'a subscription goes over what was removed': async ({ open, signal }) => {
+  'a subscription skips removed events': async ({ open, signal }) => {
     const store = await open();
     await hideInStreams(store, 4);
     await using follower = follow(store.subscribe({ signal, pageSize: 2 }));
@@ -176,7 +180,7 @@ const cases: Readonly<Record<string, CaseBody>> = {
     assert.equal(new Set(idsOf(follower.events)).size, follower.events.length);
   },
 
-  'what was removed cannot be found any more': async ({ open }) => {
+  'a removed event cannot be found': async ({ open }) => {
     const store = await open();
     const stream = newStream();
     const events = newEvents(3);
@@ -194,9 +198,9 @@ export const scavengeCases: StoreCases = {
     Object.entries(cases).map(([sentence, run]) => [sentence, needs('scavenge', run)]),
   ),
 
-  'an engine that is not scavenged on demand says so': async ({ store, capabilities }) => {
+  'an engine without on-demand scavenging rejects it': async ({ store, capabilities }) => {
     if (capabilities.scavenge !== false) return;
-    const { details } = await refused('NOT_SUPPORTED', () => store.scavenge());
+    const { details } = await rejectsWith(() => store.scavenge(), 'NOT_SUPPORTED');
     assert.equal(details['capability'], 'scavenge');
   },
 };

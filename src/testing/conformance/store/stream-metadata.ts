@@ -1,4 +1,4 @@
-// Stream metadata: the user's own, and what it hides of a stream.
+// Stream metadata: custom fields, and retention that hides events.
 
 import assert from 'node:assert/strict';
 import { fakeClock } from '../../fake-clock.ts';
@@ -16,14 +16,14 @@ import {
   storedIds,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const streamMetadataCases: StoreCases = {
-  'of a stream that is not there, nothing is known': async ({ store }) => {
+  'a missing stream has no info': async ({ store }) => {
     assert.equal(await store.streamInfo(newStream()), undefined);
   },
 
-  'of a stream without metadata, its revision is known': async ({ store }) => {
+  'a stream without metadata has its revision': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(3));
     assert.deepEqual(await store.streamInfo(stream), {
@@ -34,7 +34,7 @@ export const streamMetadataCases: StoreCases = {
     });
   },
 
-  'all that was set comes back': async ({ store }) => {
+  'returns all metadata as set': async ({ store }) => {
     const stream = newStream();
     const metadata: StreamMetadata = {
       truncateBefore: 3,
@@ -47,7 +47,7 @@ export const streamMetadataCases: StoreCases = {
     assert.deepEqual((await store.streamInfo(stream))?.metadata, metadata);
   },
 
-  'setting replaces what was set before': async ({ store }) => {
+  'setting metadata replaces the previous metadata': async ({ store }) => {
     const stream = newStream();
     await store.setStreamMetadata(stream, { maxCount: 1, custom: { a: 1 } });
     await store.setStreamMetadata(stream, { maxAgeSeconds: 60, custom: { b: 2 } });
@@ -59,7 +59,7 @@ export const streamMetadataCases: StoreCases = {
     assert.deepEqual((await store.streamInfo(stream))?.metadata, {});
   },
 
-  "metadata leaves the stream's revisions alone": async ({ store }) => {
+  'metadata does not change the revisions of the stream': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(2));
     for (let round = 0; round < 3; round += 1) {
@@ -69,7 +69,7 @@ export const streamMetadataCases: StoreCases = {
     assert.equal((await store.append(stream, [newEvent()], { expected: 1 })).revision, 2);
   },
 
-  'metadata is an event of a stream of its own': async ({ store }) => {
+  'metadata is an event of a separate stream': async ({ store }) => {
     const stream = newStream();
     await store.setStreamMetadata(stream, { maxCount: 7, custom: { a: 1 } });
     const event = last(await store.readStream(`$$${stream}`).toArray());
@@ -94,13 +94,13 @@ export const streamMetadataCases: StoreCases = {
     assert.equal((await store.append(stream, [newEvent()], { expected: 'exists' })).revision, 0);
   },
 
-  'metadata alone does not take the place of the first event': async ({ store }) => {
+  'metadata alone does not use the first revision': async ({ store }) => {
     const stream = newStream();
     await store.setStreamMetadata(stream, { custom: { a: 1 } });
     assert.equal((await store.append(stream, [newEvent()], { expected: 'none' })).revision, 0);
   },
 
-  'truncate before: hides what is below, in every kind of read': async ({ store }) => {
+  'truncate before: hides lower revisions from every kind of read': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(6));
     await store.setStreamMetadata(stream, { truncateBefore: 4 });
@@ -114,7 +114,9 @@ export const streamMetadataCases: StoreCases = {
     assert.deepEqual(await read({ pageSize: 1 }), [4, 5]);
   },
 
-  'truncate before: beyond the end hides all, until the stream gets there': async ({ store }) => {
+  'truncate before: beyond the end hides all events until the stream reaches it': async ({
+    store,
+  }) => {
     const stream = newStream();
     await store.append(stream, newEvents(2));
     await store.setStreamMetadata(stream, { truncateBefore: 3 });
@@ -123,7 +125,7 @@ export const streamMetadataCases: StoreCases = {
     assert.deepEqual(await visible(store, stream), [3, 4]);
   },
 
-  'truncate before: can be taken back as long as nothing was scavenged': async ({ store }) => {
+  'truncate before: can be reverted until a scavenge': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(3));
     await store.setStreamMetadata(stream, { truncateBefore: 2 });
@@ -132,7 +134,7 @@ export const streamMetadataCases: StoreCases = {
     assert.deepEqual(await visible(store, stream), [0, 1, 2]);
   },
 
-  'maximal count: only the last events are visible, also as more come': async ({ store }) => {
+  'maximum count: only the last events are visible, also after appends': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(5));
     await store.setStreamMetadata(stream, { maxCount: 2 });
@@ -149,7 +151,7 @@ export const streamMetadataCases: StoreCases = {
     assert.equal((await visible(store, stream)).length, 7);
   },
 
-  'maximal count and truncate before: the stricter one counts': async ({ store }) => {
+  'maximum count and truncate before: the stricter one applies': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(6));
     await store.setStreamMetadata(stream, { maxCount: 3, truncateBefore: 5 });
@@ -158,7 +160,7 @@ export const streamMetadataCases: StoreCases = {
     assert.deepEqual(await visible(store, stream), [3, 4, 5]);
   },
 
-  'maximal age: an event is visible until it is too old': async ({ open }) => {
+  'maximum age: an event is visible until it is too old': async ({ open }) => {
     const clock = fakeClock({ nowMs: Date.now() });
     const store = await open({ clock });
     const stream = newStream();
@@ -174,13 +176,13 @@ export const streamMetadataCases: StoreCases = {
     assert.equal((await store.streamInfo(stream))?.revision, 1);
   },
 
-  'maximal age: hides the older of two events first': needs('exactTimes', async ({ open }) => {
+  'maximum age: hides the older of two events first': needs('exactTimes', async ({ open }) => {
     const clock = fakeClock({ nowMs: Date.now() });
     const store = await open({ clock });
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     const old = Date.parse(only(await store.readStream(stream).toArray()).recordedAt);
-    // Engines that stamp by their own clock need no more than a millisecond of it to pass.
+    // Engines with their own clock need a millisecond to pass.
     let young = old;
     while (young === old) {
       await clock.advance(1);
@@ -195,7 +197,7 @@ export const streamMetadataCases: StoreCases = {
     assert.deepEqual(await visible(store, stream), []);
   }),
 
-  'what is hidden from its stream is still there for those who read all': async ({ store }) => {
+  'readAll returns events that are hidden in their stream': async ({ store }) => {
     const category = unique('c');
     const stream = newStream(category);
     const events = newEvents(4);
@@ -206,7 +208,7 @@ export const streamMetadataCases: StoreCases = {
     assert.equal((await store.findEvent(stream, events[0]?.eventId ?? ''))?.revision, 0);
   },
 
-  'what is hidden still counts: revisions go on, and a repeat is known': async ({ store }) => {
+  'hidden events keep their revisions and are detected as duplicates': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     await store.append(stream, events);
@@ -221,7 +223,7 @@ export const streamMetadataCases: StoreCases = {
     assert.deepEqual(await visible(store, stream), [3]);
   },
 
-  'a subscription to the stream does not see what is hidden': async ({ store, signal }) => {
+  'a stream subscription skips hidden events': async ({ store, signal }) => {
     const stream = newStream();
     await store.append(stream, newEvents(5));
     await store.setStreamMetadata(stream, { truncateBefore: 3 });
@@ -234,7 +236,7 @@ export const streamMetadataCases: StoreCases = {
     );
   },
 
-  'one stream is as good as untouched by the metadata of another': async ({ store }) => {
+  'metadata of one stream does not affect another': async ({ store }) => {
     const [stream, other] = [newStream(), newStream()];
     await store.append(stream, newEvents(3));
     await store.append(other, newEvents(3));
@@ -256,7 +258,7 @@ export const streamMetadataCases: StoreCases = {
     });
   },
 
-  "in an open store, EventStoreDB's own number deletes the stream": async ({ open }) => {
+  'in an open store, the truncation value of EventStoreDB deletes the stream': async ({ open }) => {
     const store = await open({ names: 'open' });
     await store.append('account-1', newEvents(2));
     const payload: unknown = JSON.parse('{"$tb":9223372036854775807}');

@@ -1,4 +1,4 @@
-// Subscriptions while many write: the place where stores lose events without a word.
+// Subscriptions during concurrent appends, where stores tend to lose events silently.
 
 import assert from 'node:assert/strict';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
@@ -16,10 +16,10 @@ import {
   newStream,
   turn,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const subscribeConcurrentlyCases: StoreCases = {
-  'no event is missed or given twice while eight writers append': async ({ open, signal }) => {
+  'delivers every event once while eight writers append': async ({ open, signal }) => {
     const store = await open();
     const end = newEvent();
     await using early = follow(store.subscribe({ signal, pageSize: 7 }));
@@ -39,7 +39,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
     }
   },
 
-  'nor while thirty-two writers append to streams that they share': async ({ open, signal }) => {
+  'delivers every event once while thirty-two writers share streams': async ({ open, signal }) => {
     const store = await open();
     const end = newEvent();
     await using follower = follow(store.subscribe({ signal }));
@@ -52,7 +52,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
     assertDense(events);
   },
 
-  'nor when it is stopped and goes on from its last position again and again': async ({
+  'delivers every event once when it repeatedly stops and resumes from its last position': async ({
     open,
     signal,
   }) => {
@@ -77,7 +77,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
     assertDense(seen);
   },
 
-  'nor through a filter': async ({ open, signal }) => {
+  'delivers every matching event once with a filter': async ({ open, signal }) => {
     const store = await open();
     const category = 'crm.contact.v1';
     const end = newEvent();
@@ -93,7 +93,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
     assert.ok(events.every(({ stream }) => stream.startsWith(`${category}-`)));
   },
 
-  'nor when appends go to several streams at once': needs(
+  'delivers every event once with appends to several streams': needs(
     'multiStreamAppend',
     async ({ open, signal }) => {
       const store = await open();
@@ -119,7 +119,7 @@ export const subscribeConcurrentlyCases: StoreCases = {
   ),
 };
 
-/** Appends of one or three events, and `end` behind all; resolves to how many came before it. */
+/** Appends one or three events at a time, then `end`; resolves to the number of events before it. */
 async function writeMuch(
   store: EventStore,
   options: {

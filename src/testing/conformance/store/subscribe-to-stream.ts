@@ -1,6 +1,7 @@
 // Live reading of one stream.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   assertDense,
   follow,
@@ -8,13 +9,12 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   turn,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const subscribeToStreamCases: StoreCases = {
-  'catches up with the stream, then gives what comes': async ({ store, signal }) => {
+  'catches up with the stream, then delivers new events': async ({ store, signal }) => {
     const stream = newStream();
     const events = newEvents(5);
     await store.append(stream, events.slice(0, 3));
@@ -25,7 +25,7 @@ export const subscribeToStreamCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(5)), idsOf(events));
   },
 
-  'other streams are not seen': async ({ store, signal }) => {
+  'does not deliver events of other streams': async ({ store, signal }) => {
     const stream = newStream();
     await using follower = follow(store.subscribeToStream(stream, { signal }));
     await follower.caughtUp();
@@ -38,7 +38,7 @@ export const subscribeToStreamCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(3)), idsOf(events));
   },
 
-  'a stream that is not there yet is waited for': async ({ store, signal }) => {
+  'waits for a stream that does not exist yet': async ({ store, signal }) => {
     const stream = newStream();
     await using follower = follow(store.subscribeToStream(stream, { signal }));
     const items = await follower.caughtUp();
@@ -49,7 +49,7 @@ export const subscribeToStreamCases: StoreCases = {
     assert.deepEqual(idsOf(await next), [event.eventId]);
   },
 
-  'from a revision: what is behind it, and not the event itself': async ({ store, signal }) => {
+  'from a revision: starts after it': async ({ store, signal }) => {
     const stream = newStream();
     const events = newEvents(6);
     await store.append(stream, events.slice(0, 5));
@@ -60,7 +60,7 @@ export const subscribeToStreamCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(3)), idsOf(events.slice(3)));
   },
 
-  'from a revision that the stream has not reached: what is behind it, once it is there': async ({
+  'from a revision that the stream has not reached: starts after it once it exists': async ({
     store,
     signal,
   }) => {
@@ -73,7 +73,7 @@ export const subscribeToStreamCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(2)), idsOf(events.slice(4)));
   },
 
-  'from the end: only what comes from now on': async ({ store, signal }) => {
+  'from the end: delivers new events only': async ({ store, signal }) => {
     for (const there of [0, 4]) {
       const stream = newStream();
       if (there > 0) await store.append(stream, newEvents(there));
@@ -86,7 +86,7 @@ export const subscribeToStreamCases: StoreCases = {
     }
   },
 
-  'every page size gives every event once': async ({ store, signal }) => {
+  'every page size delivers every event once': async ({ store, signal }) => {
     const stream = newStream();
     await store.append(stream, newEvents(12));
     for (const pageSize of [1, 5, 11, 12, 13]) {
@@ -97,7 +97,7 @@ export const subscribeToStreamCases: StoreCases = {
     }
   },
 
-  'a burst of more than a page is told as falling behind': async ({ store, signal }) => {
+  'reports falling behind at a burst of more than a page': async ({ store, signal }) => {
     const stream = newStream();
     await using follower = follow(store.subscribeToStream(stream, { signal, pageSize: 4 }));
     await follower.caughtUp();
@@ -108,7 +108,10 @@ export const subscribeToStreamCases: StoreCases = {
     assertDense(follower.events);
   },
 
-  'nothing is missed while eight writers append to it and around it': async ({ open, signal }) => {
+  'misses nothing while eight writers append to this and other streams': async ({
+    open,
+    signal,
+  }) => {
     const store = await open();
     const stream = newStream();
     await using follower = follow(store.subscribeToStream(stream, { signal, pageSize: 3 }));
@@ -127,7 +130,7 @@ export const subscribeToStreamCases: StoreCases = {
     assertDense(events);
   },
 
-  'the signal ends it quietly, waiting or not': async ({ store }) => {
+  'an aborted signal ends the subscription without an error, waiting or not': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(20));
     const leaving = new AbortController();
@@ -147,24 +150,25 @@ export const subscribeToStreamCases: StoreCases = {
     assert.deepEqual(late.events, []);
   },
 
-  'a tombstone ends it with STREAM_DELETED': async ({ store, signal }) => {
+  'a tombstone ends the subscription with STREAM_DELETED': async ({ store, signal }) => {
     const stream = newStream();
     await store.append(stream, newEvents(2));
     await using follower = follow(store.subscribeToStream(stream, { signal }));
     await follower.caughtUp();
-    const ended = refused('STREAM_DELETED', () => follower.next());
+    const ended = rejectsWith(() => follower.next(), 'STREAM_DELETED');
     await store.tombstoneStream(stream);
     await ended;
-    await refused('STREAM_DELETED', () =>
-      follow(store.subscribeToStream(stream, { signal })).next(),
+    await rejectsWith(
+      () => follow(store.subscribeToStream(stream, { signal })).next(),
+      'STREAM_DELETED',
     );
   },
 
-  'closing the store ends it with a reason': async ({ open, signal }) => {
+  'closing the store ends the subscription with an error': async ({ open, signal }) => {
     const store = await open();
     const follower = follow(store.subscribeToStream(newStream(), { signal }));
     await follower.caughtUp();
-    const ended = refused('STORE_CLOSED', () => follower.next());
+    const ended = rejectsWith(() => follower.next(), 'STORE_CLOSED');
     await turn();
     await store[Symbol.asyncDispose]();
     await ended;

@@ -1,6 +1,7 @@
-// Live reading of everything: catch up, then follow; every position told is safe to go on from.
+// Live reading of all streams: catch up, then follow; every reported position is safe to resume from.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import type { EventStore, FeedItem } from '../../../store/event-store.ts';
 import { subjectHeader, isForgotten } from '../../../store/erasure.ts';
 import { storeLimits } from '../../../store/prepare-append.ts';
@@ -13,14 +14,13 @@ import {
   newEvent,
   newEvents,
   newStream,
-  refused,
   turn,
   unique,
   type StoreCases,
-} from './store-fixture.ts';
+} from './fixture.ts';
 
 export const subscribeCases: StoreCases = {
-  'catches up with what is there, then gives what comes': async ({ open, signal }) => {
+  'catches up with existing events, then delivers new ones': async ({ open, signal }) => {
     const store = await open();
     const events = newEvents(6);
     const stream = newStream();
@@ -33,7 +33,7 @@ export const subscribeCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(6)), idsOf(events));
   },
 
-  'an empty store is caught up with at once': async ({ open, signal }) => {
+  'catches up with an empty store at once': async ({ open, signal }) => {
     const store = await open();
     await using follower = follow(store.subscribe({ signal }));
     assert.deepEqual(kinds(await follower.caughtUp()), ['caughtUp']);
@@ -42,7 +42,7 @@ export const subscribeCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(1)), [event.eventId]);
   },
 
-  'says once that it has caught up, as long as it keeps up': async ({ open, signal }) => {
+  'reports once that it has caught up, as long as it keeps up': async ({ open, signal }) => {
     const store = await open();
     await store.append(newStream(), newEvents(10));
     await using follower = follow(store.subscribe({ signal, pageSize: 4 }));
@@ -56,7 +56,7 @@ export const subscribeCases: StoreCases = {
     assert.ok(!kinds(items).includes('fellBehind'));
   },
 
-  'gives every event once and in order, whatever the page size': async ({ open, signal }) => {
+  'delivers every event once and in order, with any page size': async ({ open, signal }) => {
     const store = await open();
     for (let round = 0; round < 9; round += 1) await store.append(newStream(), newEvents(3));
     const all = await store.readAll({ filter: {} }).toArray();
@@ -70,7 +70,7 @@ export const subscribeCases: StoreCases = {
     }
   },
 
-  'from a position: what is behind it, and not the event itself': async ({ open, signal }) => {
+  'from a position: starts after its event': async ({ open, signal }) => {
     const store = await open();
     await store.append(newStream(), newEvents(5));
     const all = await store.readAll({ filter: {} }).toArray();
@@ -81,7 +81,7 @@ export const subscribeCases: StoreCases = {
     }
   },
 
-  'from the end: only what comes from now on': async ({ open, signal }) => {
+  'from the end: delivers new events only': async ({ open, signal }) => {
     const store = await open();
     await store.append(newStream(), newEvents(5));
     await using follower = follow(store.subscribe({ after: 'end', signal }));
@@ -101,7 +101,7 @@ export const subscribeCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(1)), [event.eventId]);
   },
 
-  'a filter holds while catching up and while following': async ({ store, signal }) => {
+  'a filter applies while catching up and while following': async ({ store, signal }) => {
     const category = unique('c');
     const filter = { category, typePrefixes: ['account.o'] };
     const wanted = newEvents(4, { type: 'account.opened.v1' });
@@ -116,7 +116,7 @@ export const subscribeCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(4)), idsOf(wanted));
   },
 
-  "the system's own events are given only when asked for": async ({ open, signal }) => {
+  'delivers system events only when requested': async ({ open, signal }) => {
     const store = await open();
     const stream = newStream();
     await store.append(stream, [newEvent()]);
@@ -137,7 +137,7 @@ export const subscribeCases: StoreCases = {
     );
   },
 
-  'a subscription that wants checkpoints more often gets them': async ({ open, signal }) => {
+  'reports checkpoints as often as requested': async ({ open, signal }) => {
     const store = await open();
     const filter = { types: ['account.opened.v1'] };
     await using follower = follow(store.subscribe({ filter, signal, checkpointEvery: 10 }));
@@ -148,7 +148,7 @@ export const subscribeCases: StoreCases = {
     assertAscending([start, last(items).position]);
   },
 
-  'a filter that matches nothing still tells how far it got': async ({ open, signal }) => {
+  'a filter that matches nothing still reports its progress': async ({ open, signal }) => {
     const store = await open();
     const filter = { types: ['account.opened.v1'] };
     const appendOthers = async (): Promise<void> => {
@@ -174,7 +174,7 @@ export const subscribeCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(1)), [event.eventId]);
   },
 
-  'a burst of more than a page: it says that it fell behind, and when it caught up again': async ({
+  'reports falling behind at a burst of more than a page, and catching up again': async ({
     open,
     signal,
   }) => {
@@ -189,7 +189,7 @@ export const subscribeCases: StoreCases = {
     assertDense(follower.events);
   },
 
-  'the position of every item is a place to go on from': async ({ open, signal }) => {
+  'a subscription can resume from the position of every item': async ({ open, signal }) => {
     const store = await open();
     await store.append(newStream(), newEvents(12));
     await using follower = follow(store.subscribe({ signal, pageSize: 5 }));
@@ -210,7 +210,7 @@ export const subscribeCases: StoreCases = {
     }
   },
 
-  'positions never go back': async ({ open, signal }) => {
+  'positions never decrease': async ({ open, signal }) => {
     const store = await open();
     await store.append(newStream(), newEvents(12));
     await using follower = follow(store.subscribe({ signal, pageSize: 5 }));
@@ -221,7 +221,7 @@ export const subscribeCases: StoreCases = {
     assert.deepEqual(positions, positions.toSorted());
   },
 
-  'an append between the last item and the next wait is not missed': async ({ open, signal }) => {
+  'does not miss an append between the last item and the next wait': async ({ open, signal }) => {
     const store = await open();
     await using follower = follow(store.subscribe({ signal }));
     await follower.caughtUp();
@@ -234,7 +234,7 @@ export const subscribeCases: StoreCases = {
     }
   },
 
-  'several subscriptions get everything, each in its own time': async ({ open, signal }) => {
+  'several subscriptions get all events, each at its own pace': async ({ open, signal }) => {
     const store = await open();
     const stream = newStream();
     const followers = Array.from({ length: 20 }, (_, index) =>
@@ -249,7 +249,10 @@ export const subscribeCases: StoreCases = {
     }
   },
 
-  'leaving the loop ends the subscription, and the store goes on': async ({ open, signal }) => {
+  'leaving the loop ends the subscription without affecting the store': async ({
+    open,
+    signal,
+  }) => {
     const store = await open();
     await store.append(newStream(), newEvents(10));
     for (const leaveAt of ['events', 'caughtUp'] as const) {
@@ -264,7 +267,7 @@ export const subscribeCases: StoreCases = {
     assert.equal((await store.readAll({ filter: {} }).toArray()).length, 11);
   },
 
-  'the signal ends a subscription that waits, quietly': async ({ open }) => {
+  'an aborted signal ends a waiting subscription without an error': async ({ open }) => {
     const store = await open();
     const leaving = new AbortController();
     const follower = follow(store.subscribe({ signal: leaving.signal }));
@@ -275,7 +278,7 @@ export const subscribeCases: StoreCases = {
     await ended;
   },
 
-  'the signal ends a subscription that catches up, at the page': async ({ open }) => {
+  'an aborted signal ends a subscription that catches up at the page': async ({ open }) => {
     const store = await open();
     await store.append(newStream(), newEvents(100));
     const leaving = new AbortController();
@@ -286,7 +289,7 @@ export const subscribeCases: StoreCases = {
     assert.equal(follower.events.length, 20);
   },
 
-  'a signal that has fired ends a subscription before its first event': async ({ open }) => {
+  'a signal aborted beforehand ends the subscription before its first event': async ({ open }) => {
     const store = await open();
     await store.append(newStream(), newEvents(10));
     for (const after of [undefined, 'end'] as const) {
@@ -297,7 +300,7 @@ export const subscribeCases: StoreCases = {
     }
   },
 
-  'a slow consumer is not read ahead of by more than a few pages': async ({ open, signal }) => {
+  'reads at most a few pages ahead of a slow consumer': async ({ open, signal }) => {
     const store = await open();
     const subject = unique('person-');
     const pageSize = 10;
@@ -305,7 +308,7 @@ export const subscribeCases: StoreCases = {
     await store.append(newStream(), newEvents(500, { headers }));
     await using follower = follow(store.subscribe({ signal, pageSize }));
     await follower.count(pageSize);
-    // What is still readable after this was fetched before it, whether anybody asked or not.
+    // Events that are still readable after closing had been read ahead.
     await settle(store);
     await store.forget(subject);
     await follower.caughtUp();
@@ -314,11 +317,11 @@ export const subscribeCases: StoreCases = {
     assert.ok(readable.length <= 4 * pageSize, `${readable.length} events were fetched ahead`);
   },
 
-  'closing the store ends a subscription that waits, with a reason': async ({ open, signal }) => {
+  'closing the store ends a waiting subscription with an error': async ({ open, signal }) => {
     const store = await open();
     const follower = follow(store.subscribe({ signal }));
     await follower.caughtUp();
-    const ended = refused('STORE_CLOSED', () => follower.next());
+    const ended = rejectsWith(() => follower.next(), 'STORE_CLOSED');
     await turn();
     await store[Symbol.asyncDispose]();
     await ended;
@@ -333,7 +336,7 @@ async function fail(item: FeedItem): Promise<void> {
   throw new Error(`the handler failed on ${item.kind}`);
 }
 
-/** Gives whatever reads ahead the time of some reads to do so. */
+/** Gives a read-ahead time for several reads. */
 async function settle(store: EventStore): Promise<void> {
   for (let round = 0; round < 20; round += 1) {
     await store.readAll({ limit: 1 }).toArray();

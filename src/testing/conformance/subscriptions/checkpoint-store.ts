@@ -7,7 +7,7 @@ import {
   owned,
   takenOver,
   type StorageCases,
-} from './storage-fixture.ts';
+} from './fixture.ts';
 
 export const checkpointCases: StorageCases = {
   async 'a new subscription has no position, and is not paused'({ storage: { checkpoints } }) {
@@ -22,7 +22,7 @@ export const checkpointCases: StorageCases = {
     });
   },
 
-  async 'one that is known stays as it was'({ storage: { checkpoints } }) {
+  async 'opening a known subscription changes nothing'({ storage: { checkpoints } }) {
     const name = newName();
     await checkpoints.open(name, 3);
     assert.equal((await checkpoints.open(name, 8)).shards, 3);
@@ -34,7 +34,7 @@ export const checkpointCases: StorageCases = {
     assert.equal(await checkpoints.get(newName()), undefined);
   },
 
-  async 'a checkpoint is kept for its own shard'({ storage }) {
+  async 'stores a checkpoint per shard'({ storage }) {
     const { checkpoints } = storage;
     const name = newName();
     await checkpoints.open(name, 2);
@@ -46,7 +46,7 @@ export const checkpointCases: StorageCases = {
     assert.ok((await checkpoints.list()).some(({ subscription }) => subscription === name));
   },
 
-  async 'an owner that was taken over from changes nothing'({ storage }) {
+  async 'a former owner changes nothing'({ storage }) {
     const late = await owned(storage);
     const fence = await takenOver(storage, late);
     await storage.checkpoints.save(fence, at(5));
@@ -56,7 +56,7 @@ export const checkpointCases: StorageCases = {
     assert.deepEqual([position, done], [at(5), []]);
   },
 
-  async 'a token of leases that are kept elsewhere is in force once it was raised'({ storage }) {
+  async 'a token of an external lease store is valid once it was raised'({ storage }) {
     const { checkpoints, tokens } = storage;
     const key = { subscription: newName(), shard: 0 };
     await checkpoints.open(key.subscription, 1);
@@ -65,7 +65,7 @@ export const checkpointCases: StorageCases = {
     await assertLost(() => checkpoints.save(late, at(1)));
     assert.equal(await tokens.raise(late), true);
     await checkpoints.save(late, at(5));
-    // As high is not higher: of two with the same token, one owns the shard.
+    // An equal token is not higher: of two owners with the same token, one owns the shard.
     assert.equal(await tokens.raise(late), false);
     assert.equal(await tokens.raise({ ...key, token: 6 }), false);
     const next = { ...key, token: 9 };
@@ -77,7 +77,7 @@ export const checkpointCases: StorageCases = {
     assert.deepEqual([position, done], [at(5), []]);
   },
 
-  async 'what is done above the checkpoint is known, and forgotten when it passes'({ storage }) {
+  async 'remembers events done above the checkpoint until the checkpoint passes them'({ storage }) {
     const fence = await owned(storage);
     const { checkpoints } = storage;
     const settle = (...positions: number[]) =>
@@ -89,7 +89,7 @@ export const checkpointCases: StorageCases = {
     assert.deepEqual((await checkpoints.load(fence)).done, [at(15)]);
   },
 
-  async 'what was settled before is told as repeated, and changes nothing'({ storage }) {
+  async 'settling again is reported as a duplicate and changes nothing'({ storage }) {
     const fence = await owned(storage);
     await storage.settle(fence, { kind: 'delivered', positions: [at(2)] });
     const again = { kind: 'delivered', positions: [at(1), at(2)] } as const;
@@ -97,7 +97,7 @@ export const checkpointCases: StorageCases = {
     assert.deepEqual((await storage.checkpoints.load(fence)).done, [at(2)]);
   },
 
-  async 'pausing is kept until it is resumed'({ storage: { checkpoints } }) {
+  async 'a subscription stays paused until it is resumed'({ storage: { checkpoints } }) {
     const name = newName();
     await checkpoints.open(name, 1);
     assert.equal(await checkpoints.setPaused(name, true), true);
@@ -107,7 +107,7 @@ export const checkpointCases: StorageCases = {
     assert.equal(await checkpoints.setPaused(newName(), true), false);
   },
 
-  'another process sees what was done': {
+  'another process sees the progress': {
     needs: 'crossProcess',
     async run({ storage, fixture }) {
       const fence = await owned(storage);
@@ -118,7 +118,7 @@ export const checkpointCases: StorageCases = {
     },
   },
 
-  async 'a reset moves every shard, takes it from its owner, and forgets what comes again'({
+  async 'a reset moves every shard, revokes its owner and forgets events that are processed again'({
     storage,
   }) {
     const fence = await owned(storage);

@@ -1,18 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import {
-  assertLost,
-  at,
-  newLetter,
-  owned,
-  takenOver,
-  type StorageCases,
-} from './storage-fixture.ts';
+import { assertLost, at, newLetter, owned, takenOver, type StorageCases } from './fixture.ts';
 
 const atMs = Date.UTC(2025, 8, 30, 11);
 
 export const deadLetterCases: StorageCases = {
-  async 'a letter comes back as it was kept, and its event is done'({ storage }) {
+  async 'returns a dead letter as stored, and marks its event as done'({ storage }) {
     const fence = await owned(storage);
     const added = newLetter(fence);
     const { letter } = await storage.deadLetters.add(fence, added);
@@ -33,7 +26,7 @@ export const deadLetterCases: StorageCases = {
     assert.equal(await storage.deadLetters.get(randomUUID()), undefined);
   },
 
-  async 'two handlers may fail at one event; one that fails again has one letter'({ storage }) {
+  async 'stores one dead letter per handler and event'({ storage }) {
     const [one, two] = [await owned(storage), await owned(storage)];
     const eventId = randomUUID();
     const { deadLetters } = storage;
@@ -45,13 +38,13 @@ export const deadLetterCases: StorageCases = {
     assert.equal(reopened.id, first.id);
     assert.deepEqual([reopened.attempts, reopened.error, reopened.history.length], [8, 'worse', 2]);
     assert.equal(await deadLetters.count({ handler: one.subscription }), 1);
-    // Nobody had asked for a replay: the answer to the first one was lost, and nobody heard of it.
+    // A retry of the first call whose response was lost, not a replay.
     assert.equal((await deadLetters.add(one, again)).isNew, true);
     await deadLetters.replay({ ids: [first.id] }, { by: 'ada', atMs });
     assert.equal((await deadLetters.add(one, again)).isNew, false);
   },
 
-  async 'a parked letter blocks its aggregate until it was replayed'({ storage }) {
+  async 'a parked dead letter blocks its aggregate until it is replayed'({ storage }) {
     const fence = await owned(storage);
     const { deadLetters, waiting } = storage;
     const { letter } = await deadLetters.add(fence, newLetter(fence, { parked: true }));
@@ -75,7 +68,7 @@ export const deadLetterCases: StorageCases = {
     assert.equal(await waiting.count(fence.subscription), 0);
   },
 
-  async 'a replay that fails opens the letter again'({ storage }) {
+  async 'a failed replay reopens the dead letter'({ storage }) {
     const fence = await owned(storage);
     const { deadLetters, waiting } = storage;
     const added = newLetter(fence);
@@ -90,7 +83,7 @@ export const deadLetterCases: StorageCases = {
     assert.equal(await waiting.count(fence.subscription), 0);
   },
 
-  async 'a discarded letter has its reason, and those behind it may go on'({ storage }) {
+  async 'a discarded dead letter keeps its reason and unblocks later events'({ storage }) {
     const fence = await owned(storage);
     const { deadLetters, waiting } = storage;
     const { letter } = await deadLetters.add(fence, newLetter(fence, { parked: true }));
@@ -109,7 +102,7 @@ export const deadLetterCases: StorageCases = {
     assert.deepEqual(await waiting.next(fence, letter.stream, 9), [behind]);
   },
 
-  async 'letters are listed by filter, page by page, oldest first'({ storage }) {
+  async 'lists dead letters by filter, page by page, oldest first'({ storage }) {
     const fence = await owned(storage);
     const { deadLetters } = storage;
     const handler = fence.subscription;
@@ -156,7 +149,7 @@ export const deadLetterCases: StorageCases = {
     assert.equal(await deadLetters.count({ handler, status: 'pending' }), 0);
   },
 
-  async 'letters are found by their events'({ storage }) {
+  async 'finds dead letters by their events'({ storage }) {
     const fence = await owned(storage);
     const { deadLetters } = storage;
     const letters = [newLetter(fence), newLetter(fence, { position: at(2) })];
@@ -171,7 +164,7 @@ export const deadLetterCases: StorageCases = {
     assert.deepEqual(await idsOf([]), []);
   },
 
-  async 'notes are kept with the letter'({ storage }) {
+  async 'stores notes with the dead letter'({ storage }) {
     const fence = await owned(storage);
     const {
       letter: { id },
@@ -181,7 +174,7 @@ export const deadLetterCases: StorageCases = {
     assert.equal(await storage.deadLetters.note(randomUUID(), 'x'), false);
   },
 
-  async 'an owner that was taken over from adds no letter'({ storage }) {
+  async 'a former owner adds no dead letter'({ storage }) {
     const late = await owned(storage);
     await takenOver(storage, late);
     await assertLost(() => storage.deadLetters.add(late, newLetter(late)));

@@ -8,7 +8,7 @@ import {
   takenOver,
   type StorageCases,
   type StorageContext,
-} from './storage-fixture.ts';
+} from './fixture.ts';
 import type { Fence, Settlement } from '../../../subscriptions/subscription-storage.ts';
 
 const delivered = (...positions: number[]) =>
@@ -50,7 +50,7 @@ export const transactionCases: StorageCases = {
       assert.equal(await (await withEffect(context, fence, key)).commit(settlement), 'settled');
       const { position, done } = await storage.checkpoints.load(fence);
       assert.deepEqual([position, done], [at(4), [at(5)]]);
-      // Whoever had no answer tries again: below the checkpoint and above it.
+      // Retries after a lost response, below and above the checkpoint.
       for (const again of [delivered(3), delivered(5), { ...settlement, checkpoint: at(9) }]) {
         assert.equal(await (await withEffect(context, fence, key)).commit(again), 'repeated');
       }
@@ -59,7 +59,7 @@ export const transactionCases: StorageCases = {
     },
   },
 
-  'a checkpoint that comes late does not undo one that went further': {
+  'a late checkpoint does not undo a higher one': {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;
@@ -78,7 +78,7 @@ export const transactionCases: StorageCases = {
     },
   },
 
-  'an owner that was taken over from moves no checkpoint with its effect': {
+  'a former owner moves no checkpoint with its effect': {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;
@@ -93,7 +93,7 @@ export const transactionCases: StorageCases = {
     },
   },
 
-  'what is rolled back leaves nothing': {
+  'a rollback leaves nothing': {
     needs: 'transactions',
     async run(context) {
       const fence = await owned(context.storage);
@@ -107,7 +107,7 @@ export const transactionCases: StorageCases = {
     },
   },
 
-  'an event that is done has no second effect': {
+  'a processed event has no second effect': {
     needs: 'transactions',
     async run(context) {
       const fence = await owned(context.storage);
@@ -119,7 +119,7 @@ export const transactionCases: StorageCases = {
     },
   },
 
-  'an owner that was taken over from meanwhile has no effect': {
+  'an owner that lost its lease during the transaction has no effect': {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;
@@ -134,7 +134,7 @@ export const transactionCases: StorageCases = {
     },
   },
 
-  'a replay’s effect commits with the letter that it closes': {
+  'the effect of a replay commits together with closing its dead letter': {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;

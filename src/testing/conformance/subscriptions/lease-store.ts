@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
-import {
-  eventually,
-  leaseMs,
-  newName,
-  owned,
-  takenOver,
-  type StorageCases,
-} from './storage-fixture.ts';
+import { eventually } from '../../assertions.ts';
+import { leaseMs, newName, owned, takenOver, type StorageCases } from './fixture.ts';
 
 export const leaseCases: StorageCases = {
-  async 'of many that ask at once, one gets it, and the others hear how long'({ storage }) {
+  async 'of concurrent acquisitions one succeeds, and the others learn the remaining time'({
+    storage,
+  }) {
     const key = { subscription: newName(), shard: 0 };
     await storage.checkpoints.open(key.subscription, 1);
     const answers = await Promise.all(
@@ -21,7 +17,7 @@ export const leaseCases: StorageCases = {
     }
   },
 
-  async 'the token grows with each owner, and an old one cannot renew'({ storage }) {
+  async 'the token increases with each owner, and an old token cannot renew'({ storage }) {
     const first = await owned(storage);
     assert.equal(await storage.leases.renew(first, leaseMs), true);
     const second = await takenOver(storage, first);
@@ -33,7 +29,7 @@ export const leaseCases: StorageCases = {
     assert.equal(again.kind, 'held');
   },
 
-  async 'one that was released is gone for good: its last owner cannot renew it'({ storage }) {
+  async 'the last owner cannot renew a released lease'({ storage }) {
     const fence = await owned(storage);
     await storage.leases.release(fence);
     assert.equal(await storage.leases.renew(fence, leaseMs), false);
@@ -41,7 +37,7 @@ export const leaseCases: StorageCases = {
     assert.ok(next.kind === 'acquired' && next.token > fence.token);
   },
 
-  async 'tokens go on above one that was seen elsewhere'({ storage }) {
+  async 'tokens continue above a token seen in another store'({ storage }) {
     const key = { subscription: newName(), shard: 0 };
     await storage.checkpoints.open(key.subscription, 1);
     const first = await storage.leases.acquire(key, 'a', leaseMs, { above: 41 });
@@ -51,7 +47,7 @@ export const leaseCases: StorageCases = {
     assert.ok(second.kind === 'acquired' && second.token > first.token);
   },
 
-  async 'a token survives the end of its lease'({ storage }) {
+  async 'the token sequence survives the end of a lease'({ storage }) {
     const key = { subscription: newName(), shard: 0 };
     await storage.checkpoints.open(key.subscription, 1);
     let last = 0;
@@ -66,7 +62,7 @@ export const leaseCases: StorageCases = {
     }
   },
 
-  async 'a lease that runs out is free for others'({ storage }) {
+  async 'an expired lease can be acquired by others'({ storage }) {
     const key = { subscription: newName(), shard: 0 };
     await storage.checkpoints.open(key.subscription, 1);
     assert.equal((await storage.leases.acquire(key, 'dying', 40)).kind, 'acquired');
@@ -76,7 +72,7 @@ export const leaseCases: StorageCases = {
     );
   },
 
-  async 'renewing keeps others out'({ storage }) {
+  async 'renewing excludes others'({ storage }) {
     const key = { subscription: newName(), shard: 0 };
     await storage.checkpoints.open(key.subscription, 1);
     const lease = await storage.leases.acquire(key, 'owner', 200);
@@ -86,7 +82,7 @@ export const leaseCases: StorageCases = {
     assert.ok(answer.kind === 'held' && answer.retryInMs > 1_000);
   },
 
-  async 'the list tells who owns which shard, and for how long'({ storage }) {
+  async 'lists the owner and remaining time of each shard'({ storage }) {
     const name = newName();
     await storage.checkpoints.open(name, 2);
     await storage.leases.acquire({ subscription: name, shard: 0 }, 'a', leaseMs);
@@ -102,7 +98,7 @@ export const leaseCases: StorageCases = {
     assert.ok(leases.every(({ remainingMs }) => remainingMs > 1_000 && remainingMs <= leaseMs));
   },
 
-  async 'processes know of each other while they are there'({ storage: { leases } }) {
+  async 'lists the active processes'({ storage: { leases } }) {
     const name = newName();
     assert.deepEqual(await leases.announce(name, 'a', leaseMs), ['a']);
     assert.deepEqual(await leases.announce(name, 'b', 30), ['a', 'b']);

@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { eventually, newName, type StorageCases } from './storage-fixture.ts';
+import { eventually } from '../../assertions.ts';
+import { newName, type StorageCases } from './fixture.ts';
 
 const long = { leaseMs: 600_000, ttlMs: 600_000 };
 const newKey = () => ({ eventId: randomUUID(), handler: newName() });
 
 export const processedCases: StorageCases = {
-  async 'of many that claim at once, one gets it'({ storage: { processed } }) {
+  async 'of concurrent claims exactly one succeeds'({ storage: { processed } }) {
     const key = newKey();
     const claims = await Promise.all(Array.from({ length: 12 }, () => processed.claim(key, long)));
     assert.equal(claims.filter(({ kind }) => kind === 'claimed').length, 1);
     assert.equal(claims.filter(({ kind }) => kind === 'busy').length, 11);
   },
 
-  async 'what was confirmed is done, for this handler only'({ storage: { processed } }) {
+  async 'a confirmed event is done for its handler only'({ storage: { processed } }) {
     const key = newKey();
     const claim = await processed.claim(key, long);
     assert.ok(claim.kind === 'claimed');
@@ -23,7 +24,7 @@ export const processedCases: StorageCases = {
     assert.equal((await processed.claim(other, long)).kind, 'claimed');
   },
 
-  async 'a released claim is free at once'({ storage: { processed } }) {
+  async 'a released claim is available at once'({ storage: { processed } }) {
     const key = newKey();
     const claim = await processed.claim(key, long);
     assert.ok(claim.kind === 'claimed');
@@ -31,7 +32,7 @@ export const processedCases: StorageCases = {
     assert.equal((await processed.claim(key, long)).kind, 'claimed');
   },
 
-  async 'a claim whose holder died passes on, and the late one cannot confirm'({
+  async 'a claim of a dead process passes on, and its late confirmation fails'({
     storage: { processed },
   }) {
     const key = newKey();
@@ -46,9 +47,7 @@ export const processedCases: StorageCases = {
     assert.equal((await processed.claim(key, long)).kind, 'busy');
   },
 
-  async 'what has outlived its time is swept, some at a time, and nothing else'({
-    storage: { processed },
-  }) {
+  async 'sweeps only expired entries, a batch at a time'({ storage: { processed } }) {
     const kept = newKey();
     const claim = await processed.claim(kept, long);
     assert.ok(claim.kind === 'claimed');

@@ -1,11 +1,11 @@
-// The one suite of the storage of subscriptions: every engine of ours runs it, and so can users with
-// one of their own. What an engine cannot do is a capability with a name, and its cases are skipped by it.
+// The conformance suite of subscription storages, for our engines and for adapters of users. Cases that need a
+// capability which the engine lacks are skipped by its name.
 
 import { checkpointCases } from './checkpoint-store.ts';
 import { deadLetterCases } from './dead-letter-store.ts';
 import { leaseCases } from './lease-store.ts';
 import { processedCases } from './processed-events.ts';
-import type { StorageCase, StorageCases, SubscriptionStorageFixture } from './storage-fixture.ts';
+import type { StorageCase, StorageCases, SubscriptionStorageFixture } from './fixture.ts';
 import { transactionCases } from './effect-transaction.ts';
 import { memorySubscriptionStorage } from '../../../subscriptions/memory/storage.ts';
 import type {
@@ -14,12 +14,12 @@ import type {
 } from '../../../subscriptions/subscription-storage.ts';
 import { waitingCases } from './waiting-events.ts';
 
-export type { StorageCase, SubscriptionStorageFixture } from './storage-fixture.ts';
+export type { StorageCase, SubscriptionStorageFixture } from './fixture.ts';
 
-/** How the suite gets leases of the adapter under test. */
+/** Provides lease stores of the adapter under test. */
 export interface LeaseStoreFixture {
   open(): Promise<LeaseStore>;
-  /** One more connection to the same leases, as another process would have it. */
+  /** A second connection to the same leases, as in another process. */
   second?(): Promise<LeaseStore>;
 }
 
@@ -33,7 +33,7 @@ const topics: Readonly<Record<string, StorageCases>> = {
 };
 
 /**
- * All cases, for any test runner; each names its own subscriptions, so that they can share a storage.
+ * All cases, for any test runner. Each uses separate subscriptions, so they can share a storage.
  *
  * @example
  * import { test } from 'node:test';
@@ -52,7 +52,7 @@ export function subscriptionStorageConformance<Transaction>(
 }
 
 /**
- * The cases of leases alone, for a `LeaseStore` that is kept beside the storage.
+ * The lease cases only, for a `LeaseStore` outside the storage.
  *
  * @example
  * import { test } from 'node:test';
@@ -64,7 +64,7 @@ export function subscriptionStorageConformance<Transaction>(
  * for (const { name, skip, run } of cases) test(name, { skip: skip ?? false }, run);
  */
 export function leaseStoreConformance(fixture: LeaseStoreFixture): readonly StorageCase[] {
-  // The cases ask for nothing else of it.
+  // The lease cases use nothing else.
   const around = (leases: LeaseStore): SubscriptionStorage => ({
     ...memorySubscriptionStorage(),
     leases,

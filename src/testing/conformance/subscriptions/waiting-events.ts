@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { assertLost, at, owned, takenOver, type StorageCases } from './storage-fixture.ts';
+import { assertLost, at, owned, takenOver, type StorageCases } from './fixture.ts';
 import type { WaitingEvent } from '../../../subscriptions/subscription-storage.ts';
 
 const stream = 'banking.account.v1-core-a-1';
@@ -11,7 +11,7 @@ const event = (position: number, failures = 0): WaitingEvent => ({
 });
 
 export const waitingCases: StorageCases = {
-  async 'events wait in order, and are found when the first of them is due'({ storage }) {
+  async 'parks events in order and finds them when the first one is due'({ storage }) {
     const fence = await owned(storage);
     const { waiting } = storage;
     await waiting.hold(fence, [{ stream, due: 1_000, events: [event(7, 2)] }]);
@@ -23,9 +23,7 @@ export const waitingCases: StorageCases = {
     assert.equal(await waiting.count(fence.subscription), 3);
   },
 
-  async 'holding an event again changes its attempts if it is the first, and else nothing'({
-    storage,
-  }) {
+  async 'parking an event again updates its attempts only if it is the first'({ storage }) {
     const fence = await owned(storage);
     const { waiting } = storage;
     await waiting.hold(fence, [{ stream, due: 5, events: [event(7, 1), event(8)] }]);
@@ -36,7 +34,7 @@ export const waitingCases: StorageCases = {
     assert.deepEqual(await waiting.due(fence, 99, 9), [stream]);
   },
 
-  async 'what is drained is done, and the last one unblocks its aggregate'({ storage }) {
+  async 'draining completes events, and the last one unblocks its aggregate'({ storage }) {
     const fence = await owned(storage);
     const { waiting } = storage;
     await waiting.hold(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
@@ -57,7 +55,7 @@ export const waitingCases: StorageCases = {
     assert.deepEqual([blocked, done.toSorted()], [[], [at(7), at(8)]]);
   },
 
-  async 'what was drained does not wait again when the feed brings it again'({ storage }) {
+  async 'does not park a drained event again'({ storage }) {
     const fence = await owned(storage);
     const { waiting } = storage;
     await waiting.hold(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
@@ -72,7 +70,7 @@ export const waitingCases: StorageCases = {
     assert.deepEqual(await waiting.next(fence, stream, 9), [event(8), event(9)]);
   },
 
-  async 'many aggregates and many events go in one call'({ storage }) {
+  async 'parks many events of many aggregates in one call'({ storage }) {
     const fence = await owned(storage);
     const streams = Array.from({ length: 50 }, (_, index) => ({
       stream: `${stream}-${index}`,
@@ -85,7 +83,7 @@ export const waitingCases: StorageCases = {
     assert.equal((await storage.waiting.due(fence, 24, 7)).length, 7);
   },
 
-  async 'an owner that was taken over from holds and unblocks nothing'({ storage }) {
+  async 'a former owner neither parks nor unblocks events'({ storage }) {
     const late = await owned(storage);
     const fence = await takenOver(storage, late);
     const { waiting } = storage;

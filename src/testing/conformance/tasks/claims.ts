@@ -1,6 +1,7 @@
-// Who is next: priority, turns of tenants, rates, keys, pauses; and how one waits for it.
+// Claims: priority, fairness between tenants, rate limits, concurrency keys, pauses and waiting.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
 import {
@@ -11,11 +12,10 @@ import {
   enqueueNumbers,
   nothingIn,
   numbersOf,
-  rejectsWith,
   report,
   secondOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 async function tenantsOf(tasks: Tasks, limit: number, type = email): Promise<string[]> {
   const claimed = await claimSome(tasks, limit, { types: { [type]: limit } });
@@ -23,7 +23,7 @@ async function tenantsOf(tasks: Tasks, limit: number, type = email): Promise<str
 }
 
 export const orderCases: TasksCases = {
-  async 'the highest priority goes first, whatever came before'(tasks) {
+  async 'the highest priority is claimed first'(tasks) {
     for (const priority of [5, 1, 9, 5, 0]) {
       await tasks.enqueue({ type: email, payload: { n: priority }, priority });
     }
@@ -77,7 +77,7 @@ export const orderCases: TasksCases = {
 };
 
 export const limitCases: TasksCases = {
-  async 'room for one of several types goes to whichever has something'(tasks) {
+  async 'free capacity goes to any type that has jobs'(tasks) {
     const types = { [email]: 1, [report]: 1, keyed: 1, limited: 1 };
     for (const type of Object.keys(types)) {
       await tasks.enqueue({ type, payload: { n: 1, account: 'x' } });
@@ -89,7 +89,7 @@ export const limitCases: TasksCases = {
     }
   },
 
-  async 'a rate holds over claims, and lets the next through in time'(tasks, { clock }) {
+  async 'a rate limit holds across claims and admits the next job in time'(tasks, { clock }) {
     await enqueueNumbers(tasks, 10, { type: 'limited' });
     assert.equal((await tenantsOf(tasks, 10, 'limited')).length, 3);
     await nothingIn(tasks, 'limited');
@@ -101,7 +101,7 @@ export const limitCases: TasksCases = {
     assert.equal((await tenantsOf(tasks, 10, 'limited')).length, 3);
   },
 
-  async 'a rate for each tenant does not keep others back'(tasks) {
+  async 'a rate limit per tenant does not affect other tenants'(tasks) {
     await enqueueNumbers(tasks, 5, { type: 'limited-each', tenant: 'a' });
     await enqueueNumbers(tasks, 5, { type: 'limited-each', tenant: 'b' });
     const tenants = await tenantsOf(tasks, 10, 'limited-each');
@@ -144,7 +144,7 @@ export const limitCases: TasksCases = {
     await nothingIn(tasks, 'keyed');
   },
 
-  async 'a key that is full blocks no other'(tasks) {
+  async 'a full concurrency key blocks no other key'(tasks) {
     const payloads = Array.from({ length: 150 }, (_, n) => ({ n, account: 'busy' }));
     await tasks.enqueueMany(payloads.map((payload) => ({ type: 'keyed', payload })));
     await claimOne(tasks, 'keyed');
@@ -152,7 +152,7 @@ export const limitCases: TasksCases = {
     assert.deepEqual(numbersOf([await claimOne(tasks, 'keyed')]), [999]);
   },
 
-  async 'the same key of two tenants is two keys'(tasks) {
+  async 'the same key of two tenants is two separate keys'(tasks) {
     const payload = { n: 0, account: 'x' };
     await tasks.enqueueMany([
       { type: 'keyed', payload, tenant: 'a' },
@@ -161,7 +161,7 @@ export const limitCases: TasksCases = {
     assert.equal((await claimSome(tasks, 10, { types: { keyed: 10 } })).length, 2);
   },
 
-  async 'concurrency may be bounded by tenant'(tasks) {
+  async 'limits concurrency per tenant'(tasks) {
     await enqueueNumbers(tasks, 5, { type: 'per-tenant', tenant: 'a' });
     await enqueueNumbers(tasks, 1, { type: 'per-tenant', tenant: 'b' });
     const tenants = await tenantsOf(tasks, 10, 'per-tenant');
@@ -171,7 +171,7 @@ export const limitCases: TasksCases = {
     );
   },
 
-  async 'limits hold over processes that claim at once'(tasks, context) {
+  async 'limits hold across processes that claim concurrently'(tasks, context) {
     if (!context.capabilities.crossProcess) return;
     await using second = await secondOf(context);
     await enqueueNumbers(tasks, 20, { type: 'limited' });
@@ -192,7 +192,7 @@ export const limitCases: TasksCases = {
 };
 
 export const modeCases: TasksCases = {
-  async 'a paused type takes jobs and gives none out, until it is resumed'(tasks) {
+  async 'a paused type accepts jobs and delivers none until it is resumed'(tasks) {
     await tasks.pause(email);
     await enqueueNumbers(tasks, 1);
     await enqueueNumbers(tasks, 1, { type: report });
@@ -226,7 +226,7 @@ export const modeCases: TasksCases = {
 
 const waiting = { worker: 'waiter', types: { [email]: 5, limited: 5, keyed: 5 }, waitMs: 60_000 };
 
-/** These wait for real: by the machine's clock, and what wakes them comes at once. */
+/** These cases use the system clock, because a wake-up must arrive immediately. */
 export const waitCases: TasksCases = {
   async 'an enqueue wakes a waiting claim'(tasks) {
     const claiming = tasks.claim(waiting);
@@ -235,7 +235,7 @@ export const waitCases: TasksCases = {
   },
 
   async 'a waiting claim gets a job that becomes due'(tasks) {
-    // Before it is stored: a disk that syncs may take a part of the delay.
+    // Measured before the enqueue: syncing the disk may take part of the delay.
     const startedMs = systemClock.now();
     await tasks.enqueue({ type: email, payload: { n: 1 }, delayMs: 60 });
     assert.equal((await tasks.claim(waiting)).length, 1);
@@ -275,7 +275,7 @@ export const waitCases: TasksCases = {
     assert.equal((await woken).length, 1);
   },
 
-  async 'nothing in time is an empty list, and a signal ends the wait'(tasks) {
+  async 'a claim returns an empty list after waitMs, and a signal ends the wait'(tasks) {
     assert.deepEqual(await tasks.claim({ ...waiting, waitMs: 20 }), []);
     const stopping = new AbortController();
     const claiming = tasks.claim({ ...waiting, signal: stopping.signal });

@@ -1,20 +1,20 @@
 // Cancel, retry, compensation, lists and bulk actions.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   claimOne,
   claimSome,
   email,
   enqueueNumbers,
   nothingIn,
-  rejectsWith,
   report,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 export const cancelCases: TasksCases = {
-  async 'one that waits for a worker is cancelled at once'(tasks, { opened }) {
+  async 'cancels a queued job at once'(tasks, { opened }) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     assert.equal(await tasks.cancel(id, { reason: 'not needed' }), true);
     const task = await tasks.get(id);
@@ -24,7 +24,7 @@ export const cancelCases: TasksCases = {
     assert.equal((await opened.stream('gbe.tasks.email-send.terminal')).length, 1);
   },
 
-  async 'one that sleeps or waits for an event is cancelled at once'(tasks, { clock }) {
+  async 'cancels a sleeping job and one that waits for an event at once'(tasks, { clock }) {
     await enqueueNumbers(tasks, 2);
     const [one, other] = await claimSome(tasks, 2);
     if (one === undefined || other === undefined) assert.fail('missing');
@@ -53,10 +53,7 @@ export const cancelCases: TasksCases = {
     assert.equal(await stateOf(tasks, token.id), 'cancelled');
   },
 
-  async 'a cancel stays, and so does an event, whatever the holder writes before it knows'(
-    tasks,
-    { clock },
-  ) {
+  async "a cancellation and an event survive later writes of the job's holder"(tasks, { clock }) {
     await enqueueNumbers(tasks, 1, { labels: { campaign: 'spring' }, tenant: 'acme' });
     const { token } = await claimOne(tasks);
     await tasks.finishStep(token, { name: 'load', result: 1 });
@@ -89,7 +86,7 @@ export const cancelCases: TasksCases = {
     assert.equal(await stateOf(tasks, token.id), 'cancelled');
   },
 
-  async 'one that is done before it hears of its cancel is completed'(tasks) {
+  async 'a job that finishes before it sees its cancellation is completed'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.cancel(token.id);
@@ -128,7 +125,7 @@ export const cancelCases: TasksCases = {
     assert.equal(task.error?.message, 'no room');
   },
 
-  async 'an unknown job cannot be cancelled, and no bad id is looked for'(tasks) {
+  async 'rejects cancelling an unknown job or an invalid id'(tasks) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     const missing = id.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
     await rejectsWith(() => tasks.cancel(missing), 'TASK_UNKNOWN');
@@ -171,7 +168,7 @@ export const retryCases: TasksCases = {
     );
   },
 
-  async 'one that has not ended is not retried'(tasks) {
+  async 'rejects the retry of a job that has not ended'(tasks) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     assert.equal(await tasks.retry(id), false);
     await claimOne(tasks);
@@ -186,7 +183,7 @@ export const retryCases: TasksCases = {
     assert.equal((await opened.stream('gbe.tasks.email-send.terminal')).length, 2);
   },
 
-  async 'the holder of before a retry changes nothing'(tasks) {
+  async 'the holder from before a retry changes nothing'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.complete(token);
@@ -215,7 +212,7 @@ export const adminCases: TasksCases = {
     assert.deepEqual(seen, ids.toReversed());
   },
 
-  async 'a list is by type, state, tenant, label and time'(tasks, { clock }) {
+  async 'lists jobs by type, state, tenant, label and time'(tasks, { clock }) {
     const beforeMs = clock.now();
     await tasks.enqueue({ type: email, payload: 1, tenant: 'a', labels: { region: 'eu' } });
     await tasks.enqueue({ type: report, payload: 2, tenant: 'a', labels: { region: 'us' } });
@@ -243,12 +240,12 @@ export const adminCases: TasksCases = {
     assert.equal((await payloads({ updatedFrom: new Date(clock.now()) })).length, 2);
   },
 
-  async 'a bad cursor is refused'(tasks) {
+  async 'rejects an invalid cursor'(tasks) {
     await rejectsWith(() => tasks.list({}, { cursor: 'nonsense' }), 'TASK_INVALID');
     await rejectsWith(() => tasks.list({}, { limit: 0 }), 'TASK_INVALID');
   },
 
-  async 'counts tell how many of each type are in each state'(tasks) {
+  async 'counts jobs by type and state'(tasks) {
     await enqueueNumbers(tasks, 3);
     await tasks.enqueue({ type: report, payload: 1, delayMs: 1_000 });
     await tasks.complete((await claimOne(tasks)).token);
@@ -295,7 +292,7 @@ export const adminCases: TasksCases = {
     assert.equal(task.history[0]?.what, 'enqueued');
   },
 
-  async 'everything that matches is cancelled, and retried'(tasks) {
+  async 'cancels and retries all matching jobs'(tasks) {
     await enqueueNumbers(tasks, 120, { labels: { batch: 'b1' } });
     await enqueueNumbers(tasks, 5);
     assert.deepEqual(await tasks.cancelMany({ labels: { batch: 'b1' } }), {
@@ -314,7 +311,7 @@ export const adminCases: TasksCases = {
     assert.equal((await tasks.whenEnded(id)).result, 7);
   },
 
-  async 'types change while it runs'(tasks) {
+  async 'types can change at runtime'(tasks) {
     const before = tasks.types();
     await enqueueNumbers(tasks, 2);
     const [first] = before;

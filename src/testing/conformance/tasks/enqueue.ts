@@ -1,6 +1,7 @@
-// What is stored, what is a duplicate, and what is refused.
+// Enqueueing: stored fields, deduplication and validation.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { taskIdOf } from '../../../tasks/rules/prepare-task.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import {
@@ -10,11 +11,10 @@ import {
   enqueueNumbers,
   nothingIn,
   numbered,
-  rejectsWith,
   report,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 export const enqueueCases: TasksCases = {
   async 'an enqueued job is stored with all its fields'(tasks, { clock }) {
@@ -57,7 +57,7 @@ export const enqueueCases: TasksCases = {
     );
   },
 
-  async 'many go in one call, in order'(tasks) {
+  async 'enqueues many jobs in one call, in order'(tasks) {
     const ids = await enqueueNumbers(tasks, 250);
     assert.equal(new Set(ids).size, 250);
     const claimed = [];
@@ -68,7 +68,7 @@ export const enqueueCases: TasksCases = {
     );
   },
 
-  async 'a key is taken once for each tenant and type'(tasks) {
+  async 'a key is unique per tenant and type'(tasks) {
     const task = { type: email, payload: { n: 1 }, key: 'welcome' };
     const first = await tasks.enqueue(task);
     const again = await tasks.enqueue({ ...task, payload: { n: 2 } });
@@ -85,7 +85,7 @@ export const enqueueCases: TasksCases = {
     );
   },
 
-  async 'a key twice in one call is one job'(tasks) {
+  async 'a key that occurs twice in one call creates one job'(tasks) {
     const task = { type: email, payload: null, key: 'twice' };
     const [first, second] = await tasks.enqueueMany([task, task]);
     assert.equal(first?.id, second?.id);
@@ -93,7 +93,7 @@ export const enqueueCases: TasksCases = {
     assert.equal((await claimSome(tasks, 10)).length, 1);
   },
 
-  async 'a key counts also when its job has ended'(tasks) {
+  async 'a key stays taken after its job has ended'(tasks) {
     const task = { type: email, payload: null, key: 'done' };
     await tasks.enqueue(task);
     await tasks.complete((await claimOne(tasks)).token);
@@ -101,7 +101,7 @@ export const enqueueCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'within a window a key is taken once, and again after it'(tasks, { clock }) {
+  async 'a key can be used again after its dedupe window'(tasks, { clock }) {
     const task = { type: 'windowed', payload: null, key: 'digest' };
     const first = await tasks.enqueue(task);
     await clock.advance(59_000);
@@ -112,14 +112,14 @@ export const enqueueCases: TasksCases = {
     assert.notEqual(next.id, first.id);
   },
 
-  async 'a window of a job counts before that of its type'(tasks, { clock }) {
+  async 'the dedupe window of a job overrides that of its type'(tasks, { clock }) {
     const task = { type: 'windowed', payload: null, key: 'k', dedupeWindowMs: 1_000 };
     await tasks.enqueue(task);
     await clock.advance(1_001);
     assert.equal((await tasks.enqueue(task)).isDuplicate, false);
   },
 
-  async 'one that is delayed is scheduled, and due at its time'(tasks, { clock }) {
+  async 'a delayed job is scheduled and due at its time'(tasks, { clock }) {
     const { id } = await tasks.enqueue({ type: email, payload: { n: 1 }, delayMs: 60_000 });
     const task = (await tasks.get(id)) ?? assert.fail('missing');
     assert.equal(task.state, 'scheduled');
@@ -141,7 +141,7 @@ export const enqueueCases: TasksCases = {
     assert.equal((await claimOne(tasks)).task.id, id);
   },
 
-  async 'a job that is not JSON, too large, or of an unknown type is refused before anything is stored'(
+  async 'rejects a job that is not JSON, too large or of an unknown type before storing anything'(
     tasks,
   ) {
     const bad = { type: email, payload: { n: Number.NaN } };
@@ -152,7 +152,7 @@ export const enqueueCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'bad fields are refused by name'(tasks) {
+  async 'rejects invalid fields by name'(tasks) {
     const refused = {
       priority: { priority: 10 },
       delayMs: { delayMs: -1 },
@@ -168,7 +168,7 @@ export const enqueueCases: TasksCases = {
     }
   },
 
-  async 'the largest payload that is allowed comes back whole'(tasks) {
+  async 'stores a payload of the maximum size'(tasks) {
     const text = 'y'.repeat(taskLimits.valueBytesMax - 100);
     await tasks.enqueue({ type: email, payload: { text } });
     const { task } = await claimOne(tasks);

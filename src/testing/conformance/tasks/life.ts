@@ -1,6 +1,7 @@
-// The life of a job: claimed, worked on, ended once; and what a late holder may not do.
+// The life cycle of a job, and calls of a former holder.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import {
   claimOne,
   claimSome,
@@ -9,16 +10,15 @@ import {
   fieldOf,
   longLeaseMs,
   nothingIn,
-  rejectsWith,
   report,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 const boom = { message: 'the gateway is busy', code: 'BUSY' };
 
 export const lifeCases: TasksCases = {
-  async 'a claimed job is running, with its worker, under a fence'(tasks, { clock }) {
+  async 'a claimed job is running, with its worker and a fence token'(tasks, { clock }) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     await clock.advance(40);
     const { token, task } = await claimOne(tasks);
@@ -52,7 +52,7 @@ export const lifeCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a failed attempt comes back after its backoff, and the last one ends the job'(
+  async 'retries a failed attempt after its backoff, and the last failure ends the job'(
     tasks,
     { clock, opened },
   ) {
@@ -76,13 +76,13 @@ export const lifeCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a failure that no retry helps ends the job at once'(tasks) {
+  async 'a permanent failure ends the job at once'(tasks) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     await tasks.fail((await claimOne(tasks)).token, { ...boom, isTerminal: true });
     assert.equal(await stateOf(tasks, id), 'failed');
   },
 
-  async 'a failure may say when to come back'(tasks, { clock }) {
+  async 'a failure can set the time of its retry'(tasks, { clock }) {
     await enqueueNumbers(tasks, 1);
     await tasks.fail((await claimOne(tasks)).token, boom, { retryAfterMs: 25_000 });
     await clock.advance(24_999);
@@ -138,7 +138,7 @@ export const lifeCases: TasksCases = {
     assert.equal((await opened.stream('gbe.tasks.email-send.terminal')).length, 1);
   },
 
-  async 'many are claimed and ended at once'(tasks) {
+  async 'claims and ends many jobs at once'(tasks) {
     await enqueueNumbers(tasks, 100);
     const claimed = await claimSome(tasks, 100);
     assert.equal(claimed.length, 100);
@@ -197,7 +197,7 @@ export const lifeCases: TasksCases = {
     ]);
   },
 
-  async 'workers say that they are there, and leave'(tasks, { clock }) {
+  async 'workers register and deregister'(tasks, { clock }) {
     await tasks.heartbeat({ worker: 'w-a', leaseMs: 1_000, about: { host: 'h' } });
     await tasks.heartbeat({ worker: 'w-b', leaseMs: 60_000 });
     await clock.advance(2_000);

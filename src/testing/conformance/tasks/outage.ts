@@ -1,7 +1,7 @@
 // An outage of the engine: which calls fail, what is safe to repeat, and what resumes by itself.
 
 import assert from 'node:assert/strict';
-import { eventually } from '../bus/bus-fixture.ts';
+import { eventually, rejectsWith } from '../../assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { Logger, Observer } from '../../../foundation/observer.ts';
 import { startWorkers } from '../../../tasks/run/start-workers.ts';
@@ -14,10 +14,9 @@ import {
   email,
   enqueueNumbers,
   nothingIn,
-  rejectsWith,
   type OpenedTasks,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 async function away(opened: OpenedTasks): Promise<() => Promise<void>> {
   return (await opened.outage?.()) ?? assert.fail('the fixture has no outage');
@@ -27,7 +26,7 @@ async function isUnavailable(work: () => Promise<unknown>): Promise<void> {
   assert.equal((await rejectsWith(work, 'TASKS_UNAVAILABLE')).retryable, true);
 }
 
-/** What was logged, in order, by its message. */
+/** The logged messages, in order. */
 function listener(): { readonly observer: Observer; readonly count: (message: string) => number } {
   const messages: string[] = [];
   const take = (_fields: object, message: string): void => void messages.push(message);
@@ -39,7 +38,7 @@ function listener(): { readonly observer: Observer; readonly count: (message: st
 }
 
 export const outageCases: TasksCases = {
-  async 'an enqueue is refused as unavailable, and repeated it is one job'(tasks, { opened }) {
+  async 'an enqueue during an outage fails, and retrying it creates one job'(tasks, { opened }) {
     const job = { type: email, payload: { n: 1 }, key: 'welcome' };
     const back = await away(opened);
     await isUnavailable(() => tasks.enqueue(job));
@@ -51,7 +50,7 @@ export const outageCases: TasksCases = {
     assert.equal((await claimSome(tasks, 10)).length, 2);
   },
 
-  async 'a claim is refused as unavailable, and leaves no job claimed without a worker'(
+  async 'a claim during an outage fails and leaves no job claimed without a worker'(
     tasks,
     { opened },
   ) {
@@ -63,7 +62,7 @@ export const outageCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a step and an end are refused as unavailable, and taken once when they are repeated'(
+  async 'a step and an end during an outage fail, and retrying them applies them once'(
     tasks,
     { opened },
   ) {
@@ -99,7 +98,7 @@ export const outageCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a failure and a cancel are refused as unavailable, and hold when they are repeated'(
+  async 'a failure and a cancellation during an outage fail, and succeed when retried'(
     tasks,
     { opened },
   ) {
@@ -118,7 +117,7 @@ export const outageCases: TasksCases = {
   },
 };
 
-/** By the machine's clock: workers wait for real until they look again. */
+/** These cases use the system clock, because workers poll in real time. */
 export const resumeCases: TasksCases = {
   async 'workers and the sweeper resume after an outage, and log it once'(tasks, { opened }) {
     const { observer, count } = listener();
@@ -129,7 +128,7 @@ export const resumeCases: TasksCases = {
     await using sweeper = startTaskSweeper(other, { everyMs: 50 });
     const first = await tasks.enqueue(emailSend.job(null));
     await tasks.whenEnded(first.id, { timeoutMs: 30_000 });
-    // Comes due during the outage: a claim in a file notices the outage only then.
+    // Becomes due during the outage: a claim on SQLite notices the outage only then.
     const late = await tasks.enqueue(emailSend.job(null, { delayMs: 1_000 }));
     const back = await away(opened);
     await eventually(

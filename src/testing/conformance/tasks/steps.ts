@@ -1,6 +1,7 @@
-// Steps are durable one by one; sleeps, events and children let the worker go and bring the job back.
+// Durable steps; sleeps, events and children free the worker and resume the job later.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import {
   claimOne,
@@ -9,11 +10,10 @@ import {
   enqueueNumbers,
   nothingIn,
   numbersOf,
-  rejectsWith,
   report,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 const boom = { message: 'no luck' };
 
@@ -33,7 +33,7 @@ export const stepCases: TasksCases = {
     assert.equal((step.endedAt?.getTime() ?? 0) - step.startedAt.getTime(), 70);
   },
 
-  async 'steps come back in the order in which they were begun'(tasks) {
+  async 'returns steps in the order of their start'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     for (const name of ['c', 'a', 'b']) {
@@ -47,7 +47,7 @@ export const stepCases: TasksCases = {
     );
   },
 
-  async 'steps at once are all kept'(tasks) {
+  async 'stores all concurrent steps'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     const names = Array.from({ length: 30 }, (_, n) => `s${n}`);
@@ -77,7 +77,10 @@ export const stepCases: TasksCases = {
     );
   },
 
-  async 'a failed step with tries left lets the worker go until the next one'(tasks, { clock }) {
+  async 'a failed step with attempts left frees the worker until the next attempt'(
+    tasks,
+    { clock },
+  ) {
     await enqueueNumbers(tasks, 1);
     for (const attempt of [1, 2]) {
       const { token } = await claimOne(tasks);
@@ -101,7 +104,7 @@ export const stepCases: TasksCases = {
     assert.equal(await stateOf(tasks, token.id), 'running');
   },
 
-  async 'names of steps and their results are checked'(tasks) {
+  async 'validates the names and results of steps'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await rejectsWith(() => tasks.startStep(token, { name: 'two words' }), 'TASK_INVALID');
@@ -117,7 +120,7 @@ export const stepCases: TasksCases = {
     assert.equal(await stateOf(tasks, token.id), 'running');
   },
 
-  async 'a sleeping job is due when it has slept'(tasks, { clock }) {
+  async 'a sleeping job is due after its sleep'(tasks, { clock }) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.sleep(token, { name: 'nap', until: new Date(clock.now() + 3_600_000) });
@@ -169,7 +172,7 @@ export const stepCases: TasksCases = {
     assert.equal(task?.steps[0]?.state, 'completed');
   },
 
-  async 'an event that came before is not missed, and is taken once'(tasks) {
+  async 'an event sent before the wait is not missed, and is consumed once'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.sendEvent(token.id, { name: 'paid', payload: 1 });
@@ -182,7 +185,7 @@ export const stepCases: TasksCases = {
     assert.deepEqual(third, { kind: 'released' });
   },
 
-  async 'an event that is sent twice with one id is one'(tasks) {
+  async 'an event sent twice with one id counts once'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     const event = { name: 'paid', payload: 1, eventId: 'e-1' };
@@ -194,7 +197,7 @@ export const stepCases: TasksCases = {
     });
   },
 
-  async 'a wait for an event ends after its time'(tasks, { clock }) {
+  async 'a wait for an event times out'(tasks, { clock }) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     const wait = { name: 'approval', event: 'approved', timeoutMs: 5_000 };
@@ -264,7 +267,7 @@ export const stepCases: TasksCases = {
     assert.equal((await tasks.list({ parentId: id })).tasks.length, 3);
   },
 
-  async 'children are enqueued once, however often their parent comes back'(tasks) {
+  async 'enqueues children once, however often their parent is resumed'(tasks) {
     await tasks.enqueue({ type: report, payload: null });
     const { token } = await claimOne(tasks, report);
     const children = { name: 'c', tasks: [{ type: email, payload: { n: 1 } }] };
@@ -277,7 +280,7 @@ export const stepCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'no children have ended at once'(tasks) {
+  async 'waiting for no children returns at once'(tasks) {
     await tasks.enqueue({ type: report, payload: null });
     const { token } = await claimOne(tasks, report);
     const answer = await tasks.runChildren(token, { name: 'none', tasks: [] });

@@ -1,6 +1,7 @@
-// What the sweeper finds, on every engine: workers that are gone, steps that hang, lost signals.
+// The sweeper: dead workers, hanging steps and lost signals.
 
 import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
 import { taskTypeOf } from '../../../tasks/task-job.ts';
 import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
 import { taskType } from '../../../tasks/task-type.ts';
@@ -12,17 +13,16 @@ import {
   enqueueNumbers,
   fieldOf,
   nothingIn,
-  rejectsWith,
   report,
   secondOf,
   stateOf,
   type TasksCases,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
 const shortLeaseMs = 10_000;
 
 export const sweepCases: TasksCases = {
-  async 'a job whose worker is gone comes back; its late holder changes nothing'(
+  async 'requeues a job whose worker died, and its former holder changes nothing'(
     tasks,
     { clock, opened },
   ) {
@@ -58,7 +58,7 @@ export const sweepCases: TasksCases = {
     await tasks.complete(held.token);
   },
 
-  async 'a worker that left is gone at once'(tasks) {
+  async 'requeues the jobs of a deregistered worker at once'(tasks) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
     await claimOne(tasks, email, 'leaving');
@@ -67,9 +67,7 @@ export const sweepCases: TasksCases = {
     await claimOne(tasks);
   },
 
-  async 'an end and the claim that went along with it both count, though their worker dies right then'(
-    tasks,
-  ) {
+  async 'an end and the claim in the same call both count, even if their worker dies then'(tasks) {
     const { sweep } = createTaskSweep(tasks);
     const ids = await enqueueNumbers(tasks, 2);
     const first = await claimOne(tasks, email, 'dying');
@@ -89,9 +87,7 @@ export const sweepCases: TasksCases = {
     assert.equal((await tasks.get(first.token.id))?.result, 'done');
   },
 
-  async 'an end that comes too late is refused, and the claim along with it may get the same job'(
-    tasks,
-  ) {
+  async 'rejects a late end, and the claim in the same call may get the same job'(tasks) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
     const lost = await claimOne(tasks, email, 'slow');
@@ -113,7 +109,7 @@ export const sweepCases: TasksCases = {
     assert.equal((await tasks.get(lost.token.id))?.result, 'again');
   },
 
-  async 'a step that hangs is taken away, though its worker is alive'(tasks, { clock }) {
+  async 'requeues a job whose step hangs, although its worker is alive'(tasks, { clock }) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
@@ -136,7 +132,7 @@ export const sweepCases: TasksCases = {
     }
   },
 
-  async 'by policy a lost job fails'(tasks, { clock }) {
+  async 'a lost job fails if its policy says so'(tasks, { clock }) {
     const { sweep } = createTaskSweep(tasks);
     const { id } = await tasks.enqueue({ type: 'brittle', payload: null });
     await claimSome(tasks, 1, { types: { brittle: 1 }, worker: 'dead', leaseMs: shortLeaseMs });
@@ -211,7 +207,7 @@ export const sweepCases: TasksCases = {
       tasks: [{ type: email, payload: { n: 0 } }],
     });
     const child = await claimOne(tasks);
-    // As if the process had been killed right after it stored the end.
+    // Simulates a process killed right after it stored the end.
     const { engine } = tasks.core;
     await engine.exchange(
       [
@@ -233,7 +229,7 @@ export const sweepCases: TasksCases = {
     assert.ok(opened);
   },
 
-  async 'ended jobs go after their retention, others stay'(tasks, { clock }) {
+  async 'removes ended jobs after their retention and keeps others'(tasks, { clock }) {
     tasks.setTypes([taskType(email, { retentionMs: 60_000 }), ...caseTypes.slice(1)]);
     const { sweep } = createTaskSweep(tasks);
     const ids = await enqueueNumbers(tasks, 3);
@@ -246,7 +242,7 @@ export const sweepCases: TasksCases = {
     assert.deepEqual(states, [undefined, 'completed', 'queued']);
   },
 
-  async 'a cron tick is one job, however many sweep'(tasks, context) {
+  async 'a cron tick creates one job, with any number of sweepers'(tasks, context) {
     const { clock, capabilities } = context;
     const cron = {
       expression: '* * * * *',
@@ -263,7 +259,7 @@ export const sweepCases: TasksCases = {
       await Promise.all(sweeps.map(({ sweep }) => sweep()));
       await clock.advance(30_000);
     }
-    // Three minutes, and the tick at their start and end; each of them once.
+    // Three minutes with a tick at both ends: each tick once.
     const { tasks: jobs } = await tasks.list({ type: 'nightly' });
     const due = jobs.map(({ dueAt }) => dueAt?.getTime());
     assert.equal(new Set(due).size, jobs.length);
@@ -272,7 +268,7 @@ export const sweepCases: TasksCases = {
     assert.deepEqual(claimed[0]?.task.payload, { tick: 1 });
   },
 
-  async 'two sweepers take a lost job away once'(tasks, context) {
+  async 'two sweepers requeue a lost job once'(tasks, context) {
     const { clock, capabilities } = context;
     await using second = capabilities.crossProcess ? await secondOf(context) : undefined;
     await enqueueNumbers(tasks, 20);

@@ -1,4 +1,4 @@
-// What every engine of tasks must do, as cases that a test runner takes one by one.
+// The conformance suite of task engines: cases for any test runner.
 
 import { limitCases, modeCases, orderCases, waitCases } from './claims.ts';
 import { adminCases, cancelCases, retryCases } from './ends.ts';
@@ -7,21 +7,21 @@ import { lifeCases } from './life.ts';
 import { outageCases, resumeCases } from './outage.ts';
 import { stepCases } from './steps.ts';
 import { sweepCases } from './sweep.ts';
-import { modelCases } from './tasks-model.ts';
+import { modelCases } from './model.ts';
 import {
   openCase,
   type TasksCase,
   type TasksCases,
   type TasksFixture,
   type TasksFixtureCapabilities,
-} from './tasks-fixture.ts';
+} from './fixture.ts';
 
-export type { OpenedTasks, TasksCase, TasksFixture } from './tasks-fixture.ts';
+export type { OpenedTasks, TasksCase, TasksFixture } from './fixture.ts';
 
 const topics: readonly {
   readonly topic: string;
   readonly needs?: readonly (keyof TasksFixtureCapabilities)[];
-  /** By the machine's clock: `clock` does not move it. */
+  /** Uses the system clock instead of the fake one. */
   readonly isRealTime?: boolean;
   readonly cases: TasksCases;
 }[] = [

@@ -1,4 +1,4 @@
-// What every index of traces does.
+// The conformance suite of trace indexes.
 
 import assert from 'node:assert/strict';
 import { toPosition } from '../../../store/position.ts';
@@ -12,7 +12,7 @@ export interface TraceIndexCase {
 let runs = 0;
 
 /**
- * The cases, for a test runner of any kind. Each uses flows of its own; nobody else may use the index.
+ * The cases, for any test runner. Each uses separate flows; nothing else may use the index.
  *
  * @example
  * import { test } from 'node:test';
@@ -23,7 +23,7 @@ let runs = 0;
  */
 export function traceIndexConformance(open: () => Promise<TraceIndex>): readonly TraceIndexCase[] {
   const cases: Readonly<Record<string, (index: TraceIndex, flow: string) => Promise<void>>> = {
-    async 'gives back what was added, in the order of the positions'(index, flow) {
+    async 'returns entries in the order of their positions'(index, flow) {
       const entries = [7, 3, 4_000_000_000_000, 5].map((at) => entryOf(flow, at));
       await index.add(entries);
       assert.deepEqual(await index.find(flow, { limit: 10 }), [
@@ -35,26 +35,26 @@ export function traceIndexConformance(open: () => Promise<TraceIndex>): readonly
       assert.deepEqual(await index.find(`${flow}0`, { limit: 10 }), []);
     },
 
-    async 'an entry that is added again changes nothing, also within one batch'(index, flow) {
+    async 'adding an entry again changes nothing, also within one batch'(index, flow) {
       const entry = entryOf(flow, 1);
       await index.add([entry, entry]);
       await index.add([entryOf(flow, 1, { stream: 'a.b.v1-core-other' }), entryOf(flow, 2)]);
       assert.deepEqual(await index.find(flow, { limit: 10 }), [entry, entryOf(flow, 2)]);
     },
 
-    async 'many that add the same at once leave one of each'(index, flow) {
+    async 'concurrent additions of the same entries store each once'(index, flow) {
       const entries = Array.from({ length: 50 }, (_, at) => entryOf(flow, at + 1));
       await Promise.all(Array.from({ length: 8 }, () => index.add(entries)));
       assert.deepEqual(await index.find(flow, { limit: 100 }), entries);
     },
 
-    async 'keeps whatever texts events have'(index, flow) {
+    async 'stores any text of an event'(index, flow) {
       const odd = entryOf(`${flow} Zoë "quoted" ' \\ 🙂 %_`, 1, { tenant: '', stream: "it's" });
       await index.add([odd]);
       assert.deepEqual(await index.find(odd.correlationId, { limit: 1 }), [odd]);
     },
 
-    async 'finds those of one tenant'(index, flow) {
+    async 'finds the entries of one tenant'(index, flow) {
       const tenants = ['core', 'demo', 'core', 'core-eu'];
       await index.add(tenants.map((tenant, at) => entryOf(flow, at + 1, { tenant })));
       const found = await index.find(flow, { tenant: 'core', limit: 10 });
@@ -65,7 +65,7 @@ export function traceIndexConformance(open: () => Promise<TraceIndex>): readonly
       assert.deepEqual(await index.find(flow, { tenant: 'nobody', limit: 10 }), []);
     },
 
-    async 'comes page by page'(index, flow) {
+    async 'lists entries page by page'(index, flow) {
       const entries = Array.from({ length: 2_500 }, (_, at) => entryOf(flow, at + 1));
       await index.add(entries);
       const walked: TraceEntry[] = [];
@@ -78,12 +78,15 @@ export function traceIndexConformance(open: () => Promise<TraceIndex>): readonly
       assert.deepEqual(walked, entries);
     },
 
-    async 'adding nothing is nothing'(index, flow) {
+    async 'adding no entries changes nothing'(index, flow) {
       await index.add([]);
       assert.deepEqual(await index.find(flow, { limit: 1 }), []);
     },
 
-    async 'forgets the oldest first, so many at a time, and nothing that is young'(index, flow) {
+    async 'removes the oldest entries first, a batch at a time, and keeps recent ones'(
+      index,
+      flow,
+    ) {
       const times = [30, 10, 40, 20, 50];
       await index.add(times.map((recordedAtMs, at) => entryOf(flow, at + 1, { recordedAtMs })));
       const left = async (): Promise<number[]> =>

@@ -1,4 +1,4 @@
-// What every store of keys must do, as cases that a test runner takes one by one.
+// The conformance suite of key stores: cases for any test runner.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -7,14 +7,14 @@ import type { KeyStore } from '../../../work/key-store.ts';
 
 export interface KeyStoreFixture {
   readonly keys: KeyStore;
-  /** The same, as another process would have it. */
+  /** The same store, as in another process. */
   readonly second: KeyStore;
 }
 
 export interface KeyStoreCase {
   /** A sentence. */
   readonly name: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export function keyStoreConformance(fixture: KeyStoreFixture): readonly KeyStore
   }));
 }
 
-/** The engine's clock is its own: there is nothing else to wait for. */
+/** The engine uses its own clock, so only waiting in real time helps. */
 async function ended(keys: KeyStore, key: string): Promise<void> {
   while ((await keys.get(key)) !== undefined) await realSleep(2);
 }

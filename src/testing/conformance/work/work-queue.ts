@@ -1,4 +1,4 @@
-// What every queue of jobs must do, as cases that a test runner takes one by one.
+// The conformance suite of work queues: cases for any test runner.
 
 import assert from 'node:assert/strict';
 import { setTimeout as realSleep } from 'node:timers/promises';
@@ -8,19 +8,19 @@ import type { Job, JobHandler, JobState, NewJob, WorkQueue } from '../../../work
 /** An isolated queue; disposed by the suite. */
 export interface OpenedWorkQueue {
   readonly queue: WorkQueue;
-  /** The same queue, as another process would have it. */
+  /** The same queue, as in another process. */
   readonly second: () => Promise<WorkQueue>;
 }
 
 export interface WorkQueueFixture {
-  /** Empty, each time; jobs of processes that died come back after about 300 ms. */
+  /** Returns an empty queue each time; jobs of dead processes return after about 300 ms. */
   open(): Promise<OpenedWorkQueue>;
 }
 
 export interface WorkQueueCase {
   /** A sentence. */
   readonly name: string;
-  /** Rejects when the adapter does not do what the name says. */
+  /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
 
@@ -58,7 +58,7 @@ const newJob = (id: string, more: Partial<NewJob> = {}): NewJob => ({
   ...more,
 });
 
-/** The engine's clock is its own: there is nothing else to wait for. */
+/** The engine uses its own clock, so only waiting in real time helps. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let left = 10_000; !(await holds()); left -= 1) {
     assert.ok(left > 0, 'it never came to be');
@@ -69,7 +69,7 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 const inState = (queue: WorkQueue, id: string, state: JobState): Promise<void> =>
   until(async () => (await queue.state(id)) === state);
 
-/** Works until it is disposed. */
+/** Runs until it is disposed. */
 function startWork(
   queue: WorkQueue,
   handle: JobHandler = async () => undefined,
@@ -94,7 +94,7 @@ function startWork(
 }
 
 const cases: Cases = {
-  'a job is handed out with its name and data, once, and is completed': async ({ queue }) => {
+  'delivers a job once with its name and data, and completes it': async ({ queue }) => {
     assert.equal(await queue.state('j-1'), undefined);
     await queue.add(newJob('j-1'));
     assert.equal(await queue.state('j-1'), 'waiting');
@@ -102,7 +102,7 @@ const cases: Cases = {
     await inState(queue, 'j-1', 'completed');
     assert.deepEqual(work.jobs, [{ id: 'j-1', name: 'send', data: { id: 'j-1' } }]);
   },
-  'an id that is known is not added again, finished or not': async ({ queue, second }) => {
+  'does not add a known id again, finished or not': async ({ queue, second }) => {
     await using other = await second();
     await queue.add(newJob('j-1'));
     await other.add(newJob('j-1', { data: { id: 'another' } }));
@@ -116,14 +116,14 @@ const cases: Cases = {
       [{ id: 'j-1' }, { id: 'j-2' }],
     );
   },
-  'a job that was added in another process is found': async ({ queue, second }) => {
+  'finds a job added by another process': async ({ queue, second }) => {
     await using other = await second();
     await using work = startWork(queue);
     await other.add(newJob('j-1'));
     await inState(other, 'j-1', 'completed');
     assert.equal(work.jobs.length, 1);
   },
-  'a delay that a handler asks for brings the job again': async ({ queue }) => {
+  'delivers a job again after the delay returned by its handler': async ({ queue }) => {
     let calls = 0;
     await using work = startWork(queue, async () => {
       calls += 1;
@@ -144,7 +144,7 @@ const cases: Cases = {
       ['soon'],
     );
   },
-  'lower priorities go first, and those without one before them': async ({ queue }) => {
+  'delivers jobs without priority first, then by ascending priority': async ({ queue }) => {
     await queue.add(newJob('nine', { priority: 9 }));
     await queue.add(newJob('two', { priority: 2 }));
     await queue.add(newJob('none'));
@@ -173,7 +173,7 @@ const cases: Cases = {
     assert.equal(await queue.state('j-5'), 'completed');
     assert.equal(work.jobs.length, 5);
   },
-  'no more than the concurrency are handled at once, and all of it is used': async ({ queue }) => {
+  'uses the whole concurrency and does not exceed it': async ({ queue }) => {
     let running = 0;
     let most = 0;
     await using work = startWork(
@@ -193,7 +193,7 @@ const cases: Cases = {
     assert.equal(most, 3);
     assert.equal(work.jobs.length, 9);
   },
-  'two workers share the jobs, and each is handed out once': async ({ queue, second }) => {
+  'two workers share the jobs, each delivered once': async ({ queue, second }) => {
     await using other = await second();
     await using one = startWork(queue, undefined, 4);
     await using two = startWork(other, undefined, 4);
@@ -203,7 +203,7 @@ const cases: Cases = {
     const handed = [...one.jobs, ...two.jobs].map(({ id }) => id);
     assert.deepEqual(handed.toSorted(), ids.toSorted());
   },
-  'when the work stops, running jobs end': async ({ queue }) => {
+  'stopping the work waits for running jobs': async ({ queue }) => {
     const begun = Promise.withResolvers<void>();
     const may = Promise.withResolvers<void>();
     const work = startWork(queue, async () => {
@@ -218,7 +218,7 @@ const cases: Cases = {
     await ended;
     assert.equal(await queue.state('j-1'), 'completed');
   },
-  'what no queue could keep is refused': async ({ queue }) => {
+  'rejects invalid jobs': async ({ queue }) => {
     const bad: readonly Partial<NewJob>[] = [
       { id: '' },
       { id: 'a:b' },

@@ -5,7 +5,7 @@ import type { EventStore } from '../../../store/event-store.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { MemoryTransaction } from '../../../subscriptions/memory/storage.ts';
 import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
-import { newEvent } from '../../conformance/store/store-fixture.ts';
+import { newEvent } from '../../conformance/store/fixture.ts';
 import { fakeClock, type FakeClock } from '../../fake-clock.ts';
 
 type MemoryStore = EventStore & SubscriptionHost<MemoryTransaction>;

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { createDelivery } from '../../delivery/create-delivery.ts';
+import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
+import {
+  destinationConformance,
+  type Received,
+} from '../../testing/conformance/delivery/destination.ts';
+import { startNats } from '../../testing/servers/nats-server.ts';
+import { sharedNats } from '../../testing/servers/shared-servers.ts';
+import { natsDestination } from './destination.ts';
+
+const server = await startNats();
+const stream = { name: 'payments', subjects: ['payments.>'] };
+const subject = 'payments.completed';
+const destination = await natsDestination(server.url, { stream, subject });
+const reader = await connect({
+  servers: server.url,
+  maxReconnectAttempts: -1,
+  reconnectTimeWait: 50,
+});
+after(async () => {
+  await destination[Symbol.asyncDispose]();
+  await reader.close();
+  await server[Symbol.asyncDispose]();
+});
+
+const message: DeliveryMessage = {
+  id: 'o-1',
+  integrationType: 'nats:payments',
+  eventType: 'payment.completed.v1',
+  payload: { text: 'hello' },
+  sourceStreamId: 'paymenthub.payment.v1-core-1',
+  sourceEventId: 'e-1',
+  tenantId: 'core',
+};
+
+/** Reads a message of the stream by sequence. */
+async function stored(connection: NatsConnection, name: string) {
+  const manager = await jetstreamManager(connection);
+  const { state } = await manager.streams.info(name);
+  const found = [];
+  for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; seq += 1) {
+    const entry = await manager.streams.getMessage(name, { seq });
+    if (entry !== null) found.push(entry);
+  }
+  return found;
+}
+
+/** Retries: a server that is starting does not reply. */
+async function storedInTheEnd(connection: NatsConnection, name: string) {
+  const deadline = performance.now() + 120_000;
+  for (;;) {
+    try {
+      return await stored(connection, name);
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+for (const { name, skip, run } of destinationConformance({
+  destination,
+  dedupes: true,
+  async received(): Promise<readonly Received[]> {
+    return (await storedInTheEnd(reader, 'payments')).map((entry) => ({
+      idempotencyKey: decodeURIComponent(entry.header.get('Nats-Msg-Id')),
+      text: entry.json<{ text: string }>().text,
+    }));
+  },
+  away: async () => {
+    await server.kill();
+    return () => server.start();
+  },
+  silent: async () => {
+    server.pause();
+    return async () => server.resume();
+  },
+})) {
+  test(`NATS: ${name}`, { skip: skip ?? false }, run);
+}
+
+test('a duplicate gets the receipt of the first message', async () => {
+  const { url, prefix } = await sharedNats();
+  const name = `${prefix}once`;
+  const options = { subject: `${name}.x`, stream: { name, subjects: [`${name}.>`] } };
+  await using send = await natsDestination(url, options);
+  // A second destination finds the stream.
+  await using other = await natsDestination(url, options);
+  const one = createDelivery({ destinations: { nats: send } });
+  const two = createDelivery({ destinations: { nats: other } });
+  const strange = { ...message, sourceEventId: 'e 1|ü\r\n', correlationId: 'c\r\nx: y' };
+  for (const { deliver } of [one, two, one]) {
+    assert.deepEqual(await deliver(strange), { kind: 'sent', receipt: `${name}:1` });
+  }
+  const connection = await connect({ servers: url });
+  const [entry, ...others] = await stored(connection, name);
+  assert.deepEqual(others, []);
+  assert.equal(entry?.header.get('event-type'), 'payment.completed.v1');
+  assert.equal(entry?.header.get('tenant-id'), 'core');
+  assert.equal(entry?.header.get('correlation-id'), 'c%0D%0Ax:%20y');
+  const manager = await jetstreamManager(connection);
+  const { config } = await manager.streams.info(name);
+  assert.equal(config.duplicate_window, 7_200_000 * 1_000_000);
+  await connection.close();
+});
+
+test('a subject without a stream is a retry, since the stream may be created', async () => {
+  const { url, prefix } = await sharedNats();
+  await using send = await natsDestination(url, { subject: `${prefix}nobody.x` });
+  const { deliver } = createDelivery({ destinations: { nats: send } });
+  assert.equal((await deliver(message)).kind, 'retry');
+});
+
+test('a payload above the limit of the server is dead-lettered', async () => {
+  const { url, prefix } = await sharedNats();
+  const name = `${prefix}large`;
+  const options = { subject: `${name}.x`, stream: { name, subjects: [`${name}.>`] } };
+  await using send = await natsDestination(url, options);
+  const { deliver } = createDelivery({ destinations: { nats: send } });
+  const outcome = await deliver({ ...message, payload: { text: 'x'.repeat(2_000_000) } });
+  assert.equal(outcome.kind, 'dead', JSON.stringify(outcome));
+  assert.equal((await deliver(message)).kind, 'sent');
+});

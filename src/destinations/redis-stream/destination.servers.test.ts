@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { Redis } from 'ioredis';
+import { createDelivery } from '../../delivery/create-delivery.ts';
+import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
+import { destinationConformance } from '../../testing/conformance/delivery/destination.ts';
+import { startRedis } from '../../testing/servers/redis-server.ts';
+import { sharedRedis, sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
+import { redisStreamDestination } from './destination.ts';
+
+const server = await startRedis();
+const destination = await redisStreamDestination(server.url, { stream: 'payments' });
+const reader = new Redis(server.url);
+// The client reconnects by itself and may emit errors.
+reader.on('error', () => undefined);
+after(async () => {
+  await destination[Symbol.asyncDispose]();
+  reader.disconnect();
+  await server[Symbol.asyncDispose]();
+});
+
+const message: DeliveryMessage = {
+  id: 'o-1',
+  integrationType: 'redis:payments',
+  eventType: 'payment.completed.v1',
+  payload: { text: 'hello' },
+  sourceStreamId: 'paymenthub.payment.v1-core-1',
+  sourceEventId: 'e-1',
+  tenantId: 'core',
+};
+
+interface Entry {
+  readonly id: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+async function entriesOf(client: Redis, stream: string): Promise<readonly Entry[]> {
+  const found = await client.xrange(stream, '-', '+');
+  return found.map(([id, flat]) => {
+    const pairs = flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []));
+    return { id, fields: Object.fromEntries(pairs) as Record<string, string> };
+  });
+}
+
+for (const { name, skip, run } of destinationConformance({
+  destination,
+  dedupes: true,
+  async received() {
+    return (await entriesOf(reader, 'payments')).map(({ fields }) => ({
+      idempotencyKey: fields['id'] ?? '',
+      text: String((JSON.parse(fields['payload'] ?? '{}') as { text?: string }).text),
+    }));
+  },
+  away: async () => {
+    await server.stop();
+    return () => server.start();
+  },
+  silent: async () => {
+    server.pause();
+    return async () => server.resume();
+  },
+})) {
+  test(`Redis stream: ${name}`, { skip: skip ?? false }, run);
+}
+
+test('a repeated message returns the entry of the first one until its key expires', async () => {
+  const { url, keyPrefix } = await sharedRedis();
+  const stream = `${keyPrefix}once`;
+  await using send = await redisStreamDestination(url, { stream, dedupeMs: 60_000 });
+  const client = new Redis(url);
+  const { deliver } = createDelivery({ destinations: { redis: send } });
+  const outcomes = await Promise.all(Array.from({ length: 10 }, () => deliver(message)));
+  const [entry, ...others] = await entriesOf(client, stream);
+  assert.deepEqual(others, []);
+  for (const outcome of outcomes) assert.deepEqual(outcome, { kind: 'sent', receipt: entry?.id });
+  assert.deepEqual(entry?.fields, {
+    id: 'e-1',
+    type: 'payment.completed.v1',
+    stream: 'paymenthub.payment.v1-core-1',
+    payload: '{"text":"hello"}',
+    tenantId: 'core',
+  });
+  const [key = ''] = await client.keys(`*${stream}*:dedupe:e-1`);
+  const ttlMs = await client.pttl(key);
+  assert.ok(ttlMs > 0 && ttlMs <= 60_000);
+  await client.del(key);
+  await deliver(message);
+  assert.equal((await entriesOf(client, stream)).length, 2);
+  client.disconnect();
+});
+
+test('in a cluster the dedupe key shares the slot of its stream, with and without a hash tag', async () => {
+  const { nodes, keyPrefix } = await sharedRedisCluster();
+  const url = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
+  for (const stream of [`${keyPrefix}plain`, `${keyPrefix}{core}:tagged`]) {
+    await using send = await redisStreamDestination(url, { stream: () => stream });
+    const { deliver } = createDelivery({ destinations: { redis: send } });
+    const [first, second] = [await deliver(message), await deliver(message)];
+    assert.equal(first.kind, 'sent', JSON.stringify(first));
+    assert.deepEqual(second, first);
+  }
+});
+
+test('retries a message whose stream key has another type', async () => {
+  const { url, keyPrefix } = await sharedRedis();
+  const client = new Redis(url);
+  await client.set(`${keyPrefix}text`, 'x');
+  await using send = await redisStreamDestination(url, { stream: `${keyPrefix}text` });
+  const { deliver } = createDelivery({ destinations: { redis: send } });
+  const outcome = await deliver(message);
+  assert.ok(outcome.kind === 'retry' && /WRONGTYPE/.test(outcome.error));
+  assert.equal(await client.keys(`*${keyPrefix}text*:dedupe:*`).then((keys) => keys.length), 0);
+  client.disconnect();
+});
+
+test('trims a stream to about its maximum length', async () => {
+  const { url, keyPrefix } = await sharedRedis();
+  const stream = `${keyPrefix}short`;
+  const client = new Redis(url);
+  await using send = await redisStreamDestination(url, { stream, entriesMax: 100 });
+  const { deliver } = createDelivery({ destinations: { redis: send } });
+  for (let index = 0; index < 500; index += 1) {
+    await deliver({ ...message, sourceEventId: `e-${index}` });
+  }
+  const length = await client.xlen(stream);
+  assert.ok(length >= 100 && length < 500, String(length));
+  client.disconnect();
+});

@@ -1,0 +1,90 @@
+// Delivers messages to Redis streams. Streams have no deduplication, so a script stores the idempotency key
+// together with the entry, and a repeated attempt returns the id of the first entry.
+
+import { occurredAtOf, type DeliveryMessage } from '../../delivery/delivery-message.ts';
+import { errorText, type DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
+import type { Destination } from '../../delivery/destination.ts';
+import { untilAborted } from '../../delivery/until-aborted.ts';
+import { hasCode } from '../../foundation/error.ts';
+import {
+  connectRedis,
+  type RedisClient,
+  type RedisConnectionOptions,
+} from '../../engines/redis/connection/connection.ts';
+import { loadScript } from '../../engines/redis/connection/script.ts';
+
+export interface RedisStreamOptions extends RedisConnectionOptions {
+  /** The key of the stream, or a function from a message to that key. */
+  readonly stream: string | ((message: DeliveryMessage) => string);
+  /** How long a key is remembered; must exceed the retry period of the outbox. Default: 24 h. */
+  readonly dedupeMs?: number | undefined;
+  /** Trims the stream to about this many entries. Default: no trimming, as a slow consumer would lose entries. */
+  readonly entriesMax?: number | undefined;
+}
+
+export const redisStreamLimits = { dedupeMs: 24 * 60 * 60_000 } as const;
+
+const addOnce = loadScript(new URL('add-once.lua', import.meta.url));
+
+/**
+ * A destination that adds messages to Redis streams, each once within `dedupeMs`; by URL or with your client,
+ * on one server or a cluster. The server's `appendfsync` decides whether an acknowledged message
+ * survives a crash.
+ *
+ * @example
+ * import { createDelivery } from 'millrace/delivery';
+ * import { redisStreamDestination } from 'millrace/adapters/redis';
+ *
+ * await using redis = await redisStreamDestination('redis://localhost:6379', {
+ *   stream: ({ tenantId = 'core' }) => `app:{${tenantId}}:payments:stream`,
+ * });
+ * const { deliver } = createDelivery({ destinations: { 'redis:payments': redis } });
+ */
+export async function redisStreamDestination(
+  target: string | RedisClient,
+  options: RedisStreamOptions,
+): Promise<Destination & AsyncDisposable> {
+  const { stream, dedupeMs = redisStreamLimits.dedupeMs, entriesMax } = options;
+  const connection = await connectRedis(target, options);
+
+  const send: Destination = async (message, { idempotencyKey, signal }) => {
+    signal.throwIfAborted();
+    const key = typeof stream === 'string' ? stream : stream(message);
+    const fields = Object.entries(fieldsOf(message, idempotencyKey)).flat();
+    const values = [dedupeMs, entriesMax ?? '', ...fields];
+    const work = connection
+      .run(addOnce, [key, dedupeKey(key, idempotencyKey)], values)
+      .then((id): DeliveryOutcome => ({ kind: 'sent', receipt: String(id) }), outcomeOfRedis);
+    return untilAborted(work, signal);
+  };
+  return Object.assign(send, {
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  });
+}
+
+/** Shares the cluster slot of the stream, because one script writes both. */
+function dedupeKey(stream: string, idempotencyKey: string): string {
+  const hasTag = /\{[^}]+\}/.test(stream);
+  return `${hasTag ? stream : `{${stream}}`}:dedupe:${idempotencyKey}`;
+}
+
+function fieldsOf(message: DeliveryMessage, idempotencyKey: string): Record<string, string> {
+  const { headers, tenantId, correlationId } = message;
+  const occurredAt = occurredAtOf(message);
+  return {
+    id: idempotencyKey,
+    type: message.eventType,
+    stream: message.sourceStreamId,
+    payload: JSON.stringify(message.payload),
+    ...(headers === undefined ? {} : { headers: JSON.stringify(headers) }),
+    ...(tenantId === undefined ? {} : { tenantId }),
+    ...(correlationId === undefined ? {} : { correlationId }),
+    ...(occurredAt === undefined ? {} : { occurredAt }),
+  };
+}
+
+/** No error of Redis is caused by the message: a wrong password, a full server, a key of another type. */
+function outcomeOfRedis(error: unknown): DeliveryOutcome {
+  const isClosed = hasCode(error, 'STORE_CLOSED');
+  return { kind: 'retry', error: errorText(error), ...(isClosed ? {} : { ambiguous: true }) };
+}

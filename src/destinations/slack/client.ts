@@ -1,0 +1,198 @@
+// Slack's Web API for callers that keep their own records: one outcome per call, without retries. A message carries our
+// id in its metadata, by which it can be found in the channel.
+
+import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
+import { createHttpClient } from '../../delivery/http-post.ts';
+import { systemClock, type Clock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { createSlackApi, type SlackApi } from './api.ts';
+import { historyForbidden, slackBaseUrl, slackLimits, type SlackMessage } from './destination.ts';
+
+export interface SlackClientOptions {
+  /** Default: `https://slack.com/api/`. */
+  readonly apiUrl?: string | undefined;
+  /** Time limit of one call. Default: 10 s. */
+  readonly timeoutMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+export type SlackPosted =
+  | { readonly kind: 'sent'; readonly ts: string; readonly channel: string }
+  | Retry
+  | Dead;
+
+export interface SlackLookup {
+  readonly channel: string;
+  readonly threadTs?: string | undefined;
+  /** Our id in the metadata of the message. */
+  readonly id: string;
+  /** The earliest possible time of the post; `clockSkewMs` is subtracted. */
+  readonly sinceMs: number;
+}
+
+export type SlackFound =
+  | { readonly kind: 'found'; readonly ts: string; readonly channel: string }
+  /** The complete history since `sinceMs` does not contain it. */
+  | { readonly kind: 'absent' }
+  /** Permanently unknown: the token may not read the history, or too many messages followed. */
+  | { readonly kind: 'unknowable'; readonly error: string }
+  | Retry;
+
+export interface SlackClient extends AsyncDisposable {
+  post(
+    message: SlackMessage & { readonly id: string },
+    call: { readonly token: string; readonly signal: AbortSignal },
+  ): Promise<SlackPosted>;
+  find(
+    lookup: SlackLookup,
+    call: { readonly token: string; readonly signal: AbortSignal },
+  ): Promise<SlackFound>;
+  /** Whether the token is valid, and the name of its workspace. */
+  test(call: {
+    readonly token: string;
+    readonly signal: AbortSignal;
+  }): Promise<{ readonly kind: 'ok'; readonly team: string } | Retry | Dead>;
+}
+
+export const slackClientLimits = {
+  timeoutMs: 10_000,
+  pageSize: 200,
+  pagesMax: 20,
+  clockSkewMs: 10 * 60_000,
+} as const;
+
+/**
+ * Opens a Slack client. Each call takes a token; the client stores none.
+ *
+ * @example
+ * import { createSlackClient } from 'millrace/adapters/slack';
+ *
+ * await using slack = await createSlackClient();
+ * const { signal } = new AbortController();
+ * const posted = await slack.post({ channel: 'C0123', text: 'Hi', id: 'r-1' }, { token: 'xoxb-…', signal });
+ * console.log(posted.kind); // sent, retry (perhaps ambiguous), dead
+ */
+export async function createSlackClient(options: SlackClientOptions = {}): Promise<SlackClient> {
+  const { clock = systemClock, timeoutMs = slackClientLimits.timeoutMs } = options;
+  const http = createHttpClient();
+  const callApi = await createSlackApi(http, slackBaseUrl(options.apiUrl), clock);
+
+  const call: SlackApi = async (request) => {
+    const timeout = new AbortController();
+    const done = new AbortController();
+    const late = new MillraceError(
+      'REQUEST_TIMEOUT',
+      `Slack did not respond within ${timeoutMs} ms`,
+    );
+    clock.sleep(timeoutMs, done.signal).then(
+      () => timeout.abort(late),
+      () => undefined,
+    );
+    try {
+      return await callApi({
+        ...request,
+        signal: AbortSignal.any([request.signal, timeout.signal]),
+      });
+    } finally {
+      done.abort();
+    }
+  };
+
+  return {
+    async post({ channel, text, blocks, threadTs, id }, { token, signal }) {
+      const answer = await call({
+        method: 'chat.postMessage',
+        token,
+        signal,
+        fields: {
+          channel,
+          text,
+          blocks,
+          thread_ts: threadTs,
+          metadata: { event_type: slackLimits.metadataType, event_payload: { id } },
+        },
+      });
+      if (answer.kind === 'failed') return answer.outcome;
+      const { ts, channel: place } = answer.body as { ts?: unknown; channel?: unknown };
+      if (typeof ts !== 'string') {
+        return { kind: 'retry', error: 'the response contains no ts', ambiguous: true };
+      }
+      return { kind: 'sent', ts, channel: typeof place === 'string' ? place : channel };
+    },
+    find: (lookup, { token, signal }) =>
+      findMessage(lookup, (method, fields) => call({ method, token, signal, fields })),
+    async test({ token, signal }) {
+      const answer = await call({ method: 'auth.test', token, signal, fields: {} });
+      if (answer.kind === 'failed') return answer.outcome;
+      const { team } = answer.body as { team?: unknown };
+      return { kind: 'ok', team: typeof team === 'string' ? team : '' };
+    },
+    [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
+  };
+}
+
+type CallMethod = (
+  method: 'conversations.history' | 'conversations.open' | 'conversations.replies',
+  fields: Record<string, unknown>,
+) => ReturnType<SlackApi>;
+
+async function findMessage(lookup: SlackLookup, call: CallMethod): Promise<SlackFound> {
+  const { threadTs, id, sinceMs } = lookup;
+  let { channel } = lookup;
+  // The history belongs to the conversation with a user, not to the user id.
+  if (/^[UW]/.test(channel)) {
+    const opened = await call('conversations.open', { users: channel });
+    if (opened.kind === 'failed') return lookupFailure(opened);
+    channel = String((opened.body as { channel?: { id?: unknown } }).channel?.id);
+  }
+  let cursor = '';
+  for (let page = 0; page < slackClientLimits.pagesMax; page += 1) {
+    const answer = await call(
+      threadTs === undefined ? 'conversations.history' : 'conversations.replies',
+      {
+        channel,
+        limit: slackClientLimits.pageSize,
+        include_all_metadata: true,
+        oldest: ((sinceMs - slackClientLimits.clockSkewMs) / 1_000).toFixed(6),
+        ts: threadTs,
+        cursor: cursor || undefined,
+      },
+    );
+    if (answer.kind === 'failed') return lookupFailure(answer);
+    const { messages, response_metadata: more } = answer.body as History;
+    const ts = messages?.find(
+      ({ metadata }) =>
+        metadata?.event_type === slackLimits.metadataType && metadata.event_payload?.id === id,
+    )?.ts;
+    if (typeof ts === 'string') return { kind: 'found', ts, channel };
+    cursor = more?.next_cursor ?? '';
+    if (cursor === '') return { kind: 'absent' };
+  }
+  return { kind: 'unknowable', error: 'too_many_messages' };
+}
+
+interface History {
+  readonly messages?: readonly {
+    readonly ts?: unknown;
+    readonly metadata?: {
+      readonly event_type?: unknown;
+      readonly event_payload?: { readonly id?: unknown };
+    };
+  }[];
+  readonly response_metadata?: { readonly next_cursor?: string };
+}
+
+function lookupFailure({
+  outcome,
+  code,
+}: {
+  readonly outcome: Retry | Dead;
+  readonly code?: string | undefined;
+}): SlackFound {
+  if (outcome.kind === 'retry' && !historyForbidden.has(code)) {
+    // A lookup posts nothing, so it is never ambiguous.
+    const { ambiguous: _none, ...rest } = outcome;
+    return rest;
+  }
+  return { kind: 'unknowable', error: outcome.error };
+}

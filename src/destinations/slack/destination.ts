@@ -1,0 +1,154 @@
+// Delivers messages with chat.postMessage. Slack has no idempotency key, so the key is part of the message's metadata,
+// and a retry first searches the channel for it.
+
+import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
+import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
+import type { DeliveryContext, Destination } from '../../delivery/destination.ts';
+import { createHttpClient } from '../../delivery/http-post.ts';
+import { systemClock, type Clock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import { createSlackApi } from './api.ts';
+
+export interface SlackMessage {
+  readonly channel: string;
+  /** Shown in notifications, also if the message has blocks. */
+  readonly text: string;
+  readonly blocks?: readonly object[] | undefined;
+  /** Posts as a reply in this thread. */
+  readonly threadTs?: string | undefined;
+}
+
+export interface SlackOptions {
+  /** A bot token, or a function that returns the token of the message's workspace. */
+  readonly token: string | ((message: DeliveryMessage) => Promise<string>);
+  /** Returns the Slack message; undefined: post none. */
+  readonly compose: (
+    message: DeliveryMessage,
+  ) => SlackMessage | undefined | Promise<SlackMessage | undefined>;
+  /** Default: `https://slack.com/api/`. */
+  readonly apiUrl?: string | undefined;
+  /** How many of the latest messages a retry searches. 0: it posts without a search. */
+  readonly lookBackMax?: number | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+}
+
+export const slackLimits = { lookBackMax: 200, metadataType: 'millrace_message' } as const;
+
+/** The token may not read the history, so a retry of the lookup fails too. */
+export const historyForbidden: ReadonlySet<string | undefined> = new Set([
+  'missing_scope',
+  'not_allowed_token_type',
+  'no_permission',
+]);
+
+/**
+ * A destination that posts to Slack. The bot needs `chat:write`, and the scopes of `conversations.history`, with which
+ * a retry finds a message that was already posted.
+ *
+ * @example
+ * import { createDelivery } from 'millrace/delivery';
+ * import { slackDestination } from 'millrace/adapters/slack';
+ *
+ * await using slack = await slackDestination({
+ *   token: 'xoxb-…',
+ *   compose: ({ payload }) => ({ channel: 'C0123456789', text: `Paid: ${String(payload['amount'])}` }),
+ * });
+ * const { deliver } = createDelivery({
+ *   destinations: { 'slack:payments': { send: slack, rateLimit: { perSecond: 1, burst: 3 } } },
+ * });
+ */
+export async function slackDestination(
+  options: SlackOptions,
+): Promise<Destination & AsyncDisposable> {
+  const { token, compose, clock = systemClock, observer = silentObserver } = options;
+  const { lookBackMax = slackLimits.lookBackMax } = options;
+  const client = createHttpClient();
+  const call = await createSlackApi(client, slackBaseUrl(options.apiUrl), clock);
+
+  /** The outcome if an earlier attempt posted the message, or if the lookup failed; undefined: post it. */
+  async function find(
+    { channel, threadTs }: SlackMessage,
+    bearer: string,
+    { idempotencyKey, signal }: DeliveryContext,
+  ): Promise<DeliveryOutcome | undefined> {
+    const answer = await call({
+      method: threadTs === undefined ? 'conversations.history' : 'conversations.replies',
+      token: bearer,
+      signal,
+      fields: {
+        channel,
+        limit: lookBackMax,
+        include_all_metadata: true,
+        ts: threadTs,
+      },
+    });
+    if (answer.kind === 'ok') {
+      const ts = postedAs(answer.body, idempotencyKey);
+      return ts === undefined ? undefined : { kind: 'sent', receipt: ts };
+    }
+    if (historyForbidden.has(answer.code)) {
+      observer.log?.warn(
+        { code: answer.code },
+        'Slack history is not readable; a retry may post twice',
+      );
+      return undefined;
+    }
+    // Whether an earlier attempt posted the message is still unknown.
+    return answer.outcome;
+  }
+
+  const send: Destination = async (message, context) => {
+    const { idempotencyKey, isRepeated, signal } = context;
+    const post = await compose(message);
+    if (post === undefined) return { kind: 'sent', skipped: 'compose returned no message' };
+    const bearer = typeof token === 'string' ? token : await token(message);
+    signal.throwIfAborted();
+    if (isRepeated && lookBackMax > 0) {
+      const known = await find(post, bearer, context);
+      if (known !== undefined) return known;
+    }
+    const { channel, text, blocks, threadTs } = post;
+    const answer = await call({
+      method: 'chat.postMessage',
+      token: bearer,
+      signal,
+      fields: {
+        channel,
+        text,
+        blocks,
+        thread_ts: threadTs,
+        metadata: { event_type: slackLimits.metadataType, event_payload: { id: idempotencyKey } },
+      },
+    });
+    if (answer.kind === 'failed') return answer.outcome;
+    const { ts } = answer.body as { ts?: unknown };
+    return { kind: 'sent', ...(typeof ts === 'string' ? { receipt: ts } : {}) };
+  };
+  return Object.assign(send, { [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() });
+}
+
+interface HistoryMessage {
+  readonly ts?: unknown;
+  readonly metadata?: {
+    readonly event_type?: unknown;
+    readonly event_payload?: { readonly id?: unknown };
+  };
+}
+
+function postedAs(body: object, idempotencyKey: string): string | undefined {
+  const { messages } = body as { messages?: unknown };
+  const all: readonly HistoryMessage[] = Array.isArray(messages) ? messages : [];
+  const found = all.find(
+    ({ metadata }) =>
+      metadata?.event_type === slackLimits.metadataType &&
+      metadata.event_payload?.id === idempotencyKey,
+  );
+  return typeof found?.ts === 'string' ? found.ts : undefined;
+}
+
+export function slackBaseUrl(text = 'https://slack.com/api/'): URL {
+  if (!URL.canParse(text)) throw new MillraceError('CONFIG_INVALID', `'${text}' is not a URL`);
+  return new URL(text.endsWith('/') ? text : `${text}/`);
+}

@@ -1,0 +1,109 @@
+import { test } from 'node:test';
+import { z } from 'zod';
+import { defineEvent } from '../contracts/define-event.ts';
+import { hasCode } from '../foundation/error.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
+import { Terminal } from '../subscriptions/handler-outcome.ts';
+import type { HandlerContext } from '../subscriptions/subscription.ts';
+import type { MarkedMethod } from './method-marks.ts';
+import { type OnEventMark, handlerSubscriptions } from './on-event.ts';
+
+import assert from 'node:assert/strict';
+
+type Method = MarkedMethod<OnEventMark>;
+
+const mailer = {};
+
+function method(mark: Partial<OnEventMark>, more: Partial<Method> = {}): Method {
+  return {
+    provider: mailer,
+    className: 'PaymentMailer',
+    where: `PaymentMailer.on${String(mark.type)}`,
+    mark: { type: 'payment.completed.v1', parse: undefined, ...mark },
+    call: () => undefined,
+    ...more,
+  };
+}
+
+function run(methods: readonly Method[], event: Partial<RecordedEvent>): Promise<void> {
+  const [only] = handlerSubscriptions(methods, 'shop');
+  return Promise.resolve(only?.handler?.(event as RecordedEvent, {} as HandlerContext<unknown>));
+}
+
+test('methods of one class are one subscription, named after it, that wants their types', async () => {
+  const called: unknown[] = [];
+  const methods = ['payment.completed.v1', 'payment.refunded.v1'].map((type) =>
+    method({ type }, { call: (event) => void called.push([type, event]) }),
+  );
+  const [only, ...more] = handlerSubscriptions(methods, 'shop');
+  assert.deepEqual(more, []);
+  assert.equal(only?.name, 'sub:shop:payment-mailer:v1');
+  assert.deepEqual(only.filter, { types: ['payment.completed.v1', 'payment.refunded.v1'] });
+  const event = { type: 'payment.refunded.v1' };
+  await run(methods, event);
+  assert.deepEqual(called, [['payment.refunded.v1', event]]);
+});
+
+test('a subscription takes its settings from whichever method has them', () => {
+  const settings = { name: 'sub:shop:mail:v2', onDeadLetter: 'park', lanes: 2 } as const;
+  const [only] = handlerSubscriptions(
+    [
+      method({ subscription: 'sub:shop:mail:v2' }),
+      method({ type: 'payment.refunded.v1', subscription: settings }),
+      method({ type: 'payment.failed.v1', subscription: { ...settings } }),
+    ],
+    undefined,
+  );
+  assert.equal(only?.onDeadLetter, 'park');
+  assert.equal(only.lanes, 2);
+});
+
+const refused: Readonly<Record<string, readonly [readonly Method[], string | undefined, RegExp]>> =
+  {
+    'no name and no service to make one of': [[method({})], undefined, /has no subscription name/],
+    'one type twice in one subscription': [[method({}), method({})], 'shop', /both handle/],
+    'one name in two classes': [
+      [method({}), method({ type: 'payment.failed.v1' }, { provider: {} })],
+      'shop',
+      /both have the subscription 'sub:shop:payment-mailer:v1'/,
+    ],
+    'two kinds of settings for one name': [
+      [
+        method({ subscription: { name: 'sub:shop:mail:v1', lanes: 1 } }),
+        method({ type: 'payment.failed.v1', subscription: { name: 'sub:shop:mail:v1', lanes: 2 } }),
+      ],
+      'shop',
+      /other settings/,
+    ],
+  };
+for (const [what, [methods, service, reason]] of Object.entries(refused)) {
+  test(`refused, with the place where it stands: ${what}`, () => {
+    assert.throws(
+      () => handlerSubscriptions(methods, service),
+      (error) => hasCode(error, 'SUBSCRIPTION_INVALID') && reason.test(error.message),
+    );
+  });
+}
+
+test('what is no event type and what is no name of a service is told as such', () => {
+  for (const [mark, service] of [
+    [{ type: 'PaymentCompleted' }, 'shop'],
+    [{}, 'Shop'],
+  ] as const) {
+    assert.throws(
+      () => handlerSubscriptions([method(mark)], service),
+      (error) => hasCode(error, 'NAME_INVALID'),
+    );
+  }
+});
+
+test('a definition checks the payload: one that does not fit is a dead letter at once', async () => {
+  const completed = defineEvent('payment.completed.v1', z.object({ amount: z.coerce.number() }));
+  const payloads: unknown[] = [];
+  const call = (event: unknown): void => void payloads.push((event as RecordedEvent).payload);
+  const { type } = completed;
+  const methods = [method({ parse: (payload) => completed.parse(payload) }, { call })];
+  await run(methods, { type, payload: { amount: '12' } });
+  assert.deepEqual(payloads, [{ amount: 12 }]);
+  await assert.rejects(run(methods, { type, payload: {} }), Terminal);
+});

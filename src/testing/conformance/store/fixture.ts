@@ -1,0 +1,210 @@
+// The fixture of the suite, and helpers of its cases.
+
+import assert from 'node:assert/strict';
+import { rejectsWith } from '../../assertions.ts';
+import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import type { MillraceError } from '../../../foundation/error.ts';
+import { createIds } from '../../../foundation/ids.ts';
+import type { EventStoreOptions } from '../../../store/create-event-store.ts';
+import type { EventStore, FeedItem } from '../../../store/event-store.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
+import type { StoreCapabilities } from '../../../store/store-engine.ts';
+
+/** Provides stores of the adapter under test. */
+export interface StoreFixture {
+  /** The capabilities of the adapter; cases that need others are skipped. */
+  readonly capabilities: StoreCapabilities;
+  /** A fresh, empty store; the suite closes it. */
+  open(options?: EventStoreOptions): Promise<EventStore>;
+  /** Closes the store and opens it again on the same data (`durable`). */
+  reopen?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
+  /** A second connection to the same data, as in another process (`crossProcess`). */
+  second?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
+  /** Commits when the work resolves, rolls back when it rejects (`callerTransaction`). */
+  inTransaction?<T>(store: EventStore, work: (transaction: unknown) => Promise<T>): Promise<T>;
+  /** All stored data as text (files, rows), to show that personal payloads are encrypted. */
+  rawContent?(store: EventStore): Promise<string>;
+}
+
+export interface CaseContext {
+  /** Shared by all cases: each case uses separate streams, categories and subjects. */
+  readonly store: EventStore;
+  /** Fires when the case takes far too long; every wait uses it. */
+  readonly signal: AbortSignal;
+  readonly capabilities: StoreCapabilities;
+  /** A separate store, for cases that depend on the whole content of a store. */
+  readonly open: (options?: EventStoreOptions) => Promise<EventStore>;
+  readonly reopen: (store: EventStore) => Promise<EventStore>;
+  readonly second: (store: EventStore) => Promise<EventStore>;
+  readonly inTransaction: <T>(
+    store: EventStore,
+    work: (transaction: unknown) => Promise<T>,
+  ) => Promise<T>;
+  readonly rawContent: (store: EventStore) => Promise<string>;
+}
+
+export type CaseBody = (context: CaseContext) => Promise<void>;
+
+/** A capability of the engine, or the hook `rawContent` of the fixture. */
+export type Need = keyof StoreCapabilities | 'rawContent';
+
+/** Case bodies by title. */
+export type StoreCases = Readonly<Record<string, CaseBody | CaseWithNeeds>>;
+
+export interface CaseWithNeeds {
+  readonly needs: readonly Need[];
+  readonly run: CaseBody;
+}
+
+export function needs(need: Need | readonly Need[], run: CaseBody): CaseWithNeeds {
+  return { needs: typeof need === 'string' ? [need] : need, run };
+}
+
+const ids = createIds();
+
+/** A unique word that is valid in every name. */
+export function unique(prefix: string): string {
+  return `${prefix}${ids.next().replaceAll('-', '')}`;
+}
+
+export function newStream(category = 'banking.account.v1', tenant = 'core'): string {
+  return `${category}-${tenant}-${unique('a')}`;
+}
+
+export function newEvent(fields: Partial<DomainEventEnvelope> = {}): DomainEventEnvelope {
+  const eventId = ids.next();
+  return {
+    type: 'account.credited.v1',
+    eventId,
+    occurredAt: '2025-09-30T10:00:00.000Z',
+    correlationId: eventId,
+    tenant: 'core',
+    aggregate: { bc: 'banking', type: 'account', id: 'a-1' },
+    payload: { amount: 1 },
+    ...fields,
+  };
+}
+
+/** Events with numbered payloads. */
+export function newEvents(
+  count: number,
+  fields: Partial<DomainEventEnvelope> = {},
+): DomainEventEnvelope[] {
+  return Array.from({ length: count }, (_, index) => newEvent({ payload: { index }, ...fields }));
+}
+
+export function idsOf(events: readonly { readonly eventId: string }[]): string[] {
+  return events.map(({ eventId }) => eventId);
+}
+
+/** The ids of the visible events, oldest first. */
+export async function storedIds(store: EventStore, stream: string): Promise<string[]> {
+  return idsOf(await store.readStream(stream).toArray());
+}
+
+export async function conflict(
+  work: () => Promise<unknown>,
+  { expected, actual }: { readonly expected: unknown; readonly actual: number },
+): Promise<MillraceError> {
+  const error = await rejectsWith(work, 'VERSION_CONFLICT');
+  assert.deepEqual(
+    { expected: error.details['expected'], actual: error.details['actual'] },
+    { expected, actual },
+  );
+  return error;
+}
+
+/** A subscription that reads only as far as the case requests. */
+export interface Follower extends AsyncDisposable {
+  /** All events so far. */
+  readonly events: readonly RecordedEvent[];
+  next(): Promise<FeedItem>;
+  /** The items up to and including the first one that matches. */
+  until(fits: (item: FeedItem) => boolean): Promise<FeedItem[]>;
+  caughtUp(): Promise<FeedItem[]>;
+  /** All events, once this many have arrived. */
+  count(atLeast: number): Promise<readonly RecordedEvent[]>;
+  /** All events before this one, once it has arrived: an event missing then is lost, not late. */
+  before(eventId: string): Promise<readonly RecordedEvent[]>;
+  /** Waits for the end without an error. */
+  ended(): Promise<void>;
+}
+
+export function follow(feed: AsyncIterable<FeedItem>): Follower {
+  const iterator = feed[Symbol.asyncIterator]();
+  const events: RecordedEvent[] = [];
+
+  const next = async (): Promise<FeedItem> => {
+    const { done, value } = await iterator.next();
+    assert.ok(done !== true, `the subscription ended after ${events.length} events`);
+    if (value.kind === 'events') events.push(...value.events);
+    return value;
+  };
+  const until = async (fits: (item: FeedItem) => boolean): Promise<FeedItem[]> => {
+    const items: FeedItem[] = [];
+    for (;;) {
+      const item = await next();
+      items.push(item);
+      if (fits(item)) return items;
+    }
+  };
+
+  return {
+    events,
+    next,
+    until,
+    caughtUp: () => until(({ kind }) => kind === 'caughtUp'),
+    async count(atLeast) {
+      while (events.length < atLeast) await next();
+      return events;
+    },
+    async before(eventId) {
+      const place = (): number => events.findLastIndex((event) => event.eventId === eventId);
+      while (place() === -1) await next();
+      return events.slice(0, place());
+    },
+    async ended() {
+      for (;;) {
+        const { done, value } = await iterator.next();
+        if (done === true) return;
+        if (value.kind === 'events') events.push(...value.events);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await iterator.return?.();
+    },
+  };
+}
+
+/** Yields to messages and timers, because some engines read synchronously. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+export function assertAscending(values: readonly (string | number)[]): void {
+  for (const [index, value] of values.entries()) {
+    const before = values[index - 1];
+    assert.ok(before === undefined || before < value, `${before} does not come before ${value}`);
+  }
+}
+
+/** Asserts that each stream has all its events from revision 0, in order, once. */
+export function assertDense(events: readonly RecordedEvent[]): void {
+  const next = new Map<string, number>();
+  for (const { stream, revision } of events) {
+    assert.equal(revision, next.get(stream) ?? 0, `of stream ${stream}`);
+    next.set(stream, revision + 1);
+  }
+}
+
+/** The only item of a list. */
+export function only<T>(items: readonly T[]): T {
+  assert.equal(items.length, 1);
+  return items[0] as T;
+}
+
+/** The last item of a non-empty list. */
+export function last<T>(items: readonly T[]): T {
+  assert.ok(items.length > 0, 'the list is empty');
+  return items.at(-1) as T;
+}
