@@ -1,4 +1,4 @@
-// A dispatcher process of the rig: sends over HTTP until it is stopped or killed, and fails at random.
+// A dispatcher process that sends over HTTP until it is stopped or killed, and fails at random.
 
 import { createOutboxDispatcher } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
@@ -22,7 +22,7 @@ const dispatcher = createOutboxDispatcher({
   batchSize: 20,
   schedule: { initialMs: 10, factor: 2, capMs: 200, jitterMs: 10 },
   async deliver({ orderingKey, payload }, { idempotencyKey, signal }) {
-    if (random.below(100) < 5) throw new Error('by chance');
+    if (random.below(100) < 5) throw new Error('random failure before the request');
     const answer = await fetch(input.receiver, {
       method: 'POST',
       body: JSON.stringify({ idempotencyKey, orderingKey, at: payload['at'] }),
@@ -30,8 +30,8 @@ const dispatcher = createOutboxDispatcher({
     });
     await answer.text();
     tellParent('delivered');
-    // The receiver has the message, and the confirmation is lost.
-    if (random.below(100) < 5) throw new Error('by chance, too late');
+    // The receiver has the message, but the confirmation is lost.
+    if (random.below(100) < 5) throw new Error('random failure after the request');
   },
 });
 await dispatcher.start();

@@ -1,4 +1,4 @@
-// The outside: a real HTTP server that dedupes by key and keeps what it saw.
+// A real HTTP server that deduplicates by key and records the messages it received.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 
 interface Received {
   readonly idempotencyKey: string;
-  readonly orderingKey?: string;
+  readonly orderingKey?: string | undefined;
   readonly at: number;
 }
 
@@ -32,7 +32,7 @@ export async function startReceiver(): Promise<Receiver> {
       keys.add(received.idempotencyKey);
       response.end();
     } catch {
-      // Whoever sent it was killed in the middle of it.
+      // The sender was killed in the middle of the request.
       response.destroy();
     }
   }

@@ -11,7 +11,7 @@ import {
   type ProjectorRig,
 } from './kill-projectors.ts';
 
-/** A database of its own: the documents of one run only. */
+/** Each run has its own database, so it contains the documents of this run only. */
 const onDatabase = (run: (rig: ProjectorRig) => Promise<void>) => () =>
   inRounds(async (seed) => {
     const { url: server } = await sharedPostgres();
@@ -27,16 +27,16 @@ const onDatabase = (run: (rig: ProjectorRig) => Promise<void>) => () =>
   });
 
 test(
-  'projectors that are killed over one database apply every event once, in order',
+  'projectors on PostgreSQL that are killed apply every event once, in order',
   onDatabase(killLiveProjectors),
 );
 
 test(
-  'a rebuild that is killed over one database goes on, while queries have their answers',
+  'a rebuild on PostgreSQL that is killed resumes, and queries are answered throughout',
   onDatabase(killRebuilds),
 );
 
 test(
-  'processes that are killed while they append to a database leave no event without its document',
+  'processes killed while appending to PostgreSQL leave no event without its document',
   onDatabase(killInlineProjectors),
 );

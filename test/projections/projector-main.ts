@@ -1,4 +1,4 @@
-// A process that projects until it is killed: live, as a rebuild, or in the transactions of its own appends.
+// A process that projects until it is killed: live, as a rebuild, or inline with its own appends.
 
 import {
   inlineProjections,
@@ -16,7 +16,7 @@ export interface ProjectorInput {
   readonly version: number;
   readonly shards: number;
   readonly leaseMs: number;
-  /** The first part of the ids of the events that the role `inline` appends. */
+  /** The prefix of the event ids that the role `inline` appends. */
   readonly name: string;
   readonly streams: number;
 }
@@ -51,7 +51,7 @@ if (role === 'run') {
     checkpointMs: 50,
     pageSize: 60,
   });
-  // Until it is killed.
+  // Runs until it is killed.
   while (runner.state === 'started') await new Promise((resolve) => setTimeout(resolve, 1_000));
 } else if (role === 'rebuild') {
   const { events } = await rebuildProjection(store, items, {

@@ -1,5 +1,5 @@
-// The index of sagas in Redis loses what it had, wholly or in part: the streams are the truth, and no
-// timer is missed for ever.
+// The saga index in Redis loses some or all of its data: it is rebuilt from the streams, and no timer
+// is missed.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -88,19 +88,19 @@ function createRig(where: Target, index: Awaited<ReturnType<typeof redisSagaInde
         clock,
         timerPollMs: 50,
       }),
-    /** However slow the machine is, no timer comes before the test wants it. */
+    /** Moves the clock, so no timer fires earlier, however slow the machine is. */
     passPaymentTime(): void {
       aheadMs = paymentMs;
     },
     place: () => forAll((tenant, orderId) => append(placed({ orderId }), tenant)),
     pay: () => forAll((tenant, orderId) => append(paid({ orderId }), tenant)),
     untilAll: (status: SagaStatus): Promise<void> =>
-      until(`all are ${status}`, async () => {
+      until(`all sagas are ${status}`, async () => {
         const found = await admin.list({ status }).catch(() => undefined);
         return found?.sagas.length === tenants.length * keys.length;
       }),
     untilWhole: (): Promise<void> =>
-      until('the index is whole', async () => {
+      until('the index is complete', async () => {
         const query = { saga: category, shards };
         const missing = await index.upkeep.incomplete(query).catch(() => shards);
         return missing.length === 0;
@@ -134,7 +134,7 @@ for (const [name, open] of Object.entries(targets)) {
   const where = await open();
   after(() => where[Symbol.asyncDispose]());
 
-  test(`${name}: the sagas of all tenants are in the documented hash, and everything has a known key`, async () => {
+  test(`${name}: the sagas of all tenants are in the documented hash, and every key is a known one`, async () => {
     await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
@@ -158,11 +158,11 @@ for (const [name, open] of Object.entries(targets)) {
       'workflows',
     ]);
     assert.deepEqual(await index.upcoming({ saga: category, shards, limit: 10 }), []);
-    // Nothing is kept of a time that passed.
+    // Nothing is kept of a timer that has fired.
     assert.equal(await where.redis.exists('checkpoint:workflow:{fulfilment}:shop:v1:revisions'), 0);
   });
 
-  test(`${name}: emptied in the middle, timers still fire, once, and the list is whole again`, async () => {
+  test(`${name}: after the index is emptied, each timer fires once and the list is complete again`, async () => {
     await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
@@ -175,7 +175,7 @@ for (const [name, open] of Object.entries(targets)) {
     await rig.firedOnce();
   });
 
-  test(`${name}: emptied while nobody is there, timers that came due meanwhile fire at the start`, async () => {
+  test(`${name}: after the index is emptied while no worker runs, due timers fire at the next start`, async () => {
     await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
@@ -192,7 +192,7 @@ for (const [name, open] of Object.entries(targets)) {
     await rig.firedOnce();
   });
 
-  test(`${name}: killed and started again with all it acknowledged, sagas under way go on and end`, async () => {
+  test(`${name}: running sagas complete after the server is killed and restarted without data loss`, async () => {
     await flush(where);
     await using index = await redisSagaIndex(where.url, { timeoutMs: 2_000 });
     const rig = createRig(where, index);
@@ -207,7 +207,7 @@ for (const [name, open] of Object.entries(targets)) {
     assert.equal(await rig.store.subscriptions.deadLetters.count({}), 0);
   });
 
-  test(`${name}: a server that comes back without what it acknowledged last misses no timer`, async () => {
+  test(`${name}: a server that lost its last acknowledged writes misses no timer`, async () => {
     await flush(where);
     await using index = await redisSagaIndex(where.url, { timeoutMs: 2_000 });
     const rig = createRig(where, index);
@@ -215,7 +215,7 @@ for (const [name, open] of Object.entries(targets)) {
     await rig.untilWhole();
     await rig.place();
     await rig.untilAll('running');
-    // As after a power loss: the mark of wholeness is there, what was written last is not.
+    // As after a power loss: the index is marked complete, but its last writes are missing.
     for (const shard of shards) {
       const key = `checkpoint:workflow:{fulfilment}:shop:v1:due:${shard}`;
       await where.redis.zremrangebyscore(key, '-inf', '(+inf');
@@ -227,7 +227,7 @@ for (const [name, open] of Object.entries(targets)) {
     await rig.firedOnce();
   });
 
-  test(`${name}: a tenant whose entries alone are gone is listed again, once somebody has looked`, async () => {
+  test(`${name}: a tenant whose entries are deleted is listed again after the next query`, async () => {
     await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
@@ -238,12 +238,12 @@ for (const [name, open] of Object.entries(targets)) {
     await where.redis.del('checkpoint:workflow:fulfilment:{demo}');
     await rig.untilAll('running');
     await rig.untilWhole();
-    // Found under its status only.
+    // The entries of this tenant can be found only without a status.
     await where.redis.del('checkpoint:workflow:fulfilment:{north}:by-status');
     await rig.untilAll('running');
   });
 
-  test(`${name}: emptied while it is filled, it is filled again`, async () => {
+  test(`${name}: an index that is emptied during its rebuild is rebuilt again`, async () => {
     await flush(where);
     await using index = await redisSagaIndex(where.url);
     const rig = createRig(where, index);
@@ -256,7 +256,7 @@ for (const [name, open] of Object.entries(targets)) {
     await rig.untilWhole();
   });
 
-  test(`${name}: a put that ended between the entry and its time is made whole by the same put`, async () => {
+  test(`${name}: repeating a put completes one that stored the entry but not its timer`, async () => {
     await flush(where);
     await using index = await redisSagaIndex(where.url);
     const stream = `${category}-core-o1`;
@@ -279,7 +279,7 @@ for (const [name, open] of Object.entries(targets)) {
     await lose();
     await index.put(entry);
     assert.equal(await where.redis.zscore(due, stream), '700');
-    // An older one brings what counts, not what it says.
+    // An older put restores the newer timer.
     await lose();
     await index.put({ ...entry, revision: 3, dueAtMs: 100 });
     assert.equal(await where.redis.zscore(due, stream), '700');

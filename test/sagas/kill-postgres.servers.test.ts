@@ -6,7 +6,7 @@ import { connect } from '../store/connect.ts';
 import { inRounds } from '../store/rig.ts';
 import { killSagas } from './kill-sagas.ts';
 
-test('sagas over one database whose workers are killed all end, with each effect once and undone in reverse', () =>
+test('sagas on PostgreSQL whose workers are killed all end, each effect once and compensated in reverse', () =>
   inRounds(async (seed) => {
     const { url: server } = await sharedPostgres();
     const name = `sagas_${randomUUID().replaceAll('-', '')}`;

@@ -1,4 +1,4 @@
-// A database of its own: effects and events of one run only.
+// A new database with the events and effects of one run.
 
 import { randomUUID } from 'node:crypto';
 import { postgresEventStore } from '../../src/engines/postgres/index.ts';

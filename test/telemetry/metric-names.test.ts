@@ -1,4 +1,4 @@
-// What is counted, told, drawn and alerted on are the metrics of one table.
+// The code, the documents, the dashboard and the alert rules all use the metrics of one table.
 
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
@@ -11,14 +11,14 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const names = new Set(metricTable.map(({ name }) => name));
 
-/** By name, where it is told and as what. */
-function told(): readonly {
+/** The metrics that the code reports, with their type and file. */
+function reported(): readonly {
   readonly name: string;
   readonly type: string;
   readonly file: string;
 }[] {
   const types = { count: 'counter', gauge: 'gauge', record: 'histogram' } as const;
-  // Optional calls, and those of something that is named an observer.
+  // Optional calls, and calls on an `observer`.
   const call =
     /(?:\b|observer\.)(count|gauge|record)(?:\?\.|(?<=observer\.\w+))\(\s*['"`]([^'"`]+)/g;
   return globSync('src/**/*.ts', { cwd: root })
@@ -36,8 +36,8 @@ function withoutComments(source: string): string {
   return source.replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '');
 }
 
-test('every metric that the sources tell is in the table, as what it is', () => {
-  const found = told();
+test('every metric that the code reports is in the table, with the same type', () => {
+  const found = reported();
   assert.ok(found.length > 20, `only ${found.length} found`);
   for (const { name, type, file } of found) {
     const definition = metricTable.find((each) => each.name === name);
@@ -45,8 +45,8 @@ test('every metric that the sources tell is in the table, as what it is', () => 
   }
 });
 
-test('every metric of the table is told by the sources', () => {
-  const counted = new Set(told().map(({ name }) => name));
+test('the code reports every metric of the table', () => {
+  const counted = new Set(reported().map(({ name }) => name));
   const collected = [
     'process-collector',
     'platform-collectors',
@@ -61,7 +61,7 @@ test('every metric of the table is told by the sources', () => {
   assert.deepEqual(missing, []);
 });
 
-test('the names of the documents are there', () => {
+test('the metrics named by the specification documents exist, with their labels', () => {
   for (const [name, labels] of Object.entries({
     events_processed_total: 'handler event_type status bc agg action version tenant',
     events_published_total: 'event_type',
@@ -85,7 +85,7 @@ test('the names of the documents are there', () => {
   }
 });
 
-test('docs/telemetry.md lists all metrics as the table has them', () => {
+test('docs/telemetry.md lists all metrics of the table', () => {
   const rows = metricTable.map(({ name, type, labels = [], derived, help }) => {
     const all = [...labels, ...(derived?.labels ?? [])].map((label) => `\`${label}\``).join(', ');
     return `| \`${name}\` | ${type} | ${all} | ${help} |`;
@@ -96,8 +96,8 @@ test('docs/telemetry.md lists all metrics as the table has them', () => {
   assert.deepEqual(listed, rows);
 });
 
-/** The metrics that an expression of PromQL asks for. */
-function asked(expression: string): readonly string[] {
+/** The metrics that a PromQL expression uses. */
+function metricsIn(expression: string): readonly string[] {
   const words =
     /\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)|\{[^}]*\}|\[[^\]]*\]|"[^"]*"/g;
   const functions = /[a-z_]+(?=\s*\()/g;
@@ -107,7 +107,7 @@ function asked(expression: string): readonly string[] {
   );
 }
 
-test('the dashboard asks for metrics that exist', () => {
+test('the dashboard uses metrics that exist', () => {
   const dashboard = JSON.parse(read('docs/grafana-dashboard.json')) as {
     readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
   };
@@ -116,12 +116,13 @@ test('the dashboard asks for metrics that exist', () => {
   );
   assert.ok(expressions.length > 10);
   for (const expression of expressions) {
-    assert.ok(asked(expression).length > 0, expression);
-    for (const name of asked(expression)) assert.ok(names.has(name), `${name} in ${expression}`);
+    assert.ok(metricsIn(expression).length > 0, expression);
+    for (const name of metricsIn(expression))
+      assert.ok(names.has(name), `${name} in ${expression}`);
   }
 });
 
-test('the alert rules ask for metrics that exist, and say what to do', () => {
+test('the alert rules use metrics that exist, and describe what to do', () => {
   const text = read('docs/alerts.yml');
   const expressions = [...text.matchAll(/^ +expr: (.+)$/gm)].map(([, expr = '']) => expr);
   assert.ok(expressions.length > 8);
@@ -130,14 +131,15 @@ test('the alert rules ask for metrics that exist, and say what to do', () => {
     assert.equal(count, expressions.length, key);
   }
   for (const expression of expressions) {
-    assert.ok(asked(expression).length > 0, expression);
-    for (const name of asked(expression)) assert.ok(names.has(name), `${name} in ${expression}`);
+    assert.ok(metricsIn(expression).length > 0, expression);
+    for (const name of metricsIn(expression))
+      assert.ok(names.has(name), `${name} in ${expression}`);
   }
 });
 
-test('an expression gives the names of its metrics and nothing else', () => {
+test('the parser of PromQL finds the metrics of an expression and nothing else', () => {
   const expression =
     'histogram_quantile(0.99, sum by (le, integration_type) (rate(outbox_delivery_duration_ms_bucket{event_type="a_b"}[5m]))) > 0';
-  assert.deepEqual(asked(expression), ['outbox_delivery_duration_ms']);
-  assert.deepEqual(asked('queue_depth / not_there_total'), ['queue_depth', 'not_there_total']);
+  assert.deepEqual(metricsIn(expression), ['outbox_delivery_duration_ms']);
+  assert.deepEqual(metricsIn('queue_depth / not_there_total'), ['queue_depth', 'not_there_total']);
 });

@@ -1,4 +1,4 @@
-// A protocol-level fake of an OpenTelemetry collector: takes OTLP over HTTP as JSON, keeps the spans.
+// A fake OpenTelemetry collector: accepts OTLP over HTTP as JSON and keeps the spans.
 
 import { startHttpReceiver } from '../../src/testing/index.ts';
 
@@ -10,13 +10,13 @@ export interface CollectedSpan {
   readonly kind: number;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
-  readonly status: { readonly code?: number; readonly message?: string };
+  readonly status: { readonly code?: number | undefined; readonly message?: string | undefined };
 }
 
 export interface OtlpCollector extends AsyncDisposable {
   readonly url: string;
   spans(): readonly CollectedSpan[];
-  /** Of all exports. */
+  /** The resource attributes of all exports. */
   resource(): Readonly<Record<string, unknown>>;
 }
 
