@@ -1,4 +1,4 @@
-// Our topics as a process of its own, on SQLite with every commit synced; told what, tells where.
+// Our topics as a separate process on SQLite with every commit synced.
 
 import type { TopicDurability } from '../../src/topics/topic-bus.ts';
 import { openTopics } from '../../src/topics/topics.ts';

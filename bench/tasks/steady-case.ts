@@ -1,5 +1,5 @@
-// A hot type among fifty: ten thousand jobs a minute come in evenly, and a worker that serves all of the
-// types begins each. Who is late does not hold back those that follow.
+// One busy type among fifty: ten thousand jobs a minute arrive evenly, and a worker for all types starts them.
+// A late job does not delay the arrival of the next one.
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
@@ -33,7 +33,7 @@ export function steadyCase(places: TaskPlaces, { quick }: { readonly quick: bool
   return {
     name: `latency, ${perMinute.toLocaleString('en-US')} a minute of one of ${typesCount} types`,
     measure: 'latency',
-    // 3 s, or 20 s.
+    // The number of jobs in 3 s or 20 s.
     batch: Math.round((quick ? 3_000 : 20_000) / everyMs),
     goals: [{ p99MsMax: 100 }],
     subjects: [

@@ -16,7 +16,7 @@ const needsEmpty = 'needs an empty server';
 class NeedsEmptyServer extends Error {}
 
 if (url === undefined) {
-  test(title, { skip: 'MILLRACE_TEST_KURRENTDB names no server' });
+  test(title, { skip: 'MILLRACE_TEST_KURRENTDB is not set' });
 } else {
   const { fixture, close } = await fixtureAt(url);
   describe(title, () => {

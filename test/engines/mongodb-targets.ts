@@ -47,7 +47,7 @@ export function onGivenMongodb(what: string, register: (target: MongodbTarget) =
   const title = `${what}, on the MongoDB of MILLRACE_TEST_MONGODB`;
   const url = process.env['MILLRACE_TEST_MONGODB'];
   if (url === undefined) {
-    test(title, { skip: 'MILLRACE_TEST_MONGODB names no server' });
+    test(title, { skip: 'MILLRACE_TEST_MONGODB is not set' });
     return;
   }
   describe(title, () => {
