@@ -11,8 +11,7 @@ import { memoryEventStore } from '../src/engines/memory/index.ts';
 import { eventStoreSchema, examineEngines, type EngineUrls } from '../src/platform/index.ts';
 import { startKurrentServer } from '../src/server/kurrent/index.ts';
 import { startNats, startPostgres, startRedis } from '../src/testing/index.ts';
-import { runMillrace } from './cli-store-terminal.ts';
-import { runMillrace as runProcess } from './start-product.ts';
+import { runMillrace, spawnMillrace } from './cli-store-terminal.ts';
 
 let folder: string;
 before(async () => {
@@ -224,7 +223,7 @@ test('SQLite: reports a file that is not a database', async () => {
 
 test('prints text or JSON without passwords, and exits with 1 if a check fails', async () => {
   const keys = 'redis://:s3cret@127.0.0.1:1';
-  const good = await runProcess(folder, ['doctor', '--json']);
+  const good = await spawnMillrace(['doctor', '--json'], { cwd: folder });
   assert.equal(good.code, 0, good.stderr);
   const report = JSON.parse(good.stdout) as {
     readonly ok: boolean;

@@ -30,12 +30,6 @@ interface Ended {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface Outcome {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 const waitMsMax = 120_000;
 
 export async function startProduct(
@@ -100,22 +94,4 @@ export async function startProduct(
       return (await ended).code;
     },
   };
-}
-
-export async function runMillrace(
-  cwd: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<Outcome> {
-  const child = spawn(process.execPath, [main, ...args], {
-    cwd,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout, stderr };
 }

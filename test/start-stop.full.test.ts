@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sqliteEventStore } from '../src/engines/sqlite/index.ts';
-import { runMillrace as runInProcess } from './cli-store-terminal.ts';
-import { runMillrace, startProduct, type StartedProduct } from './start-product.ts';
+import { runMillrace, spawnMillrace } from './cli-store-terminal.ts';
+import { startProduct, type StartedProduct } from './start-product.ts';
 
 const subscriptionName = 'sub:shop:slow:v1';
 const source = (path: string): string => new URL(`../src/${path}`, import.meta.url).href;
@@ -142,7 +142,10 @@ test('a failed start ends the process with the reason, and leaves nothing runnin
     [{ MILLRACE_KEYS: 'redis://127.0.0.1:1' }, [], /^STORE_UNAVAILABLE.*Redis/m],
     [{}, ['--port', String(port)], new RegExp(`^SERVER_UNAVAILABLE.*:${port}`, 'm')],
   ] as const) {
-    const { code, stderr } = await runMillrace(folder, ['start', '--no-kurrent', ...args], env);
+    const { code, stderr } = await spawnMillrace(['start', '--no-kurrent', ...args], {
+      cwd: folder,
+      env,
+    });
     assert.notEqual(code, 0);
     assert.match(stderr, problem);
   }
@@ -151,7 +154,7 @@ test('a failed start ends the process with the reason, and leaves nothing runnin
     [{}, ['--shutdown-timeout', '0'], /at least 1s/],
   ] as const) {
     const line = ['start', '--no-kurrent', ...args];
-    const { code, stderr } = await runInProcess(line, { cwd: folder, env });
+    const { code, stderr } = await runMillrace(line, { cwd: folder, env });
     assert.notEqual(code, 0);
     assert.match(stderr, problem);
   }

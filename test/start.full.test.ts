@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { jsonEvent, KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { throwawayCertificate } from './kurrent/throwaway-certificate.ts';
-import { runMillrace, type Outcome } from './cli-store-terminal.ts';
-import { runMillrace as runProcess, startProduct, type StartedProduct } from './start-product.ts';
+import { runMillrace, spawnMillrace, type Outcome } from './cli-store-terminal.ts';
+import { startProduct, type StartedProduct } from './start-product.ts';
 
 let folder: string;
 before(async () => {
@@ -40,7 +40,7 @@ test('events of an official client are stored after a restart, and a second proc
   // A port that is in use is reported, and nothing else is printed.
   const { port } = new URL(second.url);
   const more = ['--port', '0', '--kurrent-port', port];
-  const { code, stderr } = await runProcess(folder, ['start', ...more]);
+  const { code, stderr } = await spawnMillrace(['start', ...more], { cwd: folder });
   assert.equal(code, 1);
   assert.match(stderr, new RegExp(`^SERVER_UNAVAILABLE.*:${port}`));
   assert.equal(await second.stop('SIGINT'), 0);

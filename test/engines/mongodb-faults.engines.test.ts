@@ -16,14 +16,12 @@ import {
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { strikePoints } from './faulty-db.ts';
 import type { StruckInput, StruckMessage } from './mongodb-struck-main.ts';
+import { messageOfKind } from '../store/rig.ts';
 import { onEachMongodb } from './mongodb-targets.ts';
 
 const script = new URL('./mongodb-struck-main.ts', import.meta.url);
 
-function hasKind<K extends StruckMessage['kind']>(kind: K) {
-  return (message: unknown): message is Extract<StruckMessage, { readonly kind: K }> =>
-    (message as StruckMessage).kind === kind;
-}
+const hasKind = messageOfKind<StruckMessage>();
 
 onEachMongodb('a writer that fails in the middle of an append', (target) => {
   const open = (database: string): Promise<EventStore> =>

@@ -9,7 +9,17 @@ import type { EventStore } from '../../src/store/index.ts';
 import { follow } from '../../src/testing/conformance/store/store-fixture.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
-import { inTime, newEvent, newEvents, readPlaces, streamName, until } from '../store/rig.ts';
+import {
+  assertOutage,
+  inTime,
+  newEvent,
+  newEvents,
+  readPlaces,
+  rejection,
+  retryDuringOutage,
+  streamName,
+  until,
+} from '../store/rig.ts';
 import type { FerretdbServer } from './ferretdb-server.ts';
 import type { ReaderInput, ReaderMessage } from './mongodb-reader-main.ts';
 import { onFerretdb } from './mongodb-targets.ts';
@@ -60,7 +70,7 @@ onFerretdb('an outage', (target) => {
 
       await server().start();
       const marker = newEvent('marker', { type: 'item.changed.v1' });
-      await persistently(() => store.append(streamName('a'), [marker]));
+      await retryDuringOutage(() => store.append(streamName('a'), [marker]));
       await Promise.all([follower.before('marker'), filtered.before('marker')]);
       const stored = await readPlaces(store);
       assertNoViolations(checkDelivered(stored, follower.events), how);
@@ -87,7 +97,7 @@ onFerretdb('an outage', (target) => {
       if (outcome.status === 'rejected') assertOutage(outcome.reason);
     }
     await server().start();
-    await persistently(() => store.append(streamName('a'), [newEvent('after')]));
+    await retryDuringOutage(() => store.append(streamName('a'), [newEvent('after')]));
   });
 
   test('a process that only waits for events survives an outage', async () => {
@@ -102,7 +112,7 @@ onFerretdb('an outage', (target) => {
     await server().kill();
     assertOutage(await rejection(store.head()));
     await server().start();
-    await persistently(() => store.append(streamName('a'), [newEvent('marker')]));
+    await retryDuringOutage(() => store.append(streamName('a'), [newEvent('marker')]));
     await inTime(
       'the marker',
       reader.message((message): message is ReaderMessage => {
@@ -184,30 +194,3 @@ onFerretdb('an outage', (target) => {
     assert.deepEqual(await readPlaces(store), []);
   });
 });
-
-/** Tries until the server is back. */
-async function persistently<T>(work: () => Promise<T>): Promise<void> {
-  await until('the store works again', async () => {
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      assertOutage(error);
-      return false;
-    }
-  });
-}
-
-function assertOutage(error: unknown): void {
-  assert.ok(hasCode(error, 'STORE_UNAVAILABLE'), String(error));
-  assert.equal(error.retryable, true, String(error));
-}
-
-async function rejection(work: Promise<unknown>): Promise<unknown> {
-  try {
-    await work;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('it did not fail');
-}

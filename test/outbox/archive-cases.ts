@@ -9,7 +9,7 @@ import { newMessage } from '../../src/testing/conformance/outbox/ledger-fixture.
 import type { OutboxLedger } from '../../src/outbox/outbox-ledger.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import { createWorkspace, newSeed, soakMinutes, type EngineName } from '../store/rig.ts';
+import { createWorkspace, isText, newSeed, soakMinutes, type EngineName } from '../store/rig.ts';
 import type { ArchiverInput } from './archiver-main.ts';
 import { openLedger } from './open-ledger.ts';
 
@@ -49,7 +49,7 @@ export function archiveCases(engine: EngineName, place: () => Promise<string>): 
       assert.equal(missing.size, 0, `seed ${seed}: ${missing.size} are missing`);
     }
     const last = start();
-    await last.message((message): message is string => message === 'done');
+    await last.message(isText('done'));
     await last.kill();
     const { ids, left, lines } = await everything(ledger, path);
     assert.equal(left.size, 0, `seed ${seed}`);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newMessage } from '../../src/testing/conformance/outbox/ledger-fixture.ts';
 import { startChild } from '../../src/testing/child-process.ts';
-import { soakMinutes } from '../store/rig.ts';
+import { messageOfKind, soakMinutes } from '../store/rig.ts';
 import type { ClaimerMessage } from './claimer-main.ts';
 import { openLedger, type LedgerEngine } from './open-ledger.ts';
 
@@ -27,10 +27,7 @@ export function claimCases(engine: LedgerEngine, place: () => Promise<string>): 
       startChild(new URL('./claimer-main.ts', import.meta.url), { input: { engine, url } }),
     );
     try {
-      const says =
-        (kind: ClaimerMessage['kind']) =>
-        (message: unknown): message is ClaimerMessage =>
-          (message as ClaimerMessage).kind === kind;
+      const says = messageOfKind<ClaimerMessage>();
       await Promise.all(children.map((child) => child.message(says('ready'))));
       for (const child of children) child.send('first');
       // Each process claims one batch first, so that none stays without a message.

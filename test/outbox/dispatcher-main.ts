@@ -4,6 +4,7 @@ import { createOutboxDispatcher } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { openLedger, type LedgerPlace } from './open-ledger.ts';
+import { sendTo } from './receiver.ts';
 
 export interface DispatcherInput extends LedgerPlace {
   readonly receiver: string;
@@ -23,13 +24,8 @@ const dispatcher = createOutboxDispatcher({
   schedule: { initialMs: 10, factor: 2, capMs: 200, jitterMs: 10 },
   async deliver({ orderingKey, payload }, { idempotencyKey, signal }) {
     if (random.below(100) < 5) throw new Error('random failure before the request');
-    const answer = await fetch(input.receiver, {
-      method: 'POST',
-      body: JSON.stringify({ idempotencyKey, orderingKey, at: payload['at'] }),
-      signal,
-    });
-    await answer.text();
-    tellParent('delivered');
+    const message = { idempotencyKey, orderingKey, at: Number(payload['at']) };
+    await sendTo(input.receiver, message, signal);
     // The receiver has the message, but the confirmation is lost.
     if (random.below(100) < 5) throw new Error('random failure after the request');
   },

@@ -8,7 +8,7 @@ import type { EnqueueOutboxProps, OutboxLedger } from '../../src/outbox/index.ts
 import type { Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { freezeProcess } from '../store/freeze-process.ts';
-import { soakMinutes, until } from '../store/rig.ts';
+import { isText, soakMinutes, until } from '../store/rig.ts';
 import type { Receiver } from './receiver.ts';
 
 export interface SenderPlan {
@@ -32,11 +32,6 @@ const { messagesMin, faultsMin, senders, pauseMs } =
     : { messagesMin: 150, faultsMin: faultKinds.length, senders: 2, pauseMs: 400 };
 const perEnqueue = 25;
 
-const says =
-  (word: string) =>
-  (message: unknown): message is string =>
-    message === word;
-
 export async function killSenders(plan: SenderPlan): Promise<void> {
   const { seed, ledger, receiver, leaseMs, start } = plan;
   const random = seededRandom(seed);
@@ -44,13 +39,13 @@ export async function killSenders(plan: SenderPlan): Promise<void> {
   const faulting = new AbortController();
   let messages = 0;
   try {
-    await Promise.all(children.map((child) => child.message(says('started'))));
+    await Promise.all(children.map((child) => child.message(isText('started'))));
     const enqueueing = enqueueUntil(plan, faulting.signal);
     for (let faults = 0; faults < faultsMin; faults += 1) {
       const slot = random.below(senders);
       const child = children[slot] as Child;
       // Messages arrive until the last fault, so the sender has work that a fault could lose.
-      await child.message(says('delivered'));
+      await child.message(isText('delivered'));
       await systemClock.sleep(random.below(100));
       const kind = faultKinds[faults] ?? random.pick(faultKinds);
       if (kind === 'frozen') {
@@ -60,7 +55,7 @@ export async function killSenders(plan: SenderPlan): Promise<void> {
       }
       if (kind === 'stopped') {
         child.send('stop');
-        await child.message(says('stopped'));
+        await child.message(isText('stopped'));
       }
       await child.kill('SIGKILL');
       children[slot] = start();

@@ -11,7 +11,7 @@ import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { startPostgres } from '../../src/testing/servers/postgres-server.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
-import { newEvent, newSeed, soakMinutes, streamName, until } from '../store/rig.ts';
+import { isText, newEvent, newSeed, soakMinutes, streamName, until } from '../store/rig.ts';
 import { commandRedis } from '../subscriptions/command-redis.ts';
 import type { QueueInput } from './queue-dispatcher-main.ts';
 import type { QueueWorkerInput } from './queue-worker-main.ts';
@@ -53,14 +53,12 @@ test('events delivered through BullMQ have one effect each, although every proce
     const own: QueueWorkerInput = { ...input, receiver: receiver.url, seed: seed + started };
     return startChild(new URL('./queue-worker-main.ts', import.meta.url), { input: own });
   };
-  const isStarted = (message: unknown): message is string => message === 'started';
-  const isDelivered = (message: unknown): message is string => message === 'delivered';
   let dispatcher = startDispatcher();
   const children = Array.from({ length: workers }, startWorker);
   const history: string[] = [];
   const appending = new AbortController();
   try {
-    await Promise.all([dispatcher, ...children].map((child) => child.message(isStarted)));
+    await Promise.all([dispatcher, ...children].map((child) => child.message(isText('started'))));
     const appended = appendUntil(store, appending.signal);
     const moreEffects = (count: number): Promise<void> => {
       const enough = receiver.effects.length + count;
@@ -80,7 +78,7 @@ test('events delivered through BullMQ have one effect each, although every proce
       } else if (kind === 'worker') {
         const slot = random.below(workers);
         const child = children[slot] as Child;
-        await child.message(isDelivered);
+        await child.message(isText('delivered'));
         await child.kill('SIGKILL');
         children[slot] = startWorker();
       } else if (kind === 'worker frozen') {

@@ -7,6 +7,7 @@ import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { openWithRetry } from './open-with-retry.ts';
 import type { QueueInput } from './queue-dispatcher-main.ts';
+import { sendTo } from './receiver.ts';
 
 export interface QueueWorkerInput extends QueueInput {
   readonly receiver: string;
@@ -30,13 +31,8 @@ const worker = createQueueWorker({
   schedule: { initialMs: 10, factor: 2, capMs: 200, jitterMs: 10 },
   async deliver({ orderingKey, payload }, { idempotencyKey, attempt, signal }) {
     if (random.below(100) < 5) throw new Error('random failure before the request');
-    const answer = await fetch(input.receiver, {
-      method: 'POST',
-      body: JSON.stringify({ idempotencyKey, orderingKey, at: payload['at'] }),
-      signal,
-    });
-    await answer.text();
-    tellParent('delivered');
+    const message = { idempotencyKey, orderingKey, at: Number(payload['at']) };
+    await sendTo(input.receiver, message, signal);
     // The receiver has the message, but the confirmation is lost.
     const isLost = Number(payload['at']) % 20 === 0 && attempt === 1;
     if (isLost || random.below(100) < 5) throw new Error('failure after the request');

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { tellParent } from '../../src/testing/child-process.ts';
 
 interface Received {
   readonly idempotencyKey: string;
@@ -16,6 +17,13 @@ export interface Receiver extends AsyncDisposable {
   /** First deliveries, in order. */
   readonly effects: readonly Received[];
   readonly repeats: number;
+}
+
+/** Sends a message as the processes of these tests do, and reports it to the parent. */
+export async function sendTo(url: string, received: Received, signal: AbortSignal): Promise<void> {
+  const answer = await fetch(url, { method: 'POST', body: JSON.stringify(received), signal });
+  await answer.text();
+  tellParent('delivered');
 }
 
 export async function startReceiver(): Promise<Receiver> {

@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { postgresEventStore } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
-import { connect } from '../store/connect.ts';
 import { inRounds } from '../store/rig.ts';
 import {
   killInlineProjectors,
@@ -11,19 +9,11 @@ import {
   type ProjectorRig,
 } from './kill-projectors.ts';
 
-/** Each run has its own database, so it contains the documents of this run only. */
 const onDatabase = (run: (rig: ProjectorRig) => Promise<void>) => () =>
   inRounds(async (seed) => {
-    const { url: server } = await sharedPostgres();
-    const name = `projectors_${randomUUID().replaceAll('-', '')}`;
-    {
-      await using admin = await connect(server);
-      await admin.query(`create database ${name}`);
-    }
-    const url = new URL(server);
-    url.pathname = `/${name}`;
-    await using store = await postgresEventStore(url.href);
-    await run({ engine: 'postgres', url: url.href, seed, store });
+    const { url } = await sharedPostgres();
+    await using store = await postgresEventStore(url);
+    await run({ engine: 'postgres', url, seed, store });
   });
 
 test(

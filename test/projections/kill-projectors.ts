@@ -13,6 +13,7 @@ import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import {
+  messageOfKind,
   newEvent,
   newEvents,
   soakMinutes,
@@ -50,10 +51,7 @@ function startProjector(
   });
 }
 
-function says<Kind extends ProjectorMessage['kind']>(kind: Kind) {
-  return (message: unknown): message is Extract<ProjectorMessage, { kind: Kind }> =>
-    (message as ProjectorMessage).kind === kind;
-}
+const says = messageOfKind<ProjectorMessage>();
 
 /**
  * Two processes share the shards while events come in. Each kill waits until the process has applied

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createEnvelope } from '../../src/contracts/envelope.ts';
 import { startReactor } from '../../src/reactors/index.ts';
 import { startChild } from '../../src/testing/child-process.ts';
-import type { EngineName } from '../store/rig.ts';
+import { isText, type EngineName } from '../store/rig.ts';
 import { greetings, openGreetings, sendOver, tuning } from './greetings.ts';
 import type { ReactorInput } from './reactor-main.ts';
 
@@ -30,7 +30,7 @@ export async function killReactor(engine: EngineName, url: string): Promise<void
   ] as const) {
     const input: ReactorInput = { engine, url, order: 'o3', at };
     await using child = startChild(worker, { input });
-    await child.message((message) => message === 'paused');
+    await child.message(isText('paused'));
     assert.equal(await child.kill('SIGKILL'), 'SIGKILL');
     assert.equal(await lettersOf('o3'), letters);
   }

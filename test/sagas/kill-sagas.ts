@@ -9,7 +9,7 @@ import type { EventStore } from '../../src/store/index.ts';
 import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
-import { soakMinutes, until, type EngineName } from '../store/rig.ts';
+import { isText, soakMinutes, until, type EngineName } from '../store/rig.ts';
 import { expectedEntries, kindOf, orderSaga, paid, placed } from './order-saga.ts';
 import type { SagaWorkerInput } from './worker-main.ts';
 
@@ -49,13 +49,13 @@ export async function killSagas(plan: SagaPlan, store: Store): Promise<void> {
   const faulting = new AbortController();
   let orderIds: readonly string[] = [];
   try {
-    await Promise.race(children.map((child) => child.message(hasStarted)));
+    await Promise.race(children.map((child) => child.message(isText('started'))));
     const appending = appendOrders(store, faulting.signal);
     for (let fault = 0; fault < faults; fault += 1) {
       const slot = random.below(children.length);
       const child = children[slot] as Child;
       // Orders arrive until the last fault, so the worker has sagas that a kill could lose.
-      await child.message(hasSent);
+      await child.message(isText('sent'));
       await systemClock.sleep(random.below(300));
       await child.kill('SIGKILL');
       await elsewhere?.disturb(random);
@@ -69,14 +69,6 @@ export async function killSagas(plan: SagaPlan, store: Store): Promise<void> {
     await Promise.all(children.map((child) => child.kill()));
   }
   await check(store, orderIds, seed);
-}
-
-function hasStarted(message: unknown): message is 'started' {
-  return message === 'started';
-}
-
-function hasSent(message: unknown): message is 'sent' {
-  return message === 'sent';
 }
 
 /** Appends until the signal fires and `ordersMin` is reached; resolves to the ids. */

@@ -15,7 +15,7 @@ import {
   type Screen,
   type Told,
 } from '../../modules/collab/web/web-rig.test.ts';
-import { createWorkspace, inTime, until } from '../store/rig.ts';
+import { createWorkspace, inTime, isText, until } from '../store/rig.ts';
 import type { CollabProductInput, Strike } from './collab-product-main.ts';
 import { causesOf, chainFor, eventsOf } from './collab-scenario.ts';
 
@@ -44,7 +44,7 @@ test('every flow completes once although the product is killed after each step',
   const start = async (strike?: Strike): Promise<Child> => {
     const script = new URL('./collab-product-main.ts', import.meta.url);
     const child = startChild(script, { input: { ...input, strike } });
-    await child.message((said): said is 'started' => said === 'started');
+    await child.message(isText('started'));
     return child;
   };
   // This platform only observes, and does none of the work.

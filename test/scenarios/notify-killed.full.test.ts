@@ -15,7 +15,7 @@ import {
   type Child,
 } from '../../src/testing/index.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
-import { createWorkspace, inTime, soakMinutes, until } from '../store/rig.ts';
+import { createWorkspace, inTime, isText, soakMinutes, until } from '../store/rig.ts';
 import type { NotifyProductInput, NotifyStrike } from './notify-product-main.ts';
 
 const tenant = 'core';
@@ -62,7 +62,7 @@ test('a product that is killed at a hop notifies every customer once', async () 
   const start = async (strike?: NotifyStrike): Promise<Child> => {
     const script = new URL('./notify-product-main.ts', import.meta.url);
     const child = startChild(script, { input: { ...input, strike } });
-    await child.message((said): said is 'started' => said === 'started');
+    await child.message(isText('started'));
     return child;
   };
   // This platform only observes, and does none of the work.

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createNotifier, notifications } from '../../src/customers/index.ts';
 import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
 import { startChild, type Child } from '../../src/testing/index.ts';
-import { inTime, soakMinutes, until } from '../store/rig.ts';
+import { inTime, isText, soakMinutes, until } from '../store/rig.ts';
 import type { NotifyRaceInput } from './notify-race-main.ts';
 
 const tenant = 'core';
@@ -36,10 +36,7 @@ export async function notifyRace(engines: EngineUrls): Promise<void> {
   }
   const children = names.map(start);
   const waitFor = (child: Child, word: string): Promise<unknown> =>
-    inTime(
-      word,
-      child.message((each): each is string => each === word),
-    );
+    inTime(word, child.message(isText(word)));
   try {
     await Promise.all(children.map((child) => waitFor(child, 'started')));
     const last = children.at(-1) ?? assert.fail('no process');

@@ -7,8 +7,10 @@ import type { EventStore } from '../../src/store/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkStored } from '../../src/testing/history.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
-import { readPlaces, type EngineName, type Workspace } from './rig.ts';
+import { messageOfKind, readPlaces, type EngineName, type Workspace } from './rig.ts';
 import type { WriterInput, WriterMessage } from './writer-main.ts';
+
+export const hasKind = messageOfKind<WriterMessage>();
 
 export interface KillPlan {
   readonly engine: EngineName;
@@ -93,10 +95,15 @@ async function killOne(
   return enough;
 }
 
-type OfKind<K extends WriterMessage['kind']> = Extract<WriterMessage, { readonly kind: K }>;
-
-export function hasKind<K extends WriterMessage['kind']>(kind: K) {
-  return (message: unknown): message is OfKind<K> => (message as WriterMessage).kind === kind;
+/** Waits until all writers have done their operations. */
+export async function runWriters(writers: readonly Child[]): Promise<void> {
+  try {
+    for (const writer of writers) await writer.message(hasKind('loaded'));
+    for (const writer of writers) writer.send('go');
+    for (const writer of writers) await writer.message(hasKind('done'));
+  } finally {
+    for (const writer of writers) await writer.kill();
+  }
 }
 
 /** Compares the histories of the writers with the store; returns the number of acknowledged operations. */

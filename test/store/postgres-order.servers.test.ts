@@ -10,7 +10,7 @@ import { assertNoViolations, checkDelivered, checkStored } from '../../src/testi
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from './connect.ts';
 import { follow, startReader } from './followers.ts';
-import { hasKind, startWriter } from './kill-writers.ts';
+import { runWriters, startWriter } from './kill-writers.ts';
 import {
   createWorkspace,
   eventTypes,
@@ -59,13 +59,7 @@ test('every reader gets all events once and in order while writers commit and ro
       const plan = { streams: 20, inFlight: 8, transactionsPercent: 40 };
       return startWriter({ engine: 'postgres', url, ...own, ...plan });
     });
-    try {
-      for (const writer of writers) await writer.message(hasKind('loaded'));
-      for (const writer of writers) writer.send('go');
-      for (const writer of writers) await writer.message(hasKind('done'));
-    } finally {
-      for (const writer of writers) await writer.kill();
-    }
+    await runWriters(writers);
 
     // The event arrives although two unrelated transactions are still open.
     const marker = newEvent('marker', { type: changed });

@@ -10,7 +10,18 @@ import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts
 import { startPostgres, type PostgresServer } from '../../src/testing/servers/postgres-server.ts';
 import { connect, terminate } from './connect.ts';
 import { follow, startReader } from './followers.ts';
-import { inTime, newEvent, newEvents, readPlaces, soakMinutes, streamName, until } from './rig.ts';
+import {
+  assertOutage,
+  inTime,
+  newEvent,
+  newEvents,
+  readPlaces,
+  rejection,
+  retryDuringOutage,
+  soakMinutes,
+  streamName,
+  until,
+} from './rig.ts';
 
 let server: PostgresServer;
 before(async () => {
@@ -25,21 +36,6 @@ async function stopWalWriter(url: string): Promise<void> {
     `select pid from pg_stat_activity where backend_type = 'walwriter'`,
   );
   process.kill(rows[0]?.pid ?? 0, 'SIGSTOP');
-}
-
-/** Tries until the server is back. */
-async function persistently<T>(work: () => Promise<T>): Promise<T> {
-  let result: { readonly value: T } | undefined;
-  await until('the store works again', async () => {
-    try {
-      result = { value: await work() };
-      return true;
-    } catch (error) {
-      assert.ok(hasCode(error, 'STORE_UNAVAILABLE') && error.retryable, String(error));
-      return false;
-    }
-  });
-  return (result as { readonly value: T }).value;
 }
 
 test('a reader that has passed the numbers of a rolled-back append sees the events after a crash', async () => {
@@ -62,7 +58,7 @@ test('a reader that has passed the numbers of a rolled-back append sees the even
 
   await server.kill();
   await server.start();
-  const { position } = await persistently(() =>
+  const { position } = await retryDuringOutage(() =>
     store.append(streamName('a'), newEvents('after', 1)),
   );
   for (const checkpoint of [head, ...checkpoints]) {
@@ -89,7 +85,7 @@ test('an acknowledged append is on disk, even if the database does not commit sy
   await client.query('commit');
   await server.kill();
   await server.start();
-  const places = await persistently(() => readPlaces(store));
+  const places = await retryDuringOutage(() => readPlaces(store));
   assert.deepEqual(
     places.map(({ eventId }) => eventId),
     ['first-0', 'second-0', 'third-0'],
@@ -120,7 +116,7 @@ for (const how of ['stop', 'kill'] as const) {
 
     await server.start();
     const marker = newEvent('marker', { type: 'item.changed.v1' });
-    await persistently(() => store.append(streamName('a'), [marker]));
+    await retryDuringOutage(() => store.append(streamName('a'), [marker]));
     await Promise.all([follower.has('marker'), filtered.has('marker')]);
     const stored = await readPlaces(store);
     assertNoViolations(checkDelivered(stored, follower.delivered), how);
@@ -146,7 +142,7 @@ test('a process that only waits for events survives an outage', async () => {
   // This takes long enough for the reader to notice the outage.
   assertOutage(await rejection(store.head()));
   await server.start();
-  await persistently(() => store.append(streamName('a'), [newEvent('marker')]));
+  await retryDuringOutage(() => store.append(streamName('a'), [newEvent('marker')]));
   await reader.follower('all').has('marker');
 });
 
@@ -250,17 +246,3 @@ test('opening fails with a typed error while the server is down, and when the co
   assert.deepEqual(await readPlaces(store), []);
   await store[Symbol.asyncDispose]();
 });
-
-function assertOutage(error: unknown): void {
-  assert.ok(hasCode(error, 'STORE_UNAVAILABLE'), String(error));
-  assert.equal(error.retryable, true, String(error));
-}
-
-async function rejection(work: Promise<unknown>): Promise<unknown> {
-  try {
-    await work;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('it did not fail');
-}

@@ -1,11 +1,13 @@
 // Helpers of the failure tests: stores by engine name, events, waiting, and reading back.
 
+import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DomainEventEnvelope } from '../../src/contracts/envelope.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
+import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import { parseHistory, type EventPlace, type HistoryEntry } from '../../src/testing/history.ts';
 
@@ -106,6 +108,46 @@ export async function inTime<T>(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Recognises messages of one kind that a child process sends. */
+export function messageOfKind<M extends { readonly kind: string }>() {
+  return <K extends M['kind']>(kind: K) =>
+    (message: unknown): message is M & { readonly kind: K } =>
+      (message as M).kind === kind;
+}
+
+/** Recognises a message that is this text. */
+export function isText(text: string) {
+  return (message: unknown): message is string => message === text;
+}
+
+export function assertOutage(error: unknown): void {
+  assert.ok(hasCode(error, 'STORE_UNAVAILABLE') && error.retryable, String(error));
+}
+
+export async function rejection(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('the call did not fail');
+}
+
+/** Retries during an outage, until the store works again. */
+export async function retryDuringOutage<T>(work: () => Promise<T>): Promise<T> {
+  let result: { readonly value: T } | undefined;
+  await until('the store works again', async () => {
+    try {
+      result = { value: await work() };
+      return true;
+    } catch (error) {
+      assertOutage(error);
+      return false;
+    }
+  });
+  return (result as { readonly value: T }).value;
 }
 
 export function placeOf({ eventId, stream, revision, position }: EventPlace): EventPlace {

@@ -9,13 +9,14 @@ import { hasCode } from '../../src/foundation/error.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
 import { follow, startReader } from './followers.ts';
-import { checkHistories, hasKind, startWriter } from './kill-writers.ts';
+import { checkHistories, runWriters, startWriter } from './kill-writers.ts';
 import type { LockHolderInput } from './lock-holder-main.ts';
 import {
   createWorkspace,
   eventTypes,
   inRounds,
   inTime,
+  isText,
   newEvent,
   newEvents,
   readPlaces,
@@ -60,13 +61,7 @@ test('every reader gets all events once and in order while several processes wri
       const own = { name: `w${index}`, seed: seed + index, transactionsPercent: 0, operations };
       return startWriter({ ...plan, ...own });
     });
-    try {
-      for (const writer of writers) await writer.message(hasKind('loaded'));
-      for (const writer of writers) writer.send('go');
-      for (const writer of writers) await writer.message(hasKind('done'));
-    } finally {
-      for (const writer of writers) await writer.kill();
-    }
+    await runWriters(writers);
 
     await using store = await sqliteEventStore(url);
     await checkHistories(store, workspace, seed);
@@ -117,7 +112,7 @@ test('a killed writer releases the write lock, and its uncommitted write disappe
   await using holder = startChild(new URL('./lock-holder-main.ts', import.meta.url), {
     input: { path: pathIn(workspace) } satisfies LockHolderInput,
   });
-  await holder.message((message): message is unknown => message === 'locked');
+  await holder.message(isText('locked'));
   // Reading continues while writing waits.
   assert.equal((await readPlaces(store)).length, 2);
   const append = store.append(streamName('a'), newEvents('after', 2));

@@ -3,10 +3,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
-import { inTime, newEvent, streamName, until, type EngineName } from '../store/rig.ts';
+import {
+  inTime,
+  messageOfKind,
+  newEvent,
+  streamName,
+  until,
+  type EngineName,
+} from '../store/rig.ts';
 import type { ClaimWorkerInput, ClaimWorkerMessage } from './claim-worker-main.ts';
 import type { OpenedRig } from './kill-workers.ts';
 
+const says = messageOfKind<ClaimWorkerMessage>();
 type Act = Extract<ClaimWorkerMessage, { readonly kind: 'act' }>;
 
 const events = 12;
@@ -58,11 +66,6 @@ function actsOf(child: Child): readonly Act[] {
   return (child.messages as ClaimWorkerMessage[]).filter(
     (each): each is Act => each.kind === 'act',
   );
-}
-
-function says(kind: ClaimWorkerMessage['kind']) {
-  return (message: unknown): message is ClaimWorkerMessage =>
-    (message as ClaimWorkerMessage).kind === kind;
 }
 
 /** The count that the worker reported last. */

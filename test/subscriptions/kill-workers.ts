@@ -7,7 +7,7 @@ import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { freezeProcess } from '../store/freeze-process.ts';
-import { newEvent, streamName, until, type EngineName } from '../store/rig.ts';
+import { messageOfKind, newEvent, streamName, until, type EngineName } from '../store/rig.ts';
 import { checkEffects, type Effect } from './effects.ts';
 import type { WorkerInput, WorkerMessage } from './worker-main.ts';
 
@@ -176,6 +176,4 @@ export async function checkRun(plan: WorkerPlan, { store, effects }: Rigged): Pr
   assert.deepEqual(checkEffects(expected, await effects()).slice(0, 10), [], `seed ${plan.seed}`);
 }
 
-export function says(kind: WorkerMessage['kind']) {
-  return (message: unknown): message is WorkerMessage => (message as WorkerMessage).kind === kind;
-}
+export const says = messageOfKind<WorkerMessage>();
