@@ -14,7 +14,7 @@ export interface Benchmark {
   readonly url: string;
   readonly cases: (context: BenchmarkContext) => readonly Case[] | Promise<readonly Case[]>;
   /** Seconds per subject in a full run, including setup. Default: 5. */
-  readonly secondsPerSubject?: number;
+  readonly secondsPerSubject?: number | undefined;
 }
 
 export interface BenchmarkContext {

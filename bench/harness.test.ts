@@ -81,8 +81,8 @@ test('lets the subjects take turns, each of them first in one round', async () =
 });
 
 test('runs the minimum number of rounds after one uncounted round, however long they take', async () => {
-  const asked: number[] = [];
-  const run = (n: number): unknown => asked.push(n);
+  const batches: number[] = [];
+  const run = (n: number): unknown => batches.push(n);
   const { measured } = await runBenchmark(
     benchmarkOf({
       name: 'long',
@@ -96,7 +96,7 @@ test('runs the minimum number of rounds after one uncounted round, however long 
     }),
     options,
   );
-  assert.deepEqual(asked, [20, 5, 20, 5, 5, 20, 20, 5]);
+  assert.deepEqual(batches, [20, 5, 20, 5, 5, 20, 20, 5]);
   assert.deepEqual(
     measured[0]?.subjects.map(({ batch, rounds }) => [batch, rounds.length]),
     [

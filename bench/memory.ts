@@ -16,8 +16,8 @@ export interface MemoryTask {
 }
 
 export interface MemoryAnswer {
-  readonly rssMiB?: number;
-  readonly error?: string;
+  readonly rssMiB?: number | undefined;
+  readonly error?: string | undefined;
 }
 
 const roundsMax = 3;

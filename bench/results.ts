@@ -6,10 +6,10 @@ import { median, spread } from './statistics.ts';
 export interface Result {
   readonly case: string;
   readonly subject: string;
-  readonly perSecond?: number;
-  readonly p50Ms?: number;
-  readonly p99Ms?: number;
-  readonly rssMiB?: number;
+  readonly perSecond?: number | undefined;
+  readonly p50Ms?: number | undefined;
+  readonly p99Ms?: number | undefined;
+  readonly rssMiB?: number | undefined;
 }
 
 /** Above 1, Millrace is better, whatever is measured. */

@@ -47,7 +47,7 @@ interface Wanted {
   readonly refund: 'accept' | 'refuse';
   readonly key: string;
   readonly status: SagaStatus;
-  readonly tenant?: string;
+  readonly tenant?: string | undefined;
 }
 
 describe('millrace sagas', () => {

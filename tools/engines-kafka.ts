@@ -71,13 +71,13 @@ function jarOf(place: string): string {
 }
 
 async function checkJava(): Promise<void> {
-  const said = await run('java', ['-version']).then(
+  const output = await run('java', ['-version']).then(
     ({ stderr }) => stderr,
     () => {
       throw new Error('java is not on the PATH (https://adoptium.net)');
     },
   );
-  const version = Number(/version "(\d+)/.exec(said)?.[1] ?? 0);
+  const version = Number(/version "(\d+)/.exec(output)?.[1] ?? 0);
   if (version < javaMin)
     throw new Error(`Java ${javaMin} or newer is needed; the java on the PATH is ${version}`);
 }

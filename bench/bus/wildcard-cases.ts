@@ -9,7 +9,7 @@ import type { BusPlace } from './bus-places.ts';
 
 const streams = 500;
 const alone = 'one stream';
-const pattern = 'bench.*.told';
+const pattern = 'bench.*.sent';
 /** A typical batch of a busy consumer. */
 const consuming = { concurrency: 50, maxInFlight: 500 } as const;
 const goals = [{ vs: alone, ratioMin: 0.5 }];
@@ -158,7 +158,7 @@ async function publish(bus: Bus, count: number, messages: readonly SampleMessage
     await bus.publishMany(
       batch.map((payload) => {
         next += 1;
-        return { subject: `bench.s${next % count}.told`, payload };
+        return { subject: `bench.s${next % count}.sent`, payload };
       }),
     );
   }

@@ -36,8 +36,8 @@ export interface ServedCollab {
 
 interface ShownMessage {
   readonly type: string;
-  readonly chatId?: string;
-  readonly message?: { readonly authorId: string };
+  readonly chatId?: string | undefined;
+  readonly message?: { readonly authorId: string } | undefined;
 }
 
 export async function startServedCollab(

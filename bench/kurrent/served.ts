@@ -9,7 +9,7 @@ export interface ServedInput {
   /** The number of events that the echo server returns for a read. */
   readonly eventsPerStream: number;
   /** The echo server answers an append after a sync to disk, and still stores nothing. */
-  readonly isSynced?: boolean;
+  readonly isSynced?: boolean | undefined;
 }
 
 export interface ServedMessage {

@@ -8,7 +8,7 @@ import { startNtfyServer } from '../../src/server/topics/start-ntfy-server.ts';
 
 const { file, durability = 'synced' } = JSON.parse(process.argv[2] ?? '{}') as {
   readonly file: string;
-  readonly durability?: TopicDurability;
+  readonly durability?: TopicDurability | undefined;
 };
 const bus = await openBus(`sqlite:${file}`);
 const limits = { subscriptionsMax: 100_000, newTopicsBurst: 100_000 };

@@ -37,7 +37,7 @@ function waiting(queue: OpenedQueue, noise: number): Runner {
       // A new tenant each time, because two tenants can share a lane by chance.
       rounds += 1;
       const quiet = `quiet-${rounds}`;
-      const begun = Promise.withResolvers<void>();
+      const started = Promise.withResolvers<void>();
       const delivered = Promise.withResolvers<number>();
       const [message] = sampleMessages(1, quiet);
       if (message === undefined) return;
@@ -45,11 +45,11 @@ function waiting(queue: OpenedQueue, noise: number): Runner {
       worker = await queue.start({
         concurrency,
         handle({ tenantId }) {
-          begun.resolve();
+          started.resolve();
           if (tenantId === quiet) delivered.resolve(performance.now());
         },
       });
-      await begun.promise;
+      await started.promise;
       const atMs = performance.now();
       await commit();
       record((await delivered.promise) - atMs);

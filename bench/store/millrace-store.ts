@@ -71,12 +71,12 @@ function catchUp(store: EventStore, total: number): CatchUp {
   const check = inOrder(total);
   let feed: AsyncIterator<FeedItem> | undefined;
   let read = 0;
-  let asked = 0;
+  let requested = 0;
   return {
     async take(count) {
-      asked += count;
-      // A page may contain more events than the slice asked for; the next slice starts with the rest.
-      while (read < asked) {
+      requested += count;
+      // A page may contain more events than the slice requested for; the next slice starts with the rest.
+      while (read < requested) {
         feed ??= store.subscribe()[Symbol.asyncIterator]();
         const { value } = (await feed.next()) as IteratorYieldResult<FeedItem>;
         if (value.kind === 'events') {

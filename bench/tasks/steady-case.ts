@@ -55,14 +55,14 @@ export function steadyCase(places: TaskPlaces, { quick }: { readonly quick: bool
 
 async function steady(open: () => Promise<Tasks>): Promise<Runner> {
   const tasks = await open();
-  const begun = new Map<string, (atMs: number) => void>();
+  const waiting = new Map<string, (atMs: number) => void>();
   let workers: TaskWorkers | undefined;
   let own: Tasks | undefined;
 
   async function one(): Promise<number> {
     const [payload] = sampleMessages(1);
     const sourceEventId = payload?.sourceEventId ?? '';
-    const started = new Promise<number>((resolve) => void begun.set(sourceEventId, resolve));
+    const started = new Promise<number>((resolve) => void waiting.set(sourceEventId, resolve));
     const atMs = performance.now();
     const [startedAtMs] = await Promise.all([started, tasks.enqueue({ type: hot, payload })]);
     return startedAtMs - atMs;
@@ -74,8 +74,8 @@ async function steady(open: () => Promise<Tasks>): Promise<Runner> {
       const handlers = types.map(({ name }) =>
         task(name, async ({ payload }) => {
           const { sourceEventId } = payload as { readonly sourceEventId: string };
-          begun.get(sourceEventId)?.(performance.now());
-          begun.delete(sourceEventId);
+          waiting.get(sourceEventId)?.(performance.now());
+          waiting.delete(sourceEventId);
         }),
       );
       workers = startWorkers(own, handlers);

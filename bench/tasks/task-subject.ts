@@ -5,7 +5,7 @@ import type { SampleMessage } from '../outbox/sample-messages.ts';
 export interface TaskSubject {
   readonly name: string;
   /** Processes only a few thousand jobs per second. */
-  readonly isSlow?: boolean;
+  readonly isSlow?: boolean | undefined;
   readonly open: (places: TaskPlaces) => Promise<OpenedTaskQueue>;
 }
 

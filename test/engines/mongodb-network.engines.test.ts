@@ -148,13 +148,13 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     const late = append(1);
     await inTime('the insert', insert.reached());
     copy.close();
-    const looked = store.head();
+    const reading = store.head();
     await inTime('the read of the head', copy.reached());
     insert.open();
     await late;
     await append(2);
     copy.open();
-    await looked;
+    await reading;
     await append(3);
     const revisions = (await readPlaces(store)).map(({ revision }) => revision);
     assert.deepEqual(revisions, [0, 1, 2, 3]);
@@ -182,12 +182,12 @@ onEachMongodb('a network that delays and loses messages', (target) => {
       }
     })();
     // Each append has 6 MiB, and at most 16 MiB wait for the copy.
-    await until('three are acknowledged', () => acknowledged >= 3);
+    await until('three appends are acknowledged', () => acknowledged >= 3);
     // This takes about as long as another append.
     await own.collection('others').insertMany(Array.from({ length: 7 }, () => ({ text })));
     assert.equal(acknowledged, 3);
     copy.open();
-    await inTime('the others', appending);
+    await inTime('the remaining appends', appending);
     assert.equal((await readPlaces(store)).length, 36);
   });
 

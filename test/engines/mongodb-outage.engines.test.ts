@@ -116,8 +116,8 @@ onFerretdb('an outage', (target) => {
     await inTime(
       'the marker',
       reader.message((message): message is ReaderMessage => {
-        const said = message as ReaderMessage;
-        return said.kind === 'event' && said.eventId === 'marker';
+        const report = message as ReaderMessage;
+        return report.kind === 'event' && report.eventId === 'marker';
       }),
     );
   });

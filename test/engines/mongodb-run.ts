@@ -66,7 +66,7 @@ export async function newRun(target: MongodbTarget, seed = newSeed()): Promise<M
       assertNoViolations(checkStored(await workspace.histories(), stored), title);
       const last = stored.at(-1)?.position ?? '';
       const hasLast = (): boolean => (delivered.at(-1)?.position ?? '') >= last;
-      await Promise.race([until('all is delivered', hasLast), following]);
+      await Promise.race([until('all events are delivered', hasLast), following]);
       assertNoViolations(checkDelivered(stored, delivered), title);
       // A store that is opened later reads the same events.
       await using later = await mongodbEventStore(target.url(), { database });
@@ -91,7 +91,7 @@ export function isDone(message: unknown): message is WriterMessage {
 
 export function hasWritten(atLeast: number) {
   return (message: unknown): message is WriterMessage => {
-    const said = message as WriterMessage;
-    return said.kind === 'ok' && said.count >= atLeast;
+    const report = message as WriterMessage;
+    return report.kind === 'ok' && report.count >= atLeast;
   };
 }

@@ -36,15 +36,15 @@ const db = faultyDb(client.db(input.database), input.point, async () => {
 const store = await mongodbEventStore(db);
 try {
   const results = await store.appendMany(input.appends.map(withLargePayloads));
-  tell({ kind: 'appended', revisions: results.map(({ revision }) => revision) });
+  report({ kind: 'appended', revisions: results.map(({ revision }) => revision) });
 } catch (error) {
-  tell({ kind: 'refused', code: (error as { readonly code: string }).code });
+  report({ kind: 'refused', code: (error as { readonly code: string }).code });
 }
 await store[Symbol.asyncDispose]();
 await client.close();
 process.channel?.unref();
 
-function tell(message: StruckMessage): void {
+function report(message: StruckMessage): void {
   tellParent(message);
 }
 

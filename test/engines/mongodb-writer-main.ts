@@ -24,7 +24,7 @@ export type WriterMessage =
   | { readonly kind: 'ok'; readonly count: number };
 
 const { url, database, name, seed, writers, operations, ...input } = childInput() as WriterInput;
-tell({ kind: 'loaded' });
+report({ kind: 'loaded' });
 using history = openHistory(input.history);
 await using store = await mongodbEventStore(url, { database, connectionsMax: 4 });
 let left = operations ?? Number.POSITIVE_INFINITY;
@@ -35,14 +35,14 @@ await Promise.all(
     const random = seededRandom(seed * 1_000 + index);
     const onOk = (): void => {
       count += 1;
-      tell({ kind: 'ok', count });
+      report({ kind: 'ok', count });
     };
     return runWriter({ store, history, random, settings, onOk }, () => left-- > 0);
   }),
 );
-tell({ kind: 'done' });
+report({ kind: 'done' });
 process.channel?.unref();
 
-function tell(message: WriterMessage): void {
+function report(message: WriterMessage): void {
   tellParent(message);
 }

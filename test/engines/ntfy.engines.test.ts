@@ -101,14 +101,14 @@ describe("ntfy's command line on our server", { skip }, () => {
       env: env(),
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    const heard: (string | undefined)[] = [];
+    const received: (string | undefined)[] = [];
     for await (const line of createInterface({ input: reader.stdout })) {
-      heard.push((JSON.parse(line) as Message).message);
-      if (heard.length === 2) break;
+      received.push((JSON.parse(line) as Message).message);
+      if (received.length === 2) break;
       await ntfy('publish', `${ours.url}/${topic}`, 'after');
     }
     reader.kill('SIGKILL');
     await once(reader, 'exit');
-    assert.deepEqual(heard, ['before', 'after']);
+    assert.deepEqual(received, ['before', 'after']);
   });
 });

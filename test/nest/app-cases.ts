@@ -70,22 +70,22 @@ export function appCases(
     await using receiver = await startHttpReceiver();
     const settings = { ...(await place()), receiver: receiver.url };
     const { app, url, ledger } = await start(settings);
-    const held = Promise.withResolvers<void>();
-    const came = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
     receiver.answer(({ path }, response) => {
       const answer = (): void => void response.writeHead(204).end();
       if (path !== '/hook') return answer();
-      came.resolve();
-      void held.promise.then(answer);
+      arrived.resolve();
+      void release.promise.then(answer);
     });
     const { runners, dispatcher } = app.get(MillraceRuntime);
     await post(`${url}/payments`, { id: 'p1', amount: 1 });
-    await came.promise;
+    await arrived.promise;
     let isClosed = false;
     const closing = app.close().then(() => (isClosed = true));
     await until('the dispatcher is stopping', () => dispatcher?.state === 'stopping');
     assert.equal(isClosed, false);
-    held.resolve();
+    release.resolve();
     await closing;
     assert.deepEqual(
       [...runners.values()].map(({ state }) => state),
@@ -159,8 +159,11 @@ export function appCases(
       );
     await using running = await start(settings);
     const { ledger } = running;
-    await until('everything is sent', async () => (await ledger.counts()).SENT >= accepted.length);
-    await until('everything is handled', () => seen('/mail').size >= accepted.length);
+    await until(
+      'all messages are sent',
+      async () => (await ledger.counts()).SENT >= accepted.length,
+    );
+    await until('all events are handled', () => seen('/mail').size >= accepted.length);
     const hooks = seen('/hook');
     assert.deepEqual(
       accepted.filter((eventId) => !hooks.has(eventId)),

@@ -76,9 +76,9 @@ test('each event has one effect at a receiver that fails, drops connections and 
   await dispatcher.start();
   await until('all messages are sent', async () => (await ledger.counts()).SENT === events.length);
 
-  const had = effects.prepare('select event from effects').all();
+  const rows = effects.prepare('select event from effects').all();
   effects.close();
-  const numbers = had.map(
+  const numbers = rows.map(
     ({ event }) => (JSON.parse(String(event)) as { data: { at: number } }).data.at,
   );
   assert.deepEqual(

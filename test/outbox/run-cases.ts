@@ -22,12 +22,12 @@ export function outboxRunCases(
     await using workspace = await createWorkspace();
     const url = await place(workspace.folder);
     await using store = await openStore(engine, url);
-    const held = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     await using receiver = await startHttpReceiver({
       answer({ body }, response) {
         const isHeld = body.includes('held-0');
-        if (isHeld) held.resolve();
+        if (isHeld) arrived.resolve();
         const answered = isHeld ? release.promise : Promise.resolve();
         void answered.then(() => response.writeHead(204).end());
       },
@@ -50,7 +50,7 @@ export function outboxRunCases(
     assert.match(String(first?.headers['idempotency-key']), /^before-/);
 
     await store.append(streamName(3), newEvents('held', 1));
-    await held.promise;
+    await arrived.promise;
     running.kill('SIGTERM');
     await running.said('outbox stopping');
     release.resolve();

@@ -37,10 +37,10 @@ const store =
     : await (
         await import('../../src/engines/postgres/store/event-store.ts')
       ).postgresEventStore(url, { connectionsMax: 6 });
-const tell = (message: ProjectorMessage): void => tellParent(message);
+const report = (message: ProjectorMessage): void => tellParent(message);
 let hasWorked = false;
 const items = itemProjection(version, shards, () => {
-  if (!hasWorked) tell({ kind: 'working' });
+  if (!hasWorked) report({ kind: 'working' });
   hasWorked = true;
 });
 
@@ -58,10 +58,10 @@ if (role === 'run') {
     pageSize: 50,
     leaseMs,
     onProgress: (progress) =>
-      tell({ kind: 'progress', events: progress.events, done: progress.done }),
+      report({ kind: 'progress', events: progress.events, done: progress.done }),
   });
   await store[Symbol.asyncDispose]();
-  tell({ kind: 'done', events });
+  report({ kind: 'done', events });
   process.channel?.unref();
 } else {
   const projecting = await inlineProjections(store, [items]);
@@ -71,6 +71,6 @@ if (role === 'run') {
       return projecting.append(stream, [newEvent(`${name}-${round}-${each}`)]);
     });
     await Promise.all(appends);
-    if (round === 0) tell({ kind: 'appended' });
+    if (round === 0) report({ kind: 'appended' });
   }
 }

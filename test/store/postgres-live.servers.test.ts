@@ -76,7 +76,7 @@ test('a subscription to one stream resumes at its position after its connection 
     const append = store.append(stream, newEvents(`${round}`, 4));
     await terminate(admin, storeConnections);
     await append;
-    await until('delivery of the round', () => revisions.length >= 4 * round);
+    await until('the events of the round are delivered', () => revisions.length >= 4 * round);
   }
   assert.deepEqual(revisions, [...revisions.keys()]);
   leaving.abort();
@@ -93,11 +93,11 @@ test('a cut listener listens again, and no event waits for the poll', async () =
   for (let round = 0; round < 3; round += 1) {
     await whenListening(admin);
     assert.equal(await terminate(admin, listeners), 1);
-    await other.append(streamName('a'), [newEvent(`deaf-${round}`)]);
-    await follower.has(`deaf-${round}`);
+    await other.append(streamName('a'), [newEvent(`cut-${round}`)]);
+    await follower.has(`cut-${round}`);
     await whenListening(admin);
-    await other.append(streamName('a'), [newEvent(`told-${round}`)]);
-    await follower.has(`told-${round}`);
+    await other.append(streamName('a'), [newEvent(`listening-${round}`)]);
+    await follower.has(`listening-${round}`);
   }
 });
 

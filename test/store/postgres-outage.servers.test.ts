@@ -208,8 +208,8 @@ test('closing ends a waiting subscription and one whose consumer is busy', async
   assert.equal((await busy.next()).value?.kind, 'caughtUp');
   const next = rejection(waiting.next());
   await store[Symbol.asyncDispose]();
-  assert.ok(hasCode(await inTime('the end', next), 'STORE_CLOSED'));
-  const late = await inTime('the end of the other', rejection(busy.next()));
+  assert.ok(hasCode(await inTime('the end of the waiting subscription', next), 'STORE_CLOSED'));
+  const late = await inTime('the end of the busy subscription', rejection(busy.next()));
   assert.ok(hasCode(late, 'STORE_CLOSED'));
 });
 

@@ -31,12 +31,13 @@ const store = await openStore(input.engine, input.url, input);
 await Promise.all(
   input.subscriptions.map(async ({ name, pageSize, filter }) => {
     for await (const item of store.subscribe({ pageSize, filter })) {
-      if (item.kind === 'events') tell({ name, kind: 'events', places: item.events.map(placeOf) });
-      else if (item.kind === 'caughtUp') tell({ name, kind: 'caughtUp', places: [] });
+      if (item.kind === 'events')
+        report({ name, kind: 'events', places: item.events.map(placeOf) });
+      else if (item.kind === 'caughtUp') report({ name, kind: 'caughtUp', places: [] });
     }
   }),
 );
 
-function tell(message: ReaderMessage): void {
+function report(message: ReaderMessage): void {
   tellParent(message);
 }

@@ -145,9 +145,9 @@ test('closing ends a waiting subscription and one whose consumer is busy', async
   assert.equal((await busy.next()).value?.kind, 'caughtUp');
   const next = assert.rejects(waiting.next(), (error) => hasCode(error, 'STORE_CLOSED'));
   await store[Symbol.asyncDispose]();
-  await inTime('the end', next);
+  await inTime('the end of the waiting subscription', next);
   await inTime(
-    'the end of the other',
+    'the end of the busy subscription',
     assert.rejects(busy.next(), (error) => hasCode(error, 'STORE_CLOSED')),
   );
 });

@@ -30,7 +30,7 @@ export type WriterMessage =
 const input = childInput() as WriterInput;
 const startMessage = Promise.withResolvers<void>();
 process.once('message', () => startMessage.resolve());
-tell({ kind: 'loaded' });
+report({ kind: 'loaded' });
 await startMessage.promise;
 
 using history = openHistory(input.history);
@@ -40,7 +40,7 @@ const pool =
     ? new pg.Pool({ connectionString: input.url, max: input.inFlight })
     : undefined;
 pool?.on('error', () => undefined);
-tell({ kind: 'ready' });
+report({ kind: 'ready' });
 
 let left = input.operations ?? Number.POSITIVE_INFINITY;
 let count = 0;
@@ -50,17 +50,17 @@ await Promise.all(
     const random = seededRandom(input.seed * 1_000 + index);
     const onOk = (): void => {
       count += 1;
-      tell({ kind: 'ok', count });
+      report({ kind: 'ok', count });
     };
     const connect = pool && (() => checkOut(pool));
     return runWriter({ store, history, random, settings, onOk, connect }, () => left-- > 0);
   }),
 );
 await pool?.end();
-tell({ kind: 'done' });
+report({ kind: 'done' });
 // An open channel to the parent would keep this process alive.
 process.channel?.unref();
 
-function tell(message: WriterMessage): void {
+function report(message: WriterMessage): void {
   tellParent(message);
 }

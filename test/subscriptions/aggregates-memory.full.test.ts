@@ -63,7 +63,7 @@ test(`${aggregates} distinct aggregates grow the process by less than ${growthMa
   let count = 0;
   let heapAtTenth = 0;
   const all = Promise.withResolvers<void>();
-  const each = subscription({
+  const definition = subscription({
     name: 'sub:rig:memory:v1',
     async handler() {
       count += 1;
@@ -73,7 +73,7 @@ test(`${aggregates} distinct aggregates grow the process by less than ${growthMa
       if (count >= aggregates) all.resolve();
     },
   });
-  await using runner = await startSubscription(store, each, {
+  await using runner = await startSubscription(store, definition, {
     storage: memorySubscriptionStorage(),
   });
   await all.promise;

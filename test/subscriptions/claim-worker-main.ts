@@ -40,7 +40,7 @@ const {
   subscription: name,
   holdAt,
 } = childInput() as ClaimWorkerInput;
-const tell = (message: ClaimWorkerMessage): void => tellParent(message);
+const report = (message: ClaimWorkerMessage): void => tellParent(message);
 const store = (await openStore(engine, url)) as EventStore & SubscriptionHost;
 const { subscriptions: storage } = store;
 /** Shortens the claim of the held event only; the handler timeout stays long. */
@@ -59,23 +59,23 @@ const host = Object.create(store, {
     } satisfies SubscriptionStorage,
   },
 }) as typeof store;
-const each = subscription({
+const definition = subscription({
   name,
   timeoutMs: 600_000,
   // Enough lanes that no other event waits for the held one.
   lanes: 200,
   async handler({ eventId }, { claim, idempotencyKey }) {
     if (!(await claim())) return;
-    tell({ kind: 'act', eventId, key: idempotencyKey });
+    report({ kind: 'act', eventId, key: idempotencyKey });
     if (eventId === holdAt) await new Promise(() => undefined);
   },
 });
-const runner = await startSubscription(host, each, { worker, leaseMs, pollMs: 100 });
+const runner = await startSubscription(host, definition, { worker, leaseMs, pollMs: 100 });
 let reported = -1;
 setInterval(() => {
   const [shard] = runner.status.shards;
   if (shard === undefined) return;
-  if (reported === -1) tell({ kind: 'owns' });
-  if (shard.inFlight !== reported) tell({ kind: 'inFlight', count: shard.inFlight });
+  if (reported === -1) report({ kind: 'owns' });
+  if (shard.inFlight !== reported) report({ kind: 'inFlight', count: shard.inFlight });
   reported = shard.inFlight;
 }, 20);

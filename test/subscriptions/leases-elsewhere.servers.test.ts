@@ -126,17 +126,17 @@ test('an idle owner notices a reset by another process', async () => {
   const stream = streamName('reset');
   await sqlite.append(stream, [newEvent('reset-1')]);
   let handled = 0;
-  const each = subscription({
+  const definition = subscription({
     name: 'sub:rig:reset:v1',
     filter: { streamPrefixes: [stream] },
     handler: () => void (handled += 1),
   });
   const options = { leases: leases.redis[0], leaseMs: 1_500 };
-  await using runner = await startSubscription(sqlite, each, options);
+  await using runner = await startSubscription(sqlite, definition, options);
   await runner.whenCaughtUp();
   assert.equal(handled, 1);
   // A direct reset, as by another process, does not wake the owner.
   const { checkpoints } = sqlite.subscriptions;
-  await checkpoints.reset(each.name, toPosition(0), { by: 'ada', atMs: Date.now() });
+  await checkpoints.reset(definition.name, toPosition(0), { by: 'ada', atMs: Date.now() });
   await until('the event is handled again', () => handled === 2);
 });

@@ -26,7 +26,7 @@ test('after a database outage, no event is lost, repeated or dead-lettered, and 
   let handled = 0;
   const warnings: string[] = [];
   const ignore = (): void => undefined;
-  const each = subscription<ClientBase>({
+  const definition = subscription<ClientBase>({
     name,
     lanes: 4,
     retry: { initialMs: 20, factor: 1, capMs: 20, jitterMs: 0, attemptsMax: 3 },
@@ -37,7 +37,7 @@ test('after a database outage, no event is lost, repeated or dead-lettered, and 
       handled += 1;
     },
   });
-  await using runner = await startSubscription(store, each, {
+  await using runner = await startSubscription(store, definition, {
     leaseMs: 1_000,
     checkpointMs: 50,
     observer: {

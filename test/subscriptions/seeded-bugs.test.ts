@@ -60,7 +60,7 @@ function createScene(): Scene {
     ...rig,
     effects,
     run(worker, storage, hold = async () => undefined) {
-      const each = subscription<MemoryTransaction>({
+      const definition = subscription<MemoryTransaction>({
         name,
         timeoutMs: 10_000_000,
         async handler(event, { transaction, token }) {
@@ -72,7 +72,7 @@ function createScene(): Scene {
       });
       const tuning = { leaseMs, checkpointMs: 20, pollMs: 50, worker };
       const { clock, store } = rig;
-      const runner = createSubscriptionRunner(store, each, { storage, clock, ...tuning });
+      const runner = createSubscriptionRunner(store, definition, { storage, clock, ...tuning });
       void runner.start();
       return runner;
     },

@@ -93,7 +93,7 @@ async function run() {
   if (input.engine === 'sqlite') {
     const { sqliteEventStore } = await import('../../src/engines/sqlite/store/event-store.ts');
     const store = await sqliteEventStore(input.url);
-    const each = define<SqliteTransaction>(async (event, context) => {
+    const definition = define<SqliteTransaction>(async (event, context) => {
       const transaction = await context.transaction();
       const { eventId, stream, revision } = event;
       const values = [eventId, stream, revision, input.name, context.token] as const;
@@ -101,11 +101,11 @@ async function run() {
       mayFail(event);
       reportWork();
     });
-    return { store, runner: await startSubscription(store, subscription(each), tuning) };
+    return { store, runner: await startSubscription(store, subscription(definition), tuning) };
   }
   const { postgresEventStore } = await import('../../src/engines/postgres/store/event-store.ts');
   const store = await postgresEventStore(input.url, { connectionsMax: 8 });
-  const each = define<ClientBase>(async (event, context) => {
+  const definition = define<ClientBase>(async (event, context) => {
     const transaction = await context.transaction();
     const { eventId, stream, revision } = event;
     const values = [eventId, stream, revision, input.name, context.token];
@@ -113,7 +113,7 @@ async function run() {
     mayFail(event);
     reportWork();
   });
-  return { store, runner: await startSubscription(store, subscription(each), tuning) };
+  return { store, runner: await startSubscription(store, subscription(definition), tuning) };
 }
 
 const { store, runner } = await run();

@@ -123,7 +123,7 @@ export function groupsCases(
       const archive = fileColdStorage(folder);
       await tasks.enqueueMany(Array.from({ length: 5 }, (_, n) => ({ type, payload: { n } })));
       const terminal = `gbe.tasks.${type}.terminal`;
-      const behind = async (): Promise<number> => {
+      const lag = async (): Promise<number> => {
         const group = await groupIn(streams, terminal, consumerGroups.archiver);
         return group === undefined ? Number.NaN : group.lag + group.pending;
       };
@@ -133,16 +133,16 @@ export function groupsCases(
       const first = await sweepBus(streams, { archive, clock: inASecond });
       // The messages are copied long before they are old enough to be removed.
       assert.deepEqual([first.archived, first.removed, first.failed], [2, 0, 0]);
-      assert.equal(await behind(), 0);
+      assert.equal(await lag(), 0);
       await endOne(tasks, streams);
-      assert.equal(await behind(), 1);
+      assert.equal(await lag(), 1);
       const trimmed = await streams.trim(terminal, { lengthMax: 0 });
       assert.deepEqual([trimmed.removed, trimmed.heldBack], [2, 1]);
       // As if the archiver was killed between copy and ack: the copy exists once, and the next run acks.
       await copyToArchive(streams, archive, terminal, { before: new Date(inASecond.now()) });
-      assert.equal(await behind(), 1);
+      assert.equal(await lag(), 1);
       assert.equal((await sweepBus(streams, { archive })).archived, 0);
-      assert.equal(await behind(), 0);
+      assert.equal(await lag(), 0);
       for (let n = 0; n < 2; n += 1) await endOne(tasks, streams);
       const inMonths = Date.now() + 40 * 86_400_000;
       const clock = { ...systemClock, now: () => inMonths };

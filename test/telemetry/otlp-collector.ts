@@ -21,10 +21,10 @@ export interface OtlpCollector extends AsyncDisposable {
 }
 
 interface OtlpValue {
-  readonly stringValue?: string;
-  readonly intValue?: number | string;
-  readonly doubleValue?: number;
-  readonly boolValue?: boolean;
+  readonly stringValue?: string | undefined;
+  readonly intValue?: number | string | undefined;
+  readonly doubleValue?: number | undefined;
+  readonly boolValue?: boolean | undefined;
 }
 
 interface OtlpAttribute {
@@ -33,8 +33,8 @@ interface OtlpAttribute {
 }
 
 interface OtlpSpan extends Omit<CollectedSpan, 'attributes' | 'links'> {
-  readonly attributes?: readonly OtlpAttribute[];
-  readonly links?: CollectedSpan['links'];
+  readonly attributes?: readonly OtlpAttribute[] | undefined;
+  readonly links?: CollectedSpan['links'] | undefined;
 }
 
 interface OtlpTraces {
