@@ -1,35 +1,35 @@
-// What a benchmark is made of: cases, in each of which we and our peers do the same work.
+// The parts of a benchmark: cases, in each of which Millrace and its peers do the same work.
 
-/** Our own name among the subjects: ratios compare everybody else with it. */
+/** The name of Millrace among the subjects; ratios compare every other subject with it. */
 export const ours = 'millrace';
 
 /**
- * A file of `bench/` exports one of these as `benchmark` and has its line in `benchmarks.ts`.
+ * A file in `bench/` exports one of these as `benchmark` and has a line in `benchmarks.ts`.
  */
 export interface Benchmark {
   readonly name: string;
   /** Packages of `bench/package.json`, shown with their versions; `importPeer` loads them. */
   readonly peers: readonly string[];
-  /** Its `import.meta.url`, for memory cases: a process of its own loads the subject from there. */
+  /** The benchmark's `import.meta.url`: memory cases load their subject from there in a separate process. */
   readonly url: string;
   readonly cases: (context: BenchmarkContext) => readonly Case[] | Promise<readonly Case[]>;
-  /** Of a full run, setting up and filling included. Default: 5. */
-  readonly secondsPerSubject?: number;
+  /** Seconds per subject in a full run, including setup. Default: 5. */
+  readonly secondsPerSubject?: number | undefined;
 }
 
 export interface BenchmarkContext {
-  /** Less time, and so smaller inputs where their size is a choice. */
+  /** Less time, and smaller inputs where their size is not fixed. */
   readonly quick: boolean;
-  /** Fires when somebody interrupts; hand it to whatever waits. */
+  /** Aborts when the run is interrupted; pass it to every wait. */
   readonly signal: AbortSignal;
-  /** Runs when all cases are over, last come first served: what the cases share is closed here. */
+  /** Closes what the cases share after all of them; the last one registered runs first. */
   readonly defer: (release: () => void | Promise<void>) => void;
 }
 
 /**
- * - `throughput`: how often per second `run` does its work; more is better.
- * - `latency`: what `run` hands to `record`, in milliseconds; less is better.
- * - `memory`: the resident memory in MiB behind `run`, one process per subject; less is better.
+ * - `throughput`: operations per second; more is better.
+ * - `latency`: the values that `run` passes to `record`, in milliseconds; less is better.
+ * - `memory`: the resident memory in MiB after `run`, one process per subject; less is better.
  */
 type Measure = 'throughput' | 'latency' | 'memory';
 
@@ -37,46 +37,46 @@ export interface Case {
   readonly name: string;
   readonly measure: Measure;
   readonly subjects: readonly Subject[];
-  /** Fixes `n`; otherwise it is chosen so that one timed slice lasts long enough to be exact. */
-  readonly batch?: number;
-  /** Played however long they take, behind one that is not counted: for work that is longer than a slice. */
-  readonly roundsMin?: number;
-  readonly goals?: readonly Goal[];
+  /** Fixes `n`; by default it is chosen so that a timed slice is long enough to be exact. */
+  readonly batch?: number | undefined;
+  /** The minimum number of counted rounds, after one that is not counted: for work longer than a slice. */
+  readonly roundsMin?: number | undefined;
+  readonly goals?: readonly Goal[] | undefined;
 }
 
 export interface Subject {
   readonly name: string;
-  /** Opens what the subject needs; all subjects of a case are open while they take turns. */
+  /** Opens what the subject needs; all subjects of a case stay open while they take turns. */
   readonly setup: () => Runner | Promise<Runner>;
-  /** Less than the case's, for one that would take minutes; the table says so, and rates stay those of one piece. */
-  readonly batch?: number;
+  /** A smaller batch for a slow subject; the table shows it, and rates are per operation. */
+  readonly batch?: number | undefined;
 }
 
 export interface Runner {
-  /** Does the work `n` times. What it returns is kept, so that no work can be optimised away. */
+  /** Does the work `n` times. The result is kept, so that the work cannot be optimised away. */
   readonly run: (n: number, record: (ms: number) => void) => unknown;
-  /** Untimed, before each run: fills a queue, empties a table. */
+  /** Runs untimed before each run, for example to fill a queue. */
   readonly prepare?: (n: number) => void | Promise<void>;
-  /** Untimed, after each run: ends what would go on while the others take their turns. */
+  /** Runs untimed after each run, to stop work that would continue during the turns of other subjects. */
   readonly finish?: () => void | Promise<void>;
   readonly teardown?: () => void | Promise<void>;
-  /** For memory cases whose work happens in another process; absent: the memory of this one. */
+  /** Memory of another process that does the work; by default the memory of this process. */
   readonly rssMiB?: () => number | Promise<number>;
 }
 
-/** A wish, reported as met or not; it never fails the run. */
+/** Reported as met or not met; it never fails the run. */
 export type Goal = RatioGoal | LatencyGoal;
 
 interface RatioGoal {
-  /** The `vs` of a ratio: the subject, or `<subject> (p99)` in latency cases. */
+  /** The `vs` of a ratio: a subject, or `<subject> (p99)` in latency cases. */
   readonly vs: string;
   readonly ratioMin: number;
 }
 
-/** Where not the others, but those who wait, say how much is too much. */
+/** An absolute limit instead of a comparison with other subjects. */
 type LatencyGoal = { readonly p50MsMax: number } | { readonly p99MsMax: number };
 
-/** What one round found for one subject. */
+/** The result of one round for one subject. */
 export type Round =
   | { readonly perSecond: number }
   | { readonly p50Ms: number; readonly p99Ms: number }
@@ -84,8 +84,8 @@ export type Round =
 
 export interface SubjectRounds {
   readonly subject: string;
-  /** Where it is not that of the others. */
-  readonly batch?: number;
+  /** Set if it differs from the batch of the case. */
+  readonly batch?: number | undefined;
   readonly rounds: readonly Round[];
 }
 

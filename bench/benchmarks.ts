@@ -1,4 +1,4 @@
-// Every benchmark by name; each is loaded only when it runs.
+// Every benchmark by name; a benchmark is loaded when it runs.
 
 import type { Benchmark } from './benchmark.ts';
 
@@ -26,37 +26,39 @@ export const benchmarks: readonly BenchmarkEntry[] = [
   },
   {
     name: 'outbox',
-    summary: 'sending, waiting and claiming, beside job queues and the loop of the document',
+    summary:
+      'delivery rate, latency and claims, compared with job queues and the loop of the outbox document',
     load: () => import('./outbox.ts'),
   },
   {
     name: 'kurrent',
-    summary: 'the KurrentDB protocol through the official client, beside a gRPC echo',
+    summary: 'the KurrentDB protocol through the official client, compared with a gRPC echo server',
     load: () => import('./kurrent.ts'),
   },
   {
     name: 'server',
-    summary: 'commands over HTTP until they are seen, start and memory, beside bare Fastify',
+    summary:
+      'commands over HTTP until their document is visible, start-up and memory, compared with Fastify',
     load: () => import('./server.ts'),
   },
   {
     name: 'collab',
-    summary: 'messages with tags until they are on screens, beside bare Fastify and an insert',
+    summary: 'messages with tags until all screens show them, compared with Fastify and one insert',
     load: () => import('./collab.ts'),
   },
   {
     name: 'notify',
-    summary: 'topics beside ntfy itself: publishing, fan-out, latency, idle readers',
+    summary: 'topics compared with ntfy: publishing, fan-out, latency, idle readers',
     load: () => import('./notify.ts'),
   },
   {
     name: 'bus',
-    summary: 'five hundred streams read by one pattern, beside one stream, on every engine',
+    summary: 'five hundred streams read by one pattern, compared with one stream, on every engine',
     load: () => import('./bus.ts'),
   },
   {
     name: 'tasks',
-    summary: 'jobs in, worked off and waited for, beside BullMQ and pg-boss',
+    summary: 'enqueueing, processing and latency of jobs, compared with BullMQ and pg-boss',
     load: () => import('./tasks.ts'),
   },
 ];

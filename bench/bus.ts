@@ -1,4 +1,4 @@
-// Benchmark of the bus: what it costs to read five hundred streams by one pattern, on every engine.
+// Benchmark of the bus: the cost of reading five hundred streams by one pattern, on every engine.
 
 import type { Benchmark } from './benchmark.ts';
 import { createBusPlaces } from './bus/bus-places.ts';

@@ -1,7 +1,7 @@
-// Benchmark of the collab module from end to end: a message with a tag is posted and all that follows is on the
-// other one's screen (the message, the board, the notification), with a hundred people connected. There is no
-// peer to run: the limit is bare Fastify, one durable insert and the message to the other one in the chat. Both are
-// processes of their own over SQLite with every commit synced.
+// Benchmark of the collab module end to end: a tagged message is posted, and the screen of the other member shows
+// the message, the board and the notification, with a hundred people connected. There is no peer: the limit is
+// bare Fastify with one durable insert that sends the message to the other member. Both run as separate
+// processes on SQLite with every commit synced.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const inFlight = clients / 2;
 const posted: readonly Shown[] = ['chat.message.posted'];
 const handled: readonly Shown[] = ['chat.message.posted', 'notification.new', 'task.updated'];
 const plain = (turn: number): string => `message ${turn}`;
-/** Another one each time: the same again changes nothing, and nobody is told. */
+/** The status alternates, because an unchanged status causes no notification. */
 const tagged = (turn: number): string =>
   `Turn ${turn}\n#status ${turn % 2 === 0 ? 'Done' : 'In Progress'}`;
 
@@ -32,7 +32,7 @@ export const benchmark: Benchmark = {
   name: 'collab',
   peers: ['fastify'],
   url: import.meta.url,
-  // A hundred thousand messages are brought in first.
+  // The time includes a hundred thousand messages that are inserted first.
   secondsPerSubject: 10,
   cases: async ({ defer, quick }) => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-bench-'));
@@ -65,7 +65,7 @@ export const benchmark: Benchmark = {
         const path = `/api/v1/chats/${chatId}`;
         return Promise.all([get(path), get(`${path}/messages?limit=50`)]);
       });
-    /** Filling the chats is no part of the first opening. */
+    /** Filling the chats must not count as part of the first opening. */
     const opening = async (chatId: string): Promise<Runner> => {
       await millrace.serve();
       return { run: open(chatId) };

@@ -18,7 +18,7 @@ function throughputOf(name: string, ...subjects: readonly Subject[]): Case {
   return { name, measure: 'throughput', subjects };
 }
 
-/** A million operations a second, by a clock that only work moves on. */
+/** A million operations per second, by a clock that only work advances. */
 const counting: Subject = { name: ours, setup: () => ({ run: (n) => void (nowMs += n / 1_000) }) };
 let nowMs = 0;
 
@@ -28,7 +28,7 @@ beforeEach((context) => {
   context.mock.method(performance, 'now', () => nowMs);
 });
 
-test('measures how often per second a subject does its work', async () => {
+test('measures how many operations a subject does per second', async () => {
   const { measured, failures } = await runBenchmark(
     benchmarkOf(throughputOf('count', counting)),
     options,
@@ -38,7 +38,7 @@ test('measures how often per second a subject does its work', async () => {
   assert.equal(Math.round(result?.perSecond ?? 0), 1_000_000);
 });
 
-test('takes percentiles of what a latency case records', async () => {
+test('takes percentiles of the values that a latency case records', async () => {
   let ms = 0;
   const { measured } = await runBenchmark(
     benchmarkOf({
@@ -52,7 +52,7 @@ test('takes percentiles of what a latency case records', async () => {
             run: async (n, record) => {
               ms = 0;
               for (let done = 0; done < n; done += 1) record((ms += 1));
-              // A run must last for some time, or warming up would not end.
+              // A run must take some time, or warming up would not end.
               nowMs += 1_000;
             },
           }),
@@ -65,7 +65,7 @@ test('takes percentiles of what a latency case records', async () => {
   assert.deepEqual([result?.p50Ms, result?.p99Ms], [50, 99]);
 });
 
-test('lets the subjects take turns, each coming first in its round', async () => {
+test('lets the subjects take turns, each of them first in one round', async () => {
   const turns: string[] = [];
   const named = (name: string): Subject => ({
     name,
@@ -74,15 +74,15 @@ test('lets the subjects take turns, each coming first in its round', async () =>
       run: () => undefined,
     }),
   });
-  // Three rounds whatever they take: by a budget of time, a busy machine has time for one only.
+  // A fixed number of rounds, because a busy machine might have time for one only.
   const turnsOf = throughputOf('turns', named('a'), named('b'));
   await runBenchmark(benchmarkOf({ ...turnsOf, batch: 1, roundsMin: 3 }), options);
   assert.equal(turns.slice(-6).join(''), 'abbaab');
 });
 
-test('plays as many rounds as a case needs, behind one that is not counted, whatever they take', async () => {
-  const asked: number[] = [];
-  const run = (n: number): unknown => asked.push(n);
+test('runs the minimum number of rounds after one uncounted round, however long they take', async () => {
+  const batches: number[] = [];
+  const run = (n: number): unknown => batches.push(n);
   const { measured } = await runBenchmark(
     benchmarkOf({
       name: 'long',
@@ -96,7 +96,7 @@ test('plays as many rounds as a case needs, behind one that is not counted, what
     }),
     options,
   );
-  assert.deepEqual(asked, [20, 5, 20, 5, 5, 20, 20, 5]);
+  assert.deepEqual(batches, [20, 5, 20, 5, 5, 20, 20, 5]);
   assert.deepEqual(
     measured[0]?.subjects.map(({ batch, rounds }) => [batch, rounds.length]),
     [
@@ -106,7 +106,7 @@ test('plays as many rounds as a case needs, behind one that is not counted, what
   );
 });
 
-test('prepares each run outside of its time', async () => {
+test('prepares each run outside the measured time', async () => {
   const { measured } = await runBenchmark(
     benchmarkOf({
       ...throughputOf('prepared', {
@@ -121,7 +121,7 @@ test('prepares each run outside of its time', async () => {
   assert.equal(Math.round(result?.perSecond ?? 0), 1_000 / 20);
 });
 
-test('goes on with the next case when one fails, and closes what the failed one opened', async () => {
+test('continues with the next case after a failure, and closes what the failed case opened', async () => {
   const closed: string[] = [];
   const opened: Subject = {
     name: ours,
@@ -151,7 +151,7 @@ test('fails a latency case that records nothing', async () => {
   assert.match(String(failures[0]?.error), /records none/);
 });
 
-test('ends when it is interrupted, and closes the last opened first', async () => {
+test('ends when it is interrupted, and closes in reverse order of opening', async () => {
   const interrupt = new AbortController();
   const closed: string[] = [];
   const endless: Subject = {
@@ -176,7 +176,7 @@ test('ends when it is interrupted, and closes the last opened first', async () =
   assert.deepEqual(closed, ['subject', 'client', 'server']);
 });
 
-test('runs the chosen cases only', async () => {
+test('runs only the chosen cases', async () => {
   const { measured } = await runBenchmark(
     benchmarkOf(throughputOf('one', counting), throughputOf('two', counting)),
     { ...options, only: 'tw' },
@@ -187,7 +187,7 @@ test('runs the chosen cases only', async () => {
   );
 });
 
-/** The child of a memory case loads this again from its address. */
+/** The child process of a memory case loads this again by its URL. */
 const hoarding = `export const benchmark = { cases: () => [{
   name: 'hoard', measure: 'memory', batch: 64,
   subjects: [
@@ -196,18 +196,18 @@ const hoarding = `export const benchmark = { cases: () => [{
     { name: 'server', setup: () => ({ run: () => 0, rssMiB: () => 5 }) },
   ] }] };`;
 
-test('measures the memory of each subject in a process of its own', async () => {
+test('measures the memory of each subject in a separate process', async () => {
   const url = `data:text/javascript,${encodeURIComponent(hoarding)}`;
   const { benchmark } = (await import(url)) as { readonly benchmark: Benchmark };
   const { measured, failures } = await runBenchmark({ ...benchmark, url }, options);
   assert.deepEqual(failures, []);
   const [mine, hoarder, server] = measured.flatMap(resultsOf).map(({ rssMiB = 0 }) => rssMiB);
-  // Far below what it hoards: a kernel short of memory takes pages back from a process at rest.
+  // Far below the allocated size, because a kernel short of memory reclaims pages of an idle process.
   assert.ok((hoarder ?? 0) - (mine ?? 0) > 16, `${mine} MiB, ${hoarder} MiB`);
   assert.equal(server, 5);
 });
 
-test('tells why the memory of a subject could not be measured', async () => {
+test('reports why the memory of a subject could not be measured', async () => {
   const broken = `export const benchmark = { cases: () => [{ name: 'hoard', measure: 'memory',
     subjects: [{ name: 'millrace', setup: () => { throw new Error('no room'); } }] }] };`;
   const url = `data:text/javascript,${encodeURIComponent(broken)}`;

@@ -1,5 +1,5 @@
-// Runs a benchmark: divides the time over its cases, measures one after the other, and goes on when
-// one of them cannot run.
+// Runs a benchmark: divides the time between its cases, measures them one after the other, and continues
+// after a failed case.
 
 import type { Benchmark, Case, CaseRounds } from './benchmark.ts';
 import { measureMemory } from './memory.ts';
@@ -9,16 +9,16 @@ import { timeCase } from './timing.ts';
 export interface RunOptions {
   readonly quick: boolean;
   readonly signal: AbortSignal;
-  /** Only cases whose name contains this. */
-  readonly only?: string;
-  readonly budgets?: Budgets;
-  readonly onCase?: (measured: CaseRounds) => void;
+  /** Runs only the cases whose name contains this text. */
+  readonly only?: string | undefined;
+  readonly budgets?: Budgets | undefined;
+  readonly onCase?: ((measured: CaseRounds) => void) | undefined;
 }
 
 interface Budgets {
-  /** Divided over the cases; setting up comes on top. */
+  /** Divided between the cases; setup time is added. */
   readonly measuringMs: number;
-  /** Setting up included: past it, a case that has been set up gets one round only. */
+  /** Includes setup: after this time, a case that is set up gets only one round. */
   readonly totalMs: number;
   readonly roundsMax: number;
 }
@@ -37,7 +37,7 @@ const quickBudgets: Budgets = { measuringMs: 30_000, totalMs: 42_000, roundsMax:
 const fullRoundsMax = 15;
 const fullSecondsPerSubject = 5;
 
-/** Measures every case; an abort rejects, after what was open has been closed. */
+/** Measures every case; an abort closes everything open and then rejects. */
 export async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<Outcome> {
   const { quick, signal, only = '' } = options;
   await using opened = await openCases(benchmark, { quick, signal });

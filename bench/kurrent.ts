@@ -1,6 +1,6 @@
-// Benchmark of the server that speaks KurrentDB's protocol, over SQLite with every commit synced,
-// through the official client. Its limit is what the same client does with a server on the same gRPC
-// library that stores nothing. Both servers are processes of their own.
+// Benchmark of the server that speaks KurrentDB's protocol, on SQLite with every commit synced,
+// through the official client. Its limit is the same client with a server on the same gRPC library
+// that stores nothing. Both servers are separate processes.
 //
 // Calls are counted, except in `catch-up`, which counts events.
 
@@ -13,7 +13,7 @@ import { sampleEvent, sampleEvents } from './kurrent/sample-events.ts';
 import { startServed, type Served, type ServedInput } from './kurrent/served.ts';
 
 const echo = 'gRPC echo';
-/** What is left to us once an append has to be on the disk before it is answered. */
+/** The durable limit: an append is answered after it is on disk. */
 const syncedEcho = 'gRPC echo with fsync';
 const readStream = 'bench-read';
 const eventsPerStream = 1_000;
@@ -25,7 +25,7 @@ export const benchmark: Benchmark = {
   cases: async ({ quick, defer }) => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-bench-'));
     defer(() => rm(folder, { recursive: true, force: true }));
-    /** Started when the first case asks for it, shared by the others. */
+    /** Started by the first case that needs it, and shared by the others. */
     const shared = (
       script: URL,
       prepare: (served: Served) => Promise<void>,

@@ -4,7 +4,7 @@ import { each, eachInFlight, timed } from './loops.ts';
 
 const unrecorded = (): void => assert.fail('nothing is to be recorded');
 
-test('goes round and round the items, and on where the last run ended', () => {
+test('cycles through the items, and continues where the last run ended', () => {
   const seen: string[] = [];
   const run = each(['a', 'b', 'c'], (item) => seen.push(item));
   run(4, unrecorded);
@@ -12,7 +12,7 @@ test('goes round and round the items, and on where the last run ended', () => {
   assert.equal(seen.join(''), 'abcabca');
 });
 
-test('keeps so many operations in flight, no more, and does each once', async () => {
+test('keeps exactly this many operations in flight, and does each once', async () => {
   const started: number[] = [];
   let flying = 0;
   let flyingMax = 0;

@@ -1,4 +1,4 @@
-// Ready-made `run` functions: over prepared inputs, with operations in flight, with timed operations.
+// Ready-made `run` functions: loops over prepared inputs, concurrent operations, timed operations.
 
 import type { Runner } from './benchmark.ts';
 
@@ -8,16 +8,16 @@ const keptMax = 8;
 let loops = 0;
 
 /**
- * Does a synchronous operation on one item after the other, round and round. What it returns
- * escapes into an array, so that the compiler cannot leave the work out.
+ * Calls a synchronous operation on one item after the other, in a cycle. The results are stored in an
+ * array, so that the compiler cannot remove the work.
  *
  * @example
  * const runner = { run: each(streamNames, (stream) => parseStreamName(stream)) };
  */
 export function each<Item>(items: readonly Item[], operation: (item: Item) => unknown): Run {
   loops += 1;
-  // A loop that several subjects share is optimised for the first of them and slow for the rest.
-  // Each gets code of its own; the number keeps the engine's cache from taking two for one.
+  // V8 optimises a shared loop for its first subject, which makes it slow for the others. Each subject
+  // gets its own function; the number prevents V8 from reusing cached code.
   // oxlint-disable-next-line typescript/no-implied-eval, no-new-func -- the text is constant
   const makeLoop = new Function(
     'items',
@@ -37,7 +37,7 @@ export function each<Item>(items: readonly Item[], operation: (item: Item) => un
   return makeLoop(items, operation);
 }
 
-/** Keeps `inFlight` asynchronous operations under way until `n` are done. */
+/** Keeps `inFlight` asynchronous operations running until `n` are done. */
 export function eachInFlight(
   inFlight: number,
   operation: (index: number) => Promise<unknown>,
@@ -58,7 +58,7 @@ export function eachInFlight(
   };
 }
 
-/** For latency cases: one operation after the other, each timed from its call to its end. */
+/** For latency cases: one operation after the other, each timed separately. */
 export function timed(operation: (index: number) => unknown): Run {
   let next = 0;
   return async (n, record) => {

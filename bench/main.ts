@@ -1,4 +1,4 @@
-// `npm run bench -- <name>`: runs one benchmark beside its peers and prints tables, or one JSON line.
+// `npm run bench -- <name>`: compares Millrace with its peers in one benchmark; prints tables or a line of JSON.
 
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -41,7 +41,8 @@ async function main(args: readonly string[]): Promise<number> {
     console.log(usage());
     return exitCodes.ok;
   }
-  if (rest.length > 0) return usageError(`one benchmark at a time, not also '${rest.join(' ')}'`);
+  if (rest.length > 0)
+    return usageError(`only one benchmark can run at a time; remove '${rest.join(' ')}'`);
   const entry = benchmarks.find((benchmark) => benchmark.name === name);
   if (entry === undefined) return usageError(`there is no benchmark '${name}'`);
   return interruptible((signal) =>
@@ -50,12 +51,12 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function run(entry: BenchmarkEntry, options: Options, signal: AbortSignal): Promise<number> {
-  // With --json, standard output belongs to the one line at the end.
+  // With --json, standard output contains only the last line.
   const say = (text: string): void => (options.json ? console.error(text) : console.log(text));
   const { benchmark } = await entry.load();
   if (benchmark.peers.length > 0) await ensurePeers({ signal, say });
   say(await machineLine(benchmark.peers));
-  say(`ratio: ${ours} to the other; above 1, ${ours} is better`);
+  say(`ratio: ${ours} compared with the subject of the row; above 1, ${ours} is better`);
   const outcome = await runBenchmark(benchmark, {
     quick: options.quick,
     only: options.only,
@@ -72,7 +73,7 @@ async function run(entry: BenchmarkEntry, options: Options, signal: AbortSignal)
   return outcome.failures.length === 0 ? exitCodes.ok : exitCodes.failed;
 }
 
-/** The first interrupt lets the benchmark close what it opened; a second one ends it at once. */
+/** The first interrupt closes what the benchmark opened; the second one ends the process immediately. */
 async function interruptible(work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const interrupt = new AbortController();
   const onInterrupt = (): void => interrupt.abort(new Error('interrupted'));
@@ -115,7 +116,7 @@ function usage(): string {
     '',
     ...benchmarks.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
-    '  --quick        within 50 seconds',
+    '  --quick        ends within 50 seconds',
     '  --json         tables to standard error, the results as one line to standard output',
     '  --case <text>  only the cases whose name contains the text',
   ].join('\n');

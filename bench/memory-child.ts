@@ -1,4 +1,4 @@
-// The process in which one subject of a memory case runs: sets up, runs, answers, and ends.
+// The process in which one subject of a memory case runs: sets up, runs, reports, and ends.
 
 import { setImmediate } from 'node:timers/promises';
 import type { Benchmark } from './benchmark.ts';
@@ -6,7 +6,7 @@ import { collectGarbage } from './garbage.ts';
 import { openCases } from './open-cases.ts';
 import type { MemoryAnswer, MemoryTask } from './memory.ts';
 
-/** What the run returned stays alive while memory is read. */
+/** Keeps the result of the run alive while memory is measured. */
 const held: unknown[] = [];
 const task = JSON.parse(process.argv[2] ?? '{}') as MemoryTask;
 process.send?.(await answer());
@@ -22,7 +22,7 @@ async function answer(): Promise<MemoryAnswer> {
 
 async function measure(): Promise<number> {
   const { benchmark } = (await import(task.url)) as { readonly benchmark: Benchmark };
-  // An interrupt ends this process from outside.
+  // The parent ends this process when it is interrupted.
   const { signal } = new AbortController();
   await using opened = await openCases(benchmark, { quick: task.quick, signal });
   const work = opened.cases.find(({ name }) => name === task.case);

@@ -1,5 +1,5 @@
-// Memory cases: every subject runs in a fresh process, since memory that one subject freed would
-// still be resident when the next is measured.
+// Memory cases: every subject runs in a new process, because memory freed by one subject would still
+// be resident when the next one is measured.
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import type { Benchmark, Case, CaseRounds } from './benchmark.ts';
 import { rotate } from './schedule.ts';
 import type { CaseLimits } from './timing.ts';
 
-/** What a child is told to measure. */
+/** What the child process measures. */
 export interface MemoryTask {
   readonly url: string;
   readonly case: string;
@@ -16,8 +16,8 @@ export interface MemoryTask {
 }
 
 export interface MemoryAnswer {
-  readonly rssMiB?: number;
-  readonly error?: string;
+  readonly rssMiB?: number | undefined;
+  readonly error?: string | undefined;
 }
 
 const roundsMax = 3;
@@ -57,5 +57,7 @@ async function inChild(task: MemoryTask, signal: AbortSignal): Promise<number> {
   });
   await exited;
   if (answer.rssMiB !== undefined) return answer.rssMiB;
-  throw new Error(`memory of '${task.subject}': ${answer.error ?? 'no answer came'}`);
+  throw new Error(
+    `memory of '${task.subject}': ${answer.error ?? 'the child process did not answer'}`,
+  );
 }

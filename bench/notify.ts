@@ -1,5 +1,5 @@
-// Benchmark of topics beside ntfy itself: publishing, fan-out, the way from a publish to a reader, and what
-// an idle reader costs. Both are processes of their own with a database in a file.
+// Benchmark of topics compared with ntfy: publishing, fan-out, latency from publish to reader, and the memory
+// of idle readers. Both run as separate processes with a database file.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ import {
 } from './notify/served-topics.ts';
 
 const theirs = 'ntfy';
-/** As its guide tunes it for many messages: a log of its own, not synced with each of them. */
+/** The settings that ntfy's guide recommends for many messages: WAL, and no sync for each message. */
 const tuned = 'ntfy, not synced';
 const tuning = [
   'cache-startup-queries: |',
@@ -30,7 +30,7 @@ const topic = 'bench';
 const publishers = 32;
 const readers = 500;
 const idle = 1_000;
-/** Of each round, so that the 99th percentile is one of several, and of the one that is not counted. */
+/** Per round, so that the 99th percentile is based on several values; also for the uncounted round. */
 const timed = { messages: 1_000, rounds: 7 };
 const timedQuickly = { messages: 200, rounds: 5 };
 

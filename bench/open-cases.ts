@@ -1,4 +1,4 @@
-// A benchmark's cases together with whatever they share, closed in the end.
+// The cases of a benchmark together with what they share, which is closed at the end.
 
 import type { Benchmark, BenchmarkContext, Case } from './benchmark.ts';
 

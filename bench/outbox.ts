@@ -1,8 +1,8 @@
-// Benchmark of the outbox beside job queues and the loop of the outbox document, every commit synced to
-// disk; Redis syncs once a second.
+// Benchmark of the outbox compared with job queues and the loop of the outbox document. PostgreSQL syncs every
+// commit; Redis syncs once a second.
 //
-// Messages are counted: 20,000 in the full run and 4,000 in the quick one. The full drains have one round that
-// is not counted and three or more that are; claims are timed by the hundred in each round.
+// Messages are counted: 20,000 in the full run and 4,000 in the quick one. Full drains have one uncounted and at
+// least three counted rounds; each round times one hundred claims.
 
 import { startRedis } from '../src/testing/index.ts';
 import type { Benchmark } from './benchmark.ts';
@@ -33,7 +33,7 @@ export const benchmark: Benchmark = {
   name: 'outbox',
   peers: ['pg-boss', 'graphile-worker', 'bullmq'],
   url: import.meta.url,
-  // Most of it goes into filling: 20,000 messages for each round.
+  // Most of the time is needed to enqueue 20,000 messages for each round.
   secondsPerSubject: 10,
   cases: (context) => {
     const { quick, signal, defer } = context;

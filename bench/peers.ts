@@ -1,5 +1,5 @@
 // The peers: packages of `bench/package.json`, installed when a benchmark first needs them, so that
-// installing the product itself stays small.
+// installing the product stays small.
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,7 +11,7 @@ const folder = new URL('./', import.meta.url);
 const modules = new URL('node_modules/', folder);
 const stamp = new URL('.millrace-lock', modules);
 
-/** Installs what the lock file names, unless that has been done already. */
+/** Installs the packages of the lock file, unless they are installed. */
 export async function ensurePeers(options: {
   readonly signal: AbortSignal;
   readonly say: (line: string) => void;
@@ -21,7 +21,7 @@ export async function ensurePeers(options: {
   if ((await readIfThere(stamp)) === wanted) return;
   options.say('installing the peers of bench/ (npm ci)…');
   const flags = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
-  // npm run by the npm that runs us: the same one, wherever it lives.
+  // Uses the same npm that runs this process.
   const npm = process.env['npm_execpath'];
   const child =
     npm === undefined
@@ -36,8 +36,8 @@ export async function ensurePeers(options: {
 }
 
 /**
- * Loads a peer, or a file of one, from `bench/node_modules`. Its types may not be installed when
- * the repository is checked: declare the part that the benchmark uses.
+ * Loads a peer, or one of its files, from `bench/node_modules`. Its types may not be installed when
+ * the repository is checked, so declare the part that the benchmark uses.
  *
  * @example
  * interface Zod { string(): { safeParse(value: unknown): { success: boolean } } }
@@ -45,7 +45,7 @@ export async function ensurePeers(options: {
  */
 export async function importPeer<T>(specifier: string): Promise<T> {
   const url = import.meta.resolve(specifier);
-  // The root has some of the same packages for its tests, maybe in other versions.
+  // The repository itself has some of these packages for its tests, possibly in other versions.
   if (!url.startsWith(modules.href)) {
     throw new Error(`'${specifier}' is not installed in bench/: add it to bench/package.json`);
   }
@@ -62,7 +62,7 @@ function spawnOptions(signal: AbortSignal): {
   signal: AbortSignal;
   stdio: ['ignore', 'ignore', 'inherit'];
 } {
-  // With --json, standard output belongs to the result.
+  // With --json, standard output contains only the result.
   return { cwd: fileURLToPath(folder), signal, stdio: ['ignore', 'ignore', 'inherit'] };
 }
 

@@ -1,13 +1,13 @@
-// Seeded randomness: every run, on every machine, measures the same inputs.
+// Seeded random values: every run on every machine measures the same inputs.
 
 import { seededRandom, type SeededRandom } from '../src/testing/seeded-random.ts';
 
 export interface Random extends SeededRandom {
-  /** True in this share of the calls. */
+  /** Returns true in this share of the calls. */
   chance(share: number): boolean;
-  /** A copy in random order. */
+  /** Returns a shuffled copy. */
   shuffle<T>(items: readonly T[]): T[];
-  /** A text of the shape of a UUIDv4. */
+  /** Returns a text in the format of a UUIDv4. */
   uuid(): string;
 }
 

@@ -11,7 +11,7 @@ function measured(subjects: Readonly<Record<string, readonly Round[]>>): CaseRou
   };
 }
 
-test('publishes medians in four digits, and only what was measured', () => {
+test('publishes medians with four digits, and only for measured values', () => {
   const results = resultsOf(
     measured({
       millrace: [{ perSecond: 1_234_567 }, { perSecond: 1 }, { perSecond: 2_000_000 }],
@@ -41,11 +41,11 @@ test('divides their memory by ours', () => {
   assert.deepEqual(ratiosOf(resultsOf(rounds)), [{ case: 'work', vs: 'peer', ratio: 2 }]);
 });
 
-test('has no ratios where we take no part', () => {
+test('has no ratios for a case without Millrace', () => {
   assert.deepEqual(ratiosOf(resultsOf(measured({ a: [{ rssMiB: 1 }], b: [{ rssMiB: 2 }] }))), []);
 });
 
-test('tells goals that are met from those that are not, and from those without a figure', () => {
+test('reports goals as met, not met or not measured', () => {
   const results = resultsOf(
     measured({ millrace: [{ p50Ms: 10, p99Ms: 20 }], ajv: [{ p50Ms: 12, p99Ms: 20 }] }),
   );

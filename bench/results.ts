@@ -1,4 +1,4 @@
-// From rounds to what is published: medians per subject, and the ratios of ours to the others.
+// From rounds to published results: medians per subject, and ratios between Millrace and the others.
 
 import { ours, type CaseRounds, type Goal, type Round, type SubjectRounds } from './benchmark.ts';
 import { median, spread } from './statistics.ts';
@@ -6,13 +6,13 @@ import { median, spread } from './statistics.ts';
 export interface Result {
   readonly case: string;
   readonly subject: string;
-  readonly perSecond?: number;
-  readonly p50Ms?: number;
-  readonly p99Ms?: number;
-  readonly rssMiB?: number;
+  readonly perSecond?: number | undefined;
+  readonly p50Ms?: number | undefined;
+  readonly p99Ms?: number | undefined;
+  readonly rssMiB?: number | undefined;
 }
 
-/** Above 1: we are better, whatever is measured. */
+/** Above 1, Millrace is better, whatever is measured. */
 export interface Ratio {
   readonly case: string;
   readonly vs: string;
@@ -21,7 +21,7 @@ export interface Ratio {
 
 export interface GoalOutcome {
   readonly goal: string;
-  /** `undefined` when what it is about could not be measured. */
+  /** `undefined` if it could not be measured. */
   readonly value: number | undefined;
   readonly met: boolean;
 }
@@ -45,7 +45,7 @@ export function resultsOf({ case: name, subjects }: CaseRounds): readonly Result
   });
 }
 
-/** Ratios of the medians that are published, so that a reader can work them out again. */
+/** Computed from the published medians, so that a reader can verify them. */
 export function ratiosOf(results: readonly Result[]): readonly Ratio[] {
   const mine = results.find(({ subject }) => subject === ours);
   if (mine === undefined) return [];
@@ -88,7 +88,7 @@ function metricsIn(rounds: readonly Round[]): readonly Metric[] {
   return metricNames.filter((metric) => valuesOf(rounds, metric).length > 0);
 }
 
-/** The largest spread among what was measured of a subject. */
+/** The largest spread among the measured values of a subject. */
 export function spreadOf({ rounds }: SubjectRounds): number {
   return Math.max(...metricsIn(rounds).map((metric) => spread(valuesOf(rounds, metric))));
 }
@@ -100,7 +100,7 @@ function valuesOf(rounds: readonly Round[], metric: Metric): readonly number[] {
   });
 }
 
-/** More digits than the measurement has would only pretend. */
+/** More digits would suggest a precision that the measurement does not have. */
 function significant(value: number): number {
   return Number(value.toPrecision(4));
 }

@@ -1,4 +1,4 @@
-// How the time of a case is spent: who goes when, for how long, and how much work fills a slice.
+// Plans the time of a case: the order of subjects, the length of slices, and the size of batches.
 
 export interface Plan {
   readonly warmUpMs: number;
@@ -12,7 +12,7 @@ const slices = {
   latency: { msMin: 200, msMax: 2_000 },
 } as const;
 
-/** Divides what a case may take over its subjects: a quarter to warm up, most of the rest in rounds. */
+/** Divides the time of a case between its subjects: a quarter to warm up, most of the rest for rounds. */
 export function planCase(options: {
   readonly budgetMs: number;
   readonly subjects: number;
@@ -28,18 +28,18 @@ export function planCase(options: {
   };
 }
 
-/** The batch that should last `targetMs`, after one of `n` lasted `elapsedMs`. */
+/** The batch that should take `targetMs`, after a batch of `n` took `elapsedMs`. */
 export function nextBatch(
   n: number,
   { elapsedMs, targetMs }: { readonly elapsedMs: number; readonly targetMs: number },
 ): number {
-  // A first run is mostly compilation and says little: the batch grows in steps.
+  // A first run is mostly compilation, so the batch grows in steps.
   const growthMax = n * 10;
   const fitting = elapsedMs > 0 ? Math.round((n * targetMs) / elapsedMs) : growthMax;
   return Math.max(1, Math.min(fitting, growthMax));
 }
 
-/** The order of one round: every subject comes first as often as the others. */
+/** The order of one round: every subject is first equally often. */
 export function rotate<T>(items: readonly T[], by: number): T[] {
   const start = items.length === 0 ? 0 : by % items.length;
   return [...items.slice(start), ...items.slice(0, start)];

@@ -1,6 +1,6 @@
-// Benchmark of the HTTP API from end to end: a command comes in, is appended, projected, and seen in
-// its document. The limit is bare Fastify with one durable insert. Both are processes of their own over
-// SQLite with every commit synced; 50 connections.
+// Benchmark of the HTTP API end to end: a command is received, appended, projected, and visible in its
+// document. The limit is bare Fastify with one durable insert. Both run as separate processes on SQLite
+// with every commit synced, with 50 connections.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -108,7 +108,7 @@ async function sendAndSee(served: ServedHttp, index: number): Promise<unknown> {
   return served.call('GET', `/api/v1/documents/banking/account/${id}?waitFor=${waitFor}`);
 }
 
-/** All connections busy, each call timed. */
+/** Keeps all connections busy, and times each call. */
 function timedInFlight(operation: (index: number) => Promise<unknown>): Runner['run'] {
   return (n, record) =>
     eachInFlight(connections, async (index) => {

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { median, percentile, spread } from './statistics.ts';
 
-test('takes the middle value, or the mean of the two in the middle', () => {
+test('takes the middle value, or the mean of the two middle values', () => {
   assert.equal(median([9, 1, 5]), 5);
   assert.equal(median([4, 1, 3, 2]), 2.5);
   assert.equal(median([7]), 7);
 });
 
-test('has no median of nothing', () => {
+test('has no median for an empty list', () => {
   assert.ok(Number.isNaN(median([])));
 });
 
@@ -25,7 +25,7 @@ test('takes percentiles by nearest rank', () => {
   assert.equal(percentile([1, 2], 0), 1);
 });
 
-test('tells how far the rounds stray from their median', () => {
+test('computes the largest deviation of the rounds from their median', () => {
   assert.equal(spread([100, 90, 120]), 0.2);
   assert.equal(spread([5]), 0);
 });

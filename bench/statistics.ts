@@ -1,6 +1,6 @@
-// The few statistics that the harness reports: medians, percentiles and how far rounds lie apart.
+// The statistics that the harness reports: medians, percentiles and the spread of rounds.
 
-/** The middle value; of an even number of values, the mean of the two in the middle. */
+/** The middle value; for an even number of values, the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = ascending(values);
   const middle = sorted.length / 2;
@@ -14,7 +14,7 @@ export function percentile(values: readonly number[], percent: number): number {
   return sorted[Math.max(rank, 1) - 1] ?? Number.NaN;
 }
 
-/** How far the rounds stray from their median at most, as a share of it. */
+/** The largest deviation of a round from the median, as a share of the median. */
 export function spread(values: readonly number[]): number {
   const middle = median(values);
   return Math.max(...values.map((value) => Math.abs(value - middle))) / middle;

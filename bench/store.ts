@@ -1,8 +1,8 @@
-// Benchmark of the event store: appending, reading, catching up and following, on SQLite and on
-// PostgreSQL, every commit synced to disk for everybody.
+// Benchmark of the event store: appending, reading, catching up and following, on SQLite and
+// PostgreSQL. Every subject syncs every commit to disk.
 //
-// Calls are counted, except in `catch-up 200k`, which counts events: one long reading, cut into
-// slices. There are 200,000 events to read in the full run and 12,000 in the quick one.
+// Calls are counted, except in `catch-up 200k`, which counts events: one long read, divided into
+// slices. The full run reads 200,000 events, the quick run 12,000.
 
 import { existsSync } from 'node:fs';
 import { ours, type Benchmark, type BenchmarkContext, type Case } from './benchmark.ts';
@@ -37,7 +37,7 @@ export const benchmark: Benchmark = {
 function casesOn(engine: Engine, newPlace: NewPlace, context: BenchmarkContext): Case[] {
   const { quick, defer } = context;
   const total = quick ? 12_000 : 200_000;
-  /** Opened when the first case asks for it, shared by the others, closed in the end. */
+  /** Opened by the first case that needs it, shared by the others, and closed at the end. */
   const shared = <Store extends Appending>(
     open: (engine: Engine, place: string) => Promise<Store>,
     events = 0,
@@ -57,7 +57,7 @@ function casesOn(engine: Engine, newPlace: NewPlace, context: BenchmarkContext):
     'raw insert': shared(openRaw),
   };
   const hasEmmett = isEmmettThere(engine);
-  // Empty at first: the faster ones of those above have more events by now.
+  // New stores, because the faster subjects above have more events by now.
   const followed: LatencySubject[] = [
     { name: ours, open: shared(openMillrace) },
     ...(quick ? [] : [{ name: 'millrace, two processes', open: shared(openMillraceTwice) }]),
@@ -80,7 +80,7 @@ function casesOn(engine: Engine, newPlace: NewPlace, context: BenchmarkContext):
   ];
 }
 
-/** Its SQLite driver has to be compiled where there is no binary of it, and may be missing. */
+/** Emmett's SQLite driver must be compiled on platforms without a binary, so it may be missing. */
 function isEmmettThere(engine: Engine): boolean {
   const driver = new URL('node_modules/sqlite3/package.json', import.meta.url);
   return engine === 'postgres' || existsSync(driver);

@@ -1,6 +1,6 @@
-// Benchmark of subscriptions, checkpoints included, beside Emmett's processors: all events of a store
-// through a handler that does nothing (`in batches`: one that takes several events at once), and
-// through one that keeps a read model. Events are counted: 200,000 in the full run, 12,000 in the
+// Benchmark of subscriptions, including checkpoints, compared with Emmett's processors: all events of a store
+// through an empty handler (`in batches`: one that takes several events at once), and through one that
+// maintains a read model. Events are counted: 200,000 in the full run, 12,000 in the
 // quick one.
 
 import { existsSync } from 'node:fs';
@@ -41,7 +41,7 @@ export const benchmark: Benchmark = {
 
 function noOpCase(engine: Engine, newPlace: NewPlace, { quick, defer }: BenchmarkContext): Case {
   const total = quick ? 12_000 : 200_000;
-  /** Opened and filled when the first subject asks for it, closed in the end. */
+  /** Opened and filled by the first subject that needs it, and closed at the end. */
   const filled = <Store extends Appending>(
     open: (engine: Engine, place: string) => Promise<Store>,
   ): (() => Promise<Store>) => {
@@ -59,7 +59,7 @@ function noOpCase(engine: Engine, newPlace: NewPlace, { quick, defer }: Benchmar
   return {
     name: `subscription, no-op handler / ${engine}`,
     measure: 'throughput',
-    // A whole subscription at a time: its start, its checkpoints and its end belong to it.
+    // Measures a whole subscription, including its start, checkpoints and stop.
     batch: total,
     goals: [{ vs: 'emmett', ratioMin: 5 }],
     subjects: [
@@ -75,7 +75,7 @@ function noOpCase(engine: Engine, newPlace: NewPlace, { quick, defer }: Benchmar
 
 let runs = 0;
 
-/** From the first event, under a name of its own, until the checkpoint is behind the last one. */
+/** Runs a new subscription from the first event until its checkpoint has passed the last one. */
 function handleAll({ store }: MillraceSubject, kind: 'handler' | 'batchHandler') {
   return async (total: number): Promise<number> => {
     runs += 1;
@@ -103,7 +103,7 @@ function emmettSubject(open: () => ReturnType<typeof openEmmett>, total: number)
   };
 }
 
-/** Its SQLite driver has to be compiled where there is no binary of it, and may be missing. */
+/** Emmett's SQLite driver must be compiled on platforms without a binary, so it may be missing. */
 function isEmmettThere(engine: Engine): boolean {
   const driver = new URL('node_modules/sqlite3/package.json', import.meta.url);
   return engine === 'postgres' || existsSync(driver);

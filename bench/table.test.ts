@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { alignColumns, formatNumber, renderCase } from './table.ts';
 
-test('a table starts text at the left and ends numbers at the right', () => {
+test('aligns text to the left and numbers to the right', () => {
   assert.deepEqual(
     alignColumns([
       ['', 'per second', 'ratio'],
@@ -13,14 +13,14 @@ test('a table starts text at the left and ends numbers at the right', () => {
   );
 });
 
-test('writes large numbers whole and small ones in three digits', () => {
+test('writes large numbers without decimals and small ones with three digits', () => {
   assert.equal(formatNumber(1_234_567.8), '1,234,568');
   assert.equal(formatNumber(0.012345), '0.0123');
   assert.equal(formatNumber(1.5), '1.50');
   assert.equal(formatNumber(undefined), '–');
 });
 
-test('shows each subject beside ours, and what became of the goals', () => {
+test('shows each subject compared with Millrace, and the outcome of the goals', () => {
   const text = renderCase({
     case: 'validate envelope',
     goals: [
@@ -45,7 +45,7 @@ test('shows each subject beside ours, and what became of the goals', () => {
   );
 });
 
-test('says of whom less was asked in a round', () => {
+test('shows which subject had a smaller batch', () => {
   const text = renderCase({
     case: 'drain 20k',
     goals: [],

@@ -1,4 +1,4 @@
-// Results as people read them: one aligned table per case, and a line for each of its goals.
+// Prints results: one aligned table per case, and a line for each goal.
 
 import type { CaseRounds } from './benchmark.ts';
 import {
@@ -41,7 +41,7 @@ export function renderCase(measured: CaseRounds): string {
   ].join('\n');
 }
 
-/** The first column is text and starts at the left; numbers end at the right. */
+/** Aligns the first column to the left and numbers to the right. */
 export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_cell, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),

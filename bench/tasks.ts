@@ -1,5 +1,5 @@
-// Benchmark of tasks beside job queues: the same jobs, the same Redis, synced once a second; PostgreSQL and
-// SQLite sync every commit. Everybody keeps what is done.
+// Benchmark of tasks compared with job queues: the same jobs and the same Redis, synced once a second; PostgreSQL
+// and SQLite sync every commit. Every subject keeps completed jobs.
 
 import { startNats, startRedis } from '../src/testing/index.ts';
 import type { Benchmark } from './benchmark.ts';
@@ -17,7 +17,7 @@ export const benchmark: Benchmark = {
   name: 'tasks',
   peers: ['bullmq', 'pg-boss'],
   url: import.meta.url,
-  // Most of it goes into filling.
+  // Most of the time is needed to enqueue the jobs.
   secondsPerSubject: 10,
   cases: (context) => {
     const { quick, signal, defer } = context;
@@ -42,7 +42,7 @@ export const benchmark: Benchmark = {
   },
 };
 
-/** No rewriting of its file meanwhile: that is a second process, and hits whoever has the turn. */
+/** Turns off rewriting of the append-only file, a second process that would slow the current subject. */
 function redisOptions(signal: AbortSignal): Parameters<typeof startRedis>[0] {
   const settings = { 'auto-aof-rewrite-percentage': '0' };
   return { signal, appendOnly: 'everysec', settings };

@@ -1,5 +1,5 @@
-// Throughput and latency cases: the subjects take turns in one process, so that whatever slows the
-// machine down for a while slows all of them down.
+// Throughput and latency cases: the subjects take turns in one process, so that a slow machine slows all
+// of them.
 
 import { setImmediate } from 'node:timers/promises';
 import type { Case, CaseRounds, Round, Runner } from './benchmark.ts';
@@ -8,9 +8,9 @@ import { nextBatch, planCase, rotate, type Plan } from './schedule.ts';
 import { percentile } from './statistics.ts';
 
 export interface CaseLimits {
-  /** For measuring, once everything is set up. */
+  /** The time for measuring, after setup. */
   readonly budgetMs: number;
-  /** In the time of `performance.now()`: whatever is left of the budget then is lost. */
+  /** In the time of `performance.now()`: measuring stops here even if budget is left. */
   readonly endMs: number;
   readonly roundsMax: number;
   readonly signal: AbortSignal;
@@ -20,7 +20,7 @@ interface Contender {
   readonly subject: string;
   readonly runner: Runner;
   n: number;
-  readonly batch?: number;
+  readonly batch: number | undefined;
   readonly rounds: Round[];
 }
 
@@ -29,19 +29,18 @@ interface Slice {
   readonly samplesMs: readonly number[];
 }
 
-/** Results of runs end here: a value that is stored cannot be optimised away. */
+/** Stores the results of runs, so that they cannot be optimised away. */
 const sink: { kept: unknown } = { kept: undefined };
 
 export async function timeCase(work: Case, limits: CaseLimits): Promise<CaseRounds> {
-  // Closes every subject, also after one of them failed to open or to close.
+  // Closes every subject, even after another one failed to open or to close.
   await using opened = new AsyncDisposableStack();
   const contenders: Contender[] = [];
   for (const { name, setup, batch } of work.subjects) {
     limits.signal.throwIfAborted();
     const runner = await setup();
     opened.defer(async () => runner.teardown?.());
-    const own = batch === undefined ? {} : { batch };
-    contenders.push({ subject: name, runner, n: batch ?? work.batch ?? 1, rounds: [], ...own });
+    contenders.push({ subject: name, runner, batch, n: batch ?? work.batch ?? 1, rounds: [] });
   }
   const startMs = performance.now();
   const deadlineMs = Math.min(startMs + limits.budgetMs, limits.endMs);
@@ -57,15 +56,11 @@ export async function timeCase(work: Case, limits: CaseLimits): Promise<CaseRoun
   return {
     case: work.name,
     goals: work.goals ?? [],
-    subjects: contenders.map(({ subject, rounds, batch }) => ({
-      subject,
-      rounds,
-      ...(batch === undefined ? {} : { batch }),
-    })),
+    subjects: contenders.map(({ subject, rounds, batch }) => ({ subject, rounds, batch })),
   };
 }
 
-/** Lets the compiler settle and finds the batch that fills a slice; nothing of it is counted. */
+/** Warms up the compiler and finds the batch that fills a slice; not counted. */
 async function warmUp(
   contender: Contender,
   work: Case,
@@ -94,9 +89,9 @@ async function playRounds(
   const roundsMax = Math.max(plan.roundsMax, work.roundsMin ?? 1);
   for (let round = 0; round < roundsMax; round += 1) {
     const startedAt = performance.now();
-    // Some rounds there must be; a further one only while there is time for it.
+    // The minimum number of rounds is always played; further ones only while there is time.
     if (round >= (work.roundsMin ?? 1) && startedAt + roundMs > deadlineMs) break;
-    // With a large heap, collecting would take the time that is there for measuring.
+    // With a large heap, garbage collection would use the time for measuring.
     if (garbageMs <= roundMs / 4) {
       collectGarbage();
       garbageMs = performance.now() - startedAt;
@@ -110,7 +105,7 @@ async function playRounds(
 }
 
 async function runSlice({ runner, n }: Contender, signal: AbortSignal): Promise<Slice> {
-  // Synchronous work never gives way by itself, and an interrupt must come through.
+  // Synchronous work does not yield, and an interrupt must be noticed.
   await setImmediate();
   signal.throwIfAborted();
   await runner.prepare?.(n);

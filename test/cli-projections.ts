@@ -1,4 +1,4 @@
-// What a user's module of projections looks like.
+// A module with projections, as a user writes it.
 
 import { projection, readModel, type ProjectedEvent } from '../src/projections/index.ts';
 

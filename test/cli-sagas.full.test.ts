@@ -14,7 +14,7 @@ import { until } from './store/rig.ts';
 type Store = EventStore & Partial<SubscriptionHost> & Partial<SagaHost>;
 
 const stream = 'shop.fulfilment.v1-core-o1';
-/** Real time: whatever the machine does, no timer of it comes in between. */
+/** The long timeout keeps timers from firing on a slow machine. */
 const order = orderSaga({ retry: quickRetry, paymentMs: 600_000, expiresAfterMs: 900_000 });
 
 async function append(store: EventStore, event: NewEvent, tenant = 'core'): Promise<void> {
@@ -24,7 +24,7 @@ async function append(store: EventStore, event: NewEvent, tenant = 'core'): Prom
   await store.append(`shop.${type}.v1-${tenant}-${orderId}`, [envelope]);
 }
 
-/** Runs the saga until it is where the test wants it. */
+/** Runs the saga until it has this status. */
 async function run(
   store: Store,
   { refund, key, status, tenant = 'core' }: Wanted,
@@ -47,7 +47,7 @@ interface Wanted {
   readonly refund: 'accept' | 'refuse';
   readonly key: string;
   readonly status: SagaStatus;
-  readonly tenant?: string;
+  readonly tenant?: string | undefined;
 }
 
 describe('millrace sagas', () => {

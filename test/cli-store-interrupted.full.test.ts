@@ -1,4 +1,4 @@
-// Exports and imports that end too early, and what is left of them.
+// Interrupted exports and imports, and their incomplete results.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -23,7 +23,7 @@ describe('a long export or import that is interrupted', () => {
   const streams = Array.from({ length: 20 }, (_, index) => currencyStream(`C${index}`));
   const events = 3_000;
 
-  // Filled once, and copied for each test.
+  // The store is filled once and copied for each test.
   let filled: Awaited<ReturnType<typeof workFolder>>;
   before(async () => {
     filled = await workFolder();
@@ -64,7 +64,7 @@ describe('a long export or import that is interrupted', () => {
     assert.equal(await readFile(home.at('a.ndjson'), 'utf8'), whole);
   });
 
-  test('by Ctrl-C leaves a pipe at a line’s end, and no half of a compressed file', async () => {
+  test('by Ctrl-C ends a pipe at the end of a line, and leaves no incomplete compressed file', async () => {
     const stop = new AbortController();
     const piped = await home.millrace('export --store sqlite:a.db', {
       signal: stop.signal,
@@ -81,7 +81,7 @@ describe('a long export or import that is interrupted', () => {
     );
   });
 
-  test('by Ctrl-C leaves an import that is finished by running it again', async () => {
+  test('by Ctrl-C leaves an import that finishes when it is run again', async () => {
     await home.millrace(exportLine);
     const stop = new AbortController();
     await using target = await openEventStore(`sqlite:${home.at('b.db')}`);
@@ -104,8 +104,8 @@ describe('a long export or import that is interrupted', () => {
     assert.deepEqual(await contentOf(target), await home.contentOfFile('a.db'));
   });
 
-  test('by a kill loses nothing that was written, and nothing comes twice', async () => {
-    // Whenever the kill comes, even too late: what follows must be the same.
+  test('by a kill loses no written event, and repeats none', async () => {
+    // The kill may come at any time, even after the end: the result must be the same.
     await killedWhen(
       exportLine,
       () => existsSync(home.at('a.ndjson')) && statSync(home.at('a.ndjson')).size > 0,
@@ -125,7 +125,7 @@ describe('a long export or import that is interrupted', () => {
     assert.deepEqual(await home.contentOfFile('b.db'), await home.contentOfFile('a.db'));
   });
 
-  test('by SIGINT ends the real process with 130, or it was faster', async () => {
+  test('by SIGINT exits with 130, unless the process was faster', async () => {
     const { code, stderr } = await home.spawned(exportLine, {
       signalWhen: [
         'SIGINT',
@@ -151,7 +151,7 @@ describe('a long export or import that is interrupted', () => {
     let stderr = '';
     child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
     const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
-    // A line that is wrong ends it, although more could come.
+    // A wrong line ends the import although stdin is still open.
     child.stdin.write('nonsense\n');
     assert.equal(await closed, 1);
     assert.match(stderr, /^IMPORT_INVALID: line 1 is not JSON/);

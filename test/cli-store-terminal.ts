@@ -22,13 +22,13 @@ export interface Outcome {
 }
 
 export interface RunOptions {
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string;
-  readonly signal?: AbortSignal;
-  readonly isTTY?: boolean;
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly stdin?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly isTTY?: boolean | undefined;
   /** Called with each text written to stdout. */
-  readonly onStdout?: (text: string) => void;
+  readonly onStdout?: ((text: string) => void) | undefined;
 }
 
 export async function runMillrace(
@@ -93,10 +93,10 @@ export const programPath = fileURLToPath(new URL('../src/cli/main.ts', import.me
 
 interface SpawnOptions {
   /** Arguments for Node. */
-  readonly node?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
+  readonly node?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Sends the signal once, when the function returns true. */
-  readonly signalWhen?: readonly [NodeJS.Signals, () => boolean];
+  readonly signalWhen?: readonly [NodeJS.Signals, () => boolean] | undefined;
 }
 
 export interface Workspace {
@@ -141,7 +141,7 @@ export function useWorkspace(): Workspace {
   };
 }
 
-async function spawnMillrace(
+export async function spawnMillrace(
   args: readonly string[],
   { cwd, node = [], env = {}, signalWhen }: SpawnOptions & { readonly cwd: string },
 ): Promise<Outcome> {

@@ -68,7 +68,7 @@ describe('the store of a command', () => {
   });
 
   test('without its driver reports what to install', async () => {
-    // As if it had never been installed.
+    // As if the driver was not installed.
     const hook = `import { registerHooks } from 'node:module';
       registerHooks({ resolve(name, context, next) {
         if (name !== 'pg') return next(name, context);
@@ -194,7 +194,7 @@ describe('the completion of two-word commands', () => {
     assert.match(complete('millrace', 'export', '--re'), /^--resume$/);
     assert.match(complete('millrace', 'lint', '--max'), /^--max-warnings$/);
     const zsh = await runMillrace(['completion', 'zsh']);
-    // Near enough to parse it: an apostrophe in a summary would end a text too early.
+    // A simple parse: an apostrophe in a summary would end the string too early.
     execFileSync('bash', ['-n'], { input: zsh.stdout, stdio: 'pipe' });
   });
 });

@@ -21,7 +21,7 @@ const usd = currencyStream('USD');
 const eur = currencyStream('EUR');
 const chf = currencyStream('CHF');
 
-/** Everything that a store can hold: retention, a stream that came back, one that was ended. */
+/** A store with everything: retention, a deleted stream that was appended to again, and a tombstone. */
 async function liveThrough(store: EventStore): Promise<void> {
   await store.append(
     usd,
@@ -36,7 +36,7 @@ async function liveThrough(store: EventStore): Promise<void> {
   await store.append(usd, [renamed('USD', '\u0001 ünïcödé ✓')]);
 }
 
-/** A tombstone's own event is the target's, the rest is the same to the letter. */
+/** Removes the tombstone event, which the target creates itself; all other events must be equal. */
 async function sameContent(one: EventStore, other: EventStore): Promise<void> {
   const withoutTombstones = async (store: EventStore): Promise<unknown[]> =>
     (await contentOf(store)).filter(
@@ -59,7 +59,7 @@ async function sameContent(one: EventStore, other: EventStore): Promise<void> {
 describe('millrace migrate on PostgreSQL', () => {
   const home = useWorkspace();
 
-  test('prints, takes each step once, and then has nothing to do', async () => {
+  test('prints the migrations, applies each once, and then has nothing to do', async () => {
     const { url } = await sharedPostgres();
     const env = { MILLRACE_STORE: url };
     const printed = await home.millrace('migrate --print', { env });
@@ -94,7 +94,7 @@ describe('millrace migrate on PostgreSQL', () => {
     });
   });
 
-  test('is done by several processes at once, each step by one of them', async () => {
+  test('applies each migration once when several processes run it at the same time', async () => {
     const { url } = await sharedPostgres();
     const outcomes = await Promise.all(
       [1, 2, 3, 4].map(() => home.millrace(`migrate --json --store ${url}`)),
@@ -103,7 +103,7 @@ describe('millrace migrate on PostgreSQL', () => {
     assert.equal(applied.filter((steps) => steps.length > 0).length, 1);
   });
 
-  test('may be done by hand with what it prints, in a schema of one’s own', async () => {
+  test('prints SQL that can be executed manually, also for another schema', async () => {
     const { url } = await sharedPostgres();
     const store = `${url}?schema=shop`;
     const { stdout } = await home.millrace(`migrate --print --all --store ${store}`);
@@ -122,7 +122,7 @@ describe('millrace migrate on PostgreSQL', () => {
     assert.match(elsewhere.stderr, /^CONFIG_INVALID: there is no event store/);
   });
 
-  test('makes the outbox by hand with what it prints, for a ledger that migrates nothing', async () => {
+  test('prints SQL that creates the outbox for a ledger with migrations turned off', async () => {
     const { url } = await sharedPostgres();
     const { stdout } = await home.millrace(`migrate --outbox --print --all --store ${url}`);
     const client = new pg.Client({ connectionString: url });
@@ -139,7 +139,7 @@ describe('millrace migrate on PostgreSQL', () => {
     assert.equal(said, `${url} is up to date: nothing to do\n`);
   });
 
-  test('keeps the password to itself when it is wrong', async () => {
+  test('does not show a wrong password', async () => {
     const { url } = await sharedPostgres();
     const wrong = url.replace('//postgres@', '//nobody:hunter2@');
     for (const line of ['migrate', `stream read ${usd}`, 'export']) {
@@ -154,7 +154,7 @@ describe('millrace migrate on PostgreSQL', () => {
 describe('millrace export and import with PostgreSQL', () => {
   const home = useWorkspace();
 
-  test('from a file into the database and back, with everything that streams have', async () => {
+  test('copy a file into the database and back with all stream settings', async () => {
     const { url } = await sharedPostgres();
     await home.fill('a.db', liveThrough);
     await home.millrace('export --store sqlite:a.db --out a.ndjson');
@@ -231,7 +231,7 @@ describe('millrace export and import with PostgreSQL', () => {
 describe('the other commands on PostgreSQL', () => {
   const home = useWorkspace();
 
-  test('append, read, follow, keep, scavenge, forget and end', async () => {
+  test('append, read, follow, retain, scavenge, forget and delete', async () => {
     const { url } = await sharedPostgres();
     const env = { MILLRACE_STORE: url };
     const ok = async (line: string): Promise<string> => {

@@ -15,9 +15,9 @@ describe('millrace token', () => {
 
   test('creates, lists and revokes a token; the list never shows the secret', async () => {
     const create = 'token create shop --tenant core --scope read --scope append --expires 90d';
-    const made = await home.millrace(`${create} --json`, { env: { MILLRACE_USER: 'ann' } });
-    assert.equal(made.code, 0);
-    const { token, secret } = JSON.parse(made.stdout) as CreatedToken;
+    const created = await home.millrace(`${create} --json`, { env: { MILLRACE_USER: 'ann' } });
+    assert.equal(created.code, 0);
+    const { token, secret } = JSON.parse(created.stdout) as CreatedToken;
     assert.equal(token.createdBy, 'ann');
     const listed = await home.millrace('token list');
     assert.match(listed.stdout, /^shop +live +read\+append +core +/m);

@@ -14,9 +14,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const main = join(root, 'src/cli/main.ts');
 
 interface ProcessOptions {
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Arguments of Node itself. */
-  readonly node?: readonly string[];
+  readonly node?: readonly string[] | undefined;
 }
 
 function millraceProcess(args: readonly string[], options: ProcessOptions = {}): Promise<Outcome> {

@@ -1,4 +1,4 @@
-// `millrace dev` as a process: sample data, its token, and a restart by a change.
+// Runs `millrace dev` as a process: sample data, token, and the restart after a change.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -15,14 +15,14 @@ import { defineConfig } from '${source('platform/index.ts')}';
 
 console.log('${note}');
 export default defineConfig({
-  // Not for dev: it has a file of its own.
+  // The dev command ignores this URL: it uses its own file.
   engines: { store: 'postgres://127.0.0.1:1/production' },
   async samples({ engines }) {
     console.log('samples');
     const context = { tenant: 'core', aggregate: { bc: 'shop', type: 'order', id: '1' } };
     const placed = createEnvelope({ type: 'order.placed.v1', payload: { amount: 1 } }, context);
     await engines.store.append('shop.order.v1-core-1', [placed]);
-    return [['told once', 'a secret']];
+    return [['printed once', 'a secret']];
   },
 });
 `;
@@ -42,32 +42,32 @@ async function typesIn(base: string): Promise<readonly string[]> {
   return events.map(({ type }) => type);
 }
 
-test('sample data comes once, a change starts it again, and the token stays', async (t) => {
+test('sample data is added once, a changed configuration restarts the server, and the token stays the same', async (t) => {
   const file = join(folder, 'millrace.config.ts');
   await writeFile(file, config('first configuration'));
   const product = await startProduct(folder, ['dev', '--no-kurrent']);
-  // It has processes of its own, which would outlive it.
+  // `millrace dev` starts child processes, which would outlive the test.
   t.after(() => product.signal('SIGTERM'));
   assert.deepEqual(await typesIn(product.base), ['order.placed.v1']);
-  assert.match(product.said, /told once +a secret/);
+  assert.match(product.said, /printed once +a secret/);
   assert.match(product.said, /curl -s .*\/api\/v1\/events/);
   const { token } = product;
 
   await writeFile(file, config('second configuration'));
-  await product.hears('second configuration');
-  await product.hears('Ctrl-C', 2);
-  const base = [...product.heard().matchAll(/http:\/\/\S+?(?=\s)/g)].at(-1)?.[0] ?? '';
+  await product.whenPrinted('second configuration');
+  await product.whenPrinted('Ctrl-C', 2);
+  const base = [...product.output().matchAll(/http:\/\/\S+?(?=\s)/g)].at(-1)?.[0] ?? '';
   assert.deepEqual(await typesIn(/^http:\/\/[^/]+/.exec(base)?.[0] ?? ''), ['order.placed.v1']);
-  assert.equal(product.heard().split('samples\n').length, 2);
-  assert.equal(product.heard().split('a secret').length, 2);
+  assert.equal(product.output().split('samples\n').length, 2);
+  assert.equal(product.output().split('a secret').length, 2);
   assert.deepEqual(
-    [...product.heard().matchAll(/mr_\S+/g)].map(([secret]) => secret),
+    [...product.output().matchAll(/mr_\S+/g)].map(([secret]) => secret),
     [token, token],
   );
   assert.equal(await product.stop('SIGTERM'), 0);
 
   const fresh = await startProduct(folder, ['dev', '--no-kurrent', '--no-watch', '--fresh']);
-  await fresh.hears('samples');
+  await fresh.whenPrinted('samples');
   assert.deepEqual(await typesIn(fresh.base), ['order.placed.v1']);
   assert.notEqual(fresh.token, token);
   assert.equal(await fresh.stop('SIGTERM'), 0);

@@ -1,4 +1,4 @@
-// `millrace doctor` against real servers: good ones, those that are away, refuse, hang, or forget.
+// `millrace doctor` against real servers: healthy, unreachable, hanging, unsafe, and with wrong credentials.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -11,8 +11,7 @@ import { memoryEventStore } from '../src/engines/memory/index.ts';
 import { eventStoreSchema, examineEngines, type EngineUrls } from '../src/platform/index.ts';
 import { startKurrentServer } from '../src/server/kurrent/index.ts';
 import { startNats, startPostgres, startRedis } from '../src/testing/index.ts';
-import { runMillrace } from './cli-store-terminal.ts';
-import { runMillrace as runProcess } from './start-product.ts';
+import { runMillrace, spawnMillrace } from './cli-store-terminal.ts';
 
 let folder: string;
 before(async () => {
@@ -22,11 +21,14 @@ after(() => rm(folder, { recursive: true, force: true }));
 
 const timeoutMs = 60_000;
 
-/** `check level`, of the engine of that role. */
+/** Lists `check: level` for the engine of this role. */
 async function levels(
   engines: EngineUrls,
   role: keyof EngineUrls,
-  options: { readonly timeoutMs?: number; readonly migrate?: 'auto' | 'off' } = {},
+  options: {
+    readonly timeoutMs?: number;
+    readonly migrate?: 'auto' | 'off';
+  } = {},
 ) {
   const reports = await examineEngines(engines, { timeoutMs, ...options });
   const found = reports.find(({ roles }) => roles.includes(role))?.findings ?? [];
@@ -36,7 +38,7 @@ async function levels(
 
 const sqlite = (): string => `sqlite:${join(folder, 'events.db')}`;
 
-test('PostgreSQL: a safe server is good throughout, and nothing is changed by the look', async () => {
+test('PostgreSQL: every check passes on a safe server, and the checks change nothing', async () => {
   await using server = await startPostgres({ fsync: true });
   const store = await server.createDatabase();
   const fresh = await levels({ store }, 'store');
@@ -60,7 +62,7 @@ test('PostgreSQL: a safe server is good throughout, and nothing is changed by th
   assert.equal(off.by('schema')?.level, 'broken');
   assert.match(off.by('schema')?.remedy ?? '', /millrace migrate/);
 
-  // A user that may do less, and passwords from here on.
+  // From here on the server asks for passwords, and the role `clerk` has few permissions.
   await schema.migrate();
   const admin = new pg.Client(store);
   await admin.connect();
@@ -86,7 +88,7 @@ test('PostgreSQL: a safe server is good throughout, and nothing is changed by th
   assert.doesNotMatch(JSON.stringify(wrong.found), /wr0ng/);
 });
 
-test('PostgreSQL: settings that lose commits are warned of; a server that hangs is told', async () => {
+test('PostgreSQL: warns of settings that can lose commits, and reports a server that hangs', async () => {
   const settings = { synchronous_commit: 'off', full_page_writes: 'off' };
   await using server = await startPostgres({ fsync: false, settings });
   const store = await server.createDatabase();
@@ -103,7 +105,7 @@ test('PostgreSQL: settings that lose commits are warned of; a server that hangs 
   assert.match(hung.found[0]?.detail ?? '', /no answer within 200 ms/);
 });
 
-test('Redis: a safe one is good, one that forgets is warned of, a wrong password is told', async () => {
+test('Redis: every check passes on a safe server; eviction and missing persistence are warnings; a wrong password is reported', async () => {
   await using safe = await startRedis({ appendOnly: 'always' });
   const admin = new Redis(safe.url);
   await admin.config('SET', 'requirepass', 's3cret');
@@ -130,7 +132,7 @@ test('Redis: a safe one is good, one that forgets is warned of, a wrong password
   );
 });
 
-test('NATS: tells its version, that its syncing is not known or too late, and a wrong token', async () => {
+test('NATS: reports the version, the sync interval and a wrong token', async () => {
   await using server = await startNats({ settings: { authorization: '{ token: "s3cret" }' } });
   const url = (token: string): string => server.url.replace('://', `://${token}@`);
   const good = await levels({ store: sqlite(), keys: url('s3cret') }, 'keys');
@@ -144,7 +146,7 @@ test('NATS: tells its version, that its syncing is not known or too late, and a 
   assert.match(wrong.found[0]?.remedy ?? '', /token/);
 });
 
-test('tasks: each engine that can keep jobs is examined as such, and told when it would lose them', async () => {
+test('tasks: checks every engine that can keep jobs, and warns if it could lose them', async () => {
   await using redis = await startRedis({ appendOnly: 'always' });
   await using nats = await startNats();
   const file = `sqlite:${join(folder, 'jobs.db')}`;
@@ -161,7 +163,7 @@ test('tasks: each engine that can keep jobs is examined as such, and told when i
     own.join(),
   );
 
-  // Jobs are no cache: a Redis that evicts, or forgets with its process, is warned of.
+  // Jobs are not a cache: the doctor warns of a Redis that evicts keys or does not persist them.
   const forgetting = { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' };
   await using unsafe = await startRedis({ settings: forgetting });
   const risky = await levels({ store: sqlite(), tasks: unsafe.url }, 'tasks');
@@ -175,7 +177,7 @@ test('tasks: each engine that can keep jobs is examined as such, and told when i
   assert.deepEqual(await signsOf(nats.url), ['reachable: broken']);
 });
 
-test('tasks: what is wrong in the file of the types is told, with its field', async () => {
+test('tasks: reports an error in the file of task types, with the name of the field', async () => {
   const cwd = await mkdtemp(join(folder, 'types-'));
   const file = join(cwd, 'millrace.tasks.yaml');
   await writeFile(file, 'task_types:\n  email-send:\n    workers: 4\n    step_timeout: 30s\n');
@@ -188,7 +190,7 @@ test('tasks: what is wrong in the file of the types is told, with its field', as
   assert.match(bad.stdout, /✗ task types .*workers/);
 });
 
-test('KurrentDB: a server of its protocol is read', async () => {
+test('KurrentDB: checks a server that speaks its protocol', async () => {
   await using store = memoryEventStore();
   await using server = await startKurrentServer(store, { port: 0 });
   const found = await levels({ store: server.url, outbox: sqlite() }, 'store');
@@ -198,10 +200,10 @@ test('KurrentDB: a server of its protocol is read', async () => {
   );
 });
 
-test('no server at the address: each engine says so, with what to do', async () => {
+test('reports an unreachable server for each engine, with a remedy', async () => {
   for (const store of [
     'postgres://u:s3cret@127.0.0.1:1/shop',
-    // Its driver waits that long for a server to appear.
+    // The MongoDB driver waits this long for a server.
     'mongodb://u:s3cret@127.0.0.1:1/shop?serverSelectionTimeoutMS=200',
     'kurrentdb://u:s3cret@127.0.0.1:1?tls=false',
   ]) {
@@ -211,7 +213,7 @@ test('no server at the address: each engine says so, with what to do', async () 
   }
 });
 
-test('SQLite: a file of another kind is told', async () => {
+test('SQLite: reports a file that is not a database', async () => {
   const path = join(folder, 'letter.txt');
   await writeFile(path, 'Dear database, '.repeat(100));
   const other = await levels({ store: `sqlite:${path}` }, 'store');
@@ -219,9 +221,9 @@ test('SQLite: a file of another kind is told', async () => {
   assert.match(other.found[0]?.remedy ?? '', /not an SQLite database/);
 });
 
-test('the command shows signs or JSON, no password, and ends with 1 when something is broken', async () => {
+test('prints text or JSON without passwords, and exits with 1 if a check fails', async () => {
   const keys = 'redis://:s3cret@127.0.0.1:1';
-  const good = await runProcess(folder, ['doctor', '--json']);
+  const good = await spawnMillrace(['doctor', '--json'], { cwd: folder });
   assert.equal(good.code, 0, good.stderr);
   const report = JSON.parse(good.stdout) as {
     readonly ok: boolean;

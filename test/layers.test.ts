@@ -8,7 +8,7 @@ import { layerViolations, type Import } from './layers.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-test('every import of src/ and modules/ keeps to the layers', () => {
+test('every import in src/ and modules/ follows the table of layers', () => {
   const files = globSync('{src,modules}/**/*.ts', { cwd: root }).filter(
     (file) => !file.includes('/templates/'),
   );
@@ -17,7 +17,7 @@ test('every import of src/ and modules/ keeps to the layers', () => {
   assert.deepEqual(layerViolations(imports), []);
 });
 
-test('the rules catch what they are there for', () => {
+test('the rules detect each kind of forbidden import', () => {
   const caught = (from: string, to: string): number => layerViolations([{ from, to }]).length;
   assert.equal(caught('src/foundation/ids.ts', 'src/contracts/envelope.ts'), 1);
   assert.equal(caught('src/outbox/ledger.ts', 'src/bus/port.ts'), 1);
@@ -44,14 +44,14 @@ test('the rules catch what they are there for', () => {
   assert.equal(caught('src/platform.ts', 'src/engines/redis/keys.ts'), 0);
 });
 
-test("none of our own code loads TypeBox's builders, which are 300 files", () => {
+test("our code never loads TypeBox's builders, which are 300 files", () => {
   const files = globSync('{src,modules}/**/*.ts', { cwd: root }).filter(
     (file) => !file.endsWith('.test.ts') && !file.includes('/templates/'),
   );
   assert.deepEqual(files.filter(loadsBuilders), []);
 });
 
-test('the rule sees a load of the builders among imports of types', () => {
+test("detects an import of TypeBox's builders among type imports", () => {
   assert.ok(bringsBuilders('a.ts', `import { type TSchema, Type } from 'typebox';`));
   assert.ok(bringsBuilders('a.ts', `import 'typebox';`));
   assert.ok(bringsBuilders('a.ts', `export { Type } from 'typebox';`));

@@ -1,8 +1,8 @@
-// Who may import whom (docs/architecture.md, "Layers"): pure rules over a list of imports.
+// Which folder may import which (docs/architecture.md, "Layers"): pure rules over a list of imports.
 
 export interface Import {
   readonly from: string;
-  /** A path of the repository, or a package's name. */
+  /** A path in the repository, or the name of a package. */
   readonly to: string;
 }
 
@@ -20,14 +20,14 @@ const siblings = [
 ];
 const belowEngines = [...core, ...siblings];
 
-/** Folder of `src/` → the folders that it may import beside itself. */
+/** Folder of `src/` → the other folders that it may import. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   foundation: [],
   contracts: ['foundation'],
   store: ['foundation', 'contracts'],
   aggregates: ['foundation', 'contracts', 'store'],
   subscriptions: ['foundation', 'contracts', 'store'],
-  // Never a sibling: the platform passes functions in.
+  // These never import each other: the platform passes functions in.
   ...Object.fromEntries(siblings.map((name) => [name, core])),
   engines: belowEngines,
   destinations: [...belowEngines, 'engines'],
@@ -41,7 +41,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Engines and destinations that use the connection of another engine. */
-const standsOn: Readonly<Record<string, string>> = {
+const usesConnectionOf: Readonly<Record<string, string>> = {
   'engines/bullmq': 'engines/redis',
   'destinations/redis-stream': 'engines/redis',
   'destinations/nats': 'engines/nats',
@@ -58,7 +58,7 @@ const libraries: Readonly<Record<string, string>> = {
 const mayUseDrivers =
   /^src\/(engines|destinations|nest|testing|server\/(kurrent|http|topics))\/|^src\/contracts\/lint\//;
 const isTest = /\.test\.ts$/;
-/** Of `modules/<name>/`, which a user could have written: what a user would have. */
+/** What `modules/<name>/` may import: the same as the code of a user. */
 const moduleMayUse = /^(millrace\/|node:|typebox$|zod$)/;
 
 export function layerViolations(imports: readonly Import[]): string[] {
@@ -92,7 +92,7 @@ function srcViolation({ from, to }: Import): string | undefined {
   if (target !== layer && !allowed.includes(target)) return `${layer} may not import ${target}`;
   if (!isDriverFolder(layer) || !isDriverFolder(target)) return undefined;
   const [own, other] = [driverFolderOf(from), driverFolderOf(to)];
-  return own === other || standsOn[own] === other
+  return own === other || usesConnectionOf[own] === other
     ? undefined
     : 'an engine or destination may not import another one';
 }

@@ -1,4 +1,4 @@
-// The reference of everything that `npm start` serves: a document that programs can rely on.
+// The OpenAPI document of everything that `npm start` serves.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { startApi } from '../src/server/api/index.ts';
 interface Operation {
   readonly operationId: string;
   readonly security: readonly object[];
-  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[] | undefined;
   readonly responses: Readonly<Record<string, { readonly description: string }>>;
 }
 
@@ -27,7 +27,7 @@ async function readDocument(): Promise<Document> {
   return (await (await fetch(`${api.url}/openapi.json`)).json()) as Document;
 }
 
-/** Every schema in it, and where it stands. */
+/** Every schema in the document, with its path. */
 function* schemasIn(value: unknown, place = ''): Generator<readonly [string, object]> {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, inner] of Object.entries(value)) {
@@ -49,7 +49,7 @@ const find = (method: string, path: string): Operation => {
 const headersOf = ({ parameters = [] }: Operation): readonly string[] =>
   parameters.flatMap(({ name, in: place }) => (place === 'header' ? [name] : []));
 
-test('every operation has an id of its own, its parameters, answers, and who may call it', () => {
+test('every operation has a unique id, its parameters, its answers and its security', () => {
   assert.equal(document.openapi, '3.1.0');
   assert.deepEqual(document.servers, [{ url: '/' }]);
   assert.ok(operations.length > 100);
@@ -70,18 +70,18 @@ test('every operation has an id of its own, its parameters, answers, and who may
   }
 });
 
-test('every schema is one of JSON Schema 2020-12, and what it refers to is there', () => {
+test('every schema is valid JSON Schema 2020-12, and its references exist', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   const schemas = [...schemasIn(document)];
   assert.ok(schemas.length > 200);
   for (const [place, schema] of schemas) {
-    // References count from the document's root.
+    // References start at the root of the document.
     const { components } = document;
     assert.doesNotThrow(() => void ajv.compile({ ...schema, components }), place);
   }
 });
 
-test('headers that change what a request does are in it', () => {
+test('the document lists the headers that change what a request does', () => {
   const command = find('post', '/api/v1/commands/payment.request');
   assert.deepEqual(headersOf(command), [
     'X-Tenant-Id',

@@ -27,8 +27,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = (program: string): string => join(root, 'node_modules', '.bin', program);
 
 /**
- * A user's empty project with the packed package, its dependencies and none of the optional drivers:
- * laid out as `npm install` does it, at a tenth of its cost.
+ * An empty project of a user with the packed package, its dependencies and no optional driver: the same
+ * folders as `npm install` creates, in a tenth of the time.
  */
 describe('the packed package', () => {
   let project = '';
@@ -63,7 +63,7 @@ describe('the packed package', () => {
 
   test('every entry point loads, or names the package to install', () => {
     const names = entryPoints();
-    // In one process: what one entry point has loaded, another finds as well.
+    // All entry points are loaded in one process, so they share what they load.
     const { stdout, stderr } = inProject(`
       const failed = {};
       for (const name of ${JSON.stringify(names)}) {
@@ -79,11 +79,11 @@ describe('the packed package', () => {
         `${name}: ${error}`,
       );
     }
-    // Most need no driver before they are asked for something.
+    // Most entry points need no driver before their first call.
     assert.ok(Object.keys(failed).length < names.length / 2, Object.keys(failed).join(', '));
   });
 
-  test('a feature whose driver is missing says what to install', () => {
+  test('a feature whose driver is missing names the package to install', () => {
     const { status, stderr } = inProject(
       `import { lintSource } from 'millrace/contracts'; await lintSource('a.ts', 'const a = 1')`,
     );
@@ -92,7 +92,7 @@ describe('the packed package', () => {
     assert.match(stderr, /npm install oxc-parser/);
   });
 
-  test('the command runs from where npm puts it', () => {
+  test('the command runs from the folder where npm installs it', () => {
     const command = join(project, 'node_modules', '.bin', 'millrace');
     const tour = run(process.execPath, [command, 'tour'], project);
     assert.match(tour, /payment\.completed\.v1/);
@@ -103,7 +103,7 @@ describe('the packed package', () => {
     const write = (...flags: readonly string[]): string =>
       run(process.execPath, [command, 'new', 'aggregate', ...flags], generated);
     write('core-template-manager', 'payment-request', '--tenant', 'demo-za');
-    // A reserved word of TypeScript.
+    // `delete` is a reserved word of TypeScript.
     write('banking', 'delete');
     const tests = globSync('*/*/*.test.ts', { cwd: generated });
     const flags = ['--test', '--test-isolation=none', '--test-reporter=tap', ...tests];
@@ -127,7 +127,7 @@ describe('the packed package', () => {
     checkTypes('use.ts', '--skipLibCheck', 'false');
   });
 
-  test('every entry point has types, which import only files of the package', () => {
+  test('every entry point has types, and they import only files of the package', () => {
     const imports = entryPoints().map((name, at) =>
       name.endsWith('.json')
         ? `import e${at} from '${name}' with { type: 'json' }; export { e${at} };`
@@ -144,18 +144,18 @@ describe('the packed package', () => {
     }
   });
 
-  test('every example in the sources and the documents compiles, and so does the Nest app', () => {
+  test('every example in the sources and the documents compiles, and so does the Nest application', () => {
     const examples = findExamples();
     assert.ok(examples.length > 30, `only ${examples.length} examples found`);
     assert.equal(problemsOf(examples, manifest.exports), '');
   });
 
-  test('publint finds nothing to complain about', () => {
+  test('publint reports no problem', () => {
     run(bin('publint'), ['run', tarball, '--strict']);
   });
 
-  // All entry points are declared by one rule of tools/pack.ts, and the test above resolves each.
-  test('are-the-types-wrong finds the entry points right for ESM', () => {
+  // One rule in tools/pack.ts declares all entry points, and the test above resolves each of them.
+  test('are-the-types-wrong accepts the entry points for ESM', () => {
     const some = ['contracts', 'schemas/domain-event-envelope.json'];
     for (const name of some) assert.ok(entryPoints().includes(`millrace/${name}`), name);
     const flags = ['--profile', 'esm-only', '--no-color', '--no-emoji'];
@@ -179,7 +179,7 @@ describe('the packed package', () => {
   }
 });
 
-/** Its output, which a failure shows whole. */
+/** Returns the output; a failure shows all of it. */
 function run(program: string, flags: readonly string[], cwd = root): string {
   const { status, stdout, stderr, error } = spawnSync(program, flags, { cwd, encoding: 'utf8' });
   if (error !== undefined) throw error;
@@ -197,7 +197,7 @@ function problemsOf(examples: readonly Example[], entries: Manifest['exports']):
     ),
   );
   mkdirSync(join(root, '.millrace'), { recursive: true });
-  // Inside the repository, where the drivers are installed and the modules of the documents stand.
+  // Inside the repository, where the drivers are installed and the documented modules can be found.
   const folder = mkdtempSync(join(root, '.millrace', 'examples-'));
   try {
     const places = new Map<string, string>();
@@ -211,7 +211,7 @@ function problemsOf(examples: readonly Example[], entries: Manifest['exports']):
         paths,
         noUnusedLocals: false,
         noUnusedParameters: false,
-        // As applications of Nest are compiled; no other example has decorators.
+        // Nest applications are compiled with these options; no other example has decorators.
         experimentalDecorators: true,
         emitDecoratorMetadata: true,
         erasableSyntaxOnly: false,

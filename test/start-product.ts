@@ -1,4 +1,4 @@
-// The product as a process: started, heard, stopped.
+// Starts the product as a process, reads its output, and stops it.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,17 +9,17 @@ import { tellReaper } from '../src/testing/servers/reaper.ts';
 const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
 
 export interface StartedProduct {
-  /** What it said before it was ready. */
+  /** The output until the product was ready. */
   readonly said: string;
-  /** For clients of KurrentDB. */
+  /** The URL for KurrentDB clients. */
   readonly url: string;
-  /** Of the HTTP API. */
+  /** The base URL of the HTTP API. */
   readonly base: string;
   readonly token: string | undefined;
-  /** What it has said until now. */
-  readonly heard: () => string;
-  /** Until it has said this, from its start on, and so often. */
-  readonly hears: (text: string, times?: number) => Promise<void>;
+  /** The output so far. */
+  readonly output: () => string;
+  /** Resolves when the output contains this text so many times. */
+  readonly whenPrinted: (text: string, times?: number) => Promise<void>;
   readonly signal: (signal: NodeJS.Signals) => void;
   readonly ended: Promise<Ended>;
   readonly stop: (signal: NodeJS.Signals) => Promise<number | null>;
@@ -30,18 +30,12 @@ interface Ended {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface Outcome {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 const waitMsMax = 120_000;
 
 export async function startProduct(
   cwd: string,
   [command = 'start', ...more]: readonly string[],
-  /** What it says once it is ready. */
+  /** The text that the product prints when it is ready. */
   last = 'Ctrl-C',
 ): Promise<StartedProduct> {
   const child = spawn(
@@ -49,7 +43,7 @@ export async function startProduct(
     [main, command, '--port', '0', '--kurrent-port', '0', ...more],
     {
       cwd,
-      // Of a product that works, tests need not hear.
+      // Tests need only warnings and errors of the product.
       env: { MILLRACE_LOG_LEVEL: 'warn', ...process.env },
       stdio: ['ignore', 'pipe', 'inherit'],
     },
@@ -59,34 +53,40 @@ export async function startProduct(
     tellReaper({ kind: 'process-ended', pid: child.pid ?? 0 });
     return { code: code as number | null, signal: signal as NodeJS.Signals | null };
   });
-  let said = '';
+  let output = '';
   const waiting = new Set<() => void>();
   const lines = createInterface({ input: child.stdout });
   lines.on('line', (line) => {
-    said += `${line}\n`;
-    for (const look of waiting) look();
+    output += `${line}\n`;
+    for (const check of waiting) check();
   });
-  const hears = (text: string, times = 1): Promise<void> =>
+  const whenPrinted = (text: string, times = 1): Promise<void> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(reject, waitMsMax, new Error(`it never said '${text}': ${said}`));
-      const look = (): void => {
-        if (said.split(text).length <= times) return;
-        waiting.delete(look);
+      const timer = setTimeout(
+        reject,
+        waitMsMax,
+        new Error(`the product never printed '${text}': ${output}`),
+      );
+      const check = (): void => {
+        if (output.split(text).length <= times) return;
+        waiting.delete(check);
         clearTimeout(timer);
         resolve();
       };
-      waiting.add(look);
-      void ended.then(() => reject(new Error(`it ended before it said '${text}': ${said}`)));
-      look();
+      waiting.add(check);
+      void ended.then(() =>
+        reject(new Error(`the product ended before it printed '${text}': ${output}`)),
+      );
+      check();
     });
-  await hears(last);
+  await whenPrinted(last);
   return {
-    said,
-    url: `${/kurrentdb:\S+/.exec(said)?.[0] ?? ''}&discoveryInterval=1`,
-    base: /http:\/\/\S+?(?=\s)/.exec(said)?.[0] ?? '',
-    token: /mr_\S+/.exec(said)?.[0],
-    heard: () => said,
-    hears,
+    said: output,
+    url: `${/kurrentdb:\S+/.exec(output)?.[0] ?? ''}&discoveryInterval=1`,
+    base: /http:\/\/\S+?(?=\s)/.exec(output)?.[0] ?? '',
+    token: /mr_\S+/.exec(output)?.[0],
+    output: () => output,
+    whenPrinted,
     ended,
     signal: (signal) => void child.kill(signal),
     async stop(signal) {
@@ -94,22 +94,4 @@ export async function startProduct(
       return (await ended).code;
     },
   };
-}
-
-export async function runMillrace(
-  cwd: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<Outcome> {
-  const child = spawn(process.execPath, [main, ...args], {
-    cwd,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout, stderr };
 }

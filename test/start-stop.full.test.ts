@@ -1,4 +1,4 @@
-// How `millrace start` ends: by a signal with work under way, by a second one, and by a start that failed.
+// How `millrace start` ends: by a signal while it works, by a second signal, and when it cannot start.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -9,13 +9,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sqliteEventStore } from '../src/engines/sqlite/index.ts';
-import { runMillrace as runInProcess } from './cli-store-terminal.ts';
-import { runMillrace, startProduct, type StartedProduct } from './start-product.ts';
+import { runMillrace, spawnMillrace } from './cli-store-terminal.ts';
+import { startProduct, type StartedProduct } from './start-product.ts';
 
 const subscriptionName = 'sub:shop:slow:v1';
 const source = (path: string): string => new URL(`../src/${path}`, import.meta.url).href;
 
-/** Its handler ends when the file `go` is there. */
+/** The handler ends when the file `go` exists. */
 const config = `
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -60,13 +60,13 @@ function sending({ base, token }: StartedProduct) {
   return request(`${base}${eventsPath}`, { method: 'POST', headers });
 }
 
-/** The handler has the event, and does not end. */
+/** Sends an event, and waits until the handler has it; the handler does not end. */
 async function handle(product: StartedProduct): Promise<void> {
   const sent = sending(product).end(body);
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   assert.equal(answer.statusCode, 201);
   answer.resume();
-  await product.hears('handling');
+  await product.whenPrinted('handling');
 }
 
 async function leasesHeld(cwd: string): Promise<number> {
@@ -74,16 +74,16 @@ async function leasesHeld(cwd: string): Promise<number> {
   return (await store.subscriptions.leases.list(subscriptionName)).length;
 }
 
-test('SIGTERM: the running handler and request end, no connection is accepted, leases are released', async () => {
+test('SIGTERM: the running handler and request finish, new connections are refused, and leases are released', async () => {
   const { cwd, product } = await startSlow();
   await handle(product);
   const half = sending(product);
   half.setHeader('content-length', body.length);
   half.write(body.slice(0, 10));
-  // The server has received it when it answers another request that was sent after it.
+  // The server has received the first part when it has answered a later request.
   await (await fetch(`${product.base}/health/live`)).text();
   product.signal('SIGTERM');
-  await product.hears('Stopping');
+  await product.whenPrinted('Stopping');
   await assert.rejects(fetch(`${product.base}/health/live`));
   const answered = once(half, 'response');
   half.end(body.slice(10));
@@ -92,11 +92,11 @@ test('SIGTERM: the running handler and request end, no connection is accepted, l
   answer.resume();
   await writeFile(join(cwd, 'go'), '');
   assert.deepEqual(await product.ended, { code: 0, signal: null });
-  await product.hears('handled');
+  await product.whenPrinted('handled');
   assert.equal(await leasesHeld(cwd), 0);
 });
 
-test('SIGINT: a handler and a request that do not end are cut off at the deadline, leases are released', async () => {
+test('SIGINT: a handler and a request that do not finish are cut off at the deadline, and leases are released', async () => {
   const { cwd, product } = await startSlow('--shutdown-timeout', '3s');
   await handle(product);
   const half = sending(product);
@@ -110,29 +110,29 @@ test('SIGINT: a handler and a request that do not end are cut off at the deadlin
   assert.equal(await leasesHeld(cwd), 0);
 });
 
-test('a second signal, of either kind, ends it at once', async () => {
+test('a second signal of either kind ends the process immediately', async () => {
   const { product } = await startSlow('--shutdown-timeout', '10m');
   await handle(product);
   product.signal('SIGINT');
-  await product.hears('Stopping');
-  // One that follows at once counts as the same.
+  await product.whenPrinted('Stopping');
+  // A signal that follows immediately counts as the same one, so it is repeated.
   const again = setInterval(() => product.signal('SIGTERM'), 50);
   const ended = await product.ended;
   clearInterval(again);
   assert.deepEqual(ended, { code: null, signal: 'SIGTERM' });
 });
 
-test('a script learns by JSON where it listens', async () => {
+test('prints its addresses and token as JSON for scripts', async () => {
   const cwd = await mkdtemp(join(folder, 'json-'));
   const product = await startProduct(cwd, ['start', '--no-kurrent', '--json'], '"adminToken"');
   const facts = JSON.parse(product.said) as Readonly<Record<string, string>>;
   assert.deepEqual(Object.keys(facts), ['store', 'http', 'adminToken']);
   assert.equal((await fetch(`${facts['http'] ?? ''}/health/ready`)).status, 200);
   assert.equal(await product.stop('SIGTERM'), 0);
-  assert.equal(product.heard(), product.said);
+  assert.equal(product.output(), product.said);
 });
 
-test('what cannot start ends the process, says why, and leaves nothing running', async (t) => {
+test('a failed start ends the process with the reason, and leaves nothing running', async (t) => {
   const taken = createServer();
   t.after(() => taken.close());
   taken.listen(0, '127.0.0.1');
@@ -142,7 +142,10 @@ test('what cannot start ends the process, says why, and leaves nothing running',
     [{ MILLRACE_KEYS: 'redis://127.0.0.1:1' }, [], /^STORE_UNAVAILABLE.*Redis/m],
     [{}, ['--port', String(port)], new RegExp(`^SERVER_UNAVAILABLE.*:${port}`, 'm')],
   ] as const) {
-    const { code, stderr } = await runMillrace(folder, ['start', '--no-kurrent', ...args], env);
+    const { code, stderr } = await spawnMillrace(['start', '--no-kurrent', ...args], {
+      cwd: folder,
+      env,
+    });
     assert.notEqual(code, 0);
     assert.match(stderr, problem);
   }
@@ -151,7 +154,7 @@ test('what cannot start ends the process, says why, and leaves nothing running',
     [{}, ['--shutdown-timeout', '0'], /at least 1s/],
   ] as const) {
     const line = ['start', '--no-kurrent', ...args];
-    const { code, stderr } = await runInProcess(line, { cwd: folder, env });
+    const { code, stderr } = await runMillrace(line, { cwd: folder, env });
     assert.notEqual(code, 0);
     assert.match(stderr, problem);
   }

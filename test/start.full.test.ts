@@ -1,4 +1,4 @@
-// `millrace start` as a process: what `npm start` runs.
+// `millrace start` as a process, as `npm start` runs it.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { jsonEvent, KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { throwawayCertificate } from './kurrent/throwaway-certificate.ts';
-import { runMillrace, type Outcome } from './cli-store-terminal.ts';
-import { runMillrace as runProcess, startProduct, type StartedProduct } from './start-product.ts';
+import { runMillrace, spawnMillrace, type Outcome } from './cli-store-terminal.ts';
+import { startProduct, type StartedProduct } from './start-product.ts';
 
 let folder: string;
 before(async () => {
@@ -22,7 +22,7 @@ const start = (...more: readonly string[]): Promise<StartedProduct> =>
 const millrace = (...args: readonly string[]): Promise<Outcome> =>
   runMillrace(args, { cwd: folder });
 
-test('events of an official client are stored after a restart, and a second process does not get its port', async () => {
+test('events of an official client are stored after a restart, and a second process cannot use the same port', async () => {
   const first = await start();
   const writer = KurrentDBClient.connectionString(first.url);
   const event = jsonEvent({ type: 'OrderPlaced', data: { amount: 12.5 } });
@@ -40,13 +40,13 @@ test('events of an official client are stored after a restart, and a second proc
   // A port that is in use is reported, and nothing else is printed.
   const { port } = new URL(second.url);
   const more = ['--port', '0', '--kurrent-port', port];
-  const { code, stderr } = await runProcess(folder, ['start', ...more]);
+  const { code, stderr } = await spawnMillrace(['start', ...more], { cwd: folder });
   assert.equal(code, 1);
   assert.match(stderr, new RegExp(`^SERVER_UNAVAILABLE.*:${port}`));
   assert.equal(await second.stop('SIGINT'), 0);
 });
 
-test('the first start shows a token that opens the API, and the next one shows none', async () => {
+test('the first start prints a token for the API, and the next start prints none', async () => {
   const first = await start('--store', 'sqlite:api.db');
   const [base] = /http:\/\/\S+?(?=\s)/.exec(first.said) ?? [];
   const [token] = /mr_\S+/.exec(first.said) ?? [];
@@ -65,13 +65,13 @@ test('the first start shows a token that opens the API, and the next one shows n
   assert.equal(await second.stop('SIGTERM'), 0);
 });
 
-test('a role that there is not is told with the one that was meant', async () => {
+test('an unknown role is refused with the most similar one', async () => {
   const { code, stderr } = await millrace('start', '--roles', 'worker');
   assert.equal(code, 1);
   assert.match(stderr, /Did you mean 'workers'/);
 });
 
-test('where others reach it, it starts only with tokens and with TLS, and says so', async () => {
+test('a server that is reachable from other machines needs tokens and TLS', async () => {
   const wide = ['start', '--kurrent-port', '0', '--host', '0.0.0.0'];
   for (const [args, problem] of [
     [wide, /^CONFIG_INVALID.*millrace token create.*--kurrent-auth tokens/],
@@ -85,7 +85,7 @@ test('where others reach it, it starts only with tokens and with TLS, and says s
   }
 });
 
-test('a token of the command line lets a client in, until the command line revokes it', async () => {
+test('a token created by the command line admits a client until the command line revokes it', async () => {
   using certificate = throwawayCertificate();
   await writeFile(join(folder, 'server.crt'), certificate.cert);
   await writeFile(join(folder, 'server.key'), certificate.key);
@@ -100,7 +100,7 @@ test('a token of the command line lets a client in, until the command line revok
   await assert.rejects(Array.fromAsync(stranger.readStream('order-2')), { type: 'access-denied' });
   const subscription = client.subscribeToStream('order-2');
   const ended = once(subscription, 'error', { signal: AbortSignal.timeout(120_000) });
-  // What is not an error is not waited for.
+  // Reading the events lets the subscription continue until its error.
   subscription.on('data', () => undefined);
   await once(subscription, 'caughtUp', { signal: AbortSignal.timeout(120_000) });
   assert.equal((await millrace('token', 'revoke', 'ops')).code, 0);

@@ -1,4 +1,4 @@
-// Tokens on the engines that several processes share: what one handle changes the other one learns.
+// Tokens on shared engines: one process sees the changes of another.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const { url } = await sharedPostgres();
 const backing = memoryEventStore(kurrentStoreOptions);
 const server = await startKurrentServer(backing, {
   port: 0,
-  // As from an admin: who is not asked for a name may not write tokens.
+  // Tokens may be written only by an administrator, so every caller is one.
   authenticate: () => ({ mayRead: true, mayWrite: true, isAdmin: true }),
 });
 after(async () => {
@@ -37,7 +37,7 @@ const engines: Readonly<Record<string, () => Promise<EventStore>>> = {
 };
 
 for (const [engine, open] of Object.entries(engines)) {
-  test(`${engine}: one process creates and revokes, the other one knows`, async () => {
+  test(`${engine}: a token created or revoked by one process is known to the other`, async () => {
     await using mine = await open();
     await using theirs = await open();
     await using tokens = await openTokens(mine);

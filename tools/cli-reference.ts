@@ -5,7 +5,7 @@ import type { Command } from '../src/cli/command.ts';
 
 const title = '## All commands';
 
-/** The page with its last chapter generated again. */
+/** Returns the page with a new last chapter. */
 export function withCliReference(page: string): string {
   const [head = ''] = page.split(`${title}\n`);
   return `${head}${title}\n\n${commands.map(chapter).join('\n')}`;

@@ -1,5 +1,5 @@
-// FerretDB as a program: its embeddable package with a few lines around it, built from the Go module
-// proxy. (Its own command cannot be built from there: it asks for a file that releases generate.)
+// FerretDB as a program: its embeddable package with a small main function, built from the Go module
+// proxy. (Its own command cannot be built from there, because it needs a file that releases generate.)
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,7 +51,7 @@ func main() {
 }
 `;
 
-/** Builds it where it is not yet, or was built from other lines; takes minutes the first time. */
+/** Builds the program unless it is up to date; the first build takes minutes. */
 export async function fetchFerretdb(folder: string): Promise<string> {
   const home = join(folder, `ferretdb-${version}`);
   const path = join(home, 'ferretdb');
@@ -62,10 +62,10 @@ export async function fetchFerretdb(folder: string): Promise<string> {
   rmSync(path, { force: true });
   writeFileSync(join(home, 'go.mod'), module);
   writeFileSync(source, program);
-  console.log(`building FerretDB ${version} (go build, minutes the first time)…`);
+  console.log(`building FerretDB ${version} (go build; the first build takes minutes)…`);
   const started = `${path}.${process.pid}`;
   await go(home, ['build', '-mod=mod', '-buildvcs=false', '-trimpath', '-o', started, '.']);
-  // A build that was cut short must not pass for a program.
+  // An interrupted build must not be used as a program.
   renameSync(started, path);
   return path;
 }
@@ -92,7 +92,7 @@ function go(cwd: string, flags: readonly string[]): Promise<void> {
 
 const unreachable = /dial tcp|no such host|lookup .* disabled|timeout|TLS handshake|unexpected EOF/;
 
-/** The last lines name what went wrong; those before only tell what was being downloaded. */
+/** Returns the last lines, which name the error; the earlier ones only list downloads. */
 function reasonOf(errors: string): string {
   const lines = errors.trim().split('\n').slice(-3).join('\n  ');
   return unreachable.test(lines)

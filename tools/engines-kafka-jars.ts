@@ -1,4 +1,4 @@
-// What a Kafka broker is made of, on Maven Central: group/artifact/version, and the SHA-256 of its jar.
+// The jars of a Kafka broker on Maven Central: group/artifact/version and SHA-256.
 
 export const kafkaVersion = '4.3.1';
 

@@ -1,5 +1,5 @@
-// Apache Kafka as a folder of jars (31 MB) that Maven fetches, each checked against its pinned hash. The
-// broker and its tools are run by the Java that is on the PATH.
+// Apache Kafka as a folder of jars (31 MB), downloaded by Maven and checked against pinned hashes. The broker
+// and its tools run on the Java in the PATH.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,24 +9,24 @@ import { promisify } from 'node:util';
 import { kafkaJars, kafkaVersion } from './engines-kafka-jars.ts';
 
 const run = promisify(execFile);
-/** Of all jars; a mirror may be slow. */
+/** For all jars, because a mirror may be slow. */
 const timeoutMs = 600_000;
 const javaMin = 17;
 
-/** The folder of its jars; what is there already is not fetched again. */
+/** Returns the folder of the jars; existing jars are not downloaded again. */
 export async function fetchKafka(folder: string): Promise<string> {
   await checkJava();
   const home = join(folder, `kafka-${kafkaVersion}`);
   if (existsSync(home)) return home;
-  console.log(`fetching Kafka ${kafkaVersion} (${Object.keys(kafkaJars).length} jars)…`);
-  // Whole or not at all: what was cut short must not pass for a broker.
+  console.log(`downloading Kafka ${kafkaVersion} (${Object.keys(kafkaJars).length} jars)…`);
+  // An interrupted download must not be used as a broker.
   const fresh = `${home}.${process.pid}`;
   try {
     await fetchJars(fresh);
     for (const [place, sha256] of Object.entries(kafkaJars)) {
       const bytes = readFileSync(join(fresh, jarOf(place)));
       const found = createHash('sha256').update(bytes).digest('hex');
-      if (found !== sha256) throw new Error(`${jarOf(place)} is not what was pinned: ${found}`);
+      if (found !== sha256) throw new Error(`${jarOf(place)} has the wrong SHA-256: ${found}`);
     }
     renameSync(fresh, home);
   } finally {
@@ -48,7 +48,7 @@ async function fetchJars(into: string): Promise<void> {
     const { code, stdout } = error as { readonly code?: unknown; readonly stdout?: string };
     if (code === 'ENOENT')
       throw new Error('mvn is not on the PATH (Debian: maven)', { cause: error });
-    throw new Error(`Maven did not get the jars: ${stdout?.split('\n')[0] ?? ''}`, {
+    throw new Error(`Maven could not download the jars: ${stdout?.split('\n')[0] ?? ''}`, {
       cause: error,
     });
   }
@@ -71,12 +71,13 @@ function jarOf(place: string): string {
 }
 
 async function checkJava(): Promise<void> {
-  const said = await run('java', ['-version']).then(
+  const output = await run('java', ['-version']).then(
     ({ stderr }) => stderr,
     () => {
       throw new Error('java is not on the PATH (https://adoptium.net)');
     },
   );
-  const version = Number(/version "(\d+)/.exec(said)?.[1] ?? 0);
-  if (version < javaMin) throw new Error(`Java ${javaMin} is needed, and java is ${version}`);
+  const version = Number(/version "(\d+)/.exec(output)?.[1] ?? 0);
+  if (version < javaMin)
+    throw new Error(`Java ${javaMin} or newer is needed; the java on the PATH is ${version}`);
 }

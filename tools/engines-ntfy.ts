@@ -1,5 +1,5 @@
-// ntfy as a program: Debian's package of it, which runs on older releases too, from the mirror that this
-// machine's own apt asks. Nothing is installed; apt gets lists and settings of its own in a folder.
+// ntfy as a program: Debian's package, which also runs on older releases, from the mirror of this machine's
+// apt. Nothing is installed; apt uses separate lists and settings in a folder.
 
 import { execFile } from 'node:child_process';
 import {
@@ -19,20 +19,20 @@ const timeoutMs = 300_000;
 /** The newest ntfy is in sid. */
 const suite = 'sid';
 
-/** Its path; what is there already is not fetched again. */
+/** Returns the path of the program; it is not downloaded again. */
 export async function fetchNtfy(folder: string): Promise<string> {
   const home = join(folder, 'ntfy');
   const program = join(home, 'usr/bin/ntfy');
   if (existsSync(program)) return program;
   const mirror = mirrorOf(aptSources());
   if (mirror === undefined) throw new Error('this machine has no Debian mirror in its apt sources');
-  console.log('fetching ntfy (a package of Debian sid)…');
-  // Whole or not at all: what was cut short must not pass for a program.
+  console.log('downloading ntfy (a package of Debian sid)…');
+  // An interrupted download must not be used as a program.
   const fresh = `${home}.${process.pid}`;
   try {
     await download(fresh, mirror);
     const archive = readdirSync(fresh).find((name) => name.endsWith('.deb'));
-    if (archive === undefined) throw new Error('apt fetched no package');
+    if (archive === undefined) throw new Error('apt downloaded no package');
     await run('dpkg-deb', ['-x', join(fresh, archive), join(fresh, 'unpacked')]);
     renameSync(join(fresh, 'unpacked'), home);
   } catch (error) {
@@ -83,7 +83,7 @@ function aptSources(): string {
     .join('\n\n');
 }
 
-/** The first one that has Debian itself, in either form that apt reads. */
+/** Returns the first Debian mirror, in either format that apt reads. */
 function mirrorOf(sources: string): Mirror | undefined {
   for (const stanza of sources.split(/\n\s*\n/)) {
     const field = (name: string): string | undefined =>

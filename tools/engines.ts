@@ -1,5 +1,5 @@
-// `npm run test:engines`: heavier real engines than `npm test` asks for. Fetches what it can into
-// .millrace/engines/, names what it could not, runs test/engines/*.engines.test.ts, one summary line.
+// `npm run test:engines`: tests with larger real engines than `npm test`. Downloads them into
+// .millrace/engines/, names those that are not available, and runs test/engines/*.engines.test.ts.
 
 import { globSync } from 'node:fs';
 import { MongoClient } from 'mongodb';
@@ -11,13 +11,13 @@ import { printSummary } from './test-run/summary.ts';
 import { runTests } from './test-run/test-run.ts';
 import { root } from './test-run/test-worker.ts';
 
-/** An engine that the tests start themselves, from the program or folder that the variable points to. */
+/** An engine that the tests start, from the program or folder in this environment variable. */
 interface Engine {
   readonly name: string;
   readonly variable: string;
-  /** What the names of its test files hold. */
+  /** A part of the names of its test files. */
   readonly tests: string;
-  /** Its path; rejects with a sentence when it is not to be had here. */
+  /** Returns the path; rejects with a sentence if the engine is not available here. */
   readonly fetch: (folder: string) => Promise<string>;
 }
 
@@ -37,11 +37,11 @@ const engines: readonly Engine[] = [
   { name: 'ntfy', variable: 'MILLRACE_ENGINE_NTFY', tests: 'ntfy', fetch: fetchNtfy },
 ];
 
-/** Servers that only their owner can give: a URL in the environment. */
+/** Servers that only their owner can provide, as a URL in the environment. */
 interface GivenServer {
   readonly name: string;
   readonly variable: string;
-  /** Rejects with the reason when the server does not answer; without it, the tests find out. */
+  /** Rejects with the reason if the server does not answer; by default the tests find out. */
   readonly ping?: (url: string) => Promise<void>;
 }
 
@@ -52,7 +52,7 @@ const givenServers: readonly GivenServer[] = [
 
 const picked = process.argv.slice(2).filter((word) => !word.startsWith('-'));
 
-// Fetching one takes minutes: not those whose tests nobody asked for.
+// Fetches only the engines of the requested tests, because fetching takes minutes.
 const isWanted = ({ tests }: Engine): boolean =>
   picked.length === 0 || picked.some((word) => word.includes(tests) || tests.includes(word));
 for (const { name, variable, fetch } of engines.filter(isWanted)) {
@@ -61,20 +61,20 @@ for (const { name, variable, fetch } of engines.filter(isWanted)) {
     process.env[variable] = await fetch(`${root}.millrace/engines`);
     console.log(`✓ ${name}`);
   } catch (error) {
-    console.log(`– ${name} could not be fetched: ${(error as Error).message}`);
+    console.log(`– ${name} is not available: ${(error as Error).message}`);
   }
 }
 for (const { name, variable, ping } of givenServers) {
   const url = process.env[variable];
   if (url === undefined) {
-    console.log(`– ${name}: ${variable} names no server`);
+    console.log(`– ${name}: ${variable} is not set`);
     continue;
   }
   try {
     await ping?.(url);
     console.log(`✓ ${name} (${variable})`);
   } catch (error) {
-    // Somebody wanted it tested: the rest is run, but it does not pass for everything.
+    // A requested engine that is missing fails the run, although the other tests run.
     console.log(
       `✗ ${name}: the server of ${variable} does not answer: ${(error as Error).message}`,
     );
@@ -86,7 +86,7 @@ for (const { name, variable, ping } of givenServers) {
 const files = globSync('test/engines/**/*.engines.test.ts', { cwd: root })
   .filter((file) => picked.length === 0 || picked.some((word) => file.includes(word)))
   .toSorted();
-// An engine is a server of its own: the files one after the other, or they would starve each other.
+// Each engine is a server, so the files run one after the other instead of competing.
 const minutes = process.argv.includes('--stress') ? 60 : 20;
 const startedAt = performance.now();
 const results = await runTests({

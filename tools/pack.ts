@@ -1,5 +1,5 @@
-// Makes `dist/`, the package as it is published: compiled by tsc, since Node does not strip types
-// below node_modules, with the exports of package.json turned from sources to what was compiled.
+// Creates `dist/`, the published package: compiled by tsc, because Node does not strip types below
+// node_modules, with the exports of package.json changed from sources to compiled files.
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const published = [
 ];
 
 rmSync(dist, { recursive: true, force: true });
-// `npm test` has checked the same sources by then.
+// `npm test` has already checked the same sources.
 const unchecked = process.argv.includes('--no-check') ? ['--noCheck'] : [];
 run('tsc', ['-p', 'tsconfig.build.json', '--checkers', '1', ...unchecked]);
 const copied = [

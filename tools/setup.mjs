@@ -1,6 +1,6 @@
-// Runs before every npm script, on any Node from 18: installs what the lock file names, the pinned
-// Node included, and on request the servers that the tests start. Costs a few file reads when
-// nothing changed.
+// Runs before every npm script, on any Node from 18: installs the packages of the lock file, including the
+// pinned Node, and on request the servers for the tests. Reads only a few files if nothing has
+// changed.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -49,7 +49,7 @@ function installDependencies() {
   });
 }
 
-/** Says what is installed and how long it took. */
+/** Prints what is installed and how long it took. */
 function install(what, work) {
   const startedAt = performance.now();
   say(`${what}…`);
@@ -141,7 +141,7 @@ function versionFolders(base) {
   return existsSync(base) ? readdirSync(base).map((version) => join(base, version, 'bin')) : [];
 }
 
-/** Two commands in a fresh clone must not install into node_modules at the same time. */
+/** Two commands in a new clone must not install into node_modules at the same time. */
 function withLock(work) {
   mkdirSync(join(root, '.millrace'), { recursive: true });
   const holder = join(lockFolder, 'pid');
@@ -177,7 +177,7 @@ function say(message) {
   process.stderr.write(`millrace: ${message}\n`);
 }
 
-/** An error, not an exit: locks and policies are taken back on the way out. */
+/** Throws instead of exiting, so that locks and policies are removed. */
 function fail(message) {
   throw new Error(message);
 }

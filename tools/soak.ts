@@ -1,4 +1,4 @@
-// `npm run soak`: the tests with random faults in their long form, each for as many minutes as given.
+// `npm run soak`: runs the tests with random faults in their long form, each for the given minutes.
 // `-- store outbox` picks topics; `-- --all` runs every test file at its longest.
 
 import { globSync } from 'node:fs';
@@ -45,7 +45,7 @@ try {
     lanes: 2,
     fileTimeoutMs: minutes * 60_000 * 4 + 30 * 60_000,
     files,
-    // Long forms also measure the memory of their process.
+    // The long forms also measure the memory of their process.
     isAlone: () => true,
     env: { MILLRACE_SOAK: String(minutes) },
     command: `MILLRACE_SOAK=${minutes} npm test --`,

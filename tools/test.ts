@@ -55,7 +55,7 @@ const startedAt = performance.now();
 const servers = files.some(isHeavy) ? await hostSharedServers() : undefined;
 try {
   const results = await runTests({
-    // More lanes than cores: tests of servers wait for a good part of their time, others do not.
+    // More lanes than cores, because tests with servers wait much of their time.
     lanes: options.fast ? 3 : 4,
     fileTimeoutMs: 300_000,
     titles: options.titles,

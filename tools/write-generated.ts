@@ -1,6 +1,6 @@
-// Writes the files that are made from definitions: the JSON Schemas, the table of error codes
-// and the reference of the command line.
-// Tests keep them equal to what they are made from.
+// Writes the generated files: the JSON Schemas, the table of error codes and the command line
+// reference.
+// Tests check that they are up to date.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { transportEnvelopeJsonSchema } from '../src/bus/transport-envelope.ts';

@@ -1,4 +1,4 @@
-// The engines of this benchmark, each with a server or a file that all of its cases share.
+// The engines of this benchmark, each with a server or a file that its cases share.
 
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
@@ -12,13 +12,13 @@ import { createPlaces } from '../store/places.ts';
 
 export interface BusPlace {
   readonly engine: string;
-  /** A new, empty bus. */
+  /** Opens a new, empty bus. */
   open(): Promise<Bus>;
-  /** What the server has used so far; absent: nobody but this process works for the bus, or tells. */
+  /** The CPU time of the server so far; undefined if only this process works, or if it is unknown. */
   serverCpuMs?(): Promise<number>;
 }
 
-/** Redis syncs once a second, NATS every two minutes, SQLite each commit. */
+/** Redis syncs once a second, NATS every two minutes, SQLite at each commit. */
 export function createBusPlaces(context: BenchmarkContext): readonly BusPlace[] {
   const { signal, defer } = context;
   const newPlace = createPlaces(context);

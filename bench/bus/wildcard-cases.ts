@@ -1,5 +1,5 @@
-// What a pattern costs: the same messages in one stream, and spread over five hundred, for one consumer
-// of a pattern that takes them all. Beside Millrace stands Millrace: the ratio is one to five hundred.
+// The cost of a pattern: one consumer reads the same messages from one stream and from five hundred. The
+// ratio compares Millrace with itself.
 
 import { setTimeout } from 'node:timers/promises';
 import type { Bus, BusConsumer } from '../../src/bus/index.ts';
@@ -9,11 +9,11 @@ import type { BusPlace } from './bus-places.ts';
 
 const streams = 500;
 const alone = 'one stream';
-const pattern = 'bench.*.told';
-/** As a busy consumer would ask for. */
+const pattern = 'bench.*.sent';
+/** A typical batch of a busy consumer. */
 const consuming = { concurrency: 50, maxInFlight: 500 } as const;
 const goals = [{ vs: alone, ratioMin: 0.5 }];
-/** Each long enough for several looks at everything. */
+/** Long enough for several polls of all streams. */
 const idleMs = { quick: 1_500, full: 4_000 } as const;
 
 export function wildcardCases(
@@ -54,7 +54,7 @@ export function wildcardCases(
   });
 }
 
-/** All of them are there before somebody begins to read. */
+/** All messages are published before the consumer starts. */
 function draining(bus: Bus, count: number): Runner {
   let consumer: BusConsumer | undefined;
   return {
@@ -74,13 +74,13 @@ function draining(bus: Bus, count: number): Runner {
   };
 }
 
-/** Published and read at once, a hundred each time, as they come. */
+/** Messages are published and read at the same time, a hundred per call. */
 function following(bus: Bus, count: number): Runner {
   let consumer: BusConsumer | undefined;
   let all = counting(0);
   return {
     async prepare(n) {
-      // Each stream is there before.
+      // Each stream exists before the measurement.
       await publish(bus, count, sampleMessages(count));
       const before = counting(count);
       all = before;
@@ -102,7 +102,7 @@ function following(bus: Bus, count: number): Runner {
   };
 }
 
-/** Nothing happens; what is recorded is the CPU of this process and of the server, for each second. */
+/** Records the CPU time of this process and of the server per second while nothing happens. */
 function idling(
   bus: Bus,
   count: number,
@@ -124,7 +124,7 @@ function idling(
         consuming,
       );
       await all.done;
-      // What was begun is over by then.
+      // Work that was started has ended by then.
       await setTimeout(200);
     },
     async run(_n, record) {
@@ -152,13 +152,13 @@ function counting(n: number) {
 
 let next = 0;
 
-/** In turn to each stream; which one is next goes on where it ended. */
+/** Publishes to the streams in turn, and continues after the last one used. */
 async function publish(bus: Bus, count: number, messages: readonly SampleMessage[]): Promise<void> {
   for (const batch of inBatches(messages)) {
     await bus.publishMany(
       batch.map((payload) => {
         next += 1;
-        return { subject: `bench.s${next % count}.told`, payload };
+        return { subject: `bench.s${next % count}.sent`, payload };
       }),
     );
   }

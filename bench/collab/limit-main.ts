@@ -1,5 +1,5 @@
-// The limit: bare Fastify, one durable insert into SQLite, and the message to those who follow the chat. Nothing is
-// read, nobody is asked who they are, and nothing follows from it.
+// The limit: bare Fastify, one durable insert into SQLite, and the message to the followers of the chat. It reads
+// nothing, checks no credentials, and causes no follow-up work.
 
 import type { Server } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';

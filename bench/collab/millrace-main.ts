@@ -1,5 +1,5 @@
-// The collab module over SQLite, every commit synced: a task chat for each pair of people, and two discussions,
-// a short one and a long one.
+// The collab module on SQLite with every commit synced: a task chat for each pair of people, and a short and a
+// long discussion.
 
 import {
   collab,
@@ -70,7 +70,7 @@ const rateLimits = { known: unlimited, unknown: unlimited };
 const { port } = await startApi(platform, { port: 0, rateLimits });
 tellParent({ kind: 'listening', port, chats, workspaceId } satisfies ServedCollabMessage);
 
-/** As if somebody had said it all: the events themselves, many at once. */
+/** Appends the events of messages directly, many at once. */
 async function fill(chatId: string, count: number): Promise<void> {
   const stream = buildStreamName('collab', 'chat', 1, tenant, chatId);
   const aggregate = { bc: 'collab', type: 'chat', id: chatId };

@@ -1,5 +1,5 @@
-// A server of chats in a process of its own, and a hundred people who are connected to it, two in each chat: one
-// who writes, and one whose screen is looked at.
+// A chat server in a separate process, and a hundred connected people, two in each chat: a writer and a
+// reader whose screen is observed.
 
 import { Agent, request } from 'node:http';
 import { WebSocket } from 'ws';
@@ -9,26 +9,26 @@ export const clients = 100;
 const pairs = clients / 2;
 
 export interface ServedCollabInput {
-  /** The database's file. */
+  /** The file of the database. */
   readonly file: string;
   readonly pairs: number;
-  /** Of the long chat. */
+  /** The number of messages in the long chat. */
   readonly messages: number;
 }
 
 export interface ServedCollabMessage {
   readonly kind: 'listening';
   readonly port: number;
-  /** By pairs: the chat, and the tokens of those who write and who look. */
+  /** One entry per pair: the chat, and the tokens of writer and reader. */
   readonly chats: readonly { readonly id: string; readonly tokens: readonly [string, string] }[];
   readonly workspaceId: string;
 }
 
-/** What the other one's screen has to show before a message counts. */
+/** What the reader's screen must show before a message counts. */
 export type Shown = 'chat.message.posted' | 'notification.new' | 'task.updated';
 
 export interface ServedCollab {
-  /** Posts into a chat that nobody else posts into, and waits for the other screen. */
+  /** Posts into a chat without other writers, and waits for the reader's screen. */
   readonly post: (content: (turn: number) => string, until: readonly Shown[]) => Promise<unknown>;
   readonly get: (path: string) => Promise<unknown>;
   readonly close: () => Promise<void>;
@@ -36,8 +36,8 @@ export interface ServedCollab {
 
 interface ShownMessage {
   readonly type: string;
-  readonly chatId?: string;
-  readonly message?: { readonly authorId: string };
+  readonly chatId?: string | undefined;
+  readonly message?: { readonly authorId: string } | undefined;
 }
 
 export async function startServedCollab(
@@ -67,7 +67,7 @@ export async function startServedCollab(
   const sockets: WebSocket[] = [];
   const free = await Promise.all(
     chats.map(async ({ id, tokens: [writer, reader] }) => {
-      /** What the screen still has to show. */
+      /** What the screen must still show. */
       let missing = new Set<string>();
       let seen = (): void => undefined;
       const show = (text: string): void => {
@@ -85,7 +85,7 @@ export async function startServedCollab(
       return {
         id,
         writer,
-        /** By what is said: how often it was. */
+        /** The number of turns so far, for each kind of content. */
         turns: new Map<unknown, number>(),
         whenShown: (until: readonly Shown[]) =>
           new Promise<void>((resolve) => {
@@ -99,7 +99,7 @@ export async function startServedCollab(
   return {
     async post(content, until) {
       const chat = free.pop();
-      if (chat === undefined) throw new Error('more are under way than there are chats');
+      if (chat === undefined) throw new Error('more messages are in flight than there are chats');
       const turn = (chat.turns.get(content) ?? 0) + 1;
       chat.turns.set(content, turn);
       const shown = chat.whenShown(until);
@@ -118,7 +118,7 @@ export async function startServedCollab(
   };
 }
 
-/** Resolves when both subscriptions are there. */
+/** Resolves when both subscriptions are confirmed. */
 async function connect(
   who: {
     readonly port: number;

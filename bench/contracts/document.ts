@@ -1,5 +1,5 @@
-// The helpers of the naming document, section 9, as they stand there: they check nothing and read
-// some tenants wrongly, so their speed is a floor to know, not a goal.
+// The helpers of the naming document, section 9, unchanged. They check nothing and parse some tenants
+// wrongly, so their speed is a reference, not a goal.
 
 export function buildEventType(agg: string, action: string, v: number): string {
   return `${agg}.${action}.v${v}`;

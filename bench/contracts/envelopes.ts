@@ -1,4 +1,4 @@
-// Envelopes to validate: varied valid ones, and invalid ones of every kind that a service meets.
+// Envelopes to validate: varied valid ones, and every kind of invalid one that a service receives.
 
 import type { Random } from '../random.ts';
 import { createNameParts, type NameParts } from './names.ts';
@@ -11,7 +11,7 @@ export function createEnvelopes(random: Random, count: number): unknown[] {
   );
 }
 
-/** The kinds of mistakes take turns. */
+/** The kinds of errors take turns. */
 export function createInvalidEnvelopes(random: Random, count: number): unknown[] {
   return createNameParts(random, { count }).map((parts, index) => {
     const spoil = mistakes[index % mistakes.length] ?? ((): unknown => null);
@@ -19,7 +19,7 @@ export function createInvalidEnvelopes(random: Random, count: number): unknown[]
   });
 }
 
-/** Documents arrive as JSON: their objects have the shapes that the parser gives them. */
+/** Parsed from JSON, so that the objects have the same shapes as received documents. */
 function overTheWire(document: unknown): unknown {
   return JSON.parse(JSON.stringify(document));
 }

@@ -1,4 +1,4 @@
-// Inputs of the naming cases: parts of names as services have them, from a fixed seed.
+// Inputs of the naming cases: typical parts of names, from a fixed seed.
 
 import type { Random } from '../random.ts';
 
@@ -11,7 +11,7 @@ export interface NameParts {
   readonly id: string;
 }
 
-/** One word each: the document's parser refuses the camelCase that hyphens become in a category. */
+/** Single words, because the document's parser rejects the camelCase that hyphens become in a category. */
 const contexts = [
   { bc: 'banking', agg: 'currency', actions: ['created', 'enabled', 'renamed'] },
   { bc: 'banking', agg: 'account', actions: ['opened', 'closed', 'limit-changed'] },
@@ -45,7 +45,7 @@ export function createNameParts(
   });
 }
 
-/** `demo-za`, `acme-retail-eu`, …: none of them begins another. */
+/** `demo-za`, `acme-retail-eu`, …: no tenant is a prefix of another. */
 export function createHyphenatedTenants(random: Random, count: number): string[] {
   const regions = ['za', 'eu', 'us', 'apac', 'retail-eu', 'retail-us', 'wholesale-za'];
   return Array.from(

@@ -1,5 +1,5 @@
-// The peers of envelope validation: compiled ajv on the schema that we publish, and zod with a
-// schema that says the same.
+// The peers of envelope validation: compiled ajv on our published schema, and zod with an equivalent
+// schema.
 
 import { envelopeJsonSchema } from '../../src/contracts/index.ts';
 import { importPeer } from '../peers.ts';
@@ -84,13 +84,13 @@ export async function zodValidator(): Promise<IsValid> {
       })
       .optional(),
     headers: z.looseObject({}).optional(),
-    // Copying a payload member by member would cost zod dearly and check nothing more.
+    // Copying a payload member by member would slow zod down without checking more.
     payload: z.unknown().refine((value) => value !== undefined),
   });
   return (value) => schema.safeParse(value).success;
 }
 
-/** A validator that judges otherwise would win or lose for the wrong reason. */
+/** A validator with other results would win or lose for the wrong reason. */
 export function checkVerdicts(
   documents: readonly unknown[],
   expected: boolean,
@@ -99,7 +99,7 @@ export function checkVerdicts(
   for (const document of documents) {
     for (const [name, isValid] of Object.entries(validators)) {
       if (isValid(document) === expected) continue;
-      throw new Error(`${name} should say ${expected} of ${JSON.stringify(document)}`);
+      throw new Error(`${name} should return ${expected} for ${JSON.stringify(document)}`);
     }
   }
 }

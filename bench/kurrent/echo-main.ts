@@ -1,6 +1,5 @@
-// The limit: a gRPC server on the same library that answers appends and reads with messages made
-// beforehand. It stores nothing, decides nothing, and looks into a request only for what the answer
-// must name.
+// The limit: a gRPC server on the same library that answers appends and reads with prepared messages. It
+// stores and decides nothing, and reads from a request only what the answer needs.
 
 import type {
   handleBidiStreamingCall,
@@ -46,7 +45,7 @@ const journal = isSynced === true ? await openJournal(`${file}.journal`) : undef
 const asIs = (bytes: Buffer): Buffer => bytes;
 const server = new grpc.Server({
   'grpc.max_receive_message_length': 17 * 1_048_576,
-  // As ours does, or the client's bridge would wait 40 ms for every call.
+  // The same setting as our server; without it, the client's bridge would wait 40 ms for every call.
   interceptors: [earlyHeaders(grpc)],
 });
 
@@ -93,7 +92,7 @@ server.addService(
   },
 );
 
-/** A stream ends; a subscription goes round and round for as long as it is listened to. */
+/** A read ends; a subscription repeats its events until it is cancelled. */
 async function sendAll(call: ServerWritableStream<Buffer, Buffer>, isLive: boolean): Promise<void> {
   do {
     for (const bytes of events) {

@@ -1,8 +1,8 @@
-// The least that durable costs: bytes at the end of a file, and one sync for all that wait.
+// The minimum cost of durability: bytes appended to a file, and one sync for all waiting writes.
 
 import { open } from 'node:fs/promises';
 
-/** Resolves when the bytes are on the disk. */
+/** Resolves when the bytes are on disk. */
 export async function openJournal(path: string): Promise<(bytes: Uint8Array) => Promise<void>> {
   const file = await open(path, 'a');
   let waiting: { readonly bytes: Uint8Array; readonly written: () => void }[] = [];

@@ -1,4 +1,4 @@
-// Our server over SQLite, every commit synced, in a process of its own.
+// Our server on SQLite with every commit synced, in a separate process.
 
 import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';

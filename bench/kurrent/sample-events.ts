@@ -1,4 +1,4 @@
-// What is written and read: a small JSON document, as commands leave them.
+// The events that are written and read: a small JSON document.
 
 import { randomUUID } from 'node:crypto';
 import type { JSONEventData } from '@kurrent/kurrentdb-client';

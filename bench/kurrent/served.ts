@@ -1,15 +1,15 @@
-// A server in a process of its own, and the official client that talks to it.
+// A server in a separate process, and the official client connected to it.
 
 import { KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { startChild } from '../../src/testing/child-process.ts';
 
 export interface ServedInput {
-  /** Ours keeps its events here. */
+  /** The file in which our server keeps its events. */
   readonly file: string;
-  /** What the echo has to say when it is read. */
+  /** The number of events that the echo server returns for a read. */
   readonly eventsPerStream: number;
-  /** The echo answers an append when its bytes are on the disk, and still keeps nothing. */
-  readonly isSynced?: boolean;
+  /** The echo server answers an append after a sync to disk, and still stores nothing. */
+  readonly isSynced?: boolean | undefined;
 }
 
 export interface ServedMessage {

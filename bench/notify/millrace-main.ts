@@ -1,4 +1,4 @@
-// Our topics as a process of its own, on SQLite with every commit synced; told what, tells where.
+// Our topics as a separate process on SQLite with every commit synced.
 
 import type { TopicDurability } from '../../src/topics/topic-bus.ts';
 import { openTopics } from '../../src/topics/topics.ts';
@@ -8,7 +8,7 @@ import { startNtfyServer } from '../../src/server/topics/start-ntfy-server.ts';
 
 const { file, durability = 'synced' } = JSON.parse(process.argv[2] ?? '{}') as {
   readonly file: string;
-  readonly durability?: TopicDurability;
+  readonly durability?: TopicDurability | undefined;
 };
 const bus = await openBus(`sqlite:${file}`);
 const limits = { subscriptionsMax: 100_000, newTopicsBurst: 100_000 };

@@ -1,4 +1,4 @@
-// A server of topics, ours or ntfy's own, and clients that cost as little as they can.
+// A topic server, ours or ntfy, and clients with little overhead.
 
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
@@ -46,7 +46,7 @@ export interface Publisher extends Disposable {
   publish(text: string): Promise<void>;
 }
 
-/** One connection, one request at a time. */
+/** One connection that sends one request at a time. */
 export async function openPublisher(url: string, topic: string): Promise<Publisher> {
   const socket = await connected(url);
   const end = Buffer.from('}\n');
@@ -70,11 +70,11 @@ export async function openPublisher(url: string, topic: string): Promise<Publish
 }
 
 export interface Readers extends Disposable {
-  /** Resolves once so many messages came since the last call, over all of them. */
+  /** Resolves when all readers together received this many messages since the last call. */
   received(count: number): Promise<void>;
 }
 
-/** So many connections that read a topic, and count. */
+/** Connections that read a topic and count the messages. */
 export async function openReaders(url: string, topic: string, count: number): Promise<Readers> {
   const sockets: Socket[] = [];
   const mark = Buffer.from('"event":"message"');

@@ -1,4 +1,4 @@
-// BullMQ alone, without a ledger: jobs in Redis, and gone when they are done.
+// BullMQ without a ledger: jobs are in Redis and removed when they are done.
 
 import { Redis } from 'ioredis';
 import { importPeer } from '../peers.ts';

@@ -1,5 +1,5 @@
-// What a claim takes, settling of the batch before included, on a ledger in some state, beside a fresh one: a
-// hundred claims of each in turn, five times or more, behind one time that is not counted.
+// The duration of a claim, including settling the previous batch, on a ledger in some state compared with a
+// new ledger: a hundred claims of each in turn, one uncounted and at least five counted rounds.
 
 import pg from 'pg';
 import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
@@ -10,7 +10,7 @@ import { inBatches, sampleMessages } from './sample-messages.ts';
 
 type Ledger = Awaited<ReturnType<typeof postgresOutboxLedger>>;
 
-/** Brings a ledger into a state; what it answers ends that state. */
+/** Brings a ledger into a state; the returned function ends that state. */
 type State = (ledger: Ledger, pool: pg.Pool) => Promise<(() => Promise<void>) | void>;
 
 const perClaim = 100;
@@ -39,7 +39,7 @@ export function claimCases(places: QueuePlaces, { quick }: { readonly quick: boo
     measure: 'latency',
     batch: quick ? 50 : 100,
     roundsMin: quick ? 3 : 5,
-    // Within 1.5 times what a fresh one takes.
+    // At most 1.5 times the duration on a new ledger.
     goals: [{ vs: 'a fresh ledger', ratioMin: 0.667 }],
     subjects: [
       { name: ours, setup: () => claiming(places, state) },
@@ -84,7 +84,7 @@ async function claimAll(
   await ledger.settle(outcomes);
 }
 
-/** As they would lie there after that many sends, but written at once. */
+/** Inserts sent rows directly, in the state after that many deliveries. */
 async function fillSent(pool: pg.Pool, count: number): Promise<void> {
   const size = Math.min(count, 500_000);
   for (let from = 1; from <= count; from += size) {

@@ -1,12 +1,12 @@
-// 20,000 messages that wait already, a handler that does nothing, until the last one is settled. One round
-// that is not counted, then at least three, in each of which all subjects take their turn.
+// Sends 20,000 enqueued messages with an empty handler until the last one is settled. One round is not
+// counted; at least three are, and all subjects take their turn in each.
 
 import { setTimeout } from 'node:timers/promises';
 import type { Case, Goal, Runner } from '../benchmark.ts';
 import type { OpenedQueue, QueuePlaces, QueueSubject, QueueWorker } from './queue-subject.ts';
 import { sampleMessages } from './sample-messages.ts';
 
-/** Whoever needs a minute for all of them does a quarter; what is told is the rate of one message. */
+/** A subject that needs a minute for all messages gets a quarter of them; the result is a rate. */
 const slowBatch = 5_000;
 
 const roundsMin = 3;
@@ -17,21 +17,22 @@ export function drainCases(
   options: {
     readonly quick: boolean;
     readonly goals: readonly Goal[];
-    /** Subjects that are slow one by one. */
-    readonly slow?: readonly QueueSubject[];
+    /** Subjects that are slow without concurrency. */
+    readonly slow?: readonly QueueSubject[] | undefined;
   },
 ): Case[] {
   return [1, 50].map((concurrency) => ({
     name: `drain 20k, concurrency ${concurrency}`,
     measure: 'throughput',
     batch: options.quick ? 4_000 : 20_000,
-    ...(options.quick ? {} : { roundsMin }),
+    roundsMin: options.quick ? undefined : roundsMin,
     goals: options.goals,
     subjects: subjects.map((subject) => ({
       name: subject.name,
-      ...(options.slow?.includes(subject) === true && concurrency === 1 && !options.quick
-        ? { batch: slowBatch }
-        : {}),
+      batch:
+        options.slow?.includes(subject) === true && concurrency === 1 && !options.quick
+          ? slowBatch
+          : undefined,
       setup: async () => draining(await subject.open(places), concurrency),
     })),
   }));
@@ -53,7 +54,7 @@ function draining(queue: OpenedQueue, concurrency: number): Runner {
       while (!(await queue.isSettled())) await setTimeout(1);
       return handled;
     },
-    // What stopping takes is not what is measured, and while the others run nobody may poll.
+    // Stopping is not measured, and a worker must not poll during the turns of other subjects.
     async finish() {
       await worker?.stop();
     },

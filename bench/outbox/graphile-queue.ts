@@ -1,4 +1,4 @@
-// graphile-worker with everything batched that it can batch: fetching, completing and failing.
+// graphile-worker with all its batching: fetching, completing and failing.
 
 import pg from 'pg';
 import { importPeer } from '../peers.ts';

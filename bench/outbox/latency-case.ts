@@ -1,4 +1,4 @@
-// From the commit of one message until its delivery starts, while there is nothing else to do.
+// From the commit of one message to the start of its delivery, on an idle system.
 
 import { setTimeout } from 'node:timers/promises';
 import type { Case, Goal, Runner } from '../benchmark.ts';
@@ -7,7 +7,7 @@ import type { OpenedQueue, QueuePlaces, QueueSubject, QueueWorker } from './queu
 import { sampleMessages } from './sample-messages.ts';
 
 const concurrency = 50;
-/** Long enough for whoever sleeps when there is nothing to fall asleep. */
+/** Long enough for an idle worker to fall asleep. */
 const pauseMs = { min: 15, more: 15 };
 
 export function latencyCase(
@@ -19,7 +19,7 @@ export function latencyCase(
     name: 'latency, idle, commit to delivery',
     measure: 'latency',
     batch: options.quick ? 25 : 50,
-    ...(options.quick ? {} : { roundsMin: 5 }),
+    roundsMin: options.quick ? undefined : 5,
     goals: options.goals,
     subjects: subjects.map(({ name, open }) => ({
       name,

@@ -1,4 +1,4 @@
-// Ours: the ledger in PostgreSQL with each way of sending, all of them as they come.
+// Millrace: the ledger in PostgreSQL with each way of delivery, with default settings.
 
 import pg from 'pg';
 import { bullmqDeliveryQueue } from '../../src/engines/bullmq/index.ts';
@@ -14,7 +14,7 @@ import { openTransaction } from './open-transaction.ts';
 import type { OpenedQueue, QueuePlaces, QueueSubject } from './queue-subject.ts';
 import { inBatches } from './sample-messages.ts';
 
-/** The dispatcher sends by itself. */
+/** The dispatcher sends the messages itself. */
 export const millraceQueue: QueueSubject = {
   name: ours,
   open: (places) =>
@@ -34,7 +34,7 @@ export const millraceQueue: QueueSubject = {
     }),
 };
 
-/** The dispatcher hands messages to BullMQ, and a worker sends them. */
+/** The dispatcher passes messages to BullMQ, and a worker sends them. */
 export const millraceOverBullMq: QueueSubject = {
   name: `${ours} + BullMQ`,
   async open(places) {
@@ -60,7 +60,7 @@ export const millraceOverBullMq: QueueSubject = {
 async function openLedger(
   places: QueuePlaces,
   way: {
-    /** Whether something is left, as SQL. */
+    /** SQL that is true while a message is left. */
     readonly left: string;
     start(
       ledger: OutboxLedger,
@@ -70,7 +70,7 @@ async function openLedger(
 ): Promise<OpenedQueue> {
   const url = await places.postgres();
   const pool = new pg.Pool({ connectionString: url, max: 2 });
-  // Whoever enqueues is another process than the one that sends: it is woken by the database alone.
+  // A separate ledger enqueues, as another process would, so only the database can wake the sender.
   const writer = await postgresOutboxLedger(url, { connectionsMax: 2 });
   const ledger = await postgresOutboxLedger(url);
   return {

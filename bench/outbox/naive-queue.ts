@@ -1,6 +1,6 @@
-// The loop that the outbox document shows, with strategy A: a claim locks a batch and updates its rows one
-// by one, and each row that was sent is updated by a commit of its own. With plain SQL where the document
-// has an ORM, which makes it faster.
+// The loop of the outbox document with direct delivery: a claim locks a batch and updates its rows one by
+// one, and each sent row is updated in a separate commit. It uses plain SQL instead of the document's ORM,
+// which makes it faster.
 
 import pg from 'pg';
 import { setTimeout } from 'node:timers/promises';

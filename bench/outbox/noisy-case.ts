@@ -1,5 +1,5 @@
-// One tenant's 20,000 messages are being sent when a message of another tenant is enqueued: how long it
-// waits from its commit until its delivery starts.
+// While 20,000 messages of one tenant are being sent, another tenant enqueues a message: the time from its
+// commit to the start of its delivery.
 
 import type { Case, Goal, Runner } from '../benchmark.ts';
 import type { OpenedQueue, QueuePlaces, QueueSubject, QueueWorker } from './queue-subject.ts';
@@ -16,7 +16,7 @@ export function noisyCase(
     name: 'noisy tenant, the wait of another one',
     measure: 'latency',
     batch: 1,
-    ...(options.quick ? {} : { roundsMin: 3 }),
+    roundsMin: options.quick ? undefined : 3,
     goals: options.goals,
     subjects: subjects.map(({ name, open }) => ({
       name,
@@ -34,10 +34,10 @@ function waiting(queue: OpenedQueue, noise: number): Runner {
       await queue.enqueue(sampleMessages(noise, 'noisy'));
     },
     async run(_n, record) {
-      // Another one each time: two tenants may share a lane by chance.
+      // A new tenant each time, because two tenants can share a lane by chance.
       rounds += 1;
       const quiet = `quiet-${rounds}`;
-      const begun = Promise.withResolvers<void>();
+      const started = Promise.withResolvers<void>();
       const delivered = Promise.withResolvers<number>();
       const [message] = sampleMessages(1, quiet);
       if (message === undefined) return;
@@ -45,11 +45,11 @@ function waiting(queue: OpenedQueue, noise: number): Runner {
       worker = await queue.start({
         concurrency,
         handle({ tenantId }) {
-          begun.resolve();
+          started.resolve();
           if (tenantId === quiet) delivered.resolve(performance.now());
         },
       });
-      await begun.promise;
+      await started.promise;
       const atMs = performance.now();
       await commit();
       record((await delivered.promise) - atMs);

@@ -1,4 +1,4 @@
-// A transaction with a message in it, open until its commit is asked for.
+// An open transaction with a message, which the caller commits.
 
 import type { Pool, PoolClient } from 'pg';
 

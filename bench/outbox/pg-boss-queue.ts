@@ -1,4 +1,4 @@
-// pg-boss: batches of 100, fetched one after the other while they are full, and woken by NOTIFY.
+// pg-boss: batches of 100, fetched continuously while they are full, and woken by NOTIFY.
 
 import pg from 'pg';
 import { importPeer } from '../peers.ts';
@@ -30,7 +30,7 @@ interface PgBoss {
 }
 
 const queue = 'deliver';
-/** Each of its workers has a batch of 100 under way; more of them than this only wait for each other. */
+/** Each worker has a batch of 100 in progress; more workers would only wait for each other. */
 const workersMax = 4;
 
 export const pgBossQueue: QueueSubject = {

@@ -1,5 +1,4 @@
-// What the subjects of this benchmark have in common: messages go in, a handler gets them, and they are
-// settled.
+// The interface of the subjects of this benchmark: messages are enqueued, handled and settled.
 
 import type { SampleMessage } from './sample-messages.ts';
 
@@ -9,20 +8,20 @@ export interface QueueSubject {
 }
 
 export interface QueuePlaces {
-  /** A new, empty database of a server that syncs every commit. */
+  /** The URL of a new, empty database on a server that syncs every commit. */
   postgres(): Promise<string>;
-  /** One Redis with an append-only file that is synced every second. */
+  /** The URL of a Redis with an append-only file that is synced every second. */
   redis(): Promise<string>;
 }
 
 export interface OpenedQueue {
   enqueue(messages: readonly SampleMessage[]): Promise<void>;
-  /** Writes one in a transaction that stays open; what it answers commits it. */
+  /** Writes a message in an open transaction; the returned function commits it. */
   begin(message: SampleMessage): Promise<() => Promise<void>>;
   start(options: WorkOptions): Promise<QueueWorker>;
-  /** Whether the subject itself knows of nothing that is left to do. */
+  /** Whether the subject has no work left. */
   isSettled(): Promise<boolean>;
-  /** What is left is thrown away. */
+  /** Discards the remaining messages. */
   empty(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// The messages of this benchmark: about 305 bytes each, as JSON, the same for every subject.
+// The messages of this benchmark: about 305 bytes of JSON each, the same for every subject.
 
 import { createRandom } from '../random.ts';
 
@@ -17,7 +17,7 @@ const tenants = Array.from({ length: 20 }, (_, at) => `tenant-${at}`);
 const destinations = ['webhook:partner-x', 'webhook:partner-y', 'email:receipts'];
 let number = 0;
 
-/** New ones every time; without a tenant, of twenty tenants in turn. */
+/** New messages; by default of twenty tenants in turn. */
 export function sampleMessages(count: number, tenantId?: string): readonly SampleMessage[] {
   return Array.from({ length: count }, () => {
     number += 1;
@@ -34,7 +34,7 @@ export function sampleMessages(count: number, tenantId?: string): readonly Sampl
   });
 }
 
-/** In pieces that every subject takes at once. */
+/** Splits the messages into batches that every subject accepts. */
 export function* inBatches<T>(items: readonly T[], size = 1_000): Generator<readonly T[]> {
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
 }

@@ -1,4 +1,4 @@
-// Our server over SQLite, every commit synced, with one aggregate and its read model.
+// Our server on SQLite with every commit synced, with one aggregate and its read model.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { defineAggregate } from '../../src/aggregates/index.ts';

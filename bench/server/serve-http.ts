@@ -1,4 +1,4 @@
-// What both servers do beside serving: tell their port, and collect garbage when they are asked to.
+// What both servers have in common: they report their port, and collect garbage on request.
 
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import type { ServedHttpInput, ServedHttpMessage } from './served-http.ts';

@@ -1,4 +1,4 @@
-// An HTTP server in a process of its own, and fifty connections to it.
+// An HTTP server in a separate process, and fifty connections to it.
 
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
@@ -7,7 +7,7 @@ import { startChild } from '../../src/testing/child-process.ts';
 export const connections = 50;
 
 export interface ServedHttpInput {
-  /** The database's file. */
+  /** The file of the database. */
   readonly file: string;
 }
 
@@ -18,9 +18,9 @@ export interface ServedHttpMessage {
 }
 
 export interface ServedHttp {
-  /** Any status but 200 and 201 is an error. */
+  /** Any status except 200 and 201 is an error. */
   readonly call: (method: 'GET' | 'POST', path: string, body?: object) => Promise<unknown>;
-  /** After its garbage was collected. */
+  /** The memory after garbage collection. */
   readonly rssMiB: () => Promise<number>;
   readonly close: () => Promise<void>;
 }

@@ -1,12 +1,12 @@
-// The aggregate behind the sample events: Millrace folds it with `defineAggregate`, the peers with
-// the function that it is made of.
+// The aggregate of the sample events: Millrace folds it with `defineAggregate`, the peers with its
+// `evolve` function.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { defineAggregate } from '../../src/aggregates/index.ts';
 import { defineEvent } from '../../src/contracts/index.ts';
 import { balanceAfter, type Booking } from './sample-events.ts';
 
-/** Events are only read here: their payloads were checked when they were made. */
+/** Events are only read here; their payloads were checked when they were created. */
 const booking: StandardSchemaV1<Booking, Booking> = {
   '~standard': {
     version: 1,

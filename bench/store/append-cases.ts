@@ -1,5 +1,5 @@
-// Appending: one event at a time by one writer, by 32 at once, and a hundred in one go. A call is
-// counted, whatever number of events it brings.
+// Appends one event at a time with one writer and with 32, and a hundred events per call. Calls are
+// counted, not events.
 
 import { ours, type Case, type Goal, type Runner, type Subject } from '../benchmark.ts';
 import { sampleEvent, streamOf } from './sample-events.ts';
@@ -7,7 +7,7 @@ import type { Appending, Engine } from './subject-store.ts';
 
 type OpenAppending = (subject: string) => Promise<Appending>;
 
-/** A stream as most of them are: then the writer goes on with a new one. */
+/** A typical stream length; after it, the writer starts a new stream. */
 const eventsPerStream = 100;
 let accounts = 0;
 
@@ -60,7 +60,8 @@ async function appending(
     },
     async teardown() {
       const [found, expected] = [(await store.count()) - before, calls * size.events];
-      if (found !== expected) throw new Error(`${found} events are there, not ${expected}`);
+      if (found !== expected)
+        throw new Error(`the store has ${found} events instead of ${expected}`);
     },
   };
 }
@@ -80,5 +81,5 @@ function createWriter(store: Appending, events: number): () => Promise<void> {
   };
 }
 
-/** Who appends: we, the peer, and the engine's own limit. */
+/** The subjects: Millrace, the peer, and the limit of the engine. */
 export const appenders = [ours, 'emmett', 'raw insert'] as const;

@@ -1,6 +1,6 @@
-// Emmett as a subject, in the setting that was fastest: on SQLite one connection for all calls (its
-// default opens one per call, and then most concurrent appends fail), large batches for its
-// consumers and no pause between them.
+// Emmett with its fastest settings: on SQLite one connection for all calls (its default opens one per
+// call, and then most concurrent appends fail), large batches for its consumers, and no pause
+// between them.
 
 import { randomUUID } from 'node:crypto';
 import { importPeer } from '../peers.ts';
@@ -27,18 +27,18 @@ import {
 
 interface Opened {
   readonly store: EmmettStore;
-  /** For its consumer while others append. */
+  /** For a consumer that reads while other connections append. */
   readonly second: () => Promise<Opened>;
   readonly close: () => Promise<void>;
 }
 
-/** Of 100, 1,000, 5,000 and 10,000 the fastest on both engines. */
+/** Of 100, 1,000, 5,000 and 10,000, the fastest on both engines. */
 const catchUpPulling = { batchSize: 10_000, pullingFrequencyInMs: 0 };
-/** A batch that was full is followed by the next at once; only a batch of one is always full. */
+/** A full batch is followed by the next immediately, and a batch of one is always full. */
 const livePulling = { batchSize: 1, pullingFrequencyInMs: 0 };
 
 export interface EmmettSubject extends Appending, Reading {
-  /** All events from the first, one after the other, each awaited. */
+  /** Reads all events from the first, one after the other, and awaits each. */
   consume(total: number, handle: (message: EmmettMessage) => Promise<void>): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ async function openPostgres(url: string): Promise<Opened> {
   });
   const opened: Opened = {
     store,
-    // Every transaction has a connection of its own.
+    // Every transaction has its own connection.
     second: async () => ({ ...opened, close: async () => undefined }),
     close: () => pool.close(),
   };
@@ -100,13 +100,13 @@ async function openSqlite(fileName: string): Promise<Opened> {
   });
   return {
     store,
-    // On one connection, appends and its consumer end each other's transactions.
+    // On a shared connection, appends and the consumer would end each other's transactions.
     second: () => openSqlite(fileName),
     close: async () => connection.close(),
   };
 }
 
-/** Its consumer with a handler that does nothing; between slices that handler does not return. */
+/** A consumer with an empty handler, which blocks between slices. */
 function catchUp(store: EmmettStore, total: number): CatchUp {
   const check = inOrder(total);
   let consuming: Promise<void> | undefined;
@@ -130,8 +130,8 @@ function catchUp(store: EmmettStore, total: number): CatchUp {
   const consume = async (): Promise<void> => {
     while (!closing) {
       await consumerOf(store, catchUpPulling, { startFrom: 'BEGINNING', eachMessage }).start();
-      // It ends without a word when its handler fails.
-      if (!closing && last !== total - 1) throw new Error(`emmett stopped behind event ${last}`);
+      // The consumer ends without an error when its handler fails.
+      if (!closing && last !== total - 1) throw new Error(`emmett stopped after event ${last}`);
     }
   };
 
@@ -164,8 +164,8 @@ async function consumeAll(
     return count === total ? { type: 'STOP' } : undefined;
   };
   await consumerOf(store, catchUpPulling, { startFrom: 'BEGINNING', eachMessage }).start();
-  // It ends without a word when its handler fails.
-  if (count !== total) throw new Error(`emmett stopped behind ${count} of ${total} events`);
+  // The consumer ends without an error when its handler fails.
+  if (count !== total) throw new Error(`emmett stopped after ${count} of ${total} events`);
 }
 
 async function follow({ store, close }: Opened): Promise<Follower> {

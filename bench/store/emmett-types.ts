@@ -1,4 +1,4 @@
-// The part of Emmett's API that this benchmark calls; its types are not installed with the repository.
+// The part of Emmett's API that this benchmark uses; its types are not installed with the repository.
 
 export interface EmmettMessage {
   readonly type: string;
@@ -33,9 +33,9 @@ export interface EmmettProcessor {
 }
 
 export interface EmmettConsumer {
-  /** PostgreSQL's name for it. */
+  /** The name of the field in PostgreSQL. */
   reactor?(options: EmmettProcessor): void;
-  /** SQLite's name for it. */
+  /** The name of the field in SQLite. */
   processor?(options: EmmettProcessor): void;
   start(): Promise<void>;
   stop(): Promise<void>;

@@ -1,4 +1,4 @@
-// Fills a store from a process of its own, so that the one whose memory is measured has only read.
+// Fills a store in a separate process, so that the measured process only reads.
 
 import { fill } from './fill.ts';
 import { openMillrace } from './millrace-store.ts';

@@ -1,4 +1,4 @@
-// Stores that have something to read: an account with 10,000 events and others with 1,000.
+// Fills stores for reading: one account with 10,000 events, and others with 1,000.
 
 import { sampleEvent, streamOf } from './sample-events.ts';
 import type { Appending } from './subject-store.ts';

@@ -1,4 +1,4 @@
-// From the call of append until a live subscriber has the event.
+// From the call of `append` until a live subscriber has the event.
 
 import { setTimeout } from 'node:timers/promises';
 import type { Case, Runner } from '../benchmark.ts';
@@ -31,7 +31,7 @@ let number = 1_000_000_000;
 async function following(store: Appending & Reading): Promise<Runner> {
   return {
     async run(n, record) {
-      // It follows only while it is its turn: one that polls without a pause would slow the others.
+      // The follower runs only during its turn, because constant polling would slow the other subjects.
       const follower = await store.follow();
       const appender = createAppender(store);
       try {
@@ -51,8 +51,8 @@ async function following(store: Appending & Reading): Promise<Runner> {
 }
 
 /**
- * Until the follower has begun, which a poller does not tell, and is awake: a poller sleeps longer
- * and longer while nothing comes.
+ * Waits until the follower receives events: a poller does not report its start, and sleeps longer while
+ * no event arrives.
  */
 async function untilSeen(appender: Appender, follower: Follower): Promise<void> {
   for (let isSeen = false; !isSeen;) {
@@ -63,7 +63,7 @@ async function untilSeen(appender: Appender, follower: Follower): Promise<void> 
 }
 
 interface Appender {
-  /** The number of the event that is appended next. */
+  /** The number of the next event. */
   next(): number;
   append(): Promise<void>;
 }

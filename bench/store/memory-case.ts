@@ -1,4 +1,4 @@
-// Memory while catching up: it must not depend on how much there is to read.
+// Memory while catching up: it must not depend on the number of events.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { openMillrace } from './millrace-store.ts';
 import type { NewPlace } from './places.ts';
 import type { Engine } from './subject-store.ts';
 
-/** Enough to fill all caches that have a limit; what is beyond must not add to it. */
+/** Enough to fill all limited caches; more events must not need more memory. */
 const aQuarter = 'a quarter of the events';
 
 export function memoryCase(
@@ -38,7 +38,7 @@ export function memoryCase(
     measure: 'memory',
     batch: 1,
     subjects: [subject(ours, total), subject(aQuarter, total / 4)],
-    // A quarter of a quick run does not fill the caches yet.
+    // A quarter of a quick run does not fill the caches.
     goals: quick ? [] : [{ vs: aQuarter, ratioMin: 0.7 }],
   };
 }

@@ -1,4 +1,4 @@
-// Millrace as a subject, as its documentation opens it.
+// Millrace, opened as documented.
 
 import { postgresEventStore } from '../../src/engines/postgres/index.ts';
 import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
@@ -50,7 +50,7 @@ export async function openMillrace(engine: Engine, place: string): Promise<Millr
   };
 }
 
-/** One store appends and another, with connections of its own, follows: as two processes do. */
+/** One store appends and another with its own connections follows, like two processes. */
 export async function openMillraceTwice(engine: Engine, place: string): Promise<MillraceSubject> {
   const [writer, reader] = [await openMillrace(engine, place), await openMillrace(engine, place)];
   return {
@@ -71,12 +71,12 @@ function catchUp(store: EventStore, total: number): CatchUp {
   const check = inOrder(total);
   let feed: AsyncIterator<FeedItem> | undefined;
   let read = 0;
-  let asked = 0;
+  let requested = 0;
   return {
     async take(count) {
-      asked += count;
-      // A page reaches farther than what was asked for: the next slice begins with the rest of it.
-      while (read < asked) {
+      requested += count;
+      // A page may contain more events than the slice requested for; the next slice starts with the rest.
+      while (read < requested) {
         feed ??= store.subscribe()[Symbol.asyncIterator]();
         const { value } = (await feed.next()) as IteratorYieldResult<FeedItem>;
         if (value.kind === 'events') {

@@ -1,5 +1,5 @@
-// Where the stores of this benchmark live: files in one folder, databases of one server. Both are on
-// the same disk, and both sync every commit.
+// Creates the databases of this benchmark: files in one folder, and databases on one server. Both are on the
+// same disk and sync every commit.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { startPostgres, type PostgresServer } from '../../src/testing/index.ts';
 import type { BenchmarkContext } from '../benchmark.ts';
 import type { Engine } from './subject-store.ts';
 
-/** A new, empty database: a file's path or a server's URL. */
+/** Returns the path or URL of a new, empty database. */
 export type NewPlace = (engine: Engine) => Promise<string>;
 
 export function createPlaces({ defer, signal }: BenchmarkContext): NewPlace {
@@ -27,13 +27,13 @@ export function createPlaces({ defer, signal }: BenchmarkContext): NewPlace {
       files += 1;
       return join(await folder, `store-${files}.db`);
     }
-    // As many connections as PostgreSQL comes with, not as many as tests take.
+    // PostgreSQL's default number of connections, not the number for tests.
     server ??= startPostgres({ fsync: true, signal, settings: { max_connections: '100' } });
     return (await server).createDatabase();
   };
 }
 
-/** How many rows are committed, as a stranger sees it. */
+/** The number of committed rows, read over a separate connection. */
 export async function countRows(engine: Engine, place: string, table: string): Promise<number> {
   const sql = `select count(*) as rows from ${table}`;
   if (engine === 'sqlite') {

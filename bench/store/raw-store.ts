@@ -1,5 +1,5 @@
-// The limit of what an event store on these engines can do: bare inserts, one commit per append, no
-// decisions beyond what a unique index makes.
+// The limit of an event store on these engines: bare inserts, one commit per append, and only a unique
+// index to check the revision.
 
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-// Reading what is there: a stream, an aggregate with and without a snapshot, and everything.
+// Reads a stream, an aggregate with and without a snapshot, and all events.
 
 import { createCommandHandler } from '../../src/aggregates/index.ts';
 import { ours, type Case, type Goal, type Runner, type Subject } from '../benchmark.ts';
@@ -11,15 +11,15 @@ import type { CatchUp, Engine, Reading } from './subject-store.ts';
 
 export interface FilledStores {
   readonly millrace: () => Promise<MillraceSubject>;
-  /** Undefined where it could not be installed. */
+  /** Undefined if it could not be installed. */
   readonly emmett: (() => Promise<Reading>) | undefined;
-  /** Events in each of them. */
+  /** The number of events in each stream. */
   readonly total: number;
-  /** Of these, read in one slice of catching up. */
+  /** The number of events read in one slice of catching up. */
   readonly sliceEvents: number;
 }
 
-/** As many as lie behind the last snapshot on average, with one every 100 events. */
+/** The average number of events after the last snapshot, with a snapshot every 100 events. */
 const eventsBehindSnapshot = 50;
 
 export function readCases(engine: Engine, stores: FilledStores): Case[] {
@@ -60,19 +60,19 @@ export function readCases(engine: Engine, stores: FilledStores): Case[] {
         ],
         [{ vs: 'emmett', ratioMin: 5 }],
       ),
-      // Whole pages: a slice that ends within one would leave its cost to another slice.
+      // Whole pages only, because a slice that ends within a page would shift its cost to the next slice.
       batch: sliceEvents,
     },
   ];
 }
 
-/** Does the reading, and says what came out of it. */
+/** Reads, and returns the result. */
 type ReadOnce = (store: Reading) => Promise<number>;
 
 const readThousand: ReadOnce = (store) => store.readStream(streamOf(readAccount.id));
 const loadBig: ReadOnce = (store) => store.loadAggregate(bigAccount.id);
 
-/** Every time must give what the first time gave, and the first time what is right. */
+/** Every read must return the result of the first, and the first must be correct. */
 async function checked(store: Reading, run: ReadOnce): Promise<() => Promise<number>> {
   const events = await store.readStream(streamOf(readAccount.id));
   if (events !== readAccount.events) throw new Error(`${events} events in the stream`);
@@ -84,7 +84,7 @@ async function checked(store: Reading, run: ReadOnce): Promise<() => Promise<num
   };
 }
 
-/** The snapshot lies in the same database as the events. */
+/** The snapshot is in the same database as the events. */
 async function withSnapshot(subject: MillraceSubject): Promise<Runner> {
   const { store } = subject;
   const expected = await subject.loadAggregate(bigAccount.id);

@@ -1,5 +1,5 @@
-// The events of this benchmark: bookings of an account, about 300 bytes of payload and as much about
-// where they come from, the same for every subject.
+// The events of this benchmark: bookings of an account, with about 300 bytes of payload and 300 bytes of
+// metadata, the same for every subject.
 
 import { createIds } from '../../src/foundation/index.ts';
 import { createRandom } from '../random.ts';
@@ -12,7 +12,7 @@ export interface SampleEvent {
 }
 
 export interface Booking {
-  /** Counts the events of a store in the order of their appends: how a reader notices a gap. */
+  /** The number of the event in its store, by which a reader detects a gap. */
   readonly number: number;
   readonly amount: number;
   readonly [detail: string]: unknown;
@@ -55,7 +55,7 @@ export function streamOf(accountId: string): string {
   return `banking.account.v1-${tenant}-${accountId}`;
 }
 
-/** The event with this number, of this account; ids are new every time. */
+/** The event with this number for this account; ids are new every time. */
 export function sampleEvent(number: number, accountId: string): SampleEvent {
   const at = number % bookings.length;
   return {
@@ -71,7 +71,7 @@ export function sampleEvent(number: number, accountId: string): SampleEvent {
   };
 }
 
-/** What all these events together leave on the account. */
+/** The balance of the account after all these events. */
 export function balanceAfter(balance: number, type: string, { amount }: Booking): number {
   return type === types[0] ? balance + amount : balance - amount;
 }

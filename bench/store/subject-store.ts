@@ -1,4 +1,4 @@
-// What every subject of this benchmark can do, however it does it.
+// The interface of the subjects of this benchmark.
 
 import type { SampleEvent } from './sample-events.ts';
 
@@ -6,46 +6,47 @@ export const engines = ['sqlite', 'postgres'] as const;
 export type Engine = (typeof engines)[number];
 
 export interface Appending {
-  /** Refused unless the stream has exactly `there` events already. */
+  /** Fails unless the stream has exactly `there` events. */
   append(stream: string, there: number, events: readonly SampleEvent[]): Promise<unknown>;
-  /** Of all committed events, asked for over another connection. */
+  /** The number of committed events, read over another connection. */
   count(): Promise<number>;
   close(): Promise<void>;
 }
 
 export interface Reading {
-  /** How many events it holds, each of them decoded. */
+  /** The number of events in the stream, each of them decoded. */
   readStream(stream: string): Promise<number>;
-  /** The balance that the account's events leave. */
+  /** The balance after all events of the account. */
   loadAggregate(accountId: string): Promise<number>;
-  /** Reads all events from the first, again and again; `total` events are there. */
+  /** Reads all `total` events from the first, repeatedly. */
   catchUp(total: number): CatchUp;
-  /** Sees every event from now on. */
+  /** Receives every event from now on. */
   follow(): Promise<Follower>;
 }
 
 export interface CatchUp {
-  /** Reads on by so many events, and stands still until asked again. */
+  /** Reads this many events, and pauses until the next call. */
   take(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Follower {
-  /** Resolves when the event with this number comes. */
+  /** Resolves when the event with this number arrives. */
   whenSeen(number: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Throws when an event is missing, comes twice or out of order. */
+/** Throws if an event is missing, repeated or out of order. */
 export function inOrder(total: number): (number: number) => void {
   let expected = 0;
   return (number) => {
-    if (number !== expected) throw new Error(`event ${number} came instead of event ${expected}`);
+    if (number !== expected)
+      throw new Error(`received event ${number} instead of event ${expected}`);
     expected = (expected + 1) % total;
   };
 }
 
-/** A follower's memory of who waits for what. */
+/** The waiting callers of a follower, by event number. */
 export function createSightings(): {
   seen(number: number): void;
   whenSeen(number: number): Promise<void>;

@@ -1,6 +1,6 @@
-// One document per account, changed by each of its events: the projection that we ship, live and as a
-// rebuild, beside Emmett's processor with the upsert that one writes by hand. The peer need not sync
-// its upserts to the disk; ours commit as they always do.
+// One document per account, changed by each of its events: our projection, live and as a rebuild, compared
+// with Emmett's processor and a hand-written upsert. The peer need not sync its upserts to disk; ours
+// commit as always.
 
 import {
   documentsOf,
@@ -27,7 +27,7 @@ import {
 import { engines, type Appending, type Engine } from '../store/subject-store.ts';
 import { openUpserts, type Upserts } from './upserts.ts';
 
-/** Each account comes back so often, with so many events at a time, between those of all others. */
+/** How often each account returns, and with how many events at a time, between those of other accounts. */
 const rounds = 5;
 const eventsAtOnce = 4;
 
@@ -44,7 +44,7 @@ export function readModelCases(
   isEmmettThere: (engine: Engine) => boolean,
 ): Case[] {
   const total = quick ? 12_000 : 200_000;
-  /** Opened and filled when the first subject asks for it, shared by the cases, closed in the end. */
+  /** Opened and filled by the first subject that needs it, shared by the cases, and closed at the end. */
   const filled = <Store extends Appending>(
     engine: Engine,
     open: (engine: Engine, place: string) => Promise<Store>,
@@ -73,7 +73,7 @@ export function readModelCases(
   >;
 
   const caseOf = (target: Target): Case => {
-    // Redis holds documents only: its events are in the embedded store.
+    // Redis holds only documents; the events are in the embedded store.
     const engine = target === 'redis' ? 'sqlite' : target;
     const { millrace, emmett } = stores[engine];
     const project = (kind: 'live' | 'rebuild'): Subject => ({
@@ -129,7 +129,7 @@ function newProjection(): Projection<Balance> {
   });
 }
 
-/** Into a namespace of its own each time, until the checkpoint is behind the last event. */
+/** Projects into a new namespace until the checkpoint has passed the last event. */
 async function projectAll(
   {
     store,

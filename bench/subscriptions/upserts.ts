@@ -1,4 +1,4 @@
-// What a team without read models writes by hand: one row, or hash, per account, changed by each event.
+// A read model without our library: one row or hash per account, changed by each event.
 
 import { DatabaseSync } from 'node:sqlite';
 import { Redis } from 'ioredis';

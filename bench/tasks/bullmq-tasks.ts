@@ -1,4 +1,4 @@
-// BullMQ: jobs in Redis, kept when they are done, as everybody else here keeps them.
+// BullMQ: jobs in Redis, kept after completion like those of all subjects.
 
 import { Redis } from 'ioredis';
 import type { SampleMessage } from '../outbox/sample-messages.ts';

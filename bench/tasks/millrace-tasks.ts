@@ -1,4 +1,4 @@
-// Millrace: jobs with their history, their signals on the bus, and kept when they are done.
+// Millrace: jobs with their history and their signals on the bus, kept after completion.
 
 import { randomUUID } from 'node:crypto';
 import { natsTasks } from '../../src/engines/nats/index.ts';

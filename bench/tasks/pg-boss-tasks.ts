@@ -1,4 +1,4 @@
-// pg-boss, as the benchmark of the outbox has it.
+// pg-boss, with the settings of the outbox benchmark.
 
 import { pgBossQueue } from '../outbox/pg-boss-queue.ts';
 import type { SampleMessage } from '../outbox/sample-messages.ts';

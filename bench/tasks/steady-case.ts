@@ -1,5 +1,5 @@
-// A hot type among fifty: ten thousand jobs a minute come in evenly, and a worker that serves all of the
-// types begins each. Who is late does not hold back those that follow.
+// One busy type among fifty: ten thousand jobs a minute arrive evenly, and a worker for all types starts them.
+// A late job does not delay the arrival of the next one.
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
@@ -33,7 +33,7 @@ export function steadyCase(places: TaskPlaces, { quick }: { readonly quick: bool
   return {
     name: `latency, ${perMinute.toLocaleString('en-US')} a minute of one of ${typesCount} types`,
     measure: 'latency',
-    // 3 s, or 20 s.
+    // The number of jobs in 3 s or 20 s.
     batch: Math.round((quick ? 3_000 : 20_000) / everyMs),
     goals: [{ p99MsMax: 100 }],
     subjects: [
@@ -55,14 +55,14 @@ export function steadyCase(places: TaskPlaces, { quick }: { readonly quick: bool
 
 async function steady(open: () => Promise<Tasks>): Promise<Runner> {
   const tasks = await open();
-  const begun = new Map<string, (atMs: number) => void>();
+  const waiting = new Map<string, (atMs: number) => void>();
   let workers: TaskWorkers | undefined;
   let own: Tasks | undefined;
 
   async function one(): Promise<number> {
     const [payload] = sampleMessages(1);
     const sourceEventId = payload?.sourceEventId ?? '';
-    const started = new Promise<number>((resolve) => void begun.set(sourceEventId, resolve));
+    const started = new Promise<number>((resolve) => void waiting.set(sourceEventId, resolve));
     const atMs = performance.now();
     const [startedAtMs] = await Promise.all([started, tasks.enqueue({ type: hot, payload })]);
     return startedAtMs - atMs;
@@ -74,8 +74,8 @@ async function steady(open: () => Promise<Tasks>): Promise<Runner> {
       const handlers = types.map(({ name }) =>
         task(name, async ({ payload }) => {
           const { sourceEventId } = payload as { readonly sourceEventId: string };
-          begun.get(sourceEventId)?.(performance.now());
-          begun.delete(sourceEventId);
+          waiting.get(sourceEventId)?.(performance.now());
+          waiting.delete(sourceEventId);
         }),
       );
       workers = startWorkers(own, handlers);

@@ -1,5 +1,5 @@
-// One job's way: in, alone or with many; worked off by one or by fifty; and how long one waits when there
-// is nothing else to do.
+// Enqueueing jobs one by one and in bulk, processing them with concurrency 1 and 50, and the latency of one
+// job on an idle system.
 
 import { setTimeout } from 'node:timers/promises';
 import type { Case, Goal, Runner } from '../benchmark.ts';
@@ -10,13 +10,13 @@ import type { OpenedTaskQueue, TaskPlaces, TaskSubject } from './task-subject.ts
 
 const inFlight = 256;
 const bulk = 1_000;
-/** Behind one that is not counted: the goals are about what goes on for hours, and rounds differ by a quarter. */
+/** Counted rounds after an uncounted one; the goals concern steady operation, and rounds differ by a quarter. */
 const roundsMin = 5;
-/** Of the drain whose rate is a goal: a machine that is shared is quicker in one minute than in the next. */
+/** For the drain with a goal, because a shared machine varies from minute to minute. */
 const drainRoundsMin = 15;
-/** Of those that sync every commit, or send each job on its own, in each round. */
+/** For subjects that sync every commit, or send each job separately. */
 const slowBatch = 5_000;
-/** Long enough for whoever sleeps when there is nothing to fall asleep. */
+/** Long enough for an idle worker to fall asleep. */
 const pauseMs = { min: 5, more: 10 };
 
 interface CaseOptions {
@@ -70,11 +70,11 @@ export function drainCases(options: CaseOptions & { readonly goals: readonly Goa
     name: `drain, concurrency ${concurrency}`,
     measure: 'throughput',
     batch: options.quick ? 4_000 : 10_000,
-    ...(options.quick ? {} : { roundsMin: concurrency === 50 ? drainRoundsMin : roundsMin }),
+    roundsMin: options.quick ? undefined : concurrency === 50 ? drainRoundsMin : roundsMin,
     goals: concurrency === 50 ? options.goals : [],
     subjects: options.subjects.map(({ name, open, isSlow = false }) => ({
       name,
-      ...(isSlow && !options.quick ? { batch: slowBatch } : {}),
+      batch: isSlow && !options.quick ? slowBatch : undefined,
       setup: async () => draining(await open(options.places), concurrency),
     })),
   }));
@@ -96,7 +96,7 @@ function draining(queue: OpenedTaskQueue, concurrency: number): Runner {
       while (!(await queue.isSettled())) await setTimeout(1);
       return handled;
     },
-    // What stopping takes is not what is measured, and while the others run nobody may poll.
+    // Stopping is not measured, and a worker must not poll during the turns of other subjects.
     finish: async () => worker?.stop(),
     teardown: () => queue.close(),
   };
@@ -107,7 +107,7 @@ export function latencyCase(options: CaseOptions & { readonly goals: readonly Go
     name: 'latency, idle, enqueue to start',
     measure: 'latency',
     batch: options.quick ? 40 : 200,
-    ...(options.quick ? {} : { roundsMin }),
+    roundsMin: options.quick ? undefined : roundsMin,
     goals: options.goals,
     subjects: options.subjects.map(({ name, open }) => ({
       name,

@@ -1,34 +1,34 @@
-// What the subjects of this benchmark have in common: jobs go in, a handler gets them, and they are over.
+// The interface of the subjects of this benchmark: jobs are enqueued, handled and completed.
 
 import type { SampleMessage } from '../outbox/sample-messages.ts';
 
 export interface TaskSubject {
   readonly name: string;
-  /** Works off a few thousand a second. */
-  readonly isSlow?: boolean;
+  /** Processes only a few thousand jobs per second. */
+  readonly isSlow?: boolean | undefined;
   readonly open: (places: TaskPlaces) => Promise<OpenedTaskQueue>;
 }
 
 export interface TaskPlaces {
-  /** A new, empty database of a server that syncs every commit. */
+  /** The URL of a new, empty database on a server that syncs every commit. */
   postgres(): Promise<string>;
-  /** One Redis with an append-only file that is synced every second. */
+  /** The URL of a Redis with an append-only file that is synced every second. */
   redis(): Promise<string>;
-  /** One NATS with JetStream on files, which it syncs every two minutes. */
+  /** The URL of a NATS with JetStream on files, which it syncs every two minutes. */
   nats(): Promise<string>;
-  /** A new file, whose every commit is synced. */
+  /** The path of a new file, with every commit synced. */
   sqlite(): Promise<string>;
 }
 
 export interface OpenedTaskQueue {
   enqueue(job: SampleMessage): Promise<unknown>;
-  /** At most 1,000. */
+  /** At most 1,000 jobs. */
   enqueueMany(jobs: readonly SampleMessage[]): Promise<unknown>;
   start(options: {
     readonly concurrency: number;
     readonly handle: (job: SampleMessage) => void;
   }): Promise<{ stop(): Promise<void> }>;
-  /** Whether the subject itself knows of nothing that is left to do. */
+  /** Whether the subject has no work left. */
   isSettled(): Promise<boolean>;
   close(): Promise<void>;
 }

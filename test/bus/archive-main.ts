@@ -1,4 +1,4 @@
-// Archives a stream, and ends itself without a word at one of its calls.
+// Archives a stream, and kills its own process at one of its calls.
 
 import { sqliteBus } from '../../src/engines/sqlite/bus/bus.ts';
 import { archiveStream } from '../../src/bus/archive.ts';
@@ -15,8 +15,8 @@ const { path, folder, subject, at } = childInput() as {
 };
 let calls = 0;
 
-/** Before it, and behind it: two places. */
-async function dying<T>(call: () => Promise<T>): Promise<T> {
+/** The process can be killed before the call and after it. */
+async function killable<T>(call: () => Promise<T>): Promise<T> {
   calls += 1;
   if (calls === at) process.kill(process.pid, 'SIGKILL');
   const result = await call();
@@ -28,13 +28,13 @@ async function dying<T>(call: () => Promise<T>): Promise<T> {
 const inner = fileColdStorage(folder);
 const storage: ColdStorage = {
   ...inner,
-  put: (...args) => dying(() => inner.put(...args)),
-  get: (...args) => dying(() => inner.get(...args)),
+  put: (...args) => killable(() => inner.put(...args)),
+  get: (...args) => killable(() => inner.get(...args)),
 };
 await using bus = await sqliteBus(path);
 const trimming: Pick<Bus, 'readStored' | 'trim'> = {
   readStored: (...args) => bus.readStored(...args),
-  trim: (...args) => dying(() => bus.trim(...args)),
+  trim: (...args) => killable(() => bus.trim(...args)),
 };
 await archiveStream(trimming, storage, subject, { before: new Date(Date.now() + 86_400_000) });
 process.channel?.unref();

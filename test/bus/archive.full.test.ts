@@ -1,4 +1,4 @@
-// From streams into cold storage and back, over a real bus in a file.
+// Archives streams of a real bus to cold storage and restores them.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -51,7 +51,7 @@ async function streamNumbers(bus: Bus, subject = audit): Promise<number[]> {
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
-test('what is old is archived, verified, and only then trimmed', async () => {
+test('old messages are archived and verified, and only then trimmed', async () => {
   const { path, cold } = place();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
@@ -73,7 +73,7 @@ test('what is old is archived, verified, and only then trimmed', async () => {
   });
 });
 
-test('what a group has not acked is archived and stays, and goes when it has', async () => {
+test('messages that a group has not acked are archived but trimmed only after the ack', async () => {
   const { path, cold } = place();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
@@ -92,7 +92,7 @@ test('what a group has not acked is archived and stays, and goes when it has', a
   assert.deepEqual(await archivedNumbers(storage), upTo(10));
 });
 
-test('what cannot be read back is not trimmed', async () => {
+test('messages that cannot be read back from the archive are not trimmed', async () => {
   const { path, cold } = place();
   const inner = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
@@ -110,7 +110,7 @@ test('what cannot be read back is not trimmed', async () => {
   assert.deepEqual(await Array.fromAsync(listArchive(inner, '>')), []);
 });
 
-test('a segment that was damaged later is told, not passed on', async () => {
+test('reading a damaged segment fails instead of returning wrong data', async () => {
   const { path, cold } = place();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
@@ -124,7 +124,7 @@ test('a segment that was damaged later is told, not passed on', async () => {
   await assert.rejects(() => archivedNumbers(storage), { code: 'STORE_CORRUPT' });
 });
 
-test('two that archive at once keep every message once', async () => {
+test('two concurrent archivers keep every message once', async () => {
   const { path, cold } = place();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
@@ -136,12 +136,12 @@ test('two that archive at once keep every message once', async () => {
   }
   const all = await archivedNumbers(storage);
   assert.deepEqual(all, Array.from({ length: 5 }, () => upTo(20)).flat());
-  // What the slower one wrote is gone, too.
+  // The segment of the slower archiver is deleted.
   const files = readdirSync(join(cold, 'gbe/events/audit/change'));
   assert.equal(files.filter((name) => name.endsWith('.gz')).length, files.length / 2);
 });
 
-test('killed at every step, nothing is lost and nothing is there twice', async () => {
+test('an archiver killed at any step loses no message and archives none twice', async () => {
   let at = 1;
   for (let end: unknown = 'SIGKILL'; end === 'SIGKILL'; at += 1) {
     const { path, cold } = place();
@@ -161,10 +161,10 @@ test('killed at every step, nothing is lost and nothing is there twice', async (
     assert.deepEqual(await archivedNumbers(storage), upTo(7), `killed at ${at}`);
     assert.deepEqual(await streamNumbers(bus), []);
   }
-  assert.ok(at > 8, `it was killed at ${at} places`);
+  assert.ok(at > 8, `the archiver was killed at ${at} places`);
 });
 
-test('archived messages come back to a subject of their own, once', async () => {
+test('archived messages are restored to a separate subject, once', async () => {
   const { path, cold } = place();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
@@ -187,7 +187,7 @@ test('archived messages come back to a subject of their own, once', async () => 
   assert.match(first?.headers['restored-from'] ?? '', /^gbe\.events\.audit\.change \d+$/);
 });
 
-test('each domain is kept as long as its rule says, and audit goes to the archive', async () => {
+test('the sweeper keeps each domain as long as its rule says, and archives audit messages', async () => {
   const { path, cold } = place();
   const storage = fileColdStorage(cold);
   const clock = fakeClock({ nowMs: Date.parse('2026-01-01T00:00:00.000Z') });
@@ -216,7 +216,7 @@ test('each domain is kept as long as its rule says, and audit goes to the archiv
   assert.deepEqual(await archivedNumbers(storage, 'gbe.tasks.email-send.terminal'), upTo(2));
 });
 
-test('without cold storage nothing that is to be archived is trimmed', async () => {
+test('messages that need archiving are not trimmed without cold storage', async () => {
   const clock = fakeClock({ nowMs: Date.parse('2026-01-01T00:00:00.000Z') });
   await using bus = await sqliteBus(place().path, { clock });
   await publish(bus, 2);
@@ -225,7 +225,7 @@ test('without cold storage nothing that is to be archived is trimmed', async () 
   assert.deepEqual(await streamNumbers(bus), upTo(2));
 });
 
-test('rules by length and bytes hold, and a group holds them up', async () => {
+test('trims streams by length and by bytes, except messages that a group has not read', async () => {
   await using bus = await sqliteBus(place().path);
   const rules = [
     { pattern: 'gbe.a.*', lengthMax: 5 },

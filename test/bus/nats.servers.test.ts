@@ -4,7 +4,7 @@ import { hasCode } from '../../src/foundation/error.ts';
 import { openBus } from '../../src/platform/engines/open-bus.ts';
 import { sharedNats } from '../../src/testing/servers/shared-servers.ts';
 
-test('a bus is opened at the URL of a NATS, and another URL is refused', async () => {
+test('opens a bus by the URL of a NATS server, and refuses an unknown URL', async () => {
   const { url, prefix } = await sharedNats();
   await using bus = await openBus(url);
   const subject = `${prefix}.events.api.error`;

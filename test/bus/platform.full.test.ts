@@ -1,4 +1,4 @@
-// The bus as a platform and the command line have it.
+// The bus of a platform, and the archive commands.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -11,7 +11,7 @@ const audit = 'gbe.events.audit.change';
 describe('the bus of a platform', () => {
   const home = useWorkspace();
 
-  test("is in the store's file unless it is named, and opened when it is asked for", async () => {
+  test('is kept in the file of the store by default, and opened on first use', async () => {
     const store = `sqlite:${home.folder()}/events.db`;
     await using platform = await createPlatform({ engines: { store }, roles: ['sweepers'] });
     await platform.start();
@@ -22,7 +22,7 @@ describe('the bus of a platform', () => {
     assert.equal((await other.stream(audit))?.length, 1);
   });
 
-  test('is swept by its rules where it is named, and audit goes to the archive first', async () => {
+  test('is swept by its rules, and audit messages are archived first', async () => {
     const folder = home.folder();
     const url = `sqlite:${folder}/bus.db`;
     const subject = 'gbe.notify.topic.a';
@@ -51,7 +51,7 @@ describe('the bus of a platform', () => {
     assert.match(stdout, /"subject":"gbe\.events\.audit\.change".*"count":1/);
   });
 
-  test('is looked at by the doctor', async () => {
+  test('is checked by the doctor', async () => {
     const folder = home.folder();
     const store = `sqlite:${folder}/events.db`;
     const reports = await examineEngines({ store, bus: `sqlite:${folder}/elsewhere.db` });
@@ -60,7 +60,7 @@ describe('the bus of a platform', () => {
     assert.ok(report.findings.every(({ level }) => level !== 'broken'));
   });
 
-  test('a URL that names none is refused', async () => {
+  test('refuses the URL of an unknown engine', async () => {
     await assert.rejects(() => openBus('mysql://x'), { code: 'CONFIG_INVALID' });
     await assert.rejects(() => openColdStorage('ftp://x'), { code: 'CONFIG_INVALID' });
     await assert.rejects(() => openColdStorage('s3://bucket/x'), { message: /AWS_ACCESS_KEY_ID/ });
@@ -97,7 +97,7 @@ describe('millrace archive', () => {
     assert.match((await home.millrace(line)).stdout, /^restored 0, 3 duplicates\n$/);
   });
 
-  test('what is wrong is said with its code', async () => {
+  test('reports wrong arguments with their error code', async () => {
     for (const [line, code, problem] of [
       ['archive read', 2, /takes one subject or pattern/],
       ['archive read gbe.a*', 1, /^NAME_INVALID/],

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { examineEngines, openBus } from 'millrace/platform';
 import { startRedis } from 'millrace/testing';
 
-test('opens a bus by the URL of a Redis, and the doctor warns of data that this Redis may lose', async () => {
+test('opens a bus by the URL of a Redis server, and the doctor warns that this server may lose data', async () => {
   await using redis = await startRedis();
   await using bus = await openBus(redis.url);
   await bus.publish({ subject: 'gbe.events.audit.change', payload: 1 });

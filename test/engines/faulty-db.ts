@@ -1,9 +1,9 @@
-// A database at which a process is struck at a chosen moment: the adapter runs on it as it is.
+// A database that calls a function at a chosen moment of an append; the adapter runs on it unchanged.
 
 import type { Db, Document } from 'mongodb';
 import { interceptedDb, type Call } from './intercepted-db.ts';
 
-/** The moments of an append, in their order. */
+/** The moments of an append, in order. */
 export const strikePoints = [
   'before the commit',
   'after the commit',
@@ -16,7 +16,7 @@ export type StrikePoint = (typeof strikePoints)[number] | 'after the first part'
 
 type Step = (call: Call, args: readonly unknown[]) => Promise<unknown>;
 
-/** `strike` is called once, at the first time that the moment comes. */
+/** `strike` is called once, when the moment is first reached. */
 export function faultyDb(db: Db, point: StrikePoint, strike: () => Promise<void>): Db {
   let struck = false;
   const once = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-// A throwaway FerretDB: the program that tools/engines.ts built, on a free port.
+// A throwaway FerretDB server on a free port, from the program that tools/engines.ts built.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ const built = fileURLToPath(
   new URL('../../.millrace/engines/ferretdb-v1.24.0/ferretdb', import.meta.url),
 );
 
-/** Undefined: it was not fetched. */
+/** Undefined if the program was not built. */
 export function ferretdbProgram(): string | undefined {
   const path = process.env['MILLRACE_ENGINE_FERRETDB'] ?? built;
   return existsSync(path) ? path : undefined;

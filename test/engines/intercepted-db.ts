@@ -1,10 +1,10 @@
-// A database between whose calls and answers a test can step in: the adapter runs on it as it is.
+// A database whose calls and answers a test can intercept; the adapter runs on it unchanged.
 
 import type { Collection, Db } from 'mongodb';
 
 export type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** Gets `<collection>.<method>` (a read is its `find` or `findOne`) and what would be called. */
+/** Receives `<collection>.<method>` (a read is `find` or `findOne`) and the original call. */
 export type Interception = (operation: string, call: Call) => Call;
 
 export function interceptedDb(db: Db, intercept: Interception): Db {

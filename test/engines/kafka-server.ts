@@ -1,5 +1,5 @@
-// A throwaway Kafka: one node that is broker and controller (KRaft), run from the jars that tools/engines.ts
-// fetched, on free ports.
+// A throwaway Kafka server on free ports: one node that is broker and controller (KRaft), run from the jars
+// that tools/engines.ts downloaded.
 
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { kafkaVersion } from '../../tools/engines-kafka-jars.ts';
 export interface KafkaServer extends ServerProcess {
   /** `127.0.0.1:<port>` */
   readonly brokers: string;
-  /** The same broker, for those who have its password (SASL PLAIN). */
+  /** The same broker on a port that requires a password (SASL PLAIN). */
   readonly guarded: {
     readonly brokers: string;
     readonly username: string;
@@ -26,22 +26,22 @@ export interface KafkaServer extends ServerProcess {
 }
 
 interface KafkaTopic {
-  readonly partitions?: number;
-  readonly configs?: Readonly<Record<string, string>>;
+  readonly partitions?: number | undefined;
+  readonly configs?: Readonly<Record<string, string>> | undefined;
 }
 
 const fetched = fileURLToPath(
   new URL(`../../.millrace/engines/kafka-${kafkaVersion}`, import.meta.url),
 );
 
-/** Undefined: it was not fetched. */
+/** Undefined if Kafka was not downloaded. */
 export function kafkaJarFolder(): string | undefined {
   const path = process.env['MILLRACE_ENGINE_KAFKA'] ?? fetched;
   return existsSync(path) ? path : undefined;
 }
 
 export async function startKafka(jarFolder: string): Promise<KafkaServer> {
-  // Small and quick to start; it serves tests.
+  // These flags make the broker start fast with little memory.
   const java = ['-XX:TieredStopAtLevel=1', '-Xmx256m', '-cp', join(jarFolder, '*')];
   const password = randomBytes(12).toString('hex');
   let guardedPort = 0;

@@ -1,4 +1,4 @@
-// All that a topic of the tests holds, read in one go without a consumer group.
+// Reads all records of a topic without a consumer group.
 
 import { Consumer } from '@platformatic/kafka';
 
@@ -9,7 +9,7 @@ export interface TopicRecord {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** By partition, and in the order of each. */
+/** Returns the records by partition, in the order of their offsets. */
 export async function recordsOf(broker: string, topic: string): Promise<readonly TopicRecord[]> {
   const consumer = new Consumer({
     clientId: 'tests',

@@ -1,4 +1,4 @@
-// The Kafka destination on a real broker of Apache Kafka.
+// The Kafka destination against a real Apache Kafka broker.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -13,7 +13,7 @@ import { recordsOf } from './kafka-topic.ts';
 const jarFolder = kafkaJarFolder();
 const title = 'the Kafka destination, on Apache Kafka';
 
-if (jarFolder === undefined) test(title, { skip: 'Kafka was not fetched' });
+if (jarFolder === undefined) test(title, { skip: 'Kafka was not downloaded' });
 else {
   const server = await startKafka(jarFolder);
   after(() => server[Symbol.asyncDispose]());
@@ -46,7 +46,7 @@ else {
       test(name, { skip: skip ?? false }, run);
     }
 
-    test('a message is a record with its key, headers as texts and the payload', async () => {
+    test('a message becomes a record with its key, text headers and payload', async () => {
       await server.createTopic('payments', { partitions: 3 });
       const { deliver } = createDelivery({ destinations: { kafka: destination } });
       const outcome = await deliver(
@@ -63,7 +63,7 @@ else {
       assert.equal(record?.headers['tenantId'], 'core');
     });
 
-    test('a batch keeps the order of each key, over requests and partitions', async () => {
+    test('a batch keeps the order of each key across requests and partitions', async () => {
       await server.createTopic('ordered', { partitions: 4 });
       await using kafka = await kafkaDestination(server.brokers, { recordsMax: 50 });
       const messages = Array.from({ length: 1_000 }, (_, index) =>
@@ -92,11 +92,15 @@ else {
         const record = records.filter((each) => each.partition === Number(partition))[
           Number(offset)
         ];
-        assert.deepEqual(JSON.parse(record?.value ?? ''), { index: at }, 'the receipt says where');
+        assert.deepEqual(
+          JSON.parse(record?.value ?? ''),
+          { index: at },
+          'the receipt names partition and offset',
+        );
       }
     });
 
-    test('one that is too large dies alone, and its neighbours arrive in their order', async () => {
+    test('a message that is too large is dead-lettered alone, and the others arrive in order', async () => {
       await server.createTopic('small', { configs: { 'max.message.bytes': '20000' } });
       const texts = [
         'a',
@@ -122,7 +126,7 @@ else {
       assert.deepEqual(found, ['a', 'c', 'd', 'e', 'f']);
     });
 
-    test('an unknown topic means a retry for its own messages only, until it is there', async () => {
+    test('messages to an unknown topic are retried until it exists, and other messages are sent', async () => {
       const later = newMessage({ integrationType: 'kafka:later' });
       const [first, second] = await destination.sendBatch([later, newMessage()]);
       assert.ok(first?.kind === 'retry' && first.ambiguous !== true);
@@ -134,7 +138,7 @@ else {
       assert.equal(never?.kind, 'dead');
     });
 
-    test('CloudEvents come in both forms', async () => {
+    test('CloudEvents are sent in structured and binary form', async () => {
       await server.createTopic('events');
       for (const format of ['cloudevents-structured', 'cloudevents-binary'] as const) {
         await using kafka = await kafkaDestination([server.brokers], { format });
@@ -149,7 +153,7 @@ else {
       assert.equal(binary?.value, '{"amount":5}');
     });
 
-    test('a login is passed on; a wrong one means a retry that does not show it', async () => {
+    test('credentials are used, and wrong credentials cause a retry that does not reveal them', async () => {
       const { brokers, username, password } = server.guarded;
       const open = (given: string) =>
         kafkaDestination(brokers, { sasl: { mechanism: 'PLAIN', username, password: given } });
@@ -161,7 +165,7 @@ else {
       assert.ok(!JSON.stringify(outcome).includes('not-the-password'));
     });
 
-    test('closing does not wait for a broker that says nothing', async () => {
+    test('closing does not wait for a broker that does not answer', async () => {
       const kafka = await kafkaDestination(server.brokers, { timeoutMs: 1_000 });
       assert.equal((await kafka.sendBatch([newMessage()]))[0]?.kind, 'sent');
       server.pause();
@@ -174,7 +178,7 @@ else {
       }
     });
 
-    test('a dead letter is told with its error', async () => {
+    test('a dead letter is written to its topic with the error', async () => {
       await server.createTopic('dead');
       await using onDead = await deadLetterTopic(server.brokers, { topic: 'dead' });
       const message = newMessage();
@@ -189,7 +193,7 @@ else {
       await assert.rejects(lost(message, 'HTTP 404'), { code: 'STORE_UNAVAILABLE' });
     });
 
-    test('a broker that is killed and restarted in the middle loses nothing', async () => {
+    test('no message is lost when the broker is killed and restarted', async () => {
       await server.createTopic('struck', { partitions: 3 });
       await using kafka = await kafkaDestination(server.brokers, { timeoutMs: 2_000 });
       const { deliver } = createDelivery({

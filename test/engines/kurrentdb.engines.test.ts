@@ -1,5 +1,5 @@
-// The conformance suite of the event store on a real KurrentDB or EventStoreDB. It has no databases
-// that could be emptied: cases that need a store to themselves are skipped, and say so.
+// The event store conformance suite on a real KurrentDB or EventStoreDB. The server cannot be emptied,
+// so cases that need an empty store are skipped with that reason.
 
 import { describe, test } from 'node:test';
 import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
@@ -11,12 +11,12 @@ import type { EventStore, EventStoreOptions } from '../../src/store/index.ts';
 
 const url = process.env['MILLRACE_TEST_KURRENTDB'];
 const title = 'the event store, on the KurrentDB of MILLRACE_TEST_KURRENTDB';
-const needsEmpty = 'needs a server of its own, empty';
+const needsEmpty = 'needs an empty server';
 
 class NeedsEmptyServer extends Error {}
 
 if (url === undefined) {
-  test(title, { skip: 'MILLRACE_TEST_KURRENTDB names no server' });
+  test(title, { skip: 'MILLRACE_TEST_KURRENTDB is not set' });
 } else {
   const { fixture, close } = await fixtureAt(url);
   describe(title, () => {
@@ -44,7 +44,7 @@ async function fixtureAt(
   const fixture: StoreFixture = {
     capabilities: shared.capabilities,
     async open() {
-      // The first is the one that the cases share; any other would have to be empty.
+      // All cases share the first store; a second one would have to be empty.
       if (isGiven) throw new NeedsEmptyServer(needsEmpty);
       isGiven = true;
       return shared;

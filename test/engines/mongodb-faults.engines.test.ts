@@ -1,4 +1,4 @@
-// Processes that die or sleep in the middle of an append, and what others make of it.
+// Processes that are killed or stopped in the middle of an append, seen by other processes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,16 +16,14 @@ import {
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { strikePoints } from './faulty-db.ts';
 import type { StruckInput, StruckMessage } from './mongodb-struck-main.ts';
+import { messageOfKind } from '../store/rig.ts';
 import { onEachMongodb } from './mongodb-targets.ts';
 
 const script = new URL('./mongodb-struck-main.ts', import.meta.url);
 
-function hasKind<K extends StruckMessage['kind']>(kind: K) {
-  return (message: unknown): message is Extract<StruckMessage, { readonly kind: K }> =>
-    (message as StruckMessage).kind === kind;
-}
+const hasKind = messageOfKind<StruckMessage>();
 
-onEachMongodb('a writer that is struck in the middle of an append', (target) => {
+onEachMongodb('a writer that fails in the middle of an append', (target) => {
   const open = (database: string): Promise<EventStore> =>
     mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
   const strike = (input: Omit<StruckInput, 'url'>): Child =>
@@ -36,7 +34,7 @@ onEachMongodb('a writer that is struck in the middle of an append', (target) => 
   };
 
   for (const point of strikePoints) {
-    test(`killed ${point}: others see all of its append or nothing, and go on`, async ({
+    test(`killed ${point}: other processes see the whole append or nothing, and continue`, async ({
       signal,
     }) => {
       const database = target.newDatabase();
@@ -60,7 +58,7 @@ onEachMongodb('a writer that is struck in the middle of an append', (target) => 
       assertDense(follower.events);
       assert.deepEqual(await store.readAll().toArray(), follower.events);
 
-      // A process that comes later sees the same, and nothing of the accident is left.
+      // A store that is opened later reads the same events, and nothing is left to copy.
       await using again = await open(database);
       assert.deepEqual(await again.readAll().toArray(), follower.events);
       await again[Symbol.asyncDispose]();
@@ -72,7 +70,7 @@ onEachMongodb('a writer that is struck in the middle of an append', (target) => 
   }
 
   for (const expected of [1, 'any'] as const) {
-    test(`stopped before the commit and woken up late: its number is taken, expected ${expected}`, async ({
+    test(`stopped before the commit and resumed after others appended: a new number is used, expected ${expected}`, async ({
       signal,
     }) => {
       const database = target.newDatabase();
@@ -105,7 +103,7 @@ onEachMongodb('a writer that is struck in the middle of an append', (target) => 
   }
 
   for (const point of ['after the commit', 'in the middle of the copy'] as const) {
-    test(`stopped ${point} and woken up late: others finish its work, and it changes nothing`, async () => {
+    test(`stopped ${point} and resumed later: other processes finish the append, and the writer changes nothing`, async () => {
       const database = target.newDatabase();
       await using store = await open(database);
       const stream = newStream();
@@ -127,7 +125,7 @@ onEachMongodb('a writer that is struck in the middle of an append', (target) => 
     });
   }
 
-  test('killed with a part of a large append laid out: it is swept away, and nothing else', async () => {
+  test('killed after storing one part of a large append: scavenging removes only that part', async () => {
     const database = target.newDatabase();
     await using store = await open(database);
     const stream = newStream();
@@ -141,7 +139,7 @@ onEachMongodb('a writer that is struck in the middle of an append', (target) => 
     assert.equal((await rawOf(database, 'events_commit_parts')).length, 1);
 
     await store.scavenge();
-    // Its number is not taken yet: it could still be committed.
+    // The commit number of the part is still free, so the append could still be committed.
     assert.equal((await rawOf(database, 'events_commit_parts')).length, 1);
     await store.append(stream, [newEvent()]);
     await store.scavenge();
@@ -149,7 +147,7 @@ onEachMongodb('a writer that is struck in the middle of an append', (target) => 
     assert.equal((await store.readStream(stream).toArray()).length, 2);
   });
 
-  test('an append of more than a document can hold is stored whole, and leaves no parts', async () => {
+  test('an append larger than one document is stored whole, and its parts are removed', async () => {
     const database = target.newDatabase();
     const store = await open(database);
     const stream = newStream();

@@ -1,4 +1,4 @@
-// A process with little memory that writes far more than fits into it, and reads it all back.
+// A process with little memory that writes far more than fits into it, and reads everything back.
 
 import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
@@ -23,7 +23,7 @@ for (let append = 0; append < appends; append += 1) {
   const events = Array.from({ length: eventsPerAppend }, (_, index) =>
     newEvent(`${append}-${index}`, { payload: { text: String(index % 10).repeat(payloadChars) } }),
   );
-  // Acknowledged before it is copied: without a bound, what is still to be copied would pile up.
+  // Appends are acknowledged before they are copied: without a limit, the queue of copies would fill the memory.
   const expected = append < streams ? 'none' : Math.floor(append / streams) * eventsPerAppend - 1;
   await store.append(streamName(append % streams), events, { expected });
 }

@@ -1,4 +1,4 @@
-// Memory that does not grow with what is written and read.
+// The memory of a process does not grow with the data that it writes and reads.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import type { MemoryInput, MemoryMessage } from './mongodb-memory-main.ts';
 import { onEachMongodb } from './mongodb-targets.ts';
 
 onEachMongodb('memory', (target) => {
-  test('a process writes and reads far more than its memory holds', async () => {
+  test('a process writes and reads far more data than its memory can hold', async () => {
     const size = { appends: 40, eventsPerAppend: 50, payloadChars: 50_000 };
     const database = target.newDatabase();
     const input: MemoryInput = { url: target.url(), database, ...size };

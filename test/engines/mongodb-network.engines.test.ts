@@ -1,5 +1,4 @@
-// A network in which every call and every answer may be late or lost, and what writers and readers
-// make of it.
+// Writers and readers on a network in which every call and every answer can be late or lost.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -24,20 +23,20 @@ import { newRun } from './mongodb-run.ts';
 import { onEachMongodb, type MongodbTarget } from './mongodb-targets.ts';
 
 interface Network {
-  /** Of 100 calls, so many get lost on the way there, and as many on the way back. */
+  /** The percentage of calls that are lost, and of answers that are lost. */
   readonly lostPercent: number;
   readonly lateMsMax: number;
 }
 
 function badNetwork(db: Db, random: SeededRandom, { lostPercent, lateMsMax }: Network): Db {
-  const way = async (what: string): Promise<void> => {
+  const transfer = async (what: string): Promise<void> => {
     if (random.below(3) === 0) await systemClock.sleep(random.next() * lateMsMax);
     if (random.below(100) < lostPercent) throw new MongoNetworkError(`${what} was lost`);
   };
   return interceptedDb(db, (operation, call) => async (...args) => {
-    await way(`the call of ${operation}`);
+    await transfer(`the call of ${operation}`);
     const result = await call(...args);
-    await way(`the answer to ${operation}`);
+    await transfer(`the answer to ${operation}`);
     return result;
   });
 }
@@ -58,10 +57,10 @@ async function connect(target: MongodbTarget): Promise<MongoClient> {
   return new MongoClient(target.url()).connect();
 }
 
-onEachMongodb('a bad network', (target) => {
+onEachMongodb('a network that delays and loses messages', (target) => {
   const rounds = 4;
 
-  test(`writers of three stores and their readers agree, whatever gets late or lost, in ${rounds} rounds`, async () => {
+  test(`writers of three stores and their readers agree although calls are late or lost, in ${rounds} rounds`, async () => {
     await using client = await connect(target);
     const firstSeed = newSeed();
     for (let seed = firstSeed; seed < firstSeed + rounds; seed += 1) {
@@ -74,7 +73,7 @@ onEachMongodb('a bad network', (target) => {
           await using store = await openPersistently(db);
           using history = openHistory(join(run.workspace.folder, `${index}.history`));
           const leaving = new AbortController();
-          // Readers look at what their own process is about to be told.
+          // This reader can see a commit before the append in the same process is answered.
           const reading = (async () => {
             for await (const { position } of store.subscribe({ signal: leaving.signal })) {
               void position;
@@ -96,7 +95,7 @@ onEachMongodb('a bad network', (target) => {
     }
   });
 
-  test('a lone writer is never told of a conflict, however late its answers come', async () => {
+  test('a single writer never gets a conflict, however late the answers arrive', async () => {
     await using client = await connect(target);
     const seed = newSeed();
     const random = seededRandom(seed);
@@ -121,7 +120,7 @@ onEachMongodb('a bad network', (target) => {
     assert.equal((await readPlaces(store)).length, 3 * count, `MILLRACE_SEED=${seed}`);
   });
 
-  test('an own commit that is seen before its answer came takes back nothing that came after it', async () => {
+  test('a commit that is read before its answer arrives does not undo later commits', async () => {
     await using client = await connect(target);
     const insert = gate();
     const copy = gate();
@@ -149,19 +148,19 @@ onEachMongodb('a bad network', (target) => {
     const late = append(1);
     await inTime('the insert', insert.reached());
     copy.close();
-    const looked = store.head();
-    await inTime('the look at it', copy.reached());
+    const reading = store.head();
+    await inTime('the read of the head', copy.reached());
     insert.open();
     await late;
     await append(2);
     copy.open();
-    await looked;
+    await reading;
     await append(3);
     const revisions = (await readPlaces(store)).map(({ revision }) => revision);
     assert.deepEqual(revisions, [0, 1, 2, 3]);
   });
 
-  test('appends wait when too much of what was acknowledged is still to be copied', async () => {
+  test('appends wait while too many acknowledged events are not yet copied', async () => {
     await using client = await connect(target);
     const own = client.db(target.newDatabase());
     const copy = gate();
@@ -182,17 +181,17 @@ onEachMongodb('a bad network', (target) => {
         acknowledged += 1;
       }
     })();
-    // 6 MiB each, and 16 are held at most.
-    await until('three are acknowledged', () => acknowledged >= 3);
-    // As long as another append would take.
+    // Each append has 6 MiB, and at most 16 MiB wait for the copy.
+    await until('three appends are acknowledged', () => acknowledged >= 3);
+    // This takes about as long as another append.
     await own.collection('others').insertMany(Array.from({ length: 7 }, () => ({ text })));
     assert.equal(acknowledged, 3);
     copy.open();
-    await inTime('the others', appending);
+    await inTime('the remaining appends', appending);
     assert.equal((await readPlaces(store)).length, 36);
   });
 
-  test('commits whose stripping lags far behind are stripped in the end, all of them', async () => {
+  test('all commits are stripped in the end, even if stripping starts late', async () => {
     await using client = await connect(target);
     const own = client.db(target.newDatabase());
     const strip = gate();
@@ -225,7 +224,7 @@ onEachMongodb('a bad network', (target) => {
     'events_commit_parts.insertOne',
   ]) {
     for (const expected of ['none', 'any'] as const) {
-      test(`an append is there once when the answer to ${lost} is lost, expected ${expected}`, async () => {
+      test(`an append is stored once when the answer to ${lost} is lost, expected ${expected}`, async () => {
         await using client = await connect(target);
         const database = target.newDatabase();
         const network = losingAnswer(client.db(database), lost);
@@ -247,7 +246,7 @@ onEachMongodb('a bad network', (target) => {
   }
 });
 
-/** Answers that a test holds back, from when it is closed until it is opened. */
+/** Holds answers back between `close` and `open`. */
 function gate() {
   let reached = Promise.withResolvers<void>();
   let opened: PromiseWithResolvers<void> | undefined;

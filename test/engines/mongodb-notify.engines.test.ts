@@ -1,4 +1,4 @@
-// What customers are told, with the store on what speaks MongoDB's protocol.
+// Customer notifications with the event store on a server that speaks MongoDB's protocol.
 
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { createWorkspace } from '../store/rig.ts';
 import { onEachMongodb } from './mongodb-targets.ts';
 
 onEachMongodb('notifications', (target) => {
-  test('a customer is told now, together, again, and by every channel', async () => {
+  test('a customer is notified immediately, by digest, by reminders and on every channel', async () => {
     await using workspace = await createWorkspace();
     await using redis = await startRedis();
     await notifyScenario({

@@ -1,5 +1,5 @@
-// The server dies, is stopped, or stands still: typed errors that say that trying again helps, and
-// the same store goes on when it is back.
+// The server is killed, stopped or paused: calls fail with a retryable error, and the same store works
+// again after the outage.
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
@@ -9,7 +9,17 @@ import type { EventStore } from '../../src/store/index.ts';
 import { follow } from '../../src/testing/conformance/store/fixture.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
-import { inTime, newEvent, newEvents, readPlaces, streamName, until } from '../store/rig.ts';
+import {
+  assertOutage,
+  inTime,
+  newEvent,
+  newEvents,
+  readPlaces,
+  rejection,
+  retryDuringOutage,
+  streamName,
+  until,
+} from '../store/rig.ts';
 import type { FerretdbServer } from './ferretdb-server.ts';
 import type { ReaderInput, ReaderMessage } from './mongodb-reader-main.ts';
 import { onFerretdb } from './mongodb-targets.ts';
@@ -17,7 +27,7 @@ import { onFerretdb } from './mongodb-targets.ts';
 onFerretdb('an outage', (target) => {
   const server = (): FerretdbServer => target.server() as FerretdbServer;
   const open = (database = target.newDatabase()): Promise<EventStore> =>
-    // The driver waits so long for a server before it says that there is none.
+    // The driver waits this long for a server before it fails.
     mongodbEventStore(`${target.url()}/?serverSelectionTimeoutMS=1000`, {
       database,
       pollIntervalMs: 20,
@@ -26,7 +36,7 @@ onFerretdb('an outage', (target) => {
   afterEach(() => server().start());
 
   for (const how of ['stop', 'kill'] as const) {
-    test(`the server is gone (${how}) and comes back: the same store and its subscriptions go on`, async ({
+    test(`the same store and its subscriptions continue after the server was gone (${how})`, async ({
       signal,
     }) => {
       await using store = await open();
@@ -53,14 +63,14 @@ onFerretdb('an outage', (target) => {
         () => store.streamInfo(stream),
         () => store.head(),
         () => store.scavenge(),
-        () => store.forget('somebody'),
+        () => store.forget('a-person'),
       ]) {
         assertOutage(await inTime('the refusal', rejection(work())));
       }
 
       await server().start();
       const marker = newEvent('marker', { type: 'item.changed.v1' });
-      await persistently(() => store.append(streamName('a'), [marker]));
+      await retryDuringOutage(() => store.append(streamName('a'), [marker]));
       await Promise.all([follower.before('marker'), filtered.before('marker')]);
       const stored = await readPlaces(store);
       assertNoViolations(checkDelivered(stored, follower.events), how);
@@ -73,24 +83,24 @@ onFerretdb('an outage', (target) => {
     });
   }
 
-  test('those who wait behind an append that failed are told at once, not one batch after the other', async () => {
+  test('appends queued after a failed append fail immediately, not batch by batch', async () => {
     await using store = await open();
     await store.append(streamName('a'), [newEvent('before')]);
     await server().kill();
-    // More than one commit takes.
+    // These are more appends than one commit can take.
     const appends = Array.from({ length: 2_000 }, (_, index) =>
       store.append(streamName(index), [newEvent(`e${index}`)]),
     );
-    const outcomes = await inTime('all are told', Promise.allSettled(appends), 20_000);
+    const outcomes = await inTime('all appends fail', Promise.allSettled(appends), 20_000);
     for (const outcome of outcomes) {
       assert.equal(outcome.status, 'rejected');
       if (outcome.status === 'rejected') assertOutage(outcome.reason);
     }
     await server().start();
-    await persistently(() => store.append(streamName('a'), [newEvent('after')]));
+    await retryDuringOutage(() => store.append(streamName('a'), [newEvent('after')]));
   });
 
-  test('a process that only waits for events outlives an outage', async () => {
+  test('a process that only waits for events survives an outage', async () => {
     const database = target.newDatabase();
     await using store = await open(database);
     const script = new URL('./mongodb-reader-main.ts', import.meta.url);
@@ -102,19 +112,17 @@ onFerretdb('an outage', (target) => {
     await server().kill();
     assertOutage(await rejection(store.head()));
     await server().start();
-    await persistently(() => store.append(streamName('a'), [newEvent('marker')]));
+    await retryDuringOutage(() => store.append(streamName('a'), [newEvent('marker')]));
     await inTime(
       'the marker',
       reader.message((message): message is ReaderMessage => {
-        const said = message as ReaderMessage;
-        return said.kind === 'event' && said.eventId === 'marker';
+        const report = message as ReaderMessage;
+        return report.kind === 'event' && report.eventId === 'marker';
       }),
     );
   });
 
-  test('a server that stands still for a while keeps appends waiting, not failing', async ({
-    signal,
-  }) => {
+  test('appends wait while the server is paused, and do not fail', async ({ signal }) => {
     await using store = await open();
     await using follower = follow(store.subscribe({ signal }));
     await store.append(streamName('a'), newEvents('before', 1));
@@ -125,7 +133,7 @@ onFerretdb('an outage', (target) => {
       appends = Promise.all(
         [0, 1, 2].map((index) => store.append(streamName(index), newEvents(`during-${index}`, 1))),
       );
-      await until('two seconds', () => performance.now() - pausedAt > 2_000);
+      await until('the pause lasts two seconds', () => performance.now() - pausedAt > 2_000);
     } finally {
       server().resume();
     }
@@ -134,7 +142,7 @@ onFerretdb('an outage', (target) => {
     assertNoViolations(checkDelivered(await readPlaces(store), follower.events), 'after a pause');
   });
 
-  test('closing with appends under way: each of them settles, and what was acknowledged is there', async () => {
+  test('closing settles every append that is in progress, and acknowledged appends are stored', async () => {
     const database = target.newDatabase();
     const store = await open(database);
     const appends = Array.from({ length: 200 }, (_, index) =>
@@ -151,7 +159,7 @@ onFerretdb('an outage', (target) => {
     }
   });
 
-  test('closing with reads under way: each of them settles', async () => {
+  test('closing settles every read that is in progress', async () => {
     const store = await open();
     await store.append(streamName('a'), newEvents('a', 100));
     const reads = Array.from({ length: 30 }, () => store.readStream(streamName('a')).toArray());
@@ -163,7 +171,7 @@ onFerretdb('an outage', (target) => {
     }
   });
 
-  test('closing works while the server is gone', async () => {
+  test('closing works while the server is down', async () => {
     const store = await open();
     const waiting = store.subscribe()[Symbol.asyncIterator]();
     assert.equal((await waiting.next()).value?.kind, 'caughtUp');
@@ -172,12 +180,12 @@ onFerretdb('an outage', (target) => {
     const append = rejection(store.append(streamName('a'), [newEvent('never')]));
     await inTime('closing', store[Symbol.asyncDispose]());
     const error = await append;
-    // It depends on whether it had got as far as the database when the store was closed.
+    // The code depends on whether the append had reached the database when the store was closed.
     assert.ok(hasCode(error, 'STORE_UNAVAILABLE') || hasCode(error, 'STORE_CLOSED'));
     assert.ok(hasCode(await inTime('the end of the subscription', ending), 'STORE_CLOSED'));
   });
 
-  test('opening fails with a type while the server is gone', async () => {
+  test('opening fails with a typed error while the server is down', async () => {
     const database = target.newDatabase();
     await server().kill();
     assertOutage(await inTime('opening', rejection(open(database))));
@@ -186,30 +194,3 @@ onFerretdb('an outage', (target) => {
     assert.deepEqual(await readPlaces(store), []);
   });
 });
-
-/** Tries until the server is back. */
-async function persistently<T>(work: () => Promise<T>): Promise<void> {
-  await until('the store works again', async () => {
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      assertOutage(error);
-      return false;
-    }
-  });
-}
-
-function assertOutage(error: unknown): void {
-  assert.ok(hasCode(error, 'STORE_UNAVAILABLE'), String(error));
-  assert.equal(error.retryable, true, String(error));
-}
-
-async function rejection(work: Promise<unknown>): Promise<unknown> {
-  try {
-    await work;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('it did not fail');
-}

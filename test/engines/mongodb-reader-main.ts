@@ -1,4 +1,4 @@
-// A process that only waits for events, and tells their ids.
+// A process that only waits for events, and reports their ids.
 
 import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';

@@ -1,5 +1,5 @@
-// A store in a database of its own, writers in processes of theirs, a reader that follows it from the
-// beginning, and what must be true when nobody writes any more.
+// A store in its own database, writers in separate processes, a reader that follows the store from the
+// start, and the checks after the last write.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ export interface MongodbRun extends AsyncDisposable {
   readonly workspace: Workspace;
   readonly store: EventStore;
   start(name: string, more?: Partial<WriterInput>): Child;
-  /** Nobody writes any more: what was told, stored and delivered must fit together. */
+  /** Call it after the last write: checks that acknowledged, stored and delivered events agree. */
   check(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export async function newRun(target: MongodbTarget, seed = newSeed()): Promise<M
   const store = await mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
   const leaving = new AbortController();
   const delivered: EventPlace[] = [];
-  // Through every outage: a subscription is not to end with the connection.
+  // The subscription must continue through every outage.
   const following = (async () => {
     for await (const item of store.subscribe({ signal: leaving.signal, pageSize: 50 })) {
       if (item.kind === 'events') delivered.push(...item.events.map(placeOf));
@@ -66,9 +66,9 @@ export async function newRun(target: MongodbTarget, seed = newSeed()): Promise<M
       assertNoViolations(checkStored(await workspace.histories(), stored), title);
       const last = stored.at(-1)?.position ?? '';
       const hasLast = (): boolean => (delivered.at(-1)?.position ?? '') >= last;
-      await Promise.race([until('all is delivered', hasLast), following]);
+      await Promise.race([until('all events are delivered', hasLast), following]);
       assertNoViolations(checkDelivered(stored, delivered), title);
-      // Whoever comes later reads the same.
+      // A store that is opened later reads the same events.
       await using later = await mongodbEventStore(target.url(), { database });
       assert.deepEqual(await readPlaces(later), stored);
     },
@@ -91,7 +91,7 @@ export function isDone(message: unknown): message is WriterMessage {
 
 export function hasWritten(atLeast: number) {
   return (message: unknown): message is WriterMessage => {
-    const said = message as WriterMessage;
-    return said.kind === 'ok' && said.count >= atLeast;
+    const report = message as WriterMessage;
+    return report.kind === 'ok' && report.count >= atLeast;
   };
 }

@@ -1,5 +1,4 @@
-// What lies in the database, as any client sees it: the documents and indexes of the architecture
-// document, to the field name.
+// The documents and indexes in the database have exactly the fields of the architecture document.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +8,7 @@ import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { newEvent, newEvents, readPlaces, streamName } from '../store/rig.ts';
 import { onEachMongodb } from './mongodb-targets.ts';
 
-/** As they stand there. */
+/** The indexes of the architecture document. */
 const documented = [
   { key: { aggregateId: 1, version: 1 }, unique: true },
   { key: { timestamp: 1 } },
@@ -27,7 +26,7 @@ onEachMongodb('the collection of events', (target) => {
     }));
   }
 
-  test('events are documents of the shape that the architecture document gives them', async () => {
+  test('events are stored as the documents that the architecture document describes', async () => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
     await using store = await mongodbEventStore(db);
@@ -63,7 +62,7 @@ onEachMongodb('the collection of events', (target) => {
     assert.ok(recordedAt instanceof Date);
   });
 
-  test("the indexes are the document's four, under MongoDB's own names, and ours", async () => {
+  test("the indexes are the four of the architecture document, under MongoDB's default names, and our own", async () => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
     await (await mongodbEventStore(db))[Symbol.asyncDispose]();
@@ -85,7 +84,7 @@ onEachMongodb('the collection of events', (target) => {
     for (const name of ours) assert.ok(names.has(name), name);
   });
 
-  test("a collection that somebody made by the document's commands is taken as it is", async () => {
+  test('uses a collection that was created by the commands of the architecture document', async () => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
     for (const { key, unique = false } of documented) {
@@ -95,12 +94,12 @@ onEachMongodb('the collection of events', (target) => {
     await using store = await mongodbEventStore(db);
     await store.append(streamName('a'), newEvents('e', 3));
     assert.equal((await readPlaces(store)).length, 3);
-    // One for the order, three for filters, and one that not every server can make.
+    // Our indexes are one for the order, three for filters, and one that not every server supports.
     const added = (await indexesOf(db)).length - before;
     assert.ok(added === 4 || added === 5, `${added} indexes were added`);
   });
 
-  test('a store that nobody migrated is refused, with what it lacks', async () => {
+  test('refuses a store that was not migrated, and names what is missing', async () => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
     await db.createCollection('events');

@@ -1,4 +1,4 @@
-// A process that is struck by its own hand in the middle of an append: killed, or stopped for later.
+// A process that kills or stops itself in the middle of an append.
 
 import { MongoClient } from 'mongodb';
 import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
@@ -12,8 +12,8 @@ export interface StruckInput {
   readonly point: StrikePoint;
   readonly signal: 'SIGKILL' | 'SIGSTOP';
   readonly appends: readonly StreamAppend[];
-  /** Blows up every payload: too much to be handed over. */
-  readonly payloadChars?: number;
+  /** Replaces every payload by one of this size, which is too large for the child's input. */
+  readonly payloadChars?: number | undefined;
 }
 
 export type StruckMessage =
@@ -30,25 +30,25 @@ const db = faultyDb(client.db(input.database), input.point, async () => {
     );
   });
   process.kill(process.pid, input.signal);
-  // The signal may take a turn of the event loop to arrive.
+  // The signal can take one turn of the event loop to arrive.
   await new Promise((resolve) => setTimeout(resolve, input.signal === 'SIGKILL' ? 60_000 : 50));
 });
 const store = await mongodbEventStore(db);
 try {
-  const results = await store.appendMany(input.appends.map(blownUp));
-  tell({ kind: 'appended', revisions: results.map(({ revision }) => revision) });
+  const results = await store.appendMany(input.appends.map(withLargePayloads));
+  report({ kind: 'appended', revisions: results.map(({ revision }) => revision) });
 } catch (error) {
-  tell({ kind: 'refused', code: (error as { readonly code: string }).code });
+  report({ kind: 'refused', code: (error as { readonly code: string }).code });
 }
 await store[Symbol.asyncDispose]();
 await client.close();
 process.channel?.unref();
 
-function tell(message: StruckMessage): void {
+function report(message: StruckMessage): void {
   tellParent(message);
 }
 
-function blownUp(append: StreamAppend): StreamAppend {
+function withLargePayloads(append: StreamAppend): StreamAppend {
   const { payloadChars } = input;
   if (payloadChars === undefined) return append;
   const payload = 'x'.repeat(payloadChars);

@@ -1,4 +1,4 @@
-// The servers that speak MongoDB's protocol and are to be had here; a test says on which it ran.
+// The available servers that speak MongoDB's protocol; each test title names its server.
 
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
@@ -7,11 +7,11 @@ import { ferretdbProgram, startFerretdb, type FerretdbServer } from './ferretdb-
 
 export interface MongodbTarget {
   url(): string;
-  /** An empty database, gone with the tests. */
+  /** Returns the name of an empty database, which is removed after the tests. */
   newDatabase(): string;
-  /** Drops all databases that were given out. */
+  /** Drops all databases that `newDatabase` created. */
   dropDatabases(): Promise<void>;
-  /** Only of a server that is ours. */
+  /** Undefined for a server that the tests did not start. */
   readonly server: () => FerretdbServer | undefined;
 }
 
@@ -25,7 +25,7 @@ export function onFerretdb(what: string, register: (target: MongodbTarget) => vo
   const title = `${what}, on FerretDB 1.24, not MongoDB`;
   const program = ferretdbProgram();
   if (program === undefined) {
-    test(title, { skip: 'FerretDB was not fetched: npm run test:engines' });
+    test(title, { skip: 'FerretDB was not downloaded: npm run test:engines' });
     return;
   }
   describe(title, () => {
@@ -47,7 +47,7 @@ export function onGivenMongodb(what: string, register: (target: MongodbTarget) =
   const title = `${what}, on the MongoDB of MILLRACE_TEST_MONGODB`;
   const url = process.env['MILLRACE_TEST_MONGODB'];
   if (url === undefined) {
-    test(title, { skip: 'MILLRACE_TEST_MONGODB names no server' });
+    test(title, { skip: 'MILLRACE_TEST_MONGODB is not set' });
     return;
   }
   describe(title, () => {

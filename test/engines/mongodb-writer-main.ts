@@ -1,5 +1,5 @@
-// A process with several writers: appends until it is killed, or until it has done as much as it was
-// asked for, and notes outside of the store what it asked for and what it was told.
+// A process with several writers that append until they are killed or have done all their operations.
+// Every call and its outcome is recorded in a file outside the store.
 
 import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
@@ -14,8 +14,8 @@ export interface WriterInput {
   readonly name: string;
   readonly seed: number;
   readonly writers: number;
-  /** In all; without it, for ever. */
-  readonly operations?: number;
+  /** The total number of operations; unlimited by default. */
+  readonly operations?: number | undefined;
 }
 
 export type WriterMessage =
@@ -24,7 +24,7 @@ export type WriterMessage =
   | { readonly kind: 'ok'; readonly count: number };
 
 const { url, database, name, seed, writers, operations, ...input } = childInput() as WriterInput;
-tell({ kind: 'loaded' });
+report({ kind: 'loaded' });
 using history = openHistory(input.history);
 await using store = await mongodbEventStore(url, { database, connectionsMax: 4 });
 let left = operations ?? Number.POSITIVE_INFINITY;
@@ -35,14 +35,14 @@ await Promise.all(
     const random = seededRandom(seed * 1_000 + index);
     const onOk = (): void => {
       count += 1;
-      tell({ kind: 'ok', count });
+      report({ kind: 'ok', count });
     };
     return runWriter({ store, history, random, settings, onOk }, () => left-- > 0);
   }),
 );
-tell({ kind: 'done' });
+report({ kind: 'done' });
 process.channel?.unref();
 
-function tell(message: WriterMessage): void {
+function report(message: WriterMessage): void {
   tellParent(message);
 }

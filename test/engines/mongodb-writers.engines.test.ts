@@ -1,4 +1,4 @@
-// Many writers in several processes, some of them killed, and readers that must miss nothing.
+// Writers in several processes, some of them killed, and readers that must miss nothing.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,11 +8,11 @@ import { newEvent, streamName } from '../store/rig.ts';
 import { hasWritten, isDone, isLoaded, newRun } from './mongodb-run.ts';
 import { onEachMongodb, onFerretdb } from './mongodb-targets.ts';
 
-/** In each of two places; one after the other, so that there are always two writers. */
+/** Kills in each of two slots; a slot starts its next writer after the kill, so two writers always run. */
 const killsPerSlot = 12;
 
 onEachMongodb('writers in several processes', (target) => {
-  test('eight writers in two processes lose nothing, and a reader misses nothing', async () => {
+  test('eight writers in two processes lose no event, and a reader misses none', async () => {
     await using run = await newRun(target);
     const children = ['a', 'b'].map((name, index) =>
       run.start(name, { seed: run.seed + index, operations: 120 }),
@@ -24,7 +24,7 @@ onEachMongodb('writers in several processes', (target) => {
     await run.check();
   });
 
-  test('a process among busier ones gets its turn', async () => {
+  test('a process can append while another process appends constantly', async () => {
     await using run = await newRun(target);
     await using busy = run.start('busy');
     await busy.message(hasWritten(10));
@@ -36,7 +36,7 @@ onEachMongodb('writers in several processes', (target) => {
     assert.equal((await run.store.readStream(streamName('quiet-0')).toArray()).length, 3);
   });
 
-  test(`writers that are killed ${2 * killsPerSlot} times, at any moment, leave nothing by halves`, async () => {
+  test(`writers that are killed ${2 * killsPerSlot} times at random moments leave no partial append`, async () => {
     await using run = await newRun(target);
     const random = seededRandom(run.seed);
     await Promise.all(
@@ -44,8 +44,8 @@ onEachMongodb('writers in several processes', (target) => {
         for (let generation = 0; generation < killsPerSlot; generation += 1) {
           const seed = run.seed + slot * 100 + generation;
           await using child = run.start(`w${slot}-${generation}`, { seed });
-          // One in six dies while it opens the store; half of the others the moment that they were
-          // told of an append.
+          // One writer in six is killed while it opens the store; half of the others immediately after an append
+          // was acknowledged.
           const isOpening = random.below(6) === 0;
           if (isOpening) await child.message(isLoaded);
           else await child.message(hasWritten(1 + random.below(15)));
@@ -57,7 +57,7 @@ onEachMongodb('writers in several processes', (target) => {
     await run.check();
   });
 
-  test('writers that fall asleep at any moment and go on later do no harm', async () => {
+  test('writers that are paused at random moments and resumed break no rule', async () => {
     await using run = await newRun(target);
     const random = seededRandom(run.seed);
     const children = ['a', 'b', 'c'].map((name, index) =>
@@ -72,7 +72,7 @@ onEachMongodb('writers in several processes', (target) => {
           await systemClock.sleep(random.next() * 100);
           process.kill(pid, 'SIGCONT');
         } catch {
-          // It is done already.
+          // The writer has already ended.
         }
         await systemClock.sleep(random.next() * 50);
       }
@@ -88,7 +88,7 @@ onEachMongodb('writers in several processes', (target) => {
 });
 
 onFerretdb('a server that is killed', (target) => {
-  test('loses nothing that was acknowledged, and writers and readers go on', async () => {
+  test('loses no acknowledged event, and writers and readers continue', async () => {
     await using run = await newRun(target);
     const children = ['a', 'b'].map((name, index) => run.start(name, { seed: run.seed + index }));
     for (let kill = 1; kill <= 3; kill += 1) {

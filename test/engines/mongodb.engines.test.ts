@@ -1,4 +1,4 @@
-// The conformance suite of the event store on what speaks MongoDB's protocol.
+// The event store conformance suite on servers that speak MongoDB's protocol.
 
 import { test } from 'node:test';
 import { MongoClient } from 'mongodb';
@@ -11,7 +11,7 @@ import {
 import type { EventStore, EventStoreOptions, StoreCapabilities } from '../../src/store/index.ts';
 import { onFerretdb, onGivenMongodb, type MongodbTarget } from './mongodb-targets.ts';
 
-/** A database for each store. */
+/** Each store has its own database. */
 function fixtureAt(target: MongodbTarget, capabilities: StoreCapabilities): StoreFixture {
   const databases = new WeakMap<EventStore, string>();
   const openAt = async (database: string, options?: EventStoreOptions): Promise<EventStore> => {
@@ -44,11 +44,10 @@ const durable = { multiStreamAppend: true, callerTransaction: false, durable: tr
 
 onFerretdb('the event store', (target) => {
   const fixture = fixtureAt(target, { ...durable, crossProcess: false });
-  // Without change streams nobody is told of another process's appends, but polling finds them.
+  // Without change streams, appends of other processes are found by polling.
   const polling = { ...fixture, capabilities: { ...durable, crossProcess: true } };
 
-  // FerretDB finds a document by looking at all of them: each case gets a suite, and so a store, of
-  // its own.
+  // FerretDB scans the whole collection for each query, so each case gets its own suite and store.
   for (const [index, { name, needs, skip }] of eventStoreConformance(polling).entries()) {
     const isPolled = needs === 'crossProcess';
     const title = isPolled ? `${name} (by polling)` : name;
@@ -65,7 +64,7 @@ onFerretdb('the event store', (target) => {
 });
 
 const given = process.env['MILLRACE_TEST_MONGODB'];
-// A single server that is no replica set has no change streams.
+// Only a replica set has change streams.
 const crossProcess = given !== undefined && (await hasChangeStreams(given));
 
 onGivenMongodb('the event store', (target) => {

@@ -1,4 +1,4 @@
-// ntfy itself as a throwaway server, from the program that tools/engines.ts fetched.
+// A throwaway ntfy server, from the program that tools/engines.ts downloaded.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -18,7 +18,7 @@ const fetched = fileURLToPath(
   new URL('../../.millrace/engines/ntfy/usr/bin/ntfy', import.meta.url),
 );
 
-/** Undefined: it was not fetched. */
+/** Undefined if ntfy was not downloaded. */
 export function ntfyProgram(): string | undefined {
   const path = process.env['MILLRACE_ENGINE_NTFY'] ?? fetched;
   return existsSync(path) ? path : undefined;
@@ -26,7 +26,7 @@ export function ntfyProgram(): string | undefined {
 
 const run = promisify(execFile);
 
-/** Without limits on how often; with the users and rules of the cases. */
+/** Starts ntfy without rate limits, with the users and access rules of the cases. */
 export async function startNtfy(
   program: string,
   more: readonly string[] = [],
@@ -79,7 +79,7 @@ export async function startNtfy(
   return Object.assign(server, { url: `http://${server.host}:${server.port}` });
 }
 
-/** It asks for the password twice. */
+/** `ntfy user hash` asks for the password twice. */
 async function hashOf(program: string, password: string): Promise<string> {
   const hashing = run(program, ['user', 'hash']);
   hashing.child.stdin?.end(`${password}\n${password}\n`);

@@ -1,4 +1,4 @@
-// The cases of ntfy's API on ntfy itself: where it and we differ, it is right. Then its own command line
+// Runs the cases of ntfy's API against the real ntfy, which is the reference, and ntfy's command line
 // against our server.
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ import { startOurNtfy, type OurNtfy } from '../notify/our-ntfy.ts';
 import { ntfyProgram, startNtfy, type NtfyServerProcess } from './ntfy-server.ts';
 
 const program = ntfyProgram();
-const skip = program === undefined ? 'ntfy was not fetched' : false;
+const skip = program === undefined ? 'ntfy was not downloaded' : false;
 const run = promisify(execFile);
 
 describe('ntfy itself', { skip, concurrency: 4 }, () => {
@@ -37,16 +37,16 @@ describe("ntfy's command line on our server", { skip }, () => {
     ours = opened.use(await startOurNtfy({ folder }));
   });
   after(() => opened.disposeAsync());
-  // It would read the configuration of whoever runs the tests.
+  // Otherwise ntfy would read the configuration of the current user.
   const env = (): NodeJS.ProcessEnv => ({ ...process.env, HOME: folder, XDG_CONFIG_HOME: folder });
   const ntfy = async (...args: readonly string[]): Promise<string> => {
     const running = run(program ?? '', [...args], { env: env(), timeout: 30_000 });
-    // It takes what it could be told here for the message.
+    // ntfy would take its standard input for the message.
     running.child.stdin?.end();
     return (await running).stdout;
   };
 
-  it('publishes what it is told', async () => {
+  it('publishes a message with title, priority, tags and click URL', async () => {
     const topic = newTopic();
     const flags = [
       '--title',
@@ -64,7 +64,7 @@ describe("ntfy's command line on our server", { skip }, () => {
     assert.deepEqual([title, text], ['Tüt', 'hello']);
   });
 
-  it('publishes as a user', async () => {
+  it('publishes with the credentials of a user', async () => {
     const topic = `closed-ben-${newTopic()}`;
     const flags = ['--user', 'ben:benpass'];
     await ntfy('publish', ...flags, `${ours.url}/${topic}`, 'x');
@@ -72,7 +72,7 @@ describe("ntfy's command line on our server", { skip }, () => {
     await assert.rejects(refused, /forbidden/);
   });
 
-  it('publishes files', async () => {
+  it('publishes files, and refuses one that is too large', async () => {
     const topic = newTopic();
     const flags = ['--file', program ?? '', '--filename', 'program'];
     const sending = ntfy('publish', ...flags, `${ours.url}/${topic}`);
@@ -82,7 +82,7 @@ describe("ntfy's command line on our server", { skip }, () => {
     assert.ok((message?.attachment?.size ?? 0) > 1_000);
   });
 
-  it('polls', async () => {
+  it('polls the stored messages of a topic', async () => {
     const topic = newTopic();
     await ntfy('publish', `${ours.url}/${topic}`, 'one');
     await ntfy('publish', `${ours.url}/${topic}`, 'two');
@@ -94,21 +94,21 @@ describe("ntfy's command line on our server", { skip }, () => {
     assert.deepEqual(messages, ['one', 'two']);
   });
 
-  it('follows', async () => {
+  it('follows a topic', async () => {
     const topic = newTopic();
     await ntfy('publish', `${ours.url}/${topic}`, 'before');
     const reader = spawn(program ?? '', ['subscribe', '--since', 'all', `${ours.url}/${topic}`], {
       env: env(),
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    const heard: (string | undefined)[] = [];
+    const received: (string | undefined)[] = [];
     for await (const line of createInterface({ input: reader.stdout })) {
-      heard.push((JSON.parse(line) as Message).message);
-      if (heard.length === 2) break;
+      received.push((JSON.parse(line) as Message).message);
+      if (received.length === 2) break;
       await ntfy('publish', `${ours.url}/${topic}`, 'after');
     }
     reader.kill('SIGKILL');
     await once(reader, 'exit');
-    assert.deepEqual(heard, ['before', 'after']);
+    assert.deepEqual(received, ['before', 'after']);
   });
 });

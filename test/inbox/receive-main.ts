@@ -1,4 +1,4 @@
-// A receiver in a process of its own: handles each of the messages once, through the inbox.
+// A process that handles each message once, through the inbox.
 
 import { DatabaseSync } from 'node:sqlite';
 import { sqliteInbox } from '../../src/engines/sqlite/inbox/inbox.ts';

@@ -10,7 +10,7 @@ const folder = await createTempFolder('inbox');
 after(() => removeTempFolder(folder));
 const script = new URL('receive-main.ts', import.meta.url);
 
-test('two processes that receive the same messages at once: each has one effect', async () => {
+test('each message has one effect when two processes receive it at the same time', async () => {
   const path = join(folder, 'two.db');
   const count = 100;
   const database = new DatabaseSync(path, { timeout: 60_000 });

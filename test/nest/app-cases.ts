@@ -13,7 +13,7 @@ import type { AppSettings, CompiledApp } from './compile-app.ts';
 
 export interface AppPlace {
   readonly store: string;
-  readonly database?: string;
+  readonly database?: string | undefined;
 }
 
 const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'];
@@ -29,7 +29,7 @@ interface RunningApp extends AsyncDisposable {
   readonly ledger: OutboxLedger;
 }
 
-/** Health and termination are the same on every database: they are tested on SQLite. */
+/** Health and termination do not depend on the database, so they are tested on SQLite only. */
 export function appCases(
   engine: 'sqlite' | 'postgres',
   compiled: CompiledApp,
@@ -44,13 +44,13 @@ export function appCases(
     return { app, url, ledger, [Symbol.asyncDispose]: () => app.close() };
   }
 
-  test(`${engine}: an event of a controller reaches its handler and, by the outbox, a receiver`, async () => {
+  test(`${engine}: an event from a controller reaches its handler and, through the outbox, a webhook receiver`, async () => {
     await using receiver = await startHttpReceiver();
     await using running = await start({ ...(await place()), receiver: receiver.url });
     const { url, ledger } = running;
     const answer = await post(`${url}/payments`, { id: 'p1', amount: 12.5 });
     const { eventId } = (await answer.json()) as { readonly eventId: string };
-    await until('both have come', () => receiver.requests.length >= 2);
+    await until('the mail and the webhook have arrived', () => receiver.requests.length >= 2);
     const mail = receiver.requests.find(({ path }) => path === '/mail');
     assert.deepEqual(JSON.parse(mail?.body ?? ''), { amount: 12.5 });
     const hook = receiver.requests.find(({ path }) => path === '/hook');
@@ -59,33 +59,33 @@ export function appCases(
     assert.equal(hook.headers['idempotency-key'], eventId);
     const { data } = JSON.parse(hook.body) as { readonly data: object };
     assert.deepEqual(data, { paymentId: 'p1', amount: 12.5 });
-    await until('it is written down', async () => (await ledger.counts()).SENT === 1);
+    await until('the message is marked as sent', async () => (await ledger.counts()).SENT === 1);
     const [row] = await ledger.list({});
     assert.equal(row?.sourceEventId, eventId);
     assert.equal(row.tenantId, 'core');
     assert.equal(row.userId, 'u1');
   });
 
-  test(`${engine}: closing waits for what is being sent, and writes down what became of it`, async () => {
+  test(`${engine}: closing waits for a running delivery and stores its outcome`, async () => {
     await using receiver = await startHttpReceiver();
     const settings = { ...(await place()), receiver: receiver.url };
     const { app, url, ledger } = await start(settings);
-    const held = Promise.withResolvers<void>();
-    const came = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
     receiver.answer(({ path }, response) => {
       const answer = (): void => void response.writeHead(204).end();
       if (path !== '/hook') return answer();
-      came.resolve();
-      void held.promise.then(answer);
+      arrived.resolve();
+      void release.promise.then(answer);
     });
     const { runners, dispatcher } = app.get(MillraceRuntime);
     await post(`${url}/payments`, { id: 'p1', amount: 1 });
-    await came.promise;
+    await arrived.promise;
     let isClosed = false;
     const closing = app.close().then(() => (isClosed = true));
-    await until('it is stopping', () => dispatcher?.state === 'stopping');
+    await until('the dispatcher is stopping', () => dispatcher?.state === 'stopping');
     assert.equal(isClosed, false);
-    held.resolve();
+    release.resolve();
     await closing;
     assert.deepEqual(
       [...runners.values()].map(({ state }) => state),
@@ -99,7 +99,7 @@ export function appCases(
 
   if (engine === 'postgres') return;
 
-  test(`${engine}: the health endpoint is well, and tells of what became a dead letter`, async () => {
+  test(`${engine}: the health endpoint reports ok, and degraded after a dead letter`, async () => {
     await using receiver = await startHttpReceiver();
     await using running = await start({ ...(await place()), receiver: receiver.url });
     const { url } = running;
@@ -108,34 +108,37 @@ export function appCases(
       assert.equal(answer.status, 200);
       return (await answer.json()) as Health;
     };
-    const well = await ask();
-    assert.equal(well.status, 'ok', JSON.stringify(well));
-    const { subscriptions, dispatcher } = well.details.millrace;
+    const healthy = await ask();
+    assert.equal(healthy.status, 'ok', JSON.stringify(healthy));
+    const { subscriptions, dispatcher } = healthy.details.millrace;
     assert.deepEqual(Object.keys(subscriptions).toSorted(), [
       'sub:paymenthub:outbox:v1',
       'sub:paymenthub:payment-mailer:v1',
     ]);
     assert.deepEqual(dispatcher, { state: 'started', inFlight: 0 });
     await post(`${url}/payments`, { id: 'p1', amount: -1 });
-    let ill = well;
-    await until('somebody should look', async () => (ill = await ask()).status === 'degraded');
-    assert.match(ill.details.millrace.problems.join(), /payment-mailer:v1: dead letters/);
+    let degraded = healthy;
+    await until(
+      'the health is degraded',
+      async () => (degraded = await ask()).status === 'degraded',
+    );
+    assert.match(degraded.details.millrace.problems.join(), /payment-mailer:v1: dead letters/);
   });
 
-  test(`${engine}: a process that is terminated under load loses nothing that it had accepted`, async () => {
+  test(`${engine}: a process that is terminated under load loses no accepted payment`, async () => {
     await using receiver = await startHttpReceiver();
     const settings: AppSettings = { ...(await place()), receiver: receiver.url };
     const accepted: string[] = [];
     await using child = startChild(compiled.main, { input: settings });
     const { url } = await child.message(isListening);
     const isEnough = Promise.withResolvers<void>();
-    // Node's HTTP server goes on with connections that are kept busy: so the writers stop by themselves.
+    // Node's HTTP server keeps serving busy connections while it closes, so the writers stop by themselves.
     let left = Number.POSITIVE_INFINITY;
     const load = Array.from({ length: 4 }, async (_, writer) => {
       for (let at = 0; left > 0; at += 1, left -= 1) {
         const id = `w${writer}-${at}`;
         const answer = await post(`${url}/payments`, { id, amount: at }).catch(() => undefined);
-        // The process is gone, or going.
+        // The process is ending or has ended.
         if (answer?.status !== 201) return;
         const { eventId } = (await answer.json()) as { readonly eventId: string };
         accepted.push(eventId);
@@ -156,8 +159,11 @@ export function appCases(
       );
     await using running = await start(settings);
     const { ledger } = running;
-    await until('everything is sent', async () => (await ledger.counts()).SENT >= accepted.length);
-    await until('everything is handled', () => seen('/mail').size >= accepted.length);
+    await until(
+      'all messages are sent',
+      async () => (await ledger.counts()).SENT >= accepted.length,
+    );
+    await until('all events are handled', () => seen('/mail').size >= accepted.length);
     const hooks = seen('/hook');
     assert.deepEqual(
       accepted.filter((eventId) => !hooks.has(eventId)),

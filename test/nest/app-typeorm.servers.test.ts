@@ -15,7 +15,7 @@ async function place(): Promise<AppPlace> {
 
 appCases('postgres', compiled, place);
 
-test('postgres: an order and its message are committed by TypeORM together, or not at all', async () => {
+test('postgres: TypeORM commits an order and its message together, or neither', async () => {
   await using receiver = await startHttpReceiver();
   const app = await compiled.createApp({ ...(await place()), receiver: receiver.url });
   try {
@@ -24,7 +24,7 @@ test('postgres: an order and its message are committed by TypeORM together, or n
       (await fetch(`${url}/sent?stream=orders-${id}`)).text();
     assert.equal((await post(url, { id: 'o1', refused: true })).status, 409);
     assert.equal((await post(url, { id: 'o2' })).status, 201);
-    await until('the second is sent', async () => (await sent('o2')) === '1');
+    await until('the message of the second order is sent', async () => (await sent('o2')) === '1');
     assert.deepEqual(
       receiver.requests.map(({ headers }) => headers['idempotency-key']),
       ['o2-paid'],

@@ -1,4 +1,4 @@
-// Archivers that are killed at random: what has left the ledger is in the file.
+// Archivers are killed at random: every message is in the ledger or in the archive.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -9,17 +9,17 @@ import { newMessage } from '../../src/testing/conformance/outbox/fixture.ts';
 import type { OutboxLedger } from '../../src/outbox/outbox-ledger.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import { createWorkspace, newSeed, soakMinutes, type EngineName } from '../store/rig.ts';
+import { createWorkspace, isText, newSeed, soakMinutes, type EngineName } from '../store/rig.ts';
 import type { ArchiverInput } from './archiver-main.ts';
 import { openLedger } from './open-ledger.ts';
 
 const { messages, kills } =
   soakMinutes > 0 ? { messages: 1_500, kills: 6 } : { messages: 500, kills: 2 };
-/** A process is killed after so many at most: some are left for the last one. */
+/** The most batches before a kill, so that messages are left for the last archiver. */
 const batchesMax = 20;
 
 export function archiveCases(engine: EngineName, place: () => Promise<string>): void {
-  test(`an archive of ${engine} that is killed at random loses nothing`, async () => {
+  test(`an archiver on ${engine} that is killed at random loses no message`, async () => {
     const seed = newSeed();
     const random = seededRandom(seed);
     const url = await place();
@@ -46,15 +46,18 @@ export function archiveCases(engine: EngineName, place: () => Promise<string>): 
       await child.kill('SIGKILL');
       const { ids, left } = await everything(ledger, path);
       const missing = all.difference(ids.union(left));
-      assert.equal(missing.size, 0, `seed ${seed}: ${missing.size} are nowhere`);
+      assert.equal(missing.size, 0, `seed ${seed}: ${missing.size} are missing`);
     }
     const last = start();
-    await last.message((message): message is string => message === 'done');
+    await last.message(isText('done'));
     await last.kill();
     const { ids, left, lines } = await everything(ledger, path);
     assert.equal(left.size, 0, `seed ${seed}`);
     assert.deepEqual(ids, all, `seed ${seed}`);
-    assert.ok(lines - messages <= kills * 10, `seed ${seed}: ${lines - messages} came twice`);
+    assert.ok(
+      lines - messages <= kills * 10,
+      `seed ${seed}: ${lines - messages} were archived twice`,
+    );
   });
 }
 

@@ -11,7 +11,7 @@ export interface ArchiverInput extends LedgerPlace {
 const input = childInput() as ArchiverInput;
 await using ledger = await openLedger(input);
 let batches = 0;
-// In small batches, so that a kill finds it at every step of many of them.
+// Small batches give a kill many steps to hit.
 const small: Pick<typeof ledger, 'archive'> = {
   archive: async (sentBefore, keep) => {
     let archived = 0;

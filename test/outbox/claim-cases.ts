@@ -1,10 +1,10 @@
-// Several processes claim from one ledger: no process gets what another one has.
+// Several processes claim from one ledger: no message is claimed twice.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newMessage } from '../../src/testing/conformance/outbox/fixture.ts';
 import { startChild } from '../../src/testing/child-process.ts';
-import { soakMinutes } from '../store/rig.ts';
+import { messageOfKind, soakMinutes } from '../store/rig.ts';
 import type { ClaimerMessage } from './claimer-main.ts';
 import { openLedger, type LedgerEngine } from './open-ledger.ts';
 
@@ -12,7 +12,7 @@ const { messages, processes } =
   soakMinutes > 0 ? { messages: 10_000, processes: 8 } : { messages: 2_000, processes: 3 };
 
 export function claimCases(engine: LedgerEngine, place: () => Promise<string>): void {
-  test(`${processes} processes claim ${messages} messages on ${engine} without overlap, and all of them`, async () => {
+  test(`${processes} processes on ${engine} claim each of ${messages} messages exactly once`, async () => {
     const url = await place();
     await using ledger = await openLedger({ engine, url });
     const enqueued = new Set<string>();
@@ -27,13 +27,10 @@ export function claimCases(engine: LedgerEngine, place: () => Promise<string>): 
       startChild(new URL('./claimer-main.ts', import.meta.url), { input: { engine, url } }),
     );
     try {
-      const says =
-        (kind: ClaimerMessage['kind']) =>
-        (message: unknown): message is ClaimerMessage =>
-          (message as ClaimerMessage).kind === kind;
+      const says = messageOfKind<ClaimerMessage>();
       await Promise.all(children.map((child) => child.message(says('ready'))));
       for (const child of children) child.send('first');
-      // One batch each: none of them is left without a message.
+      // Each process claims one batch first, so that none stays without a message.
       await Promise.all(children.map((child) => child.message(says('first'))));
       for (const child of children) child.send('rest');
       const done = await Promise.all(children.map((child) => child.message(says('done'))));
@@ -41,7 +38,7 @@ export function claimCases(engine: LedgerEngine, place: () => Promise<string>): 
       assert.equal(new Set(claimed).size, claimed.length, 'a message was claimed twice');
       for (const id of claimed) enqueued.delete(id);
       assert.equal(enqueued.size, 0, 'a message was never claimed');
-      for (const { ids = [] } of done) assert.ok(ids.length > 0, 'a process got nothing');
+      for (const { ids = [] } of done) assert.ok(ids.length > 0, 'a process claimed nothing');
       assert.equal((await ledger.counts()).CLAIMED, messages);
     } finally {
       await Promise.all(children.map((child) => child.kill()));

@@ -1,11 +1,11 @@
-// A process that claims one batch, waits, claims until nothing is left, and reports what it got.
+// A process that claims one batch, waits, claims the rest, and reports the ids.
 
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openLedger, type LedgerPlace } from './open-ledger.ts';
 
 export interface ClaimerMessage {
   readonly kind: 'ready' | 'first' | 'done';
-  readonly ids?: readonly string[];
+  readonly ids?: readonly string[] | undefined;
 }
 
 const place = childInput() as LedgerPlace;
@@ -24,7 +24,7 @@ async function claim(): Promise<number> {
 }
 
 async function claimAll(): Promise<void> {
-  // An empty answer may only mean that others have locked what is left.
+  // An empty batch can mean that other processes have locked the remaining messages.
   for (let empty = 0; empty < 5;) empty = (await claim()) === 0 ? empty + 1 : 0;
   tellParent({ kind: 'done', ids } satisfies ClaimerMessage);
   await ledger[Symbol.asyncDispose]();

@@ -1,4 +1,4 @@
-// The operator's commands on a ledger.
+// The outbox commands of the command line.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -71,7 +71,7 @@ export function outboxCliCases(engine: EngineName, place: () => Promise<string>)
     assert.equal(await ledger.find(third.id), undefined);
   });
 
-  test(`millrace migrate --outbox makes the ledger on ${engine}, which MILLRACE_OUTBOX names`, async () => {
+  test(`millrace migrate --outbox creates the ledger named by MILLRACE_OUTBOX on ${engine}`, async () => {
     const env = { MILLRACE_STORE: 'sqlite:nowhere.db', MILLRACE_OUTBOX: await place() };
     const millrace = (line: string) => runMillrace(line.split(' '), { env });
     const printed = await millrace('migrate --outbox --print');

@@ -1,9 +1,10 @@
-// A dispatcher process of the rig: sends over HTTP until it is stopped or killed, and fails at random.
+// A dispatcher process that sends over HTTP until it is stopped or killed, and fails at random.
 
 import { createOutboxDispatcher } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { openLedger, type LedgerPlace } from './open-ledger.ts';
+import { sendTo } from './receiver.ts';
 
 export interface DispatcherInput extends LedgerPlace {
   readonly receiver: string;
@@ -22,16 +23,11 @@ const dispatcher = createOutboxDispatcher({
   batchSize: 20,
   schedule: { initialMs: 10, factor: 2, capMs: 200, jitterMs: 10 },
   async deliver({ orderingKey, payload }, { idempotencyKey, signal }) {
-    if (random.below(100) < 5) throw new Error('by chance');
-    const answer = await fetch(input.receiver, {
-      method: 'POST',
-      body: JSON.stringify({ idempotencyKey, orderingKey, at: payload['at'] }),
-      signal,
-    });
-    await answer.text();
-    tellParent('delivered');
-    // The receiver has the message, and the confirmation is lost.
-    if (random.below(100) < 5) throw new Error('by chance, too late');
+    if (random.below(100) < 5) throw new Error('random failure before the request');
+    const message = { idempotencyKey, orderingKey, at: Number(payload['at']) };
+    await sendTo(input.receiver, message, signal);
+    // The receiver has the message, but the confirmation is lost.
+    if (random.below(100) < 5) throw new Error('random failure after the request');
   },
 });
 await dispatcher.start();

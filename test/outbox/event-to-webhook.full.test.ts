@@ -1,4 +1,4 @@
-// The whole way out: an event, its row in the ledger, a signed webhook, an effect once.
+// From an event through the ledger and a signed webhook to one effect at the receiver.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { createWorkspace, newEvent, streamName, until } from '../store/rig.ts';
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
-test('each event becomes one effect at a receiver that fails, forgets to answer and dedupes', async () => {
+test('each event has one effect at a receiver that fails, drops connections and deduplicates', async () => {
   await using workspace = await createWorkspace();
   const path = join(workspace.folder, 'events.db');
   await using store = await sqliteEventStore(path);
@@ -38,7 +38,7 @@ test('each event becomes one effect at a receiver that fails, forgets to answer 
         return;
       }
       inbox.once(effects, id, () => insert.run(body));
-      // Accepted, and nobody learns of it.
+      // The message is accepted, but the sender does not learn it.
       if (requests % 5 === 0) response.destroy();
       else response.writeHead(204).end();
     },
@@ -74,16 +74,16 @@ test('each event becomes one effect at a receiver that fails, forgets to answer 
     tickIntervalMs: 20,
   });
   await dispatcher.start();
-  await until('all are sent', async () => (await ledger.counts()).SENT === events.length);
+  await until('all messages are sent', async () => (await ledger.counts()).SENT === events.length);
 
-  const had = effects.prepare('select event from effects').all();
+  const rows = effects.prepare('select event from effects').all();
   effects.close();
-  const numbers = had.map(
+  const numbers = rows.map(
     ({ event }) => (JSON.parse(String(event)) as { data: { at: number } }).data.at,
   );
   assert.deepEqual(
     numbers.toSorted((a, b) => a - b),
     events.map((_event, at) => at),
   );
-  assert.ok(requests > events.length, 'some of them came again');
+  assert.ok(requests > events.length, 'no message was sent again');
 });

@@ -1,4 +1,4 @@
-// Dispatchers that are killed, frozen and stopped while messages come in.
+// Dispatchers that are killed, frozen and stopped while messages are enqueued.
 
 import { test } from 'node:test';
 import { startChild } from '../../src/testing/child-process.ts';
@@ -11,7 +11,7 @@ import { startReceiver } from './receiver.ts';
 const leaseMs = soakMinutes > 0 ? 2_000 : 1_000;
 
 export function killCases(engine: EngineName, place: () => Promise<string>): void {
-  test(`dispatchers on ${engine} that are killed lose nothing and leave nothing claimed`, () =>
+  test(`dispatchers on ${engine} that are killed lose no message and leave none claimed`, () =>
     inRounds(async (seed) => {
       const url = await place();
       await using receiver = await startReceiver();

@@ -1,4 +1,4 @@
-// A ledger by the engine's name, for processes that share one.
+// Opens a ledger by the name of its engine, for processes that share it.
 
 import type { OutboxLedger } from '../../src/outbox/index.ts';
 import type { EngineName } from '../store/rig.ts';
@@ -12,7 +12,7 @@ export interface LedgerPlace {
 
 export async function openLedger({ engine, url }: LedgerPlace): Promise<OutboxLedger> {
   if (engine === 'typeorm') return typeormLedger(url);
-  // Only the engine that is asked for: many short processes call this.
+  // Loads only this engine, because many short processes call this function.
   if (engine === 'sqlite') {
     const { sqliteOutboxLedger } = await import('../../src/engines/sqlite/outbox/ledger.ts');
     return sqliteOutboxLedger(url, { busyTimeoutMs: 60_000 });
@@ -21,7 +21,7 @@ export async function openLedger({ engine, url }: LedgerPlace): Promise<OutboxLe
   return postgresOutboxLedger(url, { connectionsMax: 4 });
 }
 
-/** Ends its DataSource with it. */
+/** Closes its DataSource together with the ledger. */
 async function typeormLedger(url: string): Promise<OutboxLedger> {
   const { DataSource } = await import('typeorm');
   const { TypeormOutboxRepository } = await import('../../src/nest/typeorm/index.ts');

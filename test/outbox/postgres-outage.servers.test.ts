@@ -10,7 +10,7 @@ import { until } from '../store/rig.ts';
 
 const messages = 600;
 
-test('a database that is killed is no duplicate and no loss: all is sent once it is back, and is told live again', async () => {
+test('after the database is killed and restarted, every message is sent once and notifications arrive again', async () => {
   await using server = await startPostgres({ fsync: true });
   const url = await server.createDatabase();
   await using ledger = await postgresOutboxLedger(url);
@@ -21,17 +21,17 @@ test('a database that is killed is no duplicate and no loss: all is sent once it
   await using dispatcher = createOutboxDispatcher({
     ledger,
     leaseMs: 4_000,
-    // Only a notification can be in time for what is enqueued last.
+    // With this interval, only a notification can wake the dispatcher in time.
     tickIntervalMs: 3_600_000,
     concurrency: 20,
     async deliver({ sourceEventId }) {
-      // Some are out when the database goes.
+      // Some deliveries are running when the database is killed.
       if (sent.size > 200) await gate.promise;
       sent.set(sourceEventId, (sent.get(sourceEventId) ?? 0) + 1);
     },
   });
   await dispatcher.start();
-  await until('some are held', () => dispatcher.inFlight === 20);
+  await until('20 deliveries are running', () => dispatcher.inFlight === 20);
   await server.kill();
   for (const item of [first[0], newMessage()]) {
     await assert.rejects(
@@ -40,32 +40,32 @@ test('a database that is killed is no duplicate and no loss: all is sent once it
     );
   }
   gate.resolve();
-  await until('those that were out have come to their end', () => dispatcher.inFlight < 20);
+  await until('the running deliveries have ended', () => dispatcher.inFlight < 20);
   await server.start();
   const repeated = await ledger.enqueueMany(first);
   assert.deepEqual(
     repeated.filter(({ isNew }) => isNew),
     [],
   );
-  await until('everything is sent', async () => (await ledger.counts()).SENT === messages);
+  await until('all messages are sent', async () => (await ledger.counts()).SENT === messages);
   assert.equal(sent.size, messages);
-  // In a transaction of somebody else's, as another process would: nobody in this one is told of it.
+  // This transaction belongs to another connection, so the dispatcher of this process gets no local signal.
   await using other = await connect(url);
   const late = newMessage();
-  await until('it sleeps, and hears of what others enqueue', async () => {
+  await until('a notification wakes the dispatcher', async () => {
     await other.query('begin');
     await ledger.enqueueIn(other, [{ ...late, sourceEventId: crypto.randomUUID() }]);
     await other.query('commit');
     return sent.size > messages;
   });
-  await until('nothing is left', async () => {
+  await until('the ledger has no unsent message', async () => {
     const { PENDING, CLAIMED, FAILED } = await ledger.counts();
     return PENDING + CLAIMED + FAILED === 0;
   });
 });
 
-test('what a crash of the server forgets is claimed and sent again, and whoever had it changes nothing', async () => {
-  // Nothing but a commit that waits for the disk brings the log there.
+test('a claim that a server crash loses is made again, and the old claim settles nothing', async () => {
+  // With these settings, only a synchronous commit writes the log to disk.
   const settings = { wal_writer_delay: '10s', bgwriter_lru_maxpages: '0', autovacuum: 'off' };
   await using server = await startPostgres({ fsync: true, settings });
   await using ledger = await postgresOutboxLedger(await server.createDatabase());

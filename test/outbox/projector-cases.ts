@@ -1,4 +1,4 @@
-// Rows and checkpoint in one database: one commit, or nothing.
+// The projector commits outbox rows and its checkpoint in one transaction.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,14 +17,14 @@ export function projectorCases<Transaction>(
   engine: EngineName,
   open: () => Promise<ProjectorRig<Transaction>>,
 ): void {
-  test(`rows and checkpoint commit together on ${engine}: a commit that fails leaves neither`, async () => {
+  test(`outbox rows and checkpoint commit together on ${engine}, and a failed commit leaves neither`, async () => {
     await using rig = await open();
     const { store, ledger } = rig;
     const events = newEvents('p', 50);
     await store.append(streamName(1), events);
     const failed = Promise.withResolvers<void>();
-    const mended = Promise.withResolvers<void>();
-    const storage = failingOnce(store.subscriptions, failed.resolve, mended.promise);
+    const recovered = Promise.withResolvers<void>();
+    const storage = failingOnce(store.subscriptions, failed.resolve, recovered.promise);
     const definition = {
       name: 'sub:rig:outbox:v1',
       retry: { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 3 },
@@ -36,25 +36,25 @@ export function projectorCases<Transaction>(
     await using runner = await startOutboxProjector(store, definition, options);
     await failed.promise;
     assert.deepEqual(await ledger.list({}), []);
-    mended.resolve();
+    recovered.resolve();
     await runner.whenCaughtUp();
     const rows = await ledger.list({});
     assert.deepEqual(
       rows.map(({ sourceEventId }) => sourceEventId),
       events.map(({ eventId }) => eventId),
     );
-    await until('they can be claimed', async () => {
+    await until('all messages can be claimed', async () => {
       const claimed = await ledger.claimDueBatch('w', 100);
       return claimed.length === events.length;
     });
   });
 }
 
-/** The first commit is rolled back, as by a process that dies before it. */
+/** Rolls the first commit back, as if the process died before it. */
 function failingOnce<Transaction>(
   storage: SubscriptionStorage<Transaction>,
   onFailure: () => void,
-  mended: Promise<void>,
+  recovered: Promise<void>,
 ): SubscriptionStorage<Transaction> {
   let hasFailed = false;
   return {
@@ -65,7 +65,7 @@ function failingOnce<Transaction>(
         ...effect,
         async commit(settlement) {
           if (hasFailed) {
-            await mended;
+            await recovered;
             return effect.commit(settlement);
           }
           hasFailed = true;

@@ -1,10 +1,10 @@
-// The first half of the rig: a process with the projector and the dispatcher, until it is killed.
+// A process with the outbox projector and the queue dispatcher, which runs until it is killed.
 
 import { bullmqDeliveryQueue } from '../../src/engines/bullmq/index.ts';
 import { postgresEventStore, postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import { createQueueDispatcher, startOutboxProjector } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import { openWhenBack } from './open-when-back.ts';
+import { openWithRetry } from './open-with-retry.ts';
 
 export interface QueueInput {
   readonly postgres: string;
@@ -14,12 +14,12 @@ export interface QueueInput {
 }
 
 const input = childInput() as QueueInput;
-const store = await openWhenBack(() => postgresEventStore(input.postgres, { connectionsMax: 4 }));
-const ledger = await openWhenBack(() =>
+const store = await openWithRetry(() => postgresEventStore(input.postgres, { connectionsMax: 4 }));
+const ledger = await openWithRetry(() =>
   postgresOutboxLedger(input.postgres, { connectionsMax: 4 }),
 );
-const queue = await openWhenBack(() => bullmqDeliveryQueue(input.redis));
-await openWhenBack(() =>
+const queue = await openWithRetry(() => bullmqDeliveryQueue(input.redis));
+await openWithRetry(() =>
   startOutboxProjector(
     store,
     {
@@ -32,9 +32,9 @@ await openWhenBack(() =>
             integrationType: `webhook:partner-${at % 2}`,
             eventType: type,
             payload: { at },
-            // Whoever is killed in the middle of it, over and over, is not the message's fault here.
+            // A message whose process is killed repeatedly must not become a dead letter here.
             maxAttempts: 1_000,
-            ...(at % 4 === 0 ? {} : { orderingKey: key }),
+            orderingKey: at % 4 === 0 ? undefined : key,
           };
         },
       },

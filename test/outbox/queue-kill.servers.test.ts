@@ -1,5 +1,5 @@
-// The whole way of strategy B, with everything on it killed at random but the receiver: every event arrives,
-// has its effect once, each key in order, and nothing stays claimed.
+// Outbox delivery through BullMQ, with every part except the receiver killed at random: every event has
+// one effect, each key stays in order, and no message stays claimed.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,8 +11,8 @@ import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { startPostgres } from '../../src/testing/servers/postgres-server.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
-import { newEvent, newSeed, soakMinutes, streamName, until } from '../store/rig.ts';
-import { tellRedis } from '../subscriptions/tell-redis.ts';
+import { isText, newEvent, newSeed, soakMinutes, streamName, until } from '../store/rig.ts';
+import { commandRedis } from '../subscriptions/command-redis.ts';
 import type { QueueInput } from './queue-dispatcher-main.ts';
 import type { QueueWorkerInput } from './queue-worker-main.ts';
 import { startReceiver } from './receiver.ts';
@@ -30,12 +30,12 @@ const faultKinds = [
 ] as const;
 const leaseMs = 2_000;
 const appendEveryMs = soakMinutes > 0 ? 50 : 300;
-/** Each kind once; in a soak, for as long as that takes. */
+/** Each kind of fault once; a soak continues for its minutes. */
 const faultsMin = faultKinds.length;
-/** Always the same in `npm test`; MILLRACE_SEED chooses another one. */
+/** `npm test` always uses this seed; MILLRACE_SEED chooses another one. */
 const fixedSeed = 6;
 
-test('events become effects once each, through BullMQ, whatever is killed on the way', async () => {
+test('events delivered through BullMQ have one effect each, although every process and server is killed', async () => {
   const seed = soakMinutes > 0 ? newSeed() : Number(process.env['MILLRACE_SEED'] ?? fixedSeed);
   const random = seededRandom(seed);
   await using postgres = await startPostgres({ fsync: true });
@@ -53,14 +53,12 @@ test('events become effects once each, through BullMQ, whatever is killed on the
     const own: QueueWorkerInput = { ...input, receiver: receiver.url, seed: seed + started };
     return startChild(new URL('./queue-worker-main.ts', import.meta.url), { input: own });
   };
-  const isStarted = (message: unknown): message is string => message === 'started';
-  const isDelivered = (message: unknown): message is string => message === 'delivered';
   let dispatcher = startDispatcher();
   const children = Array.from({ length: workers }, startWorker);
   const history: string[] = [];
   const appending = new AbortController();
   try {
-    await Promise.all([dispatcher, ...children].map((child) => child.message(isStarted)));
+    await Promise.all([dispatcher, ...children].map((child) => child.message(isText('started'))));
     const appended = appendUntil(store, appending.signal);
     const moreEffects = (count: number): Promise<void> => {
       const enough = receiver.effects.length + count;
@@ -68,7 +66,7 @@ test('events become effects once each, through BullMQ, whatever is killed on the
     };
     const endAtMs = performance.now() + soakMinutes * 60_000;
     for (let faults = 0; faults < faultsMin || performance.now() < endAtMs; faults += 1) {
-      // Messages come through again after the fault before.
+      // Messages must arrive again after the previous fault.
       await moreEffects(10);
       await systemClock.sleep(random.below(100));
       const kind = faults < faultsMin ? faultKinds[faults] : random.pick(faultKinds);
@@ -80,17 +78,17 @@ test('events become effects once each, through BullMQ, whatever is killed on the
       } else if (kind === 'worker') {
         const slot = random.below(workers);
         const child = children[slot] as Child;
-        await child.message(isDelivered);
+        await child.message(isText('delivered'));
         await child.kill('SIGKILL');
         children[slot] = startWorker();
       } else if (kind === 'worker frozen') {
-        // BullMQ and the ledger pass its jobs and claims to the other one; then it wakes up and goes on.
+        // The other worker takes over the jobs and claims before the frozen worker continues.
         const { pid } = children[random.below(workers)] ?? dispatcher;
         process.kill(pid, 'SIGSTOP');
         await systemClock.sleep(leaseMs * 1.2);
         process.kill(pid, 'SIGCONT');
       } else if (kind === 'redis empty') {
-        await tellRedis(redis.port, 'FLUSHALL');
+        await commandRedis(redis.port, 'FLUSHALL');
       } else {
         const server = kind === 'redis' ? redis : postgres;
         await server.kill();
@@ -100,7 +98,7 @@ test('events become effects once each, through BullMQ, whatever is killed on the
     }
     appending.abort();
     const count = await appended;
-    await until(`all ${count} are sent (seed ${seed})`, async () => {
+    await until(`all ${count} messages are sent (seed ${seed})`, async () => {
       for (const child of [dispatcher, ...children]) {
         assert.equal(await hasEnded(child), false, child.errors());
       }
@@ -115,26 +113,26 @@ test('events become effects once each, through BullMQ, whatever is killed on the
   }
 
   function check(count: number): void {
-    const told = `seed ${seed}: ${history.join(', ')}`;
+    const context = `seed ${seed}: ${history.join(', ')}`;
     const numbers = receiver.effects.map(({ at }) => at).toSorted((a, b) => a - b);
     assert.deepEqual(
       numbers,
       Array.from({ length: count }, (_, at) => at),
-      told,
+      context,
     );
     const last = new Map<string, number>();
     for (const { orderingKey, at } of receiver.effects) {
       if (orderingKey === undefined) continue;
-      // Two destinations, and each has an order of its own.
+      // Each of the two destinations has its own order.
       const lane = `${orderingKey} ${at % 2}`;
-      assert.ok((last.get(lane) ?? -1) < at, `${told}: ${lane} got ${at} late`);
+      assert.ok((last.get(lane) ?? -1) < at, `${context}: ${lane} got ${at} out of order`);
       last.set(lane, at);
     }
     assert.ok(receiver.repeats > 0, 'no message with a lost confirmation was sent again');
   }
 });
 
-/** Goes on through outages: an append that may have happened is made again, under the same ids. */
+/** Continues through outages: an append with an unknown outcome is repeated with the same ids. */
 async function appendUntil(store: EventStore, signal: AbortSignal): Promise<number> {
   let count = 0;
   while (!signal.aborted) {

@@ -1,12 +1,13 @@
-// The second half of the rig: a process that sends over HTTP until it is killed, and fails at random.
+// A queue worker process that sends over HTTP until it is killed, and fails at random.
 
 import { bullmqDeliveryQueue } from '../../src/engines/bullmq/index.ts';
 import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import { createQueueWorker } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import { openWhenBack } from './open-when-back.ts';
+import { openWithRetry } from './open-with-retry.ts';
 import type { QueueInput } from './queue-dispatcher-main.ts';
+import { sendTo } from './receiver.ts';
 
 export interface QueueWorkerInput extends QueueInput {
   readonly receiver: string;
@@ -15,10 +16,10 @@ export interface QueueWorkerInput extends QueueInput {
 
 const input = childInput() as QueueWorkerInput;
 const random = seededRandom(input.seed);
-const ledger = await openWhenBack(() =>
+const ledger = await openWithRetry(() =>
   postgresOutboxLedger(input.postgres, { connectionsMax: 4, migrate: 'off' }),
 );
-const queue = await openWhenBack(() =>
+const queue = await openWithRetry(() =>
   bullmqDeliveryQueue(input.redis, { lockMs: input.lockMs, discoverMs: 100 }),
 );
 const worker = createQueueWorker({
@@ -29,17 +30,12 @@ const worker = createQueueWorker({
   concurrency: 8,
   schedule: { initialMs: 10, factor: 2, capMs: 200, jitterMs: 10 },
   async deliver({ orderingKey, payload }, { idempotencyKey, attempt, signal }) {
-    if (random.below(100) < 5) throw new Error('by chance');
-    const answer = await fetch(input.receiver, {
-      method: 'POST',
-      body: JSON.stringify({ idempotencyKey, orderingKey, at: payload['at'] }),
-      signal,
-    });
-    await answer.text();
-    tellParent('delivered');
-    // The receiver has the message, and the confirmation is lost.
+    if (random.below(100) < 5) throw new Error('random failure before the request');
+    const message = { idempotencyKey, orderingKey, at: Number(payload['at']) };
+    await sendTo(input.receiver, message, signal);
+    // The receiver has the message, but the confirmation is lost.
     const isLost = Number(payload['at']) % 20 === 0 && attempt === 1;
-    if (isLost || random.below(100) < 5) throw new Error('too late');
+    if (isLost || random.below(100) < 5) throw new Error('failure after the request');
   },
 });
 await worker.start();

@@ -1,13 +1,14 @@
-// The outside: a real HTTP server that dedupes by key and keeps what it saw.
+// A real HTTP server that deduplicates by key and records the messages it received.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { tellParent } from '../../src/testing/child-process.ts';
 
 interface Received {
   readonly idempotencyKey: string;
-  readonly orderingKey?: string;
+  readonly orderingKey?: string | undefined;
   readonly at: number;
 }
 
@@ -16,6 +17,13 @@ export interface Receiver extends AsyncDisposable {
   /** First deliveries, in order. */
   readonly effects: readonly Received[];
   readonly repeats: number;
+}
+
+/** Sends a message as the processes of these tests do, and reports it to the parent. */
+export async function sendTo(url: string, received: Received, signal: AbortSignal): Promise<void> {
+  const answer = await fetch(url, { method: 'POST', body: JSON.stringify(received), signal });
+  await answer.text();
+  tellParent('delivered');
 }
 
 export async function startReceiver(): Promise<Receiver> {
@@ -32,7 +40,7 @@ export async function startReceiver(): Promise<Receiver> {
       keys.add(received.idempotencyKey);
       response.end();
     } catch {
-      // Whoever sent it was killed in the middle of it.
+      // The sender was killed in the middle of the request.
       response.destroy();
     }
   }

@@ -1,4 +1,4 @@
-// `millrace outbox run`: a process between a store and a receiver.
+// `millrace outbox run` as a process between a store and a webhook receiver.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,16 +18,16 @@ export function outboxRunCases(
   engine: EngineName,
   place: (folder: string) => Promise<string>,
 ): void {
-  test(`what is appended reaches the receiver, and SIGTERM lets a send end, on ${engine}`, async () => {
+  test(`appended events reach the receiver, and SIGTERM waits for the running delivery, on ${engine}`, async () => {
     await using workspace = await createWorkspace();
     const url = await place(workspace.folder);
     await using store = await openStore(engine, url);
-    const held = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     await using receiver = await startHttpReceiver({
       answer({ body }, response) {
         const isHeld = body.includes('held-0');
-        if (isHeld) held.resolve();
+        if (isHeld) arrived.resolve();
         const answered = isHeld ? release.promise : Promise.resolve();
         void answered.then(() => response.writeHead(204).end());
       },
@@ -37,20 +37,20 @@ export function outboxRunCases(
     const running = runOutbox(workspace.folder, {
       MILLRACE_STORE: url,
       OUTBOX_MAX_ATTEMPTS: '3',
-      // The one that is held must not time out on a machine that is busy.
+      // The held request must not time out on a busy machine.
       WEBHOOK_TIMEOUT_MS: '25000',
     });
     await running.said('outbox started');
-    await until('what was there has come', () => receiver.requests.length === 3);
+    await until('the existing events are delivered', () => receiver.requests.length === 3);
     await store.append(streamName(2), newEvents('after', 3));
-    await until('what was new has come', () => receiver.requests.length === 6);
+    await until('the new events are delivered', () => receiver.requests.length === 6);
     const [first] = receiver.requests;
     assert.equal(first?.headers['x-tenant-id'], 'core');
     assert.match(String(first?.headers['x-correlation-id']), /^before-/);
     assert.match(String(first?.headers['idempotency-key']), /^before-/);
 
     await store.append(streamName(3), newEvents('held', 1));
-    await held.promise;
+    await arrived.promise;
     running.kill('SIGTERM');
     await running.said('outbox stopping');
     release.resolve();
@@ -64,7 +64,7 @@ export function outboxRunCases(
     assert.deepEqual(new Set(phases.map(({ phase }) => phase)), new Set(['SENT']));
   });
 
-  test(`what a killed process was sending, another one sends under the same key, on ${engine}`, async () => {
+  test(`a message that a killed process was sending is sent again with the same key, on ${engine}`, async () => {
     await using workspace = await createWorkspace();
     const url = await place(workspace.folder);
     await using store = await openStore(engine, url);
@@ -75,13 +75,13 @@ export function outboxRunCases(
     await writeConfig(workspace.folder, receiver.url, 2_000);
     await store.append(streamName(1), newEvents('e', 1));
     const first = runOutbox(workspace.folder, { MILLRACE_STORE: url });
-    await until('it is being sent', () => receiver.requests.length === 1);
+    await until('the message is being sent', () => receiver.requests.length === 1);
     first.kill('SIGKILL');
     await first.ended;
     isAnswering = true;
     const second = runOutbox(workspace.folder, { MILLRACE_STORE: url });
     await using ledger = await openLedger({ engine, url });
-    await until('it is sent', async () => (await ledger.counts()).SENT === 1);
+    await until('the message is sent', async () => (await ledger.counts()).SENT === 1);
     second.kill('SIGINT');
     assert.deepEqual(await second.ended, { code: 0, stderr: '' });
     const keys = receiver.requests.map(({ headers }) => headers['idempotency-key']);

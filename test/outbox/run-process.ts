@@ -1,4 +1,4 @@
-// `millrace outbox run` as a process, with a configuration of the test's.
+// Runs `millrace outbox run` as a process, with a configuration for the test.
 
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { programPath } from '../cli-store-terminal.ts';
 
 const source = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href;
 
-/** Everything of the type `item.…` goes to the receiver, in order by aggregate. */
+/** Sends every event to the webhook receiver. */
 export async function writeConfig(
   folder: string,
   receiverUrl: string,
@@ -52,7 +52,7 @@ export default defineOutbox(({ webhookTimeoutMs }) => ({
 }
 
 export interface OutboxProcess {
-  /** Resolves with the first line whose message is this. */
+  /** Resolves to the first log line with this message. */
   said(message: string): Promise<Readonly<Record<string, unknown>>>;
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   kill(signal: NodeJS.Signals): void;
@@ -97,7 +97,7 @@ export function runOutbox(
       return Promise.race([
         new Promise<Readonly<Record<string, unknown>>>((resolve) => waiting.set(message, resolve)),
         ended.then(({ code, stderr: text }) => {
-          throw new Error(`it ended with ${code} before it said '${message}': ${text}`);
+          throw new Error(`the process ended with ${code} before it logged '${message}': ${text}`);
         }),
       ]);
     },

@@ -12,7 +12,7 @@ import { runOutbox, writeConfig } from './run-process.ts';
 
 outboxRunCases('sqlite', async (folder) => `sqlite:${join(folder, 'events.db')}`);
 
-test('--drain ends when nothing is due, after dead messages were reported', async () => {
+test('--drain ends when no message is due, after dead letters were reported', async () => {
   await using workspace = await createWorkspace();
   const url = `sqlite:${join(workspace.folder, 'events.db')}`;
   await using receiver = await startHttpReceiver({
@@ -39,10 +39,10 @@ test('--drain ends when nothing is due, after dead messages were reported', asyn
 
   const again = runOutbox(workspace.folder, env, '--drain');
   assert.equal((await again.ended).code, 0);
-  assert.equal(receiver.requests.length, 22, 'nothing came twice');
+  assert.equal(receiver.requests.length, 22, 'a message was sent twice');
 });
 
-test('reads from the store of ESDB_CONNECTION_STRING what ESDB_SUBSCRIPTION_PREFIX names', async () => {
+test('reads the events named by ESDB_SUBSCRIPTION_PREFIX from the store of ESDB_CONNECTION_STRING', async () => {
   await using workspace = await createWorkspace();
   await using store = memoryEventStore(kurrentStoreOptions);
   await using server = await startKurrentServer(store, { host: '127.0.0.1', port: 0 });
@@ -72,7 +72,7 @@ test('reads from the store of ESDB_CONNECTION_STRING what ESDB_SUBSCRIPTION_PREF
   assert.deepEqual(new Set(keys), new Set(['e1', 'e3']));
 });
 
-test('a variable that cannot be, and a configuration that is none, are told before anything runs', async () => {
+test('reports an invalid variable or configuration before anything runs', async () => {
   await using folder = await workFolder();
   const run = async (env: Readonly<Record<string, string>>, ...more: readonly string[]) => {
     const { code, stdout, stderr } = await runMillrace(['outbox', 'run', ...more], {
@@ -104,7 +104,7 @@ test('a variable that cannot be, and a configuration that is none, are told befo
   );
 });
 
-test('millrace new outbox writes a configuration with the names of its context, once', async () => {
+test('millrace new outbox writes a configuration with the name of its context, and does not overwrite it', async () => {
   await using folder = await workFolder();
   const millrace = (...words: readonly string[]) =>
     runMillrace(['new', 'outbox', ...words], { cwd: folder.path });

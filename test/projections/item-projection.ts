@@ -1,4 +1,4 @@
-// Documents that prove what they are made of: how many events, and a chain over them in their order.
+// Documents that prove which events they contain: their number, and a hash chain in their order.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -52,7 +52,7 @@ export function itemProjection(
   });
 }
 
-/** The documents of a version are what the events say, and so is everything they are found by. */
+/** Checks that the documents of a version, their indexes, sets and ranges match the events. */
 export async function checkItems(
   store: EventStore & ReadModelHost,
   version: number,
@@ -68,7 +68,7 @@ export async function checkItems(
   do {
     const page = await documents.byRange('core', 'last', { limit: 1_000, cursor });
     for (const { id, document } of page.items) {
-      assert.ok(!found.has(id), `${id} is there twice`);
+      assert.ok(!found.has(id), `${id} was returned twice`);
       found.set(id, document);
     }
     ({ cursor } = page);

@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { postgresEventStore } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
-import { connect } from '../store/connect.ts';
 import { inRounds } from '../store/rig.ts';
 import {
   killInlineProjectors,
@@ -11,32 +9,24 @@ import {
   type ProjectorRig,
 } from './kill-projectors.ts';
 
-/** A database of its own: the documents of one run only. */
 const onDatabase = (run: (rig: ProjectorRig) => Promise<void>) => () =>
   inRounds(async (seed) => {
-    const { url: server } = await sharedPostgres();
-    const name = `projectors_${randomUUID().replaceAll('-', '')}`;
-    {
-      await using admin = await connect(server);
-      await admin.query(`create database ${name}`);
-    }
-    const url = new URL(server);
-    url.pathname = `/${name}`;
-    await using store = await postgresEventStore(url.href);
-    await run({ engine: 'postgres', url: url.href, seed, store });
+    const { url } = await sharedPostgres();
+    await using store = await postgresEventStore(url);
+    await run({ engine: 'postgres', url, seed, store });
   });
 
 test(
-  'projectors that are killed over one database apply every event once, in order',
+  'projectors on PostgreSQL that are killed apply every event once, in order',
   onDatabase(killLiveProjectors),
 );
 
 test(
-  'a rebuild that is killed over one database goes on, while queries have their answers',
+  'a rebuild on PostgreSQL that is killed resumes, and queries are answered throughout',
   onDatabase(killRebuilds),
 );
 
 test(
-  'processes that are killed while they append to a database leave no event without its document',
+  'processes killed while appending to PostgreSQL leave no event without its document',
   onDatabase(killInlineProjectors),
 );

@@ -1,4 +1,4 @@
-// Projecting processes that are killed at random, and what must be true of the documents afterwards.
+// Kills projecting processes at random, and checks the documents afterwards.
 
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/foundation/clock.ts';
@@ -13,6 +13,7 @@ import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import {
+  messageOfKind,
   newEvent,
   newEvents,
   soakMinutes,
@@ -50,10 +51,7 @@ function startProjector(
   });
 }
 
-function says<Kind extends ProjectorMessage['kind']>(kind: Kind) {
-  return (message: unknown): message is Extract<ProjectorMessage, { kind: Kind }> =>
-    (message as ProjectorMessage).kind === kind;
-}
+const says = messageOfKind<ProjectorMessage>();
 
 /**
  * Two processes share the shards while events come in. Each kill waits until the process has applied
@@ -108,7 +106,7 @@ export async function killLiveProjectors(rig: ProjectorRig): Promise<void> {
   assert.equal(await rig.store.subscriptions.deadLetters.count({ handler: name }), 0);
 }
 
-/** A rebuild that is killed at some page and goes on from there in the next process. */
+/** Kills a rebuild after some pages; the next process resumes it. */
 export async function killRebuilds(rig: ProjectorRig): Promise<void> {
   const random = seededRandom(rig.seed);
   const { total, kills } =
@@ -131,10 +129,10 @@ export async function killRebuilds(rig: ProjectorRig): Promise<void> {
     await using child = startProjector(rig, { role: 'rebuild', version: 2 });
     if (killed === kills) {
       const { events } = await child.message(says('done'));
-      assert.ok(events < total, `the last one began anew: ${events}`);
+      assert.ok(events < total, `the last rebuild did not resume: ${events}`);
       break;
     }
-    // It has come further than the one before: it went on from where that was.
+    // Each process gets further than the previous one, because it resumes.
     const pages = 2 + random.below(4);
     const progress = await child.message(
       (message): message is Extract<ProjectorMessage, { kind: 'progress' }> =>
@@ -151,7 +149,7 @@ export async function killRebuilds(rig: ProjectorRig): Promise<void> {
   await checkItems(rig.store, 1);
 }
 
-/** Every event in the store is in the documents at any moment: no process has to catch up. */
+/** Inline projections write documents with their events, so no process has to catch up. */
 export async function killInlineProjectors(rig: ProjectorRig): Promise<void> {
   const random = seededRandom(rig.seed);
   const kills = soakMinutes > 0 ? 2 : 1;
@@ -169,8 +167,8 @@ export async function killInlineProjectors(rig: ProjectorRig): Promise<void> {
 }
 
 /**
- * A server notices late that a client is gone: until then it commits what was under way, and readers of
- * all events wait for it. No process is left that could add a missing document.
+ * A server notices late that a client is gone. Until then it commits the running transactions, and readers
+ * of all events wait for them. No process is left that could add a missing document.
  */
 async function checkSettled({ store }: ProjectorRig): Promise<void> {
   let problem: unknown;

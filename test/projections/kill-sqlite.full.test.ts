@@ -18,16 +18,16 @@ const onFile = (run: (rig: ProjectorRig) => Promise<void>) => () =>
   });
 
 test(
-  'projectors that are killed over one file apply every event once, in order',
+  'projectors on SQLite that are killed apply every event once, in order',
   onFile(killLiveProjectors),
 );
 
 test(
-  'a rebuild that is killed over one file goes on, while queries have their answers',
+  'a rebuild on SQLite that is killed resumes, and queries are answered throughout',
   onFile(killRebuilds),
 );
 
 test(
-  'processes that are killed while they append to a file leave no event without its document',
+  'processes killed while appending to SQLite leave no event without its document',
   onFile(killInlineProjectors),
 );

@@ -1,4 +1,4 @@
-// A process that projects until it is killed: live, as a rebuild, or in the transactions of its own appends.
+// A process that projects until it is killed: live, as a rebuild, or inline with its own appends.
 
 import {
   inlineProjections,
@@ -16,7 +16,7 @@ export interface ProjectorInput {
   readonly version: number;
   readonly shards: number;
   readonly leaseMs: number;
-  /** The first part of the ids of the events that the role `inline` appends. */
+  /** The prefix of the event ids that the role `inline` appends. */
   readonly name: string;
   readonly streams: number;
 }
@@ -37,10 +37,10 @@ const store =
     : await (
         await import('../../src/engines/postgres/store/event-store.ts')
       ).postgresEventStore(url, { connectionsMax: 6 });
-const tell = (message: ProjectorMessage): void => tellParent(message);
+const report = (message: ProjectorMessage): void => tellParent(message);
 let hasWorked = false;
 const items = itemProjection(version, shards, () => {
-  if (!hasWorked) tell({ kind: 'working' });
+  if (!hasWorked) report({ kind: 'working' });
   hasWorked = true;
 });
 
@@ -51,17 +51,17 @@ if (role === 'run') {
     checkpointMs: 50,
     pageSize: 60,
   });
-  // Until it is killed.
+  // Runs until it is killed.
   while (runner.state === 'started') await new Promise((resolve) => setTimeout(resolve, 1_000));
 } else if (role === 'rebuild') {
   const { events } = await rebuildProjection(store, items, {
     pageSize: 50,
     leaseMs,
     onProgress: (progress) =>
-      tell({ kind: 'progress', events: progress.events, done: progress.done }),
+      report({ kind: 'progress', events: progress.events, done: progress.done }),
   });
   await store[Symbol.asyncDispose]();
-  tell({ kind: 'done', events });
+  report({ kind: 'done', events });
   process.channel?.unref();
 } else {
   const projecting = await inlineProjections(store, [items]);
@@ -71,6 +71,6 @@ if (role === 'run') {
       return projecting.append(stream, [newEvent(`${name}-${round}-${each}`)]);
     });
     await Promise.all(appends);
-    if (round === 0) tell({ kind: 'appended' });
+    if (round === 0) report({ kind: 'appended' });
   }
 }

@@ -1,4 +1,4 @@
-// A cluster moves a tenant's slot, key by key, while documents are written to it.
+// A Redis Cluster moves the slot of a tenant, key by key, while documents are written.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -36,10 +36,10 @@ test('documents are written and read while their slot moves to another node', as
     let round = 0;
     let refused = 0;
     let attempts = 0;
-    /** One attempt from its beginning to its end. */
+    /** Waits for one whole write attempt. */
     const attempt = async (): Promise<void> => {
       const enough = attempts + 2;
-      await until('it is tried meanwhile', () => attempts >= enough);
+      await until('a write was attempted', () => attempts >= enough);
     };
     const writing = (async () => {
       while (isMoving || round < 5) {
@@ -64,7 +64,7 @@ test('documents are written and read while their slot moves to another node', as
     await moveSlot(admins, attempt);
     isMoving = false;
     await writing;
-    // With a part of its keys on each node, no write may go through.
+    // While a node has only a part of the keys, every write is refused.
     assert.ok(refused > 0);
     const last = round - 1;
     for (const id of ids) {
@@ -75,7 +75,7 @@ test('documents are written and read while their slot moves to another node', as
     assert.equal(ranged.length, ids.length);
     const odd = (await documents.bySet(tenant, 'odd')).items.length;
     assert.equal(odd, last % 2 === 1 ? ids.length : 0);
-    // Everything is on one node, and nothing was left behind.
+    // All keys are on one node.
     const holding = await Promise.all(admins.map((admin) => admin.dbsize()));
     assert.equal(holding.filter((size) => size > 0).length, 1, String(holding));
     const holder = admins[holding.findIndex((size) => size > 0)];
@@ -87,7 +87,7 @@ test('documents are written and read while their slot moves to another node', as
 
 const indexKey = 'app:{core}:rig:item:v1:index:by-code';
 
-/** As `redis-cli --cluster reshard` does it. */
+/** Moves the slot as `redis-cli --cluster reshard` does. */
 async function moveSlot(admins: readonly Redis[], halfway: () => Promise<void>): Promise<void> {
   const slot = Number(await admins[0]?.cluster('KEYSLOT', indexKey));
   const from = admins[Math.min(2, Math.floor(slot / 5_461))];

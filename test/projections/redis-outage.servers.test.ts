@@ -45,8 +45,8 @@ const tallies = readModel<Tally>({
 
 interface Target extends AsyncDisposable {
   readonly url: string;
-  leave(): Promise<void>;
-  comeBack(): Promise<void>;
+  stop(): Promise<void>;
+  resume(): Promise<void>;
 }
 
 const targets: Readonly<Record<string, () => Promise<Target>>> = {
@@ -54,8 +54,8 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     const server = await startRedis({ appendOnly: 'always' });
     return {
       url: server.url,
-      leave: () => server.kill(),
-      comeBack: () => server.start(),
+      stop: () => server.kill(),
+      resume: () => server.start(),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
@@ -63,8 +63,8 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     const server = await startRedis();
     return {
       url: server.url,
-      leave: async () => server.pause(),
-      comeBack: async () => server.resume(),
+      stop: async () => server.pause(),
+      resume: async () => server.resume(),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
@@ -72,35 +72,35 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     const cluster = await openCluster();
     return {
       url: clusterUrl(cluster.nodes),
-      leave: () => cluster.kill(),
-      comeBack: () => cluster.start(),
+      stop: () => cluster.kill(),
+      resume: () => cluster.start(),
       [Symbol.asyncDispose]: async () => undefined,
     };
   },
-  async 'a node of a Redis Cluster that is away'() {
+  async 'a node of a Redis Cluster that is unreachable'() {
     const cluster = await openCluster();
-    // The slot of the tenant is 10092; this one has 5461 to 10922.
+    // The slot of the tenant is 10092, and this node has 5461 to 10922.
     const [, node] = cluster.nodes;
     assert.ok(node !== undefined);
-    let comeBack = (): Promise<void> => cluster.start();
+    let resume = (): Promise<void> => cluster.start();
     return {
       url: clusterUrl(cluster.nodes),
-      async leave() {
-        // For so short a time, to clients and to the other nodes, the same as a kill.
+      async stop() {
+        // For so short a time, refused connections look the same as a kill.
         if (soakMinutes > 0) await node.kill();
-        else comeBack = await refuseConnections([node]);
+        else resume = await refuseConnections([node]);
       },
-      comeBack: () => comeBack(),
+      resume: () => resume(),
       [Symbol.asyncDispose]: async () => undefined,
     };
   },
 };
 
-// It starts while the tests of one server run.
+// The cluster starts while the tests of the single server run.
 const starting = startRedisCluster({ appendOnly: 'always' });
 after(async () => (await starting)[Symbol.asyncDispose]());
 
-/** One cluster for all tests, empty for each. */
+/** All tests share one cluster, which is emptied for each. */
 async function openCluster(): Promise<RedisCluster> {
   const cluster = await starting;
   for (const { url } of cluster.nodes) {
@@ -130,7 +130,7 @@ for (const [name, start] of Object.entries(targets)) {
       name: 'sub:rig:tallies:v1',
       readModel: tallies,
       batchSize: 20,
-      // Fewer attempts than the outage would need, if it counted them.
+      // Fewer attempts than the outage would need, so they must not be counted.
       retry: { initialMs: 50, factor: 1, capMs: 50, jitterMs: 0, attemptsMax: 3 },
       on: {
         [eventTypes[0]]: (tally: Tally | null) => {
@@ -141,9 +141,9 @@ for (const [name, start] of Object.entries(targets)) {
     });
     const options = { readModels, leaseMs: 1_500, observer };
     await using runner = await startProjection(store, counting, options);
-    const appending = appendUntilTold(store);
-    await until('some are done', () => applied > 200);
-    await target.leave();
+    const appending = appendUntilStopped(store);
+    await until('200 events are applied', () => applied > 200);
+    await target.stop();
     lags.length = 0;
     await until(
       'the projection lags during the outage',
@@ -152,7 +152,7 @@ for (const [name, start] of Object.entries(targets)) {
         about().at(-1) === 'warn Redis connection lost',
     );
     const rounds = await appending.end();
-    await target.comeBack();
+    await target.resume();
     await runner.whenCaughtUp();
     const documents = documentsOf(readModels, tallies);
     const { items } = await documents.byRange('core', 'count', { limit: 1_000 });
@@ -180,7 +180,7 @@ for (const [name, start] of Object.entries(targets)) {
 }
 
 /** Appends one event to each stream repeatedly, before, during and after the outage. */
-function appendUntilTold(store: EventStore): { end(): Promise<number> } {
+function appendUntilStopped(store: EventStore): { end(): Promise<number> } {
   let isOver = false;
   let rounds = 0;
   const appending = (async () => {

@@ -21,8 +21,10 @@ for (const [name, target] of [
   for (const { name: sentence, run } of projectionsConformance({
     open: async () => ({ ...events, readModels }),
   })) {
-    // An append and its documents are one transaction only where they are in one database.
-    const skip = sentence.startsWith('inline:') ? 'needs the documents beside the events' : false;
+    // An append and its documents are one transaction only if they are in one database.
+    const skip = sentence.startsWith('inline:')
+      ? 'needs documents in the database of the events'
+      : false;
     test(`projections in ${name}: ${sentence}`, { skip }, run);
   }
 }

@@ -1,4 +1,4 @@
-// A reactor whose effect is a command that does it again whenever it is asked: only its key makes it once.
+// A reactor whose command always repeats its effect: only the idempotency key prevents a second one.
 
 import { z } from 'zod';
 import { postgresEventStore } from '../../src/engines/postgres/index.ts';
@@ -33,7 +33,7 @@ export const greetings = reactor({
   on: { 'order.placed.v1': ({ aggregate }) => ({ id: aggregate.id, command: send({}) }) },
 });
 
-/** Nothing is written down before the process is killed. */
+/** No checkpoint is written before the process is killed. */
 export const tuning = { leaseMs: 500, checkpointMs: 60_000, checkpointEvery: 1_000 } as const;
 
 export type GreetingStore = EventStore & SubscriptionHost;

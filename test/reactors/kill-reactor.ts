@@ -1,11 +1,11 @@
-// Killed before its command, and killed between the command's effect and the checkpoint: in the end every
-// order has one letter, though the command was sent again.
+// Kills a reactor before its command, and between the effect of the command and the checkpoint: every
+// order has one letter, although the command is sent again.
 
 import assert from 'node:assert/strict';
 import { createEnvelope } from '../../src/contracts/envelope.ts';
 import { startReactor } from '../../src/reactors/index.ts';
 import { startChild } from '../../src/testing/child-process.ts';
-import type { EngineName } from '../store/rig.ts';
+import { isText, type EngineName } from '../store/rig.ts';
 import { greetings, openGreetings, sendOver, tuning } from './greetings.ts';
 import type { ReactorInput } from './reactor-main.ts';
 
@@ -26,26 +26,26 @@ export async function killReactor(engine: EngineName, url: string): Promise<void
 
   for (const [at, letters] of [
     ['before', 0],
-    ['behind', 1],
+    ['after', 1],
   ] as const) {
     const input: ReactorInput = { engine, url, order: 'o3', at };
     await using child = startChild(worker, { input });
-    await child.message((message) => message === 'stands');
+    await child.message(isText('paused'));
     assert.equal(await child.kill('SIGKILL'), 'SIGKILL');
     assert.equal(await lettersOf('o3'), letters);
   }
 
-  const asked: string[] = [];
+  const requested: string[] = [];
   const send = sendOver(store);
   await using runner = await startReactor(store, greetings, {
     ...tuning,
     send: (request) => {
-      asked.push(request.id);
+      requested.push(request.id);
       return send(request);
     },
   });
   await runner.whenCaughtUp(AbortSignal.timeout(60_000));
-  assert.ok(asked.includes('o3'), 'the checkpoint is behind the effect');
+  assert.ok(requested.includes('o3'), 'the command was not sent again');
   for (const id of orders) assert.equal(await lettersOf(id), 1, id);
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
 }

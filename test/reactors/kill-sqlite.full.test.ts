@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createWorkspace } from '../store/rig.ts';
 import { killReactor } from './kill-reactor.ts';
 
-test('a reactor over a file that is killed on either side of its effect has it once', async () => {
+test('a reactor on SQLite that is killed before or after its effect has the effect once', async () => {
   await using workspace = await createWorkspace();
   await killReactor('sqlite', `sqlite:${join(workspace.folder, 'events.db')}`);
 });

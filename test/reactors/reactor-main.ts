@@ -1,5 +1,5 @@
-// A process that reacts, and stands still at one order: before its command is sent, or when that has taken
-// effect and the reactor has not heard of it yet.
+// A reactor process that pauses at one order: before its command is sent, or after the effect and before
+// the reactor learns of it.
 
 import { startReactor } from '../../src/reactors/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
@@ -10,23 +10,23 @@ export interface ReactorInput {
   readonly engine: EngineName;
   readonly url: string;
   readonly order: string;
-  readonly at: 'before' | 'behind';
+  readonly at: 'before' | 'after';
 }
 
 const { engine, url, order, at } = childInput() as ReactorInput;
 const store = await openGreetings(engine, url);
 const send = sendOver(store);
-const standStill = (): Promise<never> => {
-  tellParent('stands');
+const pause = (): Promise<never> => {
+  tellParent('paused');
   return new Promise(() => undefined);
 };
 
 await startReactor(store, greetings, {
   ...tuning,
   async send(request) {
-    if (request.id === order && at === 'before') await standStill();
+    if (request.id === order && at === 'before') await pause();
     const result = await send(request);
-    if (request.id === order) await standStill();
+    if (request.id === order) await pause();
     return result;
   },
 });

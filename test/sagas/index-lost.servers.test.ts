@@ -1,5 +1,5 @@
-// The index of sagas in Redis loses what it had, wholly or in part: the streams are the truth, and no
-// timer is missed for ever.
+// The saga index in Redis loses some or all of its data: it is rebuilt from the streams, and no timer
+// is missed.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -64,7 +64,10 @@ const shards = [0, 1];
 const paymentMs = 3_600_000;
 const expiresAfterMs = 24 * paymentMs;
 
-function createRig(where: Target, index: Awaited<ReturnType<typeof redisSagaIndex>>) {
+/** Opens an empty index, and a store whose saga uses it. */
+async function openRig(where: Target, options: { readonly timeoutMs?: number } = {}) {
+  await flush(where);
+  const index = await redisSagaIndex(where.url, options);
   let aheadMs = 0;
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
   const store = memoryEventStore({ clock });
@@ -78,29 +81,39 @@ function createRig(where: Target, index: Awaited<ReturnType<typeof redisSagaInde
   };
   const forAll = (work: (tenant: string, orderId: string) => Promise<void>) =>
     Promise.all(tenants.flatMap((tenant) => keys.map((key) => work(tenant, key))));
+  const start = () =>
+    startSaga(store, orderSaga({ paymentMs, expiresAfterMs, shards: shards.length }), {
+      send: receiver.send,
+      index,
+      clock,
+      timerPollMs: 50,
+    });
+  const place = () => forAll((tenant, orderId) => append(placed({ orderId }), tenant));
+  const untilAll = (status: SagaStatus): Promise<void> =>
+    until(`all sagas are ${status}`, async () => {
+      const found = await admin.list({ status }).catch(() => undefined);
+      return found?.sagas.length === tenants.length * keys.length;
+    });
   return {
+    index,
     store,
     receiver,
-    start: () =>
-      startSaga(store, orderSaga({ paymentMs, expiresAfterMs, shards: shards.length }), {
-        send: receiver.send,
-        index,
-        clock,
-        timerPollMs: 50,
-      }),
-    /** However slow the machine is, no timer comes before the test wants it. */
+    start,
+    place,
+    untilAll,
+    async startWithOrders() {
+      const running = await start();
+      await place();
+      await untilAll('running');
+      return running;
+    },
+    /** Moves the clock, so no timer fires earlier, however slow the machine is. */
     passPaymentTime(): void {
       aheadMs = paymentMs;
     },
-    place: () => forAll((tenant, orderId) => append(placed({ orderId }), tenant)),
     pay: () => forAll((tenant, orderId) => append(paid({ orderId }), tenant)),
-    untilAll: (status: SagaStatus): Promise<void> =>
-      until(`all are ${status}`, async () => {
-        const found = await admin.list({ status }).catch(() => undefined);
-        return found?.sagas.length === tenants.length * keys.length;
-      }),
-    untilWhole: (): Promise<void> =>
-      until('the index is whole', async () => {
+    untilComplete: (): Promise<void> =>
+      until('the index is complete', async () => {
         const query = { saga: category, shards };
         const missing = await index.upkeep.incomplete(query).catch(() => shards);
         return missing.length === 0;
@@ -119,6 +132,7 @@ function createRig(where: Target, index: Awaited<ReturnType<typeof redisSagaInde
       for (const node of where.nodes) await node.start();
       await where.whenOk();
     },
+    [Symbol.asyncDispose]: () => index[Symbol.asyncDispose](),
   };
 }
 
@@ -134,13 +148,9 @@ for (const [name, open] of Object.entries(targets)) {
   const where = await open();
   after(() => where[Symbol.asyncDispose]());
 
-  test(`${name}: the sagas of all tenants are in the documented hash, and everything has a known key`, async () => {
-    await flush(where);
-    await using index = await redisSagaIndex(where.url);
-    const rig = createRig(where, index);
-    await using _ = await rig.start();
-    await rig.place();
-    await rig.untilAll('running');
+  test(`${name}: the sagas of all tenants are in the documented hash, and every key is a known one`, async () => {
+    await using rig = await openRig(where);
+    await using _ = await rig.startWithOrders();
     await rig.pay();
     await rig.untilAll('completed');
     const text = await where.redis.hget(
@@ -157,48 +167,36 @@ for (const [name, open] of Object.entries(targets)) {
       'workflow-part',
       'workflows',
     ]);
-    assert.deepEqual(await index.upcoming({ saga: category, shards, limit: 10 }), []);
-    // Nothing is kept of a time that passed.
+    assert.deepEqual(await rig.index.upcoming({ saga: category, shards, limit: 10 }), []);
+    // Nothing is kept of a timer that has fired.
     assert.equal(await where.redis.exists('checkpoint:workflow:{fulfilment}:shop:v1:revisions'), 0);
   });
 
-  test(`${name}: emptied in the middle, timers still fire, once, and the list is whole again`, async () => {
-    await flush(where);
-    await using index = await redisSagaIndex(where.url);
-    const rig = createRig(where, index);
-    await using _ = await rig.start();
-    await rig.place();
-    await rig.untilAll('running');
+  test(`${name}: after the index is emptied, each timer fires once and the list is complete again`, async () => {
+    await using rig = await openRig(where);
+    await using _ = await rig.startWithOrders();
     await flush(where);
     rig.passPaymentTime();
     await rig.untilAll('compensated');
     await rig.firedOnce();
   });
 
-  test(`${name}: emptied while nobody is there, timers that came due meanwhile fire at the start`, async () => {
-    await flush(where);
-    await using index = await redisSagaIndex(where.url);
-    const rig = createRig(where, index);
+  test(`${name}: after the index is emptied while no worker runs, due timers fire at the next start`, async () => {
+    await using rig = await openRig(where);
     {
-      await using _ = await rig.start();
-      await rig.place();
-      await rig.untilAll('running');
+      await using _ = await rig.startWithOrders();
     }
     await flush(where);
-    assert.deepEqual(await index.list({}), []);
+    assert.deepEqual(await rig.index.list({}), []);
     rig.passPaymentTime();
     await using _ = await rig.start();
     await rig.untilAll('compensated');
     await rig.firedOnce();
   });
 
-  test(`${name}: killed and started again with all it acknowledged, sagas under way go on and end`, async () => {
-    await flush(where);
-    await using index = await redisSagaIndex(where.url, { timeoutMs: 2_000 });
-    const rig = createRig(where, index);
-    await using _ = await rig.start();
-    await rig.place();
-    await rig.untilAll('running');
+  test(`${name}: running sagas complete after the server is killed and restarted without data loss`, async () => {
+    await using rig = await openRig(where, { timeoutMs: 2_000 });
+    await using _ = await rig.startWithOrders();
     const killed = rig.restart();
     await rig.pay();
     await killed;
@@ -207,56 +205,48 @@ for (const [name, open] of Object.entries(targets)) {
     assert.equal(await rig.store.subscriptions.deadLetters.count({}), 0);
   });
 
-  test(`${name}: a server that comes back without what it acknowledged last misses no timer`, async () => {
-    await flush(where);
-    await using index = await redisSagaIndex(where.url, { timeoutMs: 2_000 });
-    const rig = createRig(where, index);
+  test(`${name}: a server that lost its last acknowledged writes misses no timer`, async () => {
+    await using rig = await openRig(where, { timeoutMs: 2_000 });
     await using _ = await rig.start();
-    await rig.untilWhole();
+    await rig.untilComplete();
     await rig.place();
     await rig.untilAll('running');
-    // As after a power loss: the mark of wholeness is there, what was written last is not.
+    // As after a power loss: the index is marked complete, but its last writes are missing.
     for (const shard of shards) {
       const key = `checkpoint:workflow:{fulfilment}:shop:v1:due:${shard}`;
       await where.redis.zremrangebyscore(key, '-inf', '(+inf');
     }
-    assert.deepEqual(await index.upcoming({ saga: category, shards, limit: 10 }), []);
+    assert.deepEqual(await rig.index.upcoming({ saga: category, shards, limit: 10 }), []);
     await rig.restart();
     rig.passPaymentTime();
     await rig.untilAll('compensated');
     await rig.firedOnce();
   });
 
-  test(`${name}: a tenant whose entries alone are gone is listed again, once somebody has looked`, async () => {
-    await flush(where);
-    await using index = await redisSagaIndex(where.url);
-    const rig = createRig(where, index);
-    await using _ = await rig.start();
-    await rig.place();
-    await rig.untilAll('running');
-    await rig.untilWhole();
+  test(`${name}: a tenant whose entries are deleted is listed again after the next query`, async () => {
+    await using rig = await openRig(where);
+    await using _ = await rig.startWithOrders();
+    await rig.untilComplete();
     await where.redis.del('checkpoint:workflow:fulfilment:{demo}');
     await rig.untilAll('running');
-    await rig.untilWhole();
-    // Found under its status only.
+    await rig.untilComplete();
+    // The entries of this tenant can be found only without a status.
     await where.redis.del('checkpoint:workflow:fulfilment:{north}:by-status');
     await rig.untilAll('running');
   });
 
-  test(`${name}: emptied while it is filled, it is filled again`, async () => {
-    await flush(where);
-    await using index = await redisSagaIndex(where.url);
-    const rig = createRig(where, index);
+  test(`${name}: an index that is emptied during its rebuild is rebuilt again`, async () => {
+    await using rig = await openRig(where);
     const query = { saga: category, shards };
-    const done = await index.upkeep.renew(query);
+    const done = await rig.index.upkeep.renew(query);
     await flush(where);
     await done();
-    assert.deepEqual(await index.upkeep.incomplete(query), shards);
+    assert.deepEqual(await rig.index.upkeep.incomplete(query), shards);
     await using _ = await rig.start();
-    await rig.untilWhole();
+    await rig.untilComplete();
   });
 
-  test(`${name}: a put that ended between the entry and its time is made whole by the same put`, async () => {
+  test(`${name}: repeating a put completes one that stored the entry but not its timer`, async () => {
     await flush(where);
     await using index = await redisSagaIndex(where.url);
     const stream = `${category}-core-o1`;
@@ -279,7 +269,7 @@ for (const [name, open] of Object.entries(targets)) {
     await lose();
     await index.put(entry);
     assert.equal(await where.redis.zscore(due, stream), '700');
-    // An older one brings what counts, not what it says.
+    // An older put restores the newer timer.
     await lose();
     await index.put({ ...entry, revision: 3, dueAtMs: 100 });
     assert.equal(await where.redis.zscore(due, stream), '700');

@@ -5,7 +5,7 @@ import { openSagaIndex } from '../../src/platform/index.ts';
 import type { SeededRandom } from '../../src/testing/seeded-random.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
 import { createWorkspace, inRounds } from '../store/rig.ts';
-import { tellRedis } from '../subscriptions/tell-redis.ts';
+import { commandRedis } from '../subscriptions/command-redis.ts';
 import { killSagas } from './kill-sagas.ts';
 
 test('sagas whose index is in a Redis that is killed and emptied all end, with each effect once', () =>
@@ -15,12 +15,12 @@ test('sagas whose index is in a Redis that is killed and emptied all end, with e
     await using store = await sqliteEventStore(path);
     await using redis = await startRedis({ appendOnly: 'always' });
     await using index = await openSagaIndex(redis.url);
-    let disturbed = 0;
+    let disturbances = 0;
     const disturb = async (random: SeededRandom): Promise<void> => {
-      disturbed += 1;
-      // Each kind once, then by chance.
-      if (disturbed === 1 || (disturbed > 2 && random.below(2) === 0)) {
-        await tellRedis(redis.port, 'FLUSHALL');
+      disturbances += 1;
+      // Each kind of disturbance once, then at random.
+      if (disturbances === 1 || (disturbances > 2 && random.below(2) === 0)) {
+        await commandRedis(redis.port, 'FLUSHALL');
       } else {
         await redis.kill();
         await redis.start();

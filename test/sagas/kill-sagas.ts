@@ -1,4 +1,4 @@
-// Workers that are killed at random while sagas are under way, and what must be true afterwards.
+// Kills workers at random while sagas run, and checks the sagas afterwards.
 
 import assert from 'node:assert/strict';
 import { createEnvelope, type NewEvent } from '../../src/contracts/index.ts';
@@ -9,7 +9,7 @@ import type { EventStore } from '../../src/store/index.ts';
 import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
-import { soakMinutes, until, type EngineName } from '../store/rig.ts';
+import { isText, soakMinutes, until, type EngineName } from '../store/rig.ts';
 import { expectedEntries, kindOf, orderSaga, paid, placed } from './order-saga.ts';
 import type { SagaWorkerInput } from './worker-main.ts';
 
@@ -17,7 +17,7 @@ export interface SagaPlan {
   readonly engine: EngineName;
   readonly url: string;
   readonly seed: number;
-  /** Where the index is, if it is not the store's own, and what happens to it in addition to the kills. */
+  /** A separate index, and what disturbs it in addition to the kills; the default is the index of the store. */
   readonly elsewhere?: {
     readonly url: string;
     readonly index: SagaIndex;
@@ -49,13 +49,13 @@ export async function killSagas(plan: SagaPlan, store: Store): Promise<void> {
   const faulting = new AbortController();
   let orderIds: readonly string[] = [];
   try {
-    await Promise.race(children.map((child) => child.message(hasStarted)));
+    await Promise.race(children.map((child) => child.message(isText('started'))));
     const appending = appendOrders(store, faulting.signal);
     for (let fault = 0; fault < faults; fault += 1) {
       const slot = random.below(children.length);
       const child = children[slot] as Child;
-      // It has sagas under way that a kill could lose: orders come in until the last fault.
-      await child.message(hasSent);
+      // Orders arrive until the last fault, so the worker has sagas that a kill could lose.
+      await child.message(isText('sent'));
       await systemClock.sleep(random.below(300));
       await child.kill('SIGKILL');
       await elsewhere?.disturb(random);
@@ -71,22 +71,14 @@ export async function killSagas(plan: SagaPlan, store: Store): Promise<void> {
   await check(store, orderIds, seed);
 }
 
-function hasStarted(message: unknown): message is 'started' {
-  return message === 'started';
-}
-
-function hasSent(message: unknown): message is 'sent' {
-  return message === 'sent';
-}
-
-/** Resolves to the ids, once the signal has fired and there are enough of them. */
+/** Appends until the signal fires and `ordersMin` is reached; resolves to the ids. */
 async function appendOrders(store: EventStore, signal: AbortSignal): Promise<readonly string[]> {
   const orderIds: string[] = [];
   while (orderIds.length < ordersMin || !signal.aborted) {
     const orderId = `o${orderIds.length}`;
     orderIds.push(orderId);
     const isPaid = kindOf(orderId) !== 'unpaid';
-    // At once, in two streams: which of them is handled first is chance.
+    // Both are appended at once, in two streams, so their order is random.
     await Promise.all([
       append(store, placed({ orderId })),
       isPaid ? append(store, paid({ orderId })) : undefined,
@@ -104,7 +96,7 @@ async function append(store: EventStore, event: NewEvent): Promise<void> {
   await store.append(`shop.${type}.v1-core-${orderId}`, [envelope]);
 }
 
-/** One whose command had no answer so often that it is parked is resumed, as an operator would. */
+/** Waits until all sagas have ended; resumes parked ones, as an operator would. */
 async function untilAllEnded(store: Store, index: SagaIndex, orders: number): Promise<void> {
   const admin = sagaAdmin(store, orderSaga, { index });
   const isOver = async (): Promise<boolean> => {
@@ -116,7 +108,7 @@ async function untilAllEnded(store: Store, index: SagaIndex, orders: number): Pr
     );
     return ended.reduce((sum, { sagas }) => sum + sagas.length, 0) === orders;
   };
-  const orAway = async (): Promise<boolean> => {
+  const isOverOrUnreachable = async (): Promise<boolean> => {
     try {
       return await isOver();
     } catch (error) {
@@ -124,7 +116,7 @@ async function untilAllEnded(store: Store, index: SagaIndex, orders: number): Pr
       throw error;
     }
   };
-  await until('every saga has ended', orAway, 120_000);
+  await until('every saga has ended', isOverOrUnreachable, 120_000);
 }
 
 async function check(store: Store, orderIds: readonly string[], seed: number): Promise<void> {
@@ -143,7 +135,7 @@ async function check(store: Store, orderIds: readonly string[], seed: number): P
     );
     const fired = own.filter(({ type }) => type === 'order-flow.timer-fired.v1');
     assert.equal(fired.length, kind === 'unpaid' ? 1 : 0, why);
-    // One flow: every effect belongs to the event that started the saga.
+    // Every effect has the correlation id of the event that started the saga.
     const [first] = await store.readStream(`shop.order.v1-core-${orderId}`).toArray();
     for (const event of entries) assert.equal(event.correlationId, first?.correlationId, why);
   }

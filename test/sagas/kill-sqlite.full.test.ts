@@ -4,7 +4,7 @@ import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
 import { createWorkspace, inRounds } from '../store/rig.ts';
 import { killSagas } from './kill-sagas.ts';
 
-test('sagas over one file whose workers are killed all end, with each effect once and undone in reverse', () =>
+test('sagas on SQLite whose workers are killed all end, each effect once and compensated in reverse', () =>
   inRounds(async (seed) => {
     await using workspace = await createWorkspace();
     const path = join(workspace.folder, 'events.db');

@@ -30,7 +30,7 @@ describe('millrace sagas list --index', () => {
     assert.deepEqual([none.code, none.stdout], [0, '']);
   });
 
-  test('says what is wrong with the URL, without its password', async () => {
+  test('reports an invalid URL without its password', async () => {
     const { code, stderr } = await home.millrace('sagas list --index mysql://u:secret@h/db');
     assert.notEqual(code, 0);
     assert.match(stderr, /^CONFIG_INVALID/);

@@ -1,5 +1,5 @@
-// The saga of the rig, and the aggregate that its commands are for: every effect is an event in the
-// order's ledger, so that what happened, and in which order, can be read back.
+// The saga of these tests and the aggregate of its commands: every effect is an event in the ledger of
+// the order, which shows what happened in which order.
 
 import { z } from 'zod';
 import { defineAggregate, Refused } from '../../src/aggregates/index.ts';
@@ -35,7 +35,7 @@ export const ledger = defineAggregate({
 export type OrderKind = 'completed' | 'refused' | 'unpaid';
 const kinds: readonly OrderKind[] = ['completed', 'refused', 'unpaid'];
 
-/** `o17`: what becomes of an order is in its number. */
+/** The number of the order decides its outcome: `o17`. */
 export function kindOf(orderId: string): OrderKind {
   return kinds[Number(orderId.slice(1)) % kinds.length] as OrderKind;
 }
@@ -63,7 +63,7 @@ export const orderSaga = saga({
   on: {
     'order.placed.v1': ({ payload: { orderId } }) => [
       { run: 'reserve', ...enterInto(orderId, 'reserve') },
-      // Long for those who have paid: the rig's machine may stand still for a while.
+      // The timeout is long for paid orders, because the machine may be slow.
       { timer: 'payment', afterMs: kindOf(orderId) === 'unpaid' ? 1_000 : 600_000 },
     ],
     'payment.received.v1': ({ payload: { orderId } }) => [

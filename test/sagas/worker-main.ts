@@ -1,5 +1,5 @@
-// A worker process of the rig: runs the saga until it is killed, over a receiver that fails at random,
-// before the command takes effect or after it did.
+// A worker process that runs the saga until it is killed, with commands that fail at random before or
+// after they take effect.
 
 import { createCommandHandler } from '../../src/aggregates/index.ts';
 import { dispatchCommands, startSaga } from '../../src/reactors/index.ts';
@@ -14,8 +14,8 @@ export interface SagaWorkerInput {
   readonly name: string;
   readonly seed: number;
   readonly leaseMs: number;
-  /** The URL of an index that is not the store's own. */
-  readonly index?: string;
+  /** The URL of a separate index. */
+  readonly index?: string | undefined;
 }
 
 const { engine, url, name, seed, leaseMs, ...input } = childInput() as SagaWorkerInput;
@@ -28,7 +28,7 @@ const store =
       ).postgresEventStore(url, { connectionsMax: 8 });
 const send = dispatchCommands({ ledger: createCommandHandler(store, ledger) });
 
-/** Only for an index of another engine: the platform loads hundreds of files. */
+/** Loaded only for a separate index, because the platform loads hundreds of files. */
 async function indexElsewhere(at: string) {
   const { openSagaIndex } = await import('../../src/platform/index.ts');
   return openSagaIndex(at);
@@ -36,7 +36,7 @@ async function indexElsewhere(at: string) {
 const index = input.index === undefined ? undefined : await indexElsewhere(input.index);
 
 await startSaga(store, orderSaga, {
-  ...(index === undefined ? {} : { index }),
+  ...(index && { index }),
   worker: name,
   leaseMs,
   checkpointEvery: 20,
@@ -44,10 +44,10 @@ await startSaga(store, orderSaga, {
   pollMs: 200,
   timerPollMs: 200,
   async send(request) {
-    if (random.below(100) < 5) throw new Error('before, by chance');
+    if (random.below(100) < 5) throw new Error('random failure before the command');
     const result = await send(request);
     tellParent('sent');
-    if (random.below(100) < 5) throw new Error('after it, by chance');
+    if (random.below(100) < 5) throw new Error('random failure after the command');
     return result;
   },
 });

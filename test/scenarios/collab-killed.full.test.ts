@@ -1,5 +1,5 @@
-// The product is killed after each step of the event flow's story and started again: what follows from a
-// message follows once, for the store, the chat, its screens and its mailboxes.
+// Kills the product after each step of a collab flow and restarts it: every consequence of a message
+// happens once, in the store, the chat, on screens and in mailboxes.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -15,12 +15,12 @@ import {
   type Screen,
   type Told,
 } from '../../modules/collab/web/web-rig.test.ts';
-import { createWorkspace, inTime, until } from '../store/rig.ts';
+import { createWorkspace, inTime, isText, until } from '../store/rig.ts';
 import type { CollabProductInput, Strike } from './collab-product-main.ts';
 import { causesOf, chainFor, eventsOf } from './collab-scenario.ts';
 
 const tenant = 'core';
-/** One message for each; every one of them changes the status. */
+/** One message for each step; every message changes the status. */
 const strikes: readonly (Strike & { readonly status: string })[] = [
   'chat.message-posted.v1',
   'chat.tags-parsed.v1',
@@ -34,7 +34,7 @@ const strikes: readonly (Strike & { readonly status: string })[] = [
   status: index % 2 === 0 ? 'In Progress' : 'Done',
 }));
 
-test('a product that is killed after a step of the flow ends every flow once', async () => {
+test('every flow completes once although the product is killed after each step', async () => {
   await using workspace = await createWorkspace();
   await using smtp = await startSmtp();
   const store = `sqlite:${join(workspace.folder, 'events.db')}`;
@@ -44,10 +44,10 @@ test('a product that is killed after a step of the flow ends every flow once', a
   const start = async (strike?: Strike): Promise<Child> => {
     const script = new URL('./collab-product-main.ts', import.meta.url);
     const child = startChild(script, { input: { ...input, strike } });
-    await child.message((said): said is 'started' => said === 'started');
+    await child.message(isText('started'));
     return child;
   };
-  // Looks on, and does none of the work.
+  // This platform only observes, and does none of the work.
   await using platform = await createPlatform({
     engines: { store },
     roles: ['api'],
@@ -58,52 +58,49 @@ test('a product that is killed after a step of the flow ends every flow once', a
     return personOf({ url: `http://${host}:${port}` }, name, secret);
   };
   const [zoe, alex] = [await person('zoe'), await person('alex')];
-  const told: Told[] = [];
+  const received: Told[] = [];
   let chatId = '';
   let workspaceId = '';
 
   let child: Child | undefined;
-  /** A request without an answer is sent again, to the next process. */
+  /** A request without an answer is sent again to the next process. */
   let posting: Promise<Answer> | undefined;
   try {
     for (const [index, strike] of strikes.entries()) {
       child = await start(strike);
       if (index === 0) ({ chatId, workspaceId } = await prepare(zoe, alex));
       assert.equal((await posting)?.status ?? 201, 201);
-      using screen = await resume(alex, { chatId, workspaceId }, told);
+      using screen = await resume(alex, { chatId, workspaceId }, received);
       posting = post(zoe, { chatId, ...strike });
-      assert.equal(await inTime(`it dies at ${strike.at}`, child.ended), 'SIGKILL');
+      assert.equal(await inTime(`the process is killed at ${strike.at}`, child.ended), 'SIGKILL');
       await screen.closed();
-      told.push(...screen.told);
+      received.push(...screen.told);
     }
     child = await start();
     assert.equal((await posting)?.status, 201);
-    using screen = await resume(alex, { chatId, workspaceId }, told);
+    using screen = await resume(alex, { chatId, workspaceId }, received);
     await isOver(platform);
-    await until('the screen shows it all', () => {
-      const all = [...told, ...screen.told];
+    await until('the screen shows all messages and changes', () => {
+      const all = [...received, ...screen.told];
       const isAll = contentsOf(all).length >= strikes.length * 2;
       return isAll && changesIn(all).length >= strikes.length;
     });
-    told.push(...screen.told);
+    received.push(...screen.told);
     await everythingOnce(platform, { zoe, alex, chatId });
   } finally {
     await child?.kill();
   }
 
-  assert.deepEqual(contentsOf(told).toSorted(), strikes.flatMap(saidIn).toSorted());
+  assert.deepEqual(contentsOf(received).toSorted(), strikes.flatMap(messagesOf).toSorted());
   assert.deepEqual(
-    changesIn(told),
+    changesIn(received),
     strikes.map(({ status }, index) => ({
       status: { old: strikes[index - 1]?.status ?? 'To Do', new: status },
     })),
   );
   const ids = smtp.messages().map(({ source }) => /^Message-ID: (.+)$/im.exec(source)?.[1]);
   assert.equal(new Set(ids).size, strikes.length);
-  assert.ok(
-    ids.length > strikes.length,
-    'the mail that was not settled went again, as the same one',
-  );
+  assert.ok(ids.length > strikes.length, 'the unsettled mail was not sent again');
 });
 
 async function prepare(
@@ -112,8 +109,8 @@ async function prepare(
 ): Promise<{ readonly chatId: string; readonly workspaceId: string }> {
   const preferences = { email: 'all' };
   await alex.send('PUT', '/api/v1/users/me', { email: 'alex@example.org', preferences });
-  const made = await zoe.send('POST', '/api/v1/workspaces', { name: 'Mill' });
-  const { workspaceId } = made.body as { workspaceId: string };
+  const created = await zoe.send('POST', '/api/v1/workspaces', { name: 'Mill' });
+  const { workspaceId } = created.body as { workspaceId: string };
   await zoe.send('POST', `/api/v1/workspaces/${workspaceId}/members`, { username: alex.name });
   const opened = await zoe.send('POST', `/api/v1/workspaces/${workspaceId}/chats`, {
     type: 'task',
@@ -121,22 +118,22 @@ async function prepare(
     participants: [alex.name],
   });
   const { chatId } = opened.body as { chatId: string };
-  await until('there is a task', async () => {
+  await until('the task exists', async () => {
     return (await zoe.get(`/api/v1/tasks/${chatId}`)).status === 200;
   });
   return { chatId, workspaceId };
 }
 
-/** As clients do: from what they saw last, or from now on. */
+/** Subscribes as clients do: from the last received position, or from now on. */
 async function resume(
   who: Person,
   { chatId, workspaceId }: { readonly chatId: string; readonly workspaceId: string },
-  told: readonly Told[],
+  received: readonly Told[],
 ): Promise<Screen> {
   const screen = who.connect();
   await screen.hear('connected');
   const lastOf = (types: RegExp): string | undefined =>
-    told.findLast(({ type }) => types.test(type))?.position;
+    received.findLast(({ type }) => types.test(type))?.position;
   const chatSince = lastOf(/^chat\.|^subscribed\.chat/);
   screen.say({ type: 'subscribe.chat', chatId, since: chatSince });
   await screen.hear('subscribed.chat');
@@ -145,7 +142,7 @@ async function resume(
   return screen;
 }
 
-/** Until it is answered, each time as the same one. */
+/** Sends the same message until it is answered. */
 async function post(
   who: Person,
   { chatId, flow, status }: { chatId: string; flow: string; status: string },
@@ -176,7 +173,7 @@ async function isOver(platform: Platform): Promise<void> {
   });
 }
 
-/** What queries show; and nothing more came while the rest was waited for. */
+/** Checks the queries, and that no further event arrived. */
 async function everythingOnce(
   platform: Platform,
   { zoe, alex, chatId }: { readonly zoe: Person; readonly alex: Person; readonly chatId: string },
@@ -186,9 +183,12 @@ async function everythingOnce(
     const { body } = await zoe.get<{ data: { content: string }[] }>(path);
     return body.data.map(({ content }) => content);
   };
-  await until('all are listed', async () => (await contents()).length >= strikes.length * 2);
-  assert.deepEqual((await contents()).toSorted(), strikes.flatMap(saidIn).toSorted());
-  await until('all are notified', async () => {
+  await until(
+    'all messages are listed',
+    async () => (await contents()).length >= strikes.length * 2,
+  );
+  assert.deepEqual((await contents()).toSorted(), strikes.flatMap(messagesOf).toSorted());
+  await until('all notifications are listed', async () => {
     const { body } = await alex.get('/api/v1/notifications');
     return body['unreadCount'] === strikes.length;
   });
@@ -203,17 +203,17 @@ function contentOf({ flow, status }: { readonly flow: string; readonly status: s
   return `${flow}\n#status ${status}`;
 }
 
-/** The message, and what the bot says to it. */
-function saidIn(strike: { readonly flow: string; readonly status: string }): readonly string[] {
+/** The message and the answer of the bot. */
+function messagesOf(strike: { readonly flow: string; readonly status: string }): readonly string[] {
   return [contentOf(strike), `✅ Status changed to ${strike.status}`];
 }
 
-function contentsOf(told: readonly Told[]): readonly string[] {
-  return told
+function contentsOf(received: readonly Told[]): readonly string[] {
+  return received
     .filter(({ type }) => type === 'chat.message.posted')
     .map(({ message }) => (message as { content: string }).content);
 }
 
-function changesIn(told: readonly Told[]): readonly unknown[] {
-  return told.filter(({ type }) => type === 'task.updated').map(({ changes }) => changes);
+function changesIn(received: readonly Told[]): readonly unknown[] {
+  return received.filter(({ type }) => type === 'task.updated').map(({ changes }) => changes);
 }

@@ -1,12 +1,12 @@
-// The whole product with the collab module, which kills itself at one step of one flow: what the step made is
-// stored, and whoever goes on from there has just begun.
+// The product with the collab module, which kills itself at one step of one flow: the result of the step
+// is stored, and its consumers have just started.
 
 import { smtpDestination } from '../../src/destinations/smtp/index.ts';
 import { childInput } from '../../src/testing/child-process.ts';
 import { collab, composeMail } from '../../modules/collab/index.ts';
-import { mortalModule, serveProduct } from './mortal-product.ts';
+import { killableModule, serveProduct } from './killable-product.ts';
 
-/** By the event's type; `bot` is the message that is the bot's, `mail` is accepted and not settled. */
+/** The step is an event type, `bot` (the bot's message) or `mail` (sent but not settled). */
 export interface Strike {
   readonly flow: string;
   readonly at: string;
@@ -17,12 +17,12 @@ export interface CollabProductInput {
   readonly host: string;
   readonly port: number;
   readonly smtp: string;
-  readonly strike?: Strike;
+  readonly strike?: Strike | undefined;
 }
 
 const { store, host, port, smtp, strike } = childInput() as CollabProductInput;
 
-function dieAt(flow: string | undefined, at: string): void {
+function killAt(flow: string | undefined, at: string): void {
   if (strike?.flow === flow && strike?.at === at) process.kill(process.pid, 'SIGKILL');
 }
 
@@ -34,14 +34,14 @@ const email = await smtpDestination({
 const product = collab({
   email: async (message, context) => {
     const outcome = await email(message, context);
-    dieAt(message.correlationId, 'mail');
+    killAt(message.correlationId, 'mail');
     return outcome;
   },
 });
 await serveProduct(
-  mortalModule(product, (_hop, { type, correlationId, payload }) => {
+  killableModule(product, (_hop, { type, correlationId, payload }) => {
     const isBot = (payload as { authorId?: string }).authorId === 'bot';
-    dieAt(correlationId, isBot ? 'bot' : type);
+    killAt(correlationId, isBot ? 'bot' : type);
   }),
   { store, host, port },
 );

@@ -1,5 +1,5 @@
-// The event flow's own story over whatever engines, by HTTP, WebSocket and SMTP: somebody writes "#status Done",
-// and everything that has to follow does, as one flow.
+// The scenario of the event flow document on any engines, over HTTP, WebSocket and SMTP: a user writes
+// "#status Done", and every consequence follows in one flow.
 
 import assert from 'node:assert/strict';
 import { smtpDestination } from '../../src/destinations/smtp/index.ts';
@@ -21,8 +21,8 @@ const tenant = 'core';
 const content = 'Закончил работу\n#status Done';
 
 /**
- * What follows from what, one notification for each recipient; who is told first, and whether before the bot
- * answers, nobody knows.
+ * Each event with its cause, one notification per recipient. The order of notifications and the bot's
+ * answer is not fixed.
  */
 export function chainFor(recipients: number): readonly string[] {
   return [
@@ -38,7 +38,7 @@ export function chainFor(recipients: number): readonly string[] {
 interface Cast {
   readonly platform: Platform;
   readonly smtp: SmtpServer;
-  /** Writes; `alex` takes part and wants mails, `vera` watches and wants none. */
+  /** `zoe` writes; `alex` takes part and wants mails; `vera` watches and wants no mails. */
   readonly zoe: Person;
   readonly alex: Person;
   readonly vera: Person;
@@ -58,7 +58,7 @@ export async function collabScenario(engines: EngineUrls): Promise<void> {
   ]);
   for (const screen of [hers, his, board]) opened.use(screen);
 
-  // The path of the document.
+  // The path in the event flow document.
   const posted = await zoe.send('POST', `/api/chats/${chatId}/messages`, { content });
   assert.equal(posted.status, 201);
   const { messageId } = posted.body;
@@ -69,14 +69,14 @@ export async function collabScenario(engines: EngineUrls): Promise<void> {
   const flow = posted.headers.get('x-correlation-id') ?? '';
 
   await isOneChain(cast, flow);
-  await boardIsTold(cast, [his, board]);
+  await boardIsUpdated(cast, [his, board]);
   await chatShows(cast, { screens: [hers, his], messageId });
   await othersAreNotified(cast, {
-    told: new Map([
+    notified: new Map([
       [alex, his],
       [vera, board],
     ]),
-    notTold: hers,
+    notNotified: hers,
   });
   await mailIsSent(cast);
   await traceIsShown(cast, flow);
@@ -114,8 +114,8 @@ async function prepare(engines: EngineUrls, opened: AsyncDisposableStack): Promi
     preferences: { email: 'none' },
   });
 
-  const made = await zoe.send('POST', '/api/v1/workspaces', { name: 'Mill' });
-  const { workspaceId } = made.body as { workspaceId: string };
+  const created = await zoe.send('POST', '/api/v1/workspaces', { name: 'Mill' });
+  const { workspaceId } = created.body as { workspaceId: string };
   for (const { name: username } of [alex, vera]) {
     await zoe.send('POST', `/api/v1/workspaces/${workspaceId}/members`, { username });
   }
@@ -125,11 +125,11 @@ async function prepare(engines: EngineUrls, opened: AsyncDisposableStack): Promi
     initialMessage: '#status In Progress',
   });
   const { chatId } = opening.body as { chatId: string };
-  await until('the task is under way', async () => {
+  await until('the task is in progress', async () => {
     const { body } = await zoe.get(`/api/v1/tasks/${chatId}`);
     return body['status'] === 'In Progress';
   });
-  // Who comes now is told of nothing that was before.
+  // Users who join now must not be notified of earlier events.
   await caughtUp(platform);
   await zoe.send('POST', `/api/v1/chats/${chatId}/participants`, { userId: alex.name });
   await vera.send('PUT', `/api/v1/tasks/${chatId}/watch`);
@@ -138,7 +138,7 @@ async function prepare(engines: EngineUrls, opened: AsyncDisposableStack): Promi
 
 const all = { email: 'all' } as const;
 
-/** Reactors are done with what has happened so far. */
+/** Waits until the reactors have handled all events so far. */
 async function caughtUp({ modules, subscriptions }: Platform): Promise<void> {
   for (const { name } of modules.reactors) {
     await until(`${name} has caught up`, async () => (await subscriptions.lag(name)).behind === 0);
@@ -147,7 +147,10 @@ async function caughtUp({ modules, subscriptions }: Platform): Promise<void> {
 
 async function follow(
   who: Person,
-  { chatId, workspaceId }: { readonly chatId?: string; readonly workspaceId?: string },
+  {
+    chatId,
+    workspaceId,
+  }: { readonly chatId?: string | undefined; readonly workspaceId?: string | undefined },
 ): Promise<Screen> {
   const screen = who.connect();
   await screen.hear('connected');
@@ -162,7 +165,7 @@ async function follow(
   return screen;
 }
 
-/** All events of a flow, once there are as many as there have to be. */
+/** All events of a flow, as soon as there are `count` of them. */
 export async function eventsOf(
   { engines: { store } }: Platform,
   flow: string,
@@ -177,7 +180,7 @@ export async function eventsOf(
   return events;
 }
 
-/** Each with the type of the event that caused it. */
+/** Each event type with the type of the event that caused it. */
 export function causesOf(events: readonly RecordedEvent[]): readonly string[] {
   const types = new Map(events.map(({ eventId, type }) => [eventId, type]));
   return events
@@ -201,13 +204,13 @@ async function isOneChain({ platform, zoe }: Cast, flow: string): Promise<void> 
   ]);
 }
 
-async function boardIsTold(
+async function boardIsUpdated(
   { zoe, workspaceId, chatId }: Cast,
   screens: readonly Screen[],
 ): Promise<void> {
   for (const screen of screens) {
-    const { position, timestamp, ...told } = await screen.hear('task.updated');
-    assert.deepEqual(told, {
+    const { position, timestamp, ...update } = await screen.hear('task.updated');
+    assert.deepEqual(update, {
       type: 'task.updated',
       taskId: chatId,
       chatId,
@@ -226,7 +229,7 @@ async function boardIsTold(
       ]),
     );
   };
-  await until('the board shows it', async () => 'Done 1' in (await columns()));
+  await until('the board shows the task as done', async () => 'Done 1' in (await columns()));
   const { 'Done 1': done, ...others } = await columns();
   assert.deepEqual(done, [chatId]);
   assert.deepEqual(new Set(Object.values(others).flat()), new Set());
@@ -240,30 +243,32 @@ interface Board {
   }[];
 }
 
-interface Said {
+interface ChatMessage {
   readonly messageId: string;
   readonly authorId: string;
   readonly content: string;
-  readonly inReplyTo?: string;
+  readonly inReplyTo?: string | undefined;
 }
 
 async function chatShows(
   { alex, chatId }: Cast,
   { screens, messageId }: { readonly screens: readonly Screen[]; readonly messageId: unknown },
 ): Promise<void> {
-  const isAnswer = ({ message }: Told): boolean => (message as Said).authorId === 'bot';
+  const isAnswer = ({ message }: Told): boolean => (message as ChatMessage).authorId === 'bot';
   for (const screen of screens) {
-    const answer = (await screen.hear('chat.message.posted', isAnswer))['message'] as Said;
+    const answer = (await screen.hear('chat.message.posted', isAnswer))['message'] as ChatMessage;
     assert.deepEqual([answer.content, answer.inReplyTo], ['✅ Status changed to Done', messageId]);
-    const said = screen.told.filter(({ type }) => type === 'chat.message.posted');
+    const posted = screen.told.filter(({ type }) => type === 'chat.message.posted');
     assert.deepEqual(
-      said.map(({ message }) => (message as Said).content),
+      posted.map(({ message }) => (message as ChatMessage).content),
       [content, answer.content],
     );
   }
-  let page: readonly Said[] = [];
+  let page: readonly ChatMessage[] = [];
   await until('the messages are in the list', async () => {
-    const { body } = await alex.get<{ data: Said[] }>(`/api/v1/chats/${chatId}/messages?limit=2`);
+    const { body } = await alex.get<{ data: ChatMessage[] }>(
+      `/api/v1/chats/${chatId}/messages?limit=2`,
+    );
     page = body.data;
     return page[0]?.inReplyTo === messageId;
   });
@@ -272,9 +277,12 @@ async function chatShows(
 
 async function othersAreNotified(
   { zoe, chatId, workspaceId }: Cast,
-  { told, notTold }: { readonly told: ReadonlyMap<Person, Screen>; readonly notTold: Screen },
+  {
+    notified,
+    notNotified,
+  }: { readonly notified: ReadonlyMap<Person, Screen>; readonly notNotified: Screen },
 ): Promise<void> {
-  for (const [who, screen] of told) {
+  for (const [who, screen] of notified) {
     const { notification } = await screen.hear('notification.new');
     const { notificationId, createdAt, ...notice } = notification as Record<string, unknown>;
     assert.deepEqual(notice, {
@@ -288,21 +296,21 @@ async function othersAreNotified(
       readAt: null,
     });
     assert.ok(notificationId !== undefined && createdAt !== undefined);
-    await until('it is in the list', async () => {
+    await until('the notification is listed', async () => {
       const { body } = await who.get('/api/v1/notifications');
       return body['unreadCount'] === 1;
     });
   }
-  notTold.say({ type: 'ping' });
-  await notTold.hear('pong');
-  assert.ok(!notTold.told.some(({ type }) => type === 'notification.new'));
+  notNotified.say({ type: 'ping' });
+  await notNotified.hear('pong');
+  assert.ok(!notNotified.told.some(({ type }) => type === 'notification.new'));
   assert.equal((await zoe.get('/api/v1/notifications')).body['unreadCount'], 0);
 }
 
 async function mailIsSent({ platform, smtp }: Cast): Promise<void> {
   await smtp.whenReceived(1, AbortSignal.timeout(60_000));
   const { ledger } = platform.engines;
-  await until('the outbox knows', async () => (await ledger.counts()).SENT === 1);
+  await until('the outbox has the mail as sent', async () => (await ledger.counts()).SENT === 1);
   const mails = smtp.messages();
   assert.deepEqual(
     mails.map(({ to }) => to),
@@ -314,10 +322,10 @@ async function mailIsSent({ platform, smtp }: Cast): Promise<void> {
   assert.equal(PENDING + CLAIMED + FAILED + DEAD, 0);
 }
 
-/** What anybody sees who asks why: each below what caused it, and the mail at the end. */
+/** The trace shows each node below its cause, and the mail at the end. */
 async function traceIsShown({ admin }: Cast, flow: string): Promise<void> {
   let trace: Trace | undefined;
-  await until('the trace is whole', async () => {
+  await until('the trace is complete', async () => {
     const { status, body } = await admin.get<Trace>(`/admin/traces/${flow}?waitMs=30000`);
     trace = status === 200 ? body : undefined;
     return trace?.complete === true && trace.nodes.some(({ kind }) => kind === 'delivery');

@@ -1,4 +1,4 @@
-// A configuration that names the module, as the documents show it: what `millrace start` serves.
+// The configuration from the documents with the notifications module, served by `millrace start` and `dev`.
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ export default defineConfig({ modules: [notifications()] });
 `;
 
 for (const command of ['start', 'dev']) {
-  test(`millrace ${command} serves customers and broadcasts of a configuration, and their topics`, async (t) => {
+  test(`millrace ${command} serves the customers, broadcasts and topics of a configuration`, async (t) => {
     await using workspace = await createWorkspace();
     await writeFile(join(workspace.folder, 'millrace.config.ts'), config);
     const more = command === 'dev' ? ['--no-watch'] : [];
@@ -33,9 +33,9 @@ for (const command of ['start', 'dev']) {
     await shop.ask('PUT', `${customer}/preferences`, preferences, core);
     await shop.ask('PUT', `${customer}/contact`, { topic: 'server-alerts' }, core);
     const message = { category: 'alert', title: 'The disk is full' };
-    const told = await shop.ask('POST', `${customer}/notifications`, message, core);
-    assert.deepEqual([told.status, told.body['outcome']], [201, 'delivered']);
-    // Whoever reads the topic in ntfy's way sees it, too.
+    const answer = await shop.ask('POST', `${customer}/notifications`, message, core);
+    assert.deepEqual([answer.status, answer.body['outcome']], [201, 'delivered']);
+    // Readers of the ntfy topic receive the notification, too.
     const topic = await fetch(`${product.base}/server-alerts/raw?since=all`);
     for await (const chunk of topic.body ?? []) {
       if (new TextDecoder().decode(chunk).includes('The disk is full')) break;

@@ -1,4 +1,4 @@
-// The product is killed at hops of a notification and started again: every notification arrives once, in the
+// Kills the product at hops of a notification and restarts it: every notification arrives once, in the
 // store, on the bus, on screens and in mailboxes.
 
 import assert from 'node:assert/strict';
@@ -15,12 +15,12 @@ import {
   type Child,
 } from '../../src/testing/index.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
-import { createWorkspace, inTime, soakMinutes, until } from '../store/rig.ts';
+import { createWorkspace, inTime, isText, soakMinutes, until } from '../store/rig.ts';
 import type { NotifyProductInput, NotifyStrike } from './notify-product-main.ts';
 
 const tenant = 'core';
 const base = '/api/v1/notify/customers';
-/** So that a broadcast has more than one page. */
+/** Enough customers for a broadcast of more than one page. */
 const others = 120;
 
 const hops = [
@@ -37,7 +37,7 @@ const hops = [
   'reactor broadcast.advanced.v1',
 ] as const;
 const broadcastId = (index: number): string => `b-${index}`;
-/** One of each kind of worker that no other test kills there: bus publisher, clock, escalation, broadcast pages. */
+/** One of each worker that no other test kills: bus publisher, clock, escalation, broadcast pages. */
 const hopsOfShortForm: ReadonlySet<string> = new Set([
   'published customer-inbox.delivered.v1',
   'due',
@@ -62,10 +62,10 @@ test('a product that is killed at a hop notifies every customer once', async () 
   const start = async (strike?: NotifyStrike): Promise<Child> => {
     const script = new URL('./notify-product-main.ts', import.meta.url);
     const child = startChild(script, { input: { ...input, strike } });
-    await child.message((said): said is 'started' => said === 'started');
+    await child.message(isText('started'));
     return child;
   };
-  // Looks on, and does none of the work.
+  // This platform only observes, and does none of the work.
   await using platform = await createPlatform({
     engines: { store },
     roles: ['api'],
@@ -85,18 +85,18 @@ test('a product that is killed at a hop notifies every customer once', async () 
   }
 
   let child: Child | undefined;
-  let telling = Promise.resolve();
+  let requests = Promise.resolve();
   let mails = 0;
   try {
     for (const [index, strike] of strikes.entries()) {
-      // Whoever was not answered asks the next one.
+      // Requests without an answer are sent again to the next process.
       child = await start(strike);
-      await telling;
-      telling = tellStory(shop, index, strike);
-      assert.equal(await inTime(`it dies at ${strike.at}`, child.ended), 'SIGKILL');
+      await requests;
+      requests = requestNotifications(shop, index, strike);
+      assert.equal(await inTime(`the process is killed at ${strike.at}`, child.ended), 'SIGKILL');
     }
     child = await start();
-    await telling;
+    await requests;
     for (const index of strikes.keys()) await acknowledgeCopy(shop, index);
     await isOver(platform, shop);
     mails = await everythingOnce(platform, shop);
@@ -110,14 +110,18 @@ test('a product that is killed at a hop notifies every customer once', async () 
   const ids = smtp.messages().map(({ source }) => /^Message-ID: (.+)$/im.exec(source)?.[1]);
   assert.equal(new Set(ids).size, mails);
   if (strikes.some(({ at }) => at === 'mail')) {
-    assert.ok(ids.length > mails, 'the mail that was not settled went again, as the same');
+    assert.ok(ids.length > mails, 'the unsettled mail was not sent again');
   }
   assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
   assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
 });
 
 /** A digest of one, an alert with two reminders and an escalation, a broadcast; all repeated until answered. */
-async function tellStory(shop: ApiCaller, index: number, strike: NotifyStrike): Promise<void> {
+async function requestNotifications(
+  shop: ApiCaller,
+  index: number,
+  strike: NotifyStrike,
+): Promise<void> {
   const path = `${base}/k-${index}`;
   const every = { enabled: true, channels: ['socket', 'email'], breaksQuiet: false };
   await insist(shop, 'PUT', `${path}/preferences`, {
@@ -139,7 +143,7 @@ async function tellStory(shop: ApiCaller, index: number, strike: NotifyStrike): 
   await insist(shop, 'POST', command, { id: broadcastId(index), payload }, `broadcast-${index}`);
 }
 
-/** Until it is answered, each time as the same one. */
+/** Sends the same request until it is answered. */
 async function insist(
   shop: ApiCaller,
   method: string,
@@ -157,14 +161,14 @@ async function insist(
   return answer as ApiAnswer;
 }
 
-/** By the other customer, after all reminders: the first one's is acknowledged with it. */
+/** Acknowledges the escalated copy after all reminders, which acknowledges the original, too. */
 async function acknowledgeCopy(shop: ApiCaller, index: number): Promise<void> {
   let copyId: string | undefined;
   await until(`k-${index} is reminded`, async () => {
     const list = await listOf(shop, `k-${index}`).catch(() => []);
     return list.some(({ reminders }) => reminders === 2);
   });
-  await until(`boss-${index} is told`, async () => {
+  await until(`boss-${index} is notified`, async () => {
     const path = `${base}/boss-${index}/notifications`;
     const answer = await shop
       .ask<{ notifications?: { notificationId: string; category: string }[] }>('GET', path)
@@ -185,7 +189,7 @@ async function listOf(shop: ApiCaller, customer: string): Promise<readonly Notif
 
 async function isOver(platform: Platform, shop: ApiCaller): Promise<void> {
   for (const [index, { at }] of strikes.entries()) {
-    await until(`the story of k-${index} is over`, async () => {
+    await until(`k-${index} has its digest and its acknowledged alert`, async () => {
       const list = await listOf(shop, `k-${index}`);
       const alert = list.find(({ category }) => category === 'alert');
       const digest = list.find(({ category }) => category === 'digest');
@@ -208,7 +212,7 @@ function broadcastOf({ modules }: Platform) {
   return found;
 }
 
-/** How many mails have to be sent. */
+/** Returns the number of mails that must be sent. */
 async function everythingOnce(platform: Platform, shop: ApiCaller): Promise<number> {
   const events = await Array.fromAsync(platform.engines.store.readAll());
   const countOf = (id: string, type: string, fits: (payload: object) => boolean = () => true) =>
@@ -235,12 +239,12 @@ async function everythingOnce(platform: Platform, shop: ApiCaller): Promise<numb
       },
       { alerts: 1, digests: 1, closed: 1, reminders: 2, escalated: 1, acknowledged: 1, copies: 1 },
     );
-    const told = 3;
+    const notices = 3;
     const published = async () => Array.fromAsync(bus.read(`gbe.notify.customer.${who}.alert`));
-    await until(`${who} is on the bus`, async () => (await published()).length >= told);
+    await until(`${who} is on the bus`, async () => (await published()).length >= notices);
     const ids = (await published()).map(({ id }) => id);
-    assert.deepEqual([ids.length, new Set(ids).size], [told, told]);
-    const followed = await shop.follow(`${base}/${who}/follow?after=start`, told + 2);
+    assert.deepEqual([ids.length, new Set(ids).size], [notices, notices]);
+    const followed = await shop.follow(`${base}/${who}/follow?after=start`, notices + 2);
     assert.equal(new Set(followed.map(({ id }) => id)).size, followed.length);
     if (!at.includes('broadcast')) continue;
     for (let each = 0; each < others; each += 1) {

@@ -1,11 +1,11 @@
-// The product with notifications, which kills itself at one hop of one customer's story.
+// The product with notifications, which kills itself at one hop of the notifications for one customer.
 
 import { smtpDestination } from '../../src/destinations/smtp/index.ts';
 import { composeNotificationMail, notifications } from '../../modules/customers/index.ts';
 import { childInput } from '../../src/testing/child-process.ts';
-import { mortalModule, serveProduct } from './mortal-product.ts';
+import { killableModule, serveProduct } from './killable-product.ts';
 
-/** Whose story, and where in it: `<hop> <event type>`, `due` (the clock strikes), or `mail` (not settled). */
+/** The customer, and the hop: `<hop> <event type>`, `due` (a timer is due), or `mail` (sent but not settled). */
 export interface NotifyStrike {
   readonly who: string;
   readonly at: string;
@@ -16,12 +16,12 @@ export interface NotifyProductInput {
   readonly host: string;
   readonly port: number;
   readonly smtp: string;
-  readonly strike?: NotifyStrike;
+  readonly strike?: NotifyStrike | undefined;
 }
 
 const { store, host, port, smtp, strike } = childInput() as NotifyProductInput;
 
-function dieAt(who: string | undefined, at: string): void {
+function killAt(who: string | undefined, at: string): void {
   if (strike?.who === who && strike?.at === at) process.kill(process.pid, 'SIGKILL');
 }
 
@@ -33,15 +33,15 @@ const email = await smtpDestination({
 const notify = notifications({
   email: async (message, context) => {
     const outcome = await email(message, context);
-    dieAt(message.orderingKey, 'mail');
+    killAt(message.orderingKey, 'mail');
     return outcome;
   },
 });
 await serveProduct(
-  mortalModule(
+  killableModule(
     notify,
-    (hop, { type, aggregate }) => dieAt(aggregate.id, `${hop} ${type}`),
-    (name, data) => dieAt((data as { readonly customerId: string }).customerId, name),
+    (hop, { type, aggregate }) => killAt(aggregate.id, `${hop} ${type}`),
+    (name, data) => killAt((data as { readonly customerId: string }).customerId, name),
   ),
   { store, host, port },
 );

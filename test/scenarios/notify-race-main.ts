@@ -1,4 +1,4 @@
-// One of several processes that tell the same customers things, and bring to their end what is due.
+// One of several processes that notify the same customers and run the due timers.
 
 import { notifications, createNotifier } from '../../modules/customers/index.ts';
 import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
@@ -24,7 +24,7 @@ for (let index = 0; index < messages; index += 1) {
   await Promise.all(
     customers.map(async (customerId) => {
       const message = { category: 'info', title: 'Sold', digest, notificationId } as const;
-      // Whoever is overtaken too often is told so, and comes again.
+      // A command that lost too many version conflicts is sent again.
       for (;;) {
         try {
           await notifier.notify({ tenant: 'core', customerId, message });
@@ -36,4 +36,4 @@ for (let index = 0; index < messages; index += 1) {
     }),
   );
 }
-tellParent('told');
+tellParent('notified');

@@ -1,16 +1,16 @@
-// Several processes at the same inboxes: each window has one digest, each reminder comes once, and nobody is told
-// less than was sent; one of the processes is killed in the middle.
+// Several processes write to the same inboxes: each window has one digest, each reminder comes once, and
+// no message is missing, although one of the processes is killed.
 
 import assert from 'node:assert/strict';
 import { createNotifier, notifications } from '../../modules/customers/index.ts';
 import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
 import { startChild, type Child } from '../../src/testing/index.ts';
-import { inTime, soakMinutes, until } from '../store/rig.ts';
+import { inTime, isText, soakMinutes, until } from '../store/rig.ts';
 import type { NotifyRaceInput } from './notify-race-main.ts';
 
 const tenant = 'core';
 const customers = ['ada', 'bob'];
-/** In the soak more of each. */
+/** A soak has more of each. */
 const names = soakMinutes > 0 ? ['one', 'two', 'three'] : ['one', 'two'];
 const messages = soakMinutes > 0 ? 40 : 6;
 const times = soakMinutes > 0 ? 4 : 2;
@@ -35,19 +35,16 @@ export async function notifyRace(engines: EngineUrls): Promise<void> {
     await notifier.notify({ tenant, customerId, message });
   }
   const children = names.map(start);
-  const said = (child: Child, word: string): Promise<unknown> =>
-    inTime(
-      word,
-      child.message((each): each is string => each === word),
-    );
+  const waitFor = (child: Child, word: string): Promise<unknown> =>
+    inTime(word, child.message(isText(word)));
   try {
-    await Promise.all(children.map((child) => said(child, 'started')));
+    await Promise.all(children.map((child) => waitFor(child, 'started')));
     const last = children.at(-1) ?? assert.fail('no process');
-    await said(last, 'told');
-    // Its leases have to pass to another process.
+    await waitFor(last, 'notified');
+    // The leases of the killed process must pass to another one.
     await last.kill();
-    await Promise.all(children.slice(0, -1).map((child) => said(child, 'told')));
-    await until('everything is over', async () => {
+    await Promise.all(children.slice(0, -1).map((child) => waitFor(child, 'notified')));
+    await until('all digests and reminders are done', async () => {
       const states = await Promise.all(customers.map((id) => inboxOf(platform, id)));
       return states.every(({ digests, nags }) => Object.keys({ ...digests, ...nags }).length === 0);
     });
@@ -63,7 +60,11 @@ export async function notifyRace(engines: EngineUrls): Promise<void> {
         .map(({ payload }) => payload);
     const closed = of('digest-closed') as { digestId: string; count: number }[];
     const opened = of('digest-opened') as { digestId: string; from: string }[];
-    assert.equal(new Set(opened.map(({ from }) => from)).size, opened.length, 'a window, a digest');
+    assert.equal(
+      new Set(opened.map(({ from }) => from)).size,
+      opened.length,
+      'a window has more than one digest',
+    );
     assert.deepEqual(
       closed.map(({ digestId }) => digestId),
       opened.map(({ digestId }) => digestId),
@@ -72,8 +73,8 @@ export async function notifyRace(engines: EngineUrls): Promise<void> {
       closed.reduce((sum, { count }) => sum + count, 0),
       messages * names.length,
     );
-    const told = of('delivered') as { notice: { notificationId: string; category: string } }[];
-    const digests = told.filter(({ notice }) => notice.category === 'digest');
+    const delivered = of('delivered') as { notice: { notificationId: string; category: string } }[];
+    const digests = delivered.filter(({ notice }) => notice.category === 'digest');
     assert.deepEqual(
       digests.map(({ notice }) => notice.notificationId),
       closed.map(({ digestId }) => digestId),

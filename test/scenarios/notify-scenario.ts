@@ -1,5 +1,5 @@
-// What a customer is told over whatever engines, by HTTP, WebSocket, SMTP, webhook and the bus: now, together,
-// again until it is acknowledged, and by somebody else.
+// Notifies a customer on any engines, by HTTP, WebSocket, SMTP, webhook and the bus: immediately, by digest,
+// by reminders until the acknowledgement, and by escalation to another customer.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -40,7 +40,7 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   const rig = opened.use(await customerRig({ engines, email, webhook }));
   const shop = await rig.caller('shop', ['append', 'read']);
   const ada = await rig.caller('ada', ['use']);
-  const tell = async (customer: string, message: object) =>
+  const notify = async (customer: string, message: object) =>
     (await shop.ask('POST', `${base}/${customer}/notifications`, message)).body as SocketMessage & {
       notificationId: string;
       outcome: string;
@@ -66,12 +66,12 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   screen.say({ type: 'notify.follow', customerId: 'ada' });
   await screen.hear('notify.following');
 
-  // At once, by every channel, and three alike are one.
+  // Delivered immediately on every channel; equal notifications are merged.
   const fire = { category: 'alert', title: 'Fire', key: 'fire' };
-  const first = await tell('ada', fire);
+  const first = await notify('ada', fire);
   assert.equal(first.outcome, 'delivered');
   assert.deepEqual(
-    [(await tell('ada', fire)).outcome, (await tell('ada', fire)).outcome],
+    [(await notify('ada', fire)).outcome, (await notify('ada', fire)).outcome],
     ['merged', 'merged'],
   );
   await screen.hear('notify.merged', ({ count }) => count === 3);
@@ -79,21 +79,21 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   await until('the webhook is called', () => hooks.bodies.length === 1);
   const bus = await rig.platform.engines.bus();
   const onBus = (pattern: string) => Array.fromAsync(bus.read(pattern));
-  await until('it is on the topic', async () => {
+  await until('the notification is on the topic', async () => {
     return (await onBus('gbe.notify.topic.server-alerts')).length === 1;
   });
   assert.equal((await onBus('gbe.notify.customer.ada.alert')).length, 1);
   assert.match(smtp.messages()[0]?.source ?? '', /^Subject: Fire\r?$/m);
 
-  // Together, once, when the window is over.
+  // Delivered in digests when the window ends.
   const digest = { key: 'sales', windowMs: 1_000 };
   const sold = await Promise.all(
-    Array.from({ length: 20 }, () => tell('ada', { category: 'info', title: 'Sold', digest })),
+    Array.from({ length: 20 }, () => notify('ada', { category: 'info', title: 'Sold', digest })),
   );
   assert.ok(sold.every(({ outcome }) => outcome === 'digested'));
   const digests = (): readonly SocketMessage[] =>
     screen.told.filter(({ category }) => category === 'digest');
-  await until('all are in digests', () => {
+  await until('all notifications are in digests', () => {
     return digests().reduce((sum, { count }) => sum + Number(count), 0) === 20;
   });
   assert.equal(
@@ -101,25 +101,30 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
     digests().length,
   );
 
-  // Again and again, then to somebody else; who acknowledges that has acknowledged both.
+  // Repeated, then escalated; acknowledging the copy acknowledges the original.
   const nag = { everyMs: 1_000, times: 50, escalate: { after: 2, to: 'boss' } };
-  const nagged = await tell('ada', { category: 'info', title: 'Answer', nag });
-  const isIt = ({ notificationId }: SocketMessage): boolean =>
-    notificationId === nagged.notificationId;
-  await screen.hear('notify.notification', (told) => isIt(told) && told['reminder'] === 2);
+  const reminded = await notify('ada', { category: 'info', title: 'Answer', nag });
+  const isReminded = ({ notificationId }: SocketMessage): boolean =>
+    notificationId === reminded.notificationId;
+  await screen.hear(
+    'notify.notification',
+    (message) => isReminded(message) && message['reminder'] === 2,
+  );
   const copy = await openOf(shop, 'boss');
   assert.equal(copy['title'], 'Answer');
   const path = `${base}/boss/notifications/${String(copy['notificationId'])}/acknowledge`;
   assert.equal((await shop.ask('POST', path)).status, 204);
-  await screen.hear('notify.acknowledged', isIt);
-  const reminders = screen.told.filter((told) => isIt(told) && told.type === 'notify.notification');
+  await screen.hear('notify.acknowledged', isReminded);
+  const reminders = screen.told.filter(
+    (message) => isReminded(message) && message.type === 'notify.notification',
+  );
   assert.deepEqual(
     reminders.map(({ reminder }) => reminder),
     reminders.map((_, index) => index),
   );
 
   const { ledger, storage } = rig.platform.engines;
-  await until('all is sent', async () => {
+  await until('all mails and webhooks are sent', async () => {
     const { SENT, PENDING, CLAIMED, FAILED } = await ledger.counts();
     return SENT === 2 && PENDING + CLAIMED + FAILED === 0;
   });
@@ -132,9 +137,9 @@ async function openOf(
   customer: string,
 ): Promise<Readonly<Record<string, unknown>>> {
   let found: Readonly<Record<string, unknown>> | undefined;
-  await until(`${customer} is told`, async () => {
-    const asked = `${base}/${customer}/notifications?open=true`;
-    const { body } = await shop.ask<{ notifications: Record<string, unknown>[] }>('GET', asked);
+  await until(`${customer} is notified`, async () => {
+    const path = `${base}/${customer}/notifications?open=true`;
+    const { body } = await shop.ask<{ notifications: Record<string, unknown>[] }>('GET', path);
     [found] = body.notifications;
     return found !== undefined;
   });

@@ -1,5 +1,5 @@
-// Killed at each hop of a payment, and started again: every payment ends once, at the provider, in the
-// account and at the webhook.
+// Kills the process at hops of a payment and restarts it: every payment ends once, at the provider, in
+// the account and at the webhook.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ const balance = 1_000_000;
 const orders = Array.from({ length: 12 }, (_, at) => ({ id: `p-${at}`, amount: 100 + at }));
 const isDeclined = ({ amount }: { readonly amount: number }): boolean => amount % 5 === 0;
 
-/** At the n-th of them: requests that come without their answer, or with it, and events. */
+/** The n-th occurrence of each: a request before or after its answer, or an event. */
 const strikes = new Set([
   'account.reserved.v1 4',
   '/charge unanswered 3',
@@ -36,11 +36,11 @@ const strikes = new Set([
 ]);
 const killsPlanned = strikes.size;
 
-test('payments whose process is killed at a hop all end, each effect once', async () => {
+test('payments whose process is killed at a hop all end, with each effect once', async () => {
   await using workspace = await createWorkspace();
   const store = `sqlite:${join(workspace.folder, 'events.db')}`;
   const counts = new Map<string, number>();
-  /** Whether this is the moment; each comes once. */
+  /** Counts the occurrence, and returns true if the process must be killed now. */
   const isTime = (what: string): boolean => {
     const count = (counts.get(what) ?? 0) + 1;
     counts.set(what, count);
@@ -74,7 +74,7 @@ test('payments whose process is killed at a hop all end, each effect once', asyn
         answer = answers.get(charge.key) ?? answerTo(charge);
         answers.set(charge.key, answer as ChargeAnswer);
       } else {
-        assert.equal(path, '/hook', 'nothing is cancelled: every payment has its answer');
+        assert.equal(path, '/hook', 'a payment was cancelled');
         const { id } = verifyWebhook({ body, headers, secrets: [secret] });
         const { type, data } = JSON.parse(body) as { type: string; data: { paymentId: string } };
         hooks.set(id, `${data.paymentId} ${type}`);
@@ -91,7 +91,7 @@ test('payments whose process is killed at a hop all end, each effect once', asyn
   });
   const input = { store, url: outside.url, secret };
 
-  // Takes requests only; what follows from them is the killed process's work.
+  // This platform only accepts requests; the killed process does the rest.
   await using platform = await createPlatform({
     engines: { store },
     roles: ['api'],
@@ -111,7 +111,9 @@ test('payments whose process is killed at a hop all end, each effect once', asyn
       const order = { account: 'a-1', amount, currency: 'USD', creditor: 'shop-1' };
       await ask(id, requestPayment(order));
     }
-    await until('every payment is told and settled', () => isOver(platform, hooks));
+    await until('every payment is reported to the webhook and settled', () =>
+      isOver(platform, hooks),
+    );
     await restarting;
   } finally {
     watching.abort();
@@ -120,19 +122,19 @@ test('payments whose process is killed at a hop all end, each effect once', asyn
     await child.kill();
   }
 
-  assert.equal(strikes.size, 0, `it was never time for ${[...strikes].join(', ')}`);
+  assert.equal(strikes.size, 0, `these kills did not happen: ${[...strikes].join(', ')}`);
   assert.equal(kills, killsPlanned);
   assert.equal(answers.size, orders.length);
-  assert.ok(charges > orders.length, 'the provider was asked again for what it had done');
-  const ends = orders.map((order) => `${order.id} payment.${endOf(order)}.v1`);
-  assert.deepEqual([...hooks.values()].toSorted(), ends.toSorted());
+  assert.ok(charges > orders.length, 'no charge was repeated');
+  const expectedHooks = orders.map((order) => `${order.id} payment.${endOf(order)}.v1`);
+  assert.deepEqual([...hooks.values()].toSorted(), expectedHooks.toSorted());
   for (const order of orders) {
     const { store: events } = platform.engines;
     const stream = await events.readStream(`paymenthub.payment.v1-core-${order.id}`).toArray();
-    const way = endOf(order) === 'failed' ? ['failed'] : ['processed', 'completed'];
+    const actions = endOf(order) === 'failed' ? ['failed'] : ['processed', 'completed'];
     assert.deepEqual(
       stream.map(({ type }) => type),
-      ['requested', 'queued', ...way].map((action) => `payment.${action}.v1`),
+      ['requested', 'queued', ...actions].map((action) => `payment.${action}.v1`),
     );
   }
   assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
@@ -152,11 +154,11 @@ function endOf(order: { readonly amount: number }): 'completed' | 'failed' {
 async function watch(
   platform: Platform,
   signal: AbortSignal,
-  seen: (type: string) => void,
+  onEvent: (type: string) => void,
 ): Promise<void> {
   try {
     for await (const item of platform.engines.store.subscribe({ signal })) {
-      if (item.kind === 'events') for (const { type } of item.events) seen(type);
+      if (item.kind === 'events') for (const { type } of item.events) onEvent(type);
     }
   } catch (error) {
     if (!signal.aborted) throw error;

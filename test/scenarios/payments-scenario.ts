@@ -1,5 +1,5 @@
-// One story over whatever engines: payments that are made, declined, without the money, and never answered,
-// told to a webhook and a topic, and what must be true of all of them in the end.
+// Runs payments on any engines: completed, declined, without funds, and without an answer from the provider.
+// Checks the documents, the webhook and the topic afterwards.
 
 import assert from 'node:assert/strict';
 import { verifyWebhook, webhookDestination } from '../../src/destinations/webhook/index.ts';
@@ -26,17 +26,17 @@ import {
 } from '../../modules/payments/index.ts';
 import { until } from '../store/rig.ts';
 
-/** Engines, and what a configuration adds beside them (a queue between the ledger and its workers). */
+/** The engines and other settings of the platform, such as a queue between the ledger and its workers. */
 export interface ScenarioConfig extends Omit<PlatformConfig, 'modules' | 'roles'> {
-  /** Which roles run together; the first of them is asked. Default: all in one. */
-  readonly roles?: readonly (readonly PlatformRole[])[];
+  /** The roles of each platform; commands go to the first one. Default: one platform with all roles. */
+  readonly roles?: readonly (readonly PlatformRole[])[] | undefined;
 }
 
 interface World {
   readonly config: ScenarioConfig;
   readonly provider: PretendProvider;
   readonly receiver: HttpReceiver;
-  /** What came at the topic. */
+  /** The messages published to the topic. */
   readonly topic: DeliveryMessage[];
 }
 
@@ -44,13 +44,13 @@ const tenant = 'core';
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const amountMax = 50_000;
 
-const toldBefore = {
+const reportedBefore = {
   'p-made': 'payment.completed.v1',
   'p-declined': 'payment.failed.v1',
   'p-poor': 'payment.failed.v1',
 };
 
-/** The documents stay, for whoever looks at how an engine keeps them. */
+/** The documents stay, so that a test can check how an engine stores them. */
 export async function paymentsScenario(config: ScenarioConfig): Promise<void> {
   await using receiver = await startHttpReceiver();
   const world: World = { config, provider: pretendProvider({ amountMax }), receiver, topic: [] };
@@ -76,7 +76,7 @@ async function answeredPayments(world: World): Promise<void> {
   });
   assert.deepEqual(await shown(platform, 'p-declined'), failedFor('limit-exceeded'));
   assert.deepEqual(await shown(platform, 'p-poor'), failedFor('insufficient-funds'));
-  await accountHolds(platform, 98_750);
+  await accountHasBalance(platform, 98_750);
   assert.deepEqual(
     world.provider.charges,
     new Map([
@@ -84,12 +84,12 @@ async function answeredPayments(world: World): Promise<void> {
       [processJobId(tenant, 'p-declined'), { kind: 'declined', reason: 'limit-exceeded' }],
     ]),
   );
-  await foundByTheirEntries(platform);
-  await oneFlow(platform);
-  await told(world, platform, toldBefore);
+  await documentsAreIndexed(platform);
+  await isOneFlow(platform);
+  await outcomesAreReported(world, platform, reportedBefore);
 }
 
-/** Started anew, with little patience: the only payment under way is one that is never answered. */
+/** Restarts the platform with short timeouts; the provider never answers the only open payment. */
 async function unansweredPayment(world: World): Promise<void> {
   await using running = await start(world, { answerWithinMs: 500, providerTimeoutMs: 500 });
   const { platform } = running;
@@ -97,13 +97,16 @@ async function unansweredPayment(world: World): Promise<void> {
   await pay(platform, 'p-silent', { amount: 500, creditor: 'silent', account: 'a-2' });
   await ended(platform, ['p-silent']);
   assert.deepEqual(await shown(platform, 'p-silent'), failedFor('no-answer'));
-  await accountHolds(platform, 500, 'a-2');
+  await accountHasBalance(platform, 500, 'a-2');
   const cancelled = { kind: 'declined', reason: 'cancelled' };
-  await until('the provider is told', () => {
+  await until('the charge is cancelled at the provider', () => {
     const charge = world.provider.charges.get(processJobId(tenant, 'p-silent'));
     return JSON.stringify(charge) === JSON.stringify(cancelled);
   });
-  await told(world, platform, { ...toldBefore, 'p-silent': 'payment.failed.v1' });
+  await outcomesAreReported(world, platform, {
+    ...reportedBefore,
+    'p-silent': 'payment.failed.v1',
+  });
 }
 
 async function start(
@@ -130,7 +133,7 @@ async function start(
         },
         modules: [
           payments({
-            provider: silentWhereAsked(provider),
+            provider: silentForOneCreditor(provider),
             providerTimeoutMs,
             answerWithinMs,
             webhooks: { shop: webhook },
@@ -149,15 +152,15 @@ async function start(
   return { platform, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
-/** Until it is cancelled: then whoever asks again is told so. */
-function silentWhereAsked(provider: PretendProvider): PaymentProvider {
+/** Does not answer charges of the creditor `silent` until they are cancelled. */
+function silentForOneCreditor(provider: PretendProvider): PaymentProvider {
   return {
     ...provider,
     charge(charge, context) {
       const isSilent = charge.creditor === 'silent' && !provider.charges.has(charge.key);
       if (!isSilent) return provider.charge(charge, context);
       return new Promise((_resolve, reject) => {
-        const end = (): void => reject(new Error('nobody answers'));
+        const end = (): void => reject(new Error('the provider does not answer'));
         context.signal.addEventListener('abort', end, { once: true });
       });
     },
@@ -200,8 +203,8 @@ function failedFor(reason: string): unknown {
   return { status: 'failed', reference: undefined, reason };
 }
 
-/** Nothing is reserved any more: settled or released, once. */
-async function accountHolds(platform: Platform, balance: number, id = 'a-1'): Promise<void> {
+/** Waits until nothing is reserved and the account has this balance. */
+async function accountHasBalance(platform: Platform, balance: number, id = 'a-1'): Promise<void> {
   const accounts = platform.documents({ bc: 'banking', aggregate: 'account' });
   let document: AccountDocument | undefined;
   await until(`nothing is reserved in ${id}`, async () => {
@@ -210,7 +213,7 @@ async function accountHolds(platform: Platform, balance: number, id = 'a-1'): Pr
   });
 }
 
-async function foundByTheirEntries(platform: Platform): Promise<void> {
+async function documentsAreIndexed(platform: Platform): Promise<void> {
   const currencies = platform.documents({ bc: 'banking', aggregate: 'currency' });
   assert.equal((await currencies.byIndex(tenant, 'code', 'USD'))?.id, 'USD');
   const ids = async (set: string): Promise<string[]> => {
@@ -225,8 +228,8 @@ async function foundByTheirEntries(platform: Platform): Promise<void> {
   assert.equal(latest.items[0]?.id, 'p-poor');
 }
 
-/** From the command to the completion, over the saga, the ledger and the provider. */
-async function oneFlow({ engines: { store } }: Platform): Promise<void> {
+/** All events of a payment, from the command to the completion, have one correlation id. */
+async function isOneFlow({ engines: { store } }: Platform): Promise<void> {
   const events = await store.readStream('paymenthub.payment.v1-core-p-made').toArray();
   assert.deepEqual(
     events.map(({ type }) => type),
@@ -235,12 +238,12 @@ async function oneFlow({ engines: { store } }: Platform): Promise<void> {
   assert.equal(new Set(events.map(({ correlationId }) => correlationId)).size, 1);
 }
 
-async function told(
+async function outcomesAreReported(
   { receiver, topic }: World,
   platform: Platform,
   expected: Readonly<Record<string, string>>,
 ): Promise<void> {
-  // At least once, and the same id each time: that is what a receiver tells repeats by.
+  // Webhooks arrive at least once; receivers deduplicate by the id, as this map does.
   const hooks = (): Map<string, [string, string]> =>
     new Map(
       receiver.requests.map(({ body, headers }) => {
@@ -257,16 +260,16 @@ async function told(
       ]),
     );
   const count = Object.keys(expected).length;
-  await until('all are told', () => hooks().size >= count && posts().size >= count);
+  await until('all outcomes are reported', () => hooks().size >= count && posts().size >= count);
   await drained(platform);
-  for (const heard of [hooks(), posts()]) {
-    assert.deepEqual(Object.fromEntries(heard.values()), expected);
-    assert.equal(heard.size, count, 'each once');
+  for (const received of [hooks(), posts()]) {
+    assert.deepEqual(Object.fromEntries(received.values()), expected);
+    assert.equal(received.size, count, 'an outcome was reported twice');
   }
 }
 
 async function drained({ engines: { ledger, storage } }: Platform): Promise<void> {
-  await until('the ledger is empty', async () => {
+  await until('the ledger has no unsent message', async () => {
     const counts = await ledger.counts();
     return counts.PENDING + counts.CLAIMED + counts.FAILED === 0;
   });

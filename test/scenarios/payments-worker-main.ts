@@ -1,5 +1,5 @@
-// A process of the payments that is killed: everything but the requests, with a provider and a webhook over
-// HTTP, which outlive it.
+// The process that the payments test kills: it does everything except accepting requests. Provider and
+// webhook receiver run in the test and are called over HTTP.
 
 import { webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { createPlatform } from '../../src/platform/index.ts';
@@ -8,7 +8,7 @@ import { payments, type ChargeAnswer } from '../../modules/payments/index.ts';
 
 export interface PaymentsWorkerInput {
   readonly store: string;
-  /** Of the provider, at `/charge` and `/cancel`, and of the webhook, at `/hook`. */
+  /** The base URL of the provider (`/charge`, `/cancel`) and of the webhook (`/hook`). */
   readonly url: string;
   readonly secret: string;
 }

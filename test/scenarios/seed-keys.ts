@@ -1,4 +1,4 @@
-// The keys that the naming document gives for its currency and its payment, as they stand in Redis.
+// Checks the Redis keys that the naming document gives for its currency and its payment.
 
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';

@@ -1,4 +1,4 @@
-// Slack requests whole on a Redis Cluster: keys and queue, each tenant in one slot.
+// Slack requests with keys and queue on a Redis Cluster, where each tenant has one slot.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ async function onEachNode<Result>(ask: (node: Redis) => Promise<Result>): Promis
   }
 }
 
-/** One Redis gets all stories; a cluster in `npm test` those of locks, delayed jobs and slots. */
+/** A single Redis runs all stories; in `npm test` a cluster runs those about locks, delayed jobs and slots. */
 const storiesOfShortForm: readonly string[] = [
   'a rate limit frees the lock, delays the job and is no attempt',
   'tenants have workspaces, requests and locks of their own',
@@ -46,7 +46,7 @@ for (const [name, run] of stories.filter(([story]) => isChosen(story))) {
   });
 }
 
-test('on a Redis Cluster: killed at a step, each request is posted exactly once', async () => {
+test('Redis Cluster: a process that is killed at a step posts each Slack request exactly once', async () => {
   await onEachNode((node) => node.flushall());
   await using workspace = await createWorkspace();
   const store = `sqlite:${join(workspace.folder, 'events.db')}`;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { momentsEmbedded, slackKilledAt } from './slack-killed.ts';
 
-test('embedded: killed at a step, each request is posted exactly once', async () => {
+test('embedded engines: a process that is killed at a step posts each Slack request exactly once', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-slack-'));
   try {
     await slackKilledAt(momentsEmbedded, { store: `sqlite:${folder}/events.db` });

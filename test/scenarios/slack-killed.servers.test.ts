@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startRedis } from '../../src/testing/index.ts';
 import { momentsOnRedis, slackKilledAt } from './slack-killed.ts';
 
-test('on Redis and BullMQ: killed at a step, each request is posted exactly once', async () => {
+test('Redis and BullMQ: a process that is killed at a step posts each Slack request exactly once', async () => {
   await using redis = await startRedis();
   const folder = await mkdtemp(join(tmpdir(), 'millrace-slack-'));
   try {

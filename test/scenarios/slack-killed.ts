@@ -1,4 +1,4 @@
-// Slack requests while their process is killed at every step: each is posted exactly once, and says so.
+// Kills the process of Slack requests at every step: each request is posted exactly once and marked as sent.
 
 import assert from 'node:assert/strict';
 import {
@@ -17,7 +17,7 @@ import type { SlackWorkerInput } from './slack-worker-main.ts';
 const tenant = 'core';
 const token = 'xoxb-not-a-real-token';
 const secretKeys = [{ id: 'k1', key: Buffer.alloc(32, 7).toString('base64') }];
-/** All that is done for one request, from its event to its outcome. */
+/** All calls for one request, from its event to its outcome. */
 const calls = [
   'load message-request',
   'put dispatched',
@@ -31,8 +31,8 @@ const calls = [
 ];
 const allMoments = calls.flatMap((call) => [`before ${call}`, `after ${call}`]);
 /**
- * A kill after a call and one before the next call leave the same data behind. The embedded engines and Redis
- * take turns, so that `npm test` kills once in each state of the data.
+ * A kill after a call and a kill before the next call leave the same data. The embedded engines and Redis
+ * take turns, so `npm test` kills once in each state of the data.
  */
 export const momentsEmbedded = [
   'before put dispatched',
@@ -49,7 +49,7 @@ export const momentsOnRedis = [
 ];
 const script = new URL('./slack-worker-main.ts', import.meta.url);
 
-/** Kills at the given moments; in the soak at all of them. */
+/** Kills at the given moments; a soak kills at all of them. */
 export async function slackKilledAt(
   someMoments: readonly string[],
   engines: EngineUrls,
@@ -69,7 +69,7 @@ export async function slackKilledAt(
     sweepGraceMs: 300,
     jobLeaseMs: 400,
   };
-  // It only asks and reads: everything else is done by those who are killed.
+  // This platform only sends commands and reads; the killed processes do the rest.
   await using platform = await createPlatform({
     engines,
     modules: [slackRequests(options)],
@@ -86,7 +86,7 @@ export async function slackKilledAt(
     await platform.handle({ tenant, id, command: createRequest({ workspaceCode: 'acme', data }) });
   };
   const start = (strike?: SlackWorkerInput['strike']): Child => {
-    const input = { engines, options, ...(strike === undefined ? {} : { strike }) };
+    const input: SlackWorkerInput = { engines, options, strike };
     return startChild(script, { input });
   };
 
@@ -96,12 +96,12 @@ export async function slackKilledAt(
     await using child = start({ id, at });
     assert.equal(await child.ended, 'SIGKILL', `${at}: ${child.errors()}`);
   }
-  // Slack has it, and whoever asked is dead before the answer.
+  // Slack has posted the message, but the process is killed before the answer.
   await ask('r-lost');
   slack.behave('chat.postMessage', { answerAfter: new Promise(() => undefined) });
   const lost = start();
   while (!slack.messages.some(({ text }) => text === 'message r-lost')) {
-    // Others that are still to be recovered may have met the one that does not answer.
+    // A recovered request may have used up the delayed answer, so it is set again.
     if (slack.messages.length > 0)
       slack.behave('chat.postMessage', { answerAfter: new Promise(() => undefined) });
     await pause();
@@ -131,7 +131,7 @@ export async function slackKilledAt(
   }
 }
 
-/** Other processes' doings have no signal here. */
+/** Polls, because other processes send no signal. */
 function pause(ms = 20): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);

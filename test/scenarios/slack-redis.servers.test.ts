@@ -34,7 +34,7 @@ describe('Redis and BullMQ', () => {
   }
 });
 
-/** Everything that Redis has, as text. */
+/** All keys of Redis with their values as text. */
 async function dump(client: Redis): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const key of await client.keys('*')) {
@@ -56,13 +56,13 @@ async function dump(client: Redis): Promise<Map<string, string>> {
   return found;
 }
 
-test('the checklist of the document, line by line', async (t) => {
+test('the checklist of the Slack document, line by line', async (t) => {
   await using redis = await startRedis();
   const client = new Redis(redis.url);
   try {
-    const told: string[] = [];
+    const logLines: string[] = [];
     const log = (fields: object, message: string): void =>
-      void told.push(
+      void logLines.push(
         `${message} ${JSON.stringify(fields, (_key, value: unknown) => (value instanceof Error ? String(value.stack) : value))}`,
       );
     const spans: string[] = [];
@@ -83,9 +83,9 @@ test('the checklist of the document, line by line', async (t) => {
       engines: { store: 'memory:', keys: redis.url, queue: redis.url },
       observer,
     });
-    // Held, so that what is there while it is sent can be looked at.
-    const may = Promise.withResolvers<void>();
-    rig.slack.behave('chat.postMessage', { answerAfter: may.promise });
+    // The answer is delayed, so the test can look at Redis while the message is sent.
+    const release = Promise.withResolvers<void>();
+    rig.slack.behave('chat.postMessage', { answerAfter: release.promise });
     await rig.send('r-1', createRequest({ ...plain, channelCode: 'orders', threadTs: '17.1' }));
     while (rig.slack.messages.length === 0) await new Promise(setImmediate);
     const during = await dump(client);
@@ -107,11 +107,11 @@ test('the checklist of the document, line by line', async (t) => {
       >;
       assert.deepEqual([attempts, removeOnComplete, removeOnFail], [1, 100, 50]);
     });
-    await t.test('the projector sets :dispatched, with the id of the job', () => {
+    await t.test('the projector sets :dispatched to the id of the job', () => {
       const key = 'notification.slack:v1:{core}:message-request:r-1:dispatched';
       assert.equal(during.get(key), '"core.r-1.1.1"');
     });
-    await t.test('the worker sets :send-lock, with a time to live, before it sends', async () => {
+    await t.test('the worker sets :send-lock with a time to live before it sends', async () => {
       const key = 'notification.slack:v1:{core}:message-request:r-1:send-lock';
       assert.match(during.get(key) ?? '', /^"[0-9a-f-]{36}"$/);
       const ttl = await client.pttl(key);
@@ -124,17 +124,17 @@ test('the checklist of the document, line by line', async (t) => {
       );
     });
 
-    may.resolve();
+    release.resolve();
     const { ts } = await rig.inStatus('r-1', 'sent', 'failed');
     const kept = await dump(client);
 
-    await t.test('the worker resolves config by codes, not from the job', () => {
+    await t.test('the worker finds the channel by its code, not in the job', () => {
       assert.deepEqual(
         rig.slack.messages.map(({ channel }) => channel),
         ['C0ORDERS'],
       );
     });
-    await t.test('the domain emits sent and failed to the stream of the request', async () => {
+    await t.test('sent and failed events are appended to the stream of the request', async () => {
       const stream = 'notification.slack.request-core-r-1';
       assert.equal(slackAddressing.stream(tenant, 'r-1'), stream);
       const events = await rig.platform.engines.store.readStream(stream).toArray();
@@ -155,7 +155,7 @@ test('the checklist of the document, line by line', async (t) => {
       assert.equal(failed.at(-1)?.type, 'message-request.failed.v1');
     });
     await t.test(
-      'the snapshot and its indexes follow, in the document’s fields and keys',
+      'the snapshot and its indexes have the fields and keys of the document',
       async () => {
         const fields = JSON.parse(
           kept.get('notification.slack:v1:{core}:message-request:r-1') ?? '{}',
@@ -185,7 +185,7 @@ test('the checklist of the document, line by line', async (t) => {
       },
     );
     await t.test('no secret is in jobs, keys, events, logs or traces', async () => {
-      // A wrong token, and an answer that repeats it, as a gateway's page may.
+      // A wrong token, and an answer that contains the token, as the error page of a gateway might.
       const wrong = 'xoxb-wrong-4711-token';
       const sealed = createSecretBox(secretKeys).seal(wrong, {
         tenant,
@@ -199,14 +199,14 @@ test('the checklist of the document, line by line', async (t) => {
       await rig.send('r-3', createRequest({ ...plain, workspaceCode: 'bad' }));
       rig.slack.behave('chat.postMessage', { status: 502, body: `<html>${token}</html>` });
       await rig.send('r-4', createRequest(plain));
-      while (told.filter((line) => line.startsWith('request deferred')).length < 2) {
+      while (logLines.filter((line) => line.startsWith('request deferred')).length < 2) {
         await new Promise(setImmediate);
       }
       const events = await rig.platform.engines.store.readAll().toArray();
       const places = {
         redis: JSON.stringify([...(await dump(client))]),
         events: JSON.stringify(events.map(({ payload, headers }) => [payload, headers])),
-        logs: told.join('\n'),
+        logs: logLines.join('\n'),
         traces: spans.join('\n'),
       };
       assert.ok(places.logs.includes('r-4') && places.redis.includes('r-4'));
@@ -217,12 +217,17 @@ test('the checklist of the document, line by line', async (t) => {
         }
       }
     });
-    await t.test('every line of the log about a request carries its tags', () => {
-      const lines = told.filter((line) => line.includes('"messageRequestId":'));
-      for (const said of ['request queued', 'Slack was asked', 'request sent', 'request failed']) {
+    await t.test('every log line about a request carries its tags', () => {
+      const lines = logLines.filter((line) => line.includes('"messageRequestId":'));
+      for (const message of [
+        'request queued',
+        'Slack was asked',
+        'request sent',
+        'request failed',
+      ]) {
         assert.ok(
-          lines.some((line) => line.startsWith(said)),
-          said,
+          lines.some((line) => line.startsWith(message)),
+          message,
         );
       }
       for (const line of lines) {
@@ -242,7 +247,7 @@ test('the checklist of the document, line by line', async (t) => {
   }
 });
 
-test('a Redis that lost everything gets its documents and jobs back from the store', async () => {
+test('documents and jobs are restored from the store after Redis lost everything', async () => {
   await using redis = await startRedis();
   const client = new Redis(redis.url);
   try {
@@ -252,14 +257,14 @@ test('a Redis that lost everything gets its documents and jobs back from the sto
     });
     await rig.send('r-0', createRequest(plain));
     await rig.inStatus('r-0', 'sent');
-    // Two are under way, the others wait in the queue.
-    const may = Promise.withResolvers<void>();
-    const held = { answerAfter: may.promise };
+    // Two requests are being sent, the others are queued.
+    const release = Promise.withResolvers<void>();
+    const held = { answerAfter: release.promise };
     rig.slack.behave('chat.postMessage', held, held);
     for (let at = 1; at <= 6; at += 1) await rig.send(`r-${at}`, createRequest(plain));
     while (rig.slack.messages.length < 3) await new Promise(setImmediate);
     await client.flushall();
-    may.resolve();
+    release.resolve();
     for (let at = 0; at <= 6; at += 1) {
       assert.equal((await rig.inStatus(`r-${at}`, 'sent', 'failed')).status, 'sent');
     }

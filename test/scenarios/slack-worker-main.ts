@@ -1,5 +1,5 @@
-// The whole flow of Slack requests in one process, which kills itself at one step of one request: before or after
-// one of the calls that are made for it.
+// The whole flow of Slack requests in one process, which kills itself before or after one of the calls
+// for one request.
 
 import { slackRequests, type SlackRequestsOptions } from '../../modules/slack-requests/index.ts';
 import {
@@ -14,73 +14,76 @@ import type { KeyStore, WorkQueue } from '../../src/work/index.ts';
 export interface SlackWorkerInput {
   readonly engines: EngineUrls;
   readonly options: SlackRequestsOptions;
-  /** `before queue.add`: the first such moment of this request. */
-  readonly strike?: { readonly id: string; readonly at: string };
+  /** The request, and the moment of the kill, such as `before queue.add`. */
+  readonly strike?: { readonly id: string; readonly at: string } | undefined;
 }
 
 const { engines, options, strike } = childInput() as SlackWorkerInput;
 
-function moment(name: string, when: string): void {
+function killAt(name: string, when: string): void {
   if (`${when} ${name}` === strike?.at) process.kill(process.pid, 'SIGKILL');
 }
 
-async function mortal<T>(name: string, subject: string, call: () => Promise<T>): Promise<T> {
+async function killable<T>(name: string, subject: string, call: () => Promise<T>): Promise<T> {
   const isStruck = strike !== undefined && new RegExp(`(^|:)${strike.id}(:|$)`).test(subject);
   if (!isStruck) return call();
-  moment(name, 'before');
+  killAt(name, 'before');
   const result = await call();
-  moment(name, 'after');
+  killAt(name, 'after');
   return result;
 }
 
-/** `send-lock`, `dispatched`. */
+/** The last part of the key: `send-lock` or `dispatched`. */
 function endOf(key: string): string {
   return key.slice(key.lastIndexOf(':') + 1);
 }
 
-function mortalKeys(keys: KeyStore): KeyStore {
+function killableKeys(keys: KeyStore): KeyStore {
   return {
-    get: (key) => mortal(`get ${endOf(key)}`, key, () => keys.get(key)),
+    get: (key) => killable(`get ${endOf(key)}`, key, () => keys.get(key)),
     putIfAbsent: (key, value, more) =>
-      mortal(`put ${endOf(key)}`, key, () => keys.putIfAbsent(key, value, more)),
-    // The same step: the sweeper, which is faster than the dispatcher after a slow start, replaces what is not there.
-    replace: (key, change) => mortal(`put ${endOf(key)}`, key, () => keys.replace(key, change)),
-    remove: (key, value) => mortal(`remove ${endOf(key)}`, key, () => keys.remove(key, value)),
+      killable(`put ${endOf(key)}`, key, () => keys.putIfAbsent(key, value, more)),
+    // Counts as the same step: after a slow start, the sweeper can replace the key before the dispatcher puts it.
+    replace: (key, change) => killable(`put ${endOf(key)}`, key, () => keys.replace(key, change)),
+    remove: (key, value) => killable(`remove ${endOf(key)}`, key, () => keys.remove(key, value)),
     [Symbol.asyncDispose]: () => keys[Symbol.asyncDispose](),
   };
 }
 
-function mortalQueue(queue: WorkQueue): WorkQueue {
+function killableQueue(queue: WorkQueue): WorkQueue {
   const idOf = (data: unknown): string => (data as { messageRequestId: string }).messageRequestId;
   return {
     name: queue.name,
-    add: (job) => mortal('queue.add', idOf(job.data), () => queue.add(job)),
+    add: (job) => killable('queue.add', idOf(job.data), () => queue.add(job)),
     state: (id) => queue.state(id),
     work: (handle, more) =>
-      queue.work((job, context) => mortal('job', idOf(job.data), () => handle(job, context)), more),
+      queue.work(
+        (job, context) => killable('job', idOf(job.data), () => handle(job, context)),
+        more,
+      ),
     [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
   };
 }
 
-function mortalContext(context: ModuleContext): ModuleContext {
+function killableContext(context: ModuleContext): ModuleContext {
   return {
     ...context,
-    keys: async () => mortalKeys(await context.keys()),
-    workQueue: async (name, more) => mortalQueue(await context.workQueue(name, more)),
-    send: (request) => mortal(request.command.type, request.id, () => context.send(request)),
+    keys: async () => killableKeys(await context.keys()),
+    workQueue: async (name, more) => killableQueue(await context.workQueue(name, more)),
+    send: (request) => killable(request.command.type, request.id, () => context.send(request)),
     load: (aggregate, address) =>
-      mortal(`load ${aggregate.name}`, address.id, () => context.load(aggregate, address)),
+      killable(`load ${aggregate.name}`, address.id, () => context.load(aggregate, address)),
   };
 }
 
 const module = slackRequests(options);
 const { services, subscriptions } = module;
-const doomed: PlatformModule = {
+const killableModule: PlatformModule = {
   ...module,
-  services: (context) => services?.(mortalContext(context)) ?? [],
+  services: (context) => services?.(killableContext(context)) ?? [],
   subscriptions: (context) =>
-    typeof subscriptions === 'function' ? subscriptions(mortalContext(context)) : [],
+    typeof subscriptions === 'function' ? subscriptions(killableContext(context)) : [],
 };
-const platform = await createPlatform({ engines, modules: [doomed], leaseMs: 400 });
+const platform = await createPlatform({ engines, modules: [killableModule], leaseMs: 400 });
 await platform.start();
 tellParent({ running: true });

@@ -1,4 +1,4 @@
-// A process that catches up with a whole store, and says how its memory went.
+// A process that catches up with a whole store, and reports its memory.
 
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openStore } from './rig.ts';

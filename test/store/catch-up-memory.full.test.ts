@@ -9,7 +9,7 @@ import { createWorkspace, newEvent, soakMinutes, streamName } from './rig.ts';
 const events = soakMinutes > 0 ? 1_000_000 : 100_000;
 const mebibyte = 1_048_576;
 
-test(`catching up with ${events / 1_000}k events takes no more memory at their end than at their half`, async () => {
+test(`the second half of catching up with ${events / 1_000}k events needs no more memory than the first`, async () => {
   await using workspace = await createWorkspace();
   const url = `sqlite:${join(workspace.folder, 'events.db')}`;
   {
@@ -27,7 +27,7 @@ test(`catching up with ${events / 1_000}k events takes no more memory at their e
   }
   await using child = startChild(new URL('./catch-up-main.ts', import.meta.url), {
     input: { url, events } satisfies CatchUpInput,
-    // All of the events would need several times as much.
+    // All events together would need several times as much.
     nodeFlags: ['--max-old-space-size=64'],
   });
   const { count, rssAtHalf, rssMax } = await child.message(

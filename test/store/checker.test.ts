@@ -1,5 +1,5 @@
-// Check the checker: stores with a bug that is put into them must turn the checks red, the ones that
-// the failure tests of the real engines rely on.
+// Tests the checks that the failure tests of the real engines rely on: each bug that is put into a store
+// must be detected.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ import { newEvent, placeOf, readPlaces, streamName } from './rig.ts';
 
 const seeds = Array.from({ length: 6 }, (_, index) => index + 1);
 
-/** A few writers on a store, as in the failure tests, and all the rules that were broken. */
+/** Runs a few writers on the store, as in the failure tests, and returns the violated rules. */
 async function rulesBroken(
   seed: number,
   bug: (store: EventStore, random: SeededRandom) => EventStore,
@@ -63,7 +63,7 @@ test('a store without a bug breaks no rule', async () => {
   }
 });
 
-/** With each seed the bug must show, by one of these rules. */
+/** Every seed must violate one of these rules. */
 const bugs: Readonly<
   Record<
     string,
@@ -73,7 +73,7 @@ const bugs: Readonly<
     }
   >
 > = {
-  'acknowledges before it has stored, and loses some': {
+  'acknowledges before storing, and loses some': {
     rules: ['lost'],
     bug: withAppends(async (append, random) => {
       if (random.below(8) > 0) return append();
@@ -88,7 +88,7 @@ const bugs: Readonly<
       return wrong ? results.map((each) => ({ ...each, revision: each.revision + 1 })) : results;
     }),
   },
-  'stores what it refuses': {
+  'stores a refused append': {
     rules: ['refused-but-stored'],
     bug: (store, random) => ({
       ...store,
@@ -109,7 +109,7 @@ const bugs: Readonly<
       },
     }),
   },
-  'stores twice when it is asked again': {
+  'stores a repeated append twice': {
     rules: ['stored-twice'],
     bug: (store, random) => ({
       ...store,
@@ -122,7 +122,7 @@ const bugs: Readonly<
       },
     }),
   },
-  'passes over an event in the feed': {
+  'skips an event in the feed': {
     rules: ['not-delivered'],
     bug: withFeed((events, random) => {
       const index = random.below(events.length);
@@ -142,7 +142,7 @@ const bugs: Readonly<
 };
 
 for (const [name, { rules, bug }] of Object.entries(bugs)) {
-  test(`a store that ${name} is found out, with every seed`, async () => {
+  test(`the checker detects a store that ${name}, with every seed`, async () => {
     for (const seed of seeds) {
       const found = await rulesBroken(seed, bug);
       assert.ok(

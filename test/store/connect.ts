@@ -1,25 +1,25 @@
-// A connection of the test's own, for transactions and for what an administrator does.
+// A separate PostgreSQL connection, for transactions and administration.
 
 import pg from 'pg';
 import { until } from './rig.ts';
 
 export async function connect(url: string): Promise<pg.Client & AsyncDisposable> {
   const client = new pg.Client(url);
-  // The query under way tells of a broken connection, too.
+  // A broken connection also rejects the running query.
   client.on('error', () => undefined);
   await client.connect();
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
-/** Ends the connections that the query names by `pid`, and returns how many there were. */
+/** Ends the connections with these `pid`s, and returns their number. */
 export async function terminate(admin: pg.Client, pids: string): Promise<number> {
   const { rows } = await admin.query(`select pg_terminate_backend(pid) from (${pids}) p`);
   return rows.length;
 }
 
 /**
- * Waits until the server is done with all clients of a database that are gone: what is still open for one of
- * them holds readers back, who then do not see what came after it.
+ * Waits until the server has closed the sessions of killed clients: their open transactions hide later
+ * events from readers.
  */
 export async function whenClientsGone(url: string): Promise<void> {
   await using client = await connect(url);

@@ -1,19 +1,19 @@
-// A network between a store and its database that can lose an answer: the database did what it was
-// asked for, and the connection breaks before the store hears of it.
+// A proxy between a store and its database that can lose an answer: the statement is executed, and the
+// connection breaks before the store gets the answer.
 
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 export interface CutProxy extends AsyncDisposable {
-  /** The database's url, by way of the proxy. */
+  /** The URL of the database through the proxy. */
   readonly url: string;
   /** How many answers were lost. */
   readonly cuts: number;
-  /** Loses the answers to this many statements, from the next one on whose name has this word. */
+  /** Loses the answers to the next `count` statements whose name contains this word. */
   cut(word: string, count: number): void;
 }
 
-/** The server's word that a statement is done. */
+/** The server's ReadyForQuery message, which ends a statement. */
 const ready = Buffer.from([0x5a, 0, 0, 0, 5]);
 
 export async function startCutProxy(url: string): Promise<CutProxy> {

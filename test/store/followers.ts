@@ -1,4 +1,4 @@
-// Readers of the rig, in this process and in others, and what they have got so far.
+// Readers in this process and in other processes, with the events they have received.
 
 import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore, SubscribeOptions } from '../../src/store/index.ts';
@@ -14,7 +14,7 @@ export interface Follower {
   caughtUp(): Promise<void>;
 }
 
-/** Follows in this process; a failure of the subscription is a failure of whoever waits. */
+/** Follows in this process; a failed subscription fails every wait. */
 export function follow(
   store: EventStore,
   options: SubscribeOptions = {},
@@ -79,13 +79,14 @@ function followerOf(
   isCaughtUp: () => boolean,
   wait: (what: string, holds: () => boolean) => Promise<void>,
 ): Follower {
-  let looked = 0;
+  let checked = 0;
   const seen = new Set<string>();
   return {
     delivered,
     has: (eventId) =>
       wait(`delivery of ${eventId}`, () => {
-        for (; looked < delivered.length; looked += 1) seen.add(delivered[looked]?.eventId ?? '');
+        for (; checked < delivered.length; checked += 1)
+          seen.add(delivered[checked]?.eventId ?? '');
         return seen.has(eventId);
       }),
     caughtUp: () => wait('being caught up', isCaughtUp),

@@ -1,4 +1,4 @@
-// Processes that stand still for a while, as on a machine that swaps or that is suspended.
+// Pauses a process, as a swapping or suspended machine would.
 
 import { readFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,8 +7,8 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import { until } from './rig.ts';
 
 /**
- * Stops the process and continues it after so long. With the URL of an SQLite file, never within a transaction
- * of the process: SQLite lets no other process write before that transaction ends, so none could take over.
+ * Stops the process and resumes it later. With the URL of an SQLite file, the process is never stopped within
+ * a transaction: its write lock would keep every other process from taking over.
  */
 export async function freezeProcess(pid: number, forMs: number, url = ''): Promise<void> {
   if (url.startsWith('sqlite:')) {
@@ -24,6 +24,6 @@ export async function freezeProcess(pid: number, forMs: number, url = ''): Promi
 
 async function isStopped(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  // Other systems than Linux have no such file.
+  // Only Linux has this file.
   return stat === undefined || stat.slice(stat.lastIndexOf(')')).startsWith(') T');
 }

@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-test('what was acknowledged to a killed process is in the database, once, whole and in its place', () =>
+test('events acknowledged to a killed process are in PostgreSQL once, complete and in order', () =>
   inRounds(async (seed) => {
     const url = await server.createDatabase();
     await using workspace = await createWorkspace();
@@ -25,7 +25,7 @@ test('what was acknowledged to a killed process is in the database, once, whole 
     assert.ok(acknowledged >= reported, `${acknowledged} of ${reported} acknowledged appends`);
   }));
 
-test('a server that is killed under its writers loses nothing, and they go on by themselves', () =>
+test('a server that is killed while writers append loses nothing, and the writers continue', () =>
   inRounds(async (seed) => {
     const random = seededRandom(seed);
     const url = await server.createDatabase();
@@ -51,7 +51,7 @@ test('a server that is killed under its writers loses nothing, and they go on by
       await systemClock.sleep(random.next() * 50);
       await server.kill();
       await server.start();
-      // The same process, never started again, appends on.
+      // The same process continues to append.
       await more(20);
     }
     assert.equal(await writer.kill(), 'SIGKILL', writer.errors());

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { checkHistories, killWriters } from './kill-writers.ts';
 import { createWorkspace, inRounds, openStore, soakMinutes } from './rig.ts';
 
-test('what was acknowledged to a killed process is in the file, once, whole and in its place', () =>
+test('events acknowledged to a killed process are in the SQLite file once, complete and in order', () =>
   inRounds(async (seed) => {
     await using workspace = await createWorkspace();
     const url = `sqlite:${join(workspace.folder, 'events.db')}`;

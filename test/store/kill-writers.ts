@@ -1,4 +1,4 @@
-// Writers that are killed at random moments and started again, and what must be true afterwards.
+// Kills writers at random moments, restarts them, and checks the store afterwards.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -7,8 +7,10 @@ import type { EventStore } from '../../src/store/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkStored } from '../../src/testing/history.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
-import { readPlaces, type EngineName, type Workspace } from './rig.ts';
+import { messageOfKind, readPlaces, type EngineName, type Workspace } from './rig.ts';
 import type { WriterInput, WriterMessage } from './writer-main.ts';
+
+export const hasKind = messageOfKind<WriterMessage>();
 
 export interface KillPlan {
   readonly engine: EngineName;
@@ -16,7 +18,7 @@ export interface KillPlan {
   readonly workspace: Workspace;
   readonly seed: number;
   readonly kills: number;
-  /** Writers alive at once. */
+  /** The number of concurrent writers. */
   readonly writers: number;
   readonly transactionsPercent: number;
 }
@@ -31,8 +33,8 @@ export function startWriter(
 }
 
 /**
- * Resolves when the plan's kills are done and no process writes any more, to the number of appends that
- * were acknowledged at least.
+ * Resolves after all kills, when no process writes any more, to the minimum number of acknowledged
+ * appends.
  */
 export async function killWriters(plan: KillPlan): Promise<number> {
   let left = plan.kills;
@@ -57,9 +59,9 @@ export async function killWriters(plan: KillPlan): Promise<number> {
         while (left > 0) {
           left -= 1;
           await using child = spare;
-          // The next one loads its modules while this one writes.
+          // The next writer loads its modules while this one writes.
           if (left > 0) spare = start();
-          // The last one dies after appends, whatever the others did.
+          // The last writer is always killed after appends.
           acknowledged += await killOne(child, { random, whileOpening: left > 0 });
         }
       } finally {
@@ -71,14 +73,14 @@ export async function killWriters(plan: KillPlan): Promise<number> {
   return acknowledged;
 }
 
-/** Resolves to the number of appends that the writer was told of before its end. */
+/** Resolves to the number of appends that were acknowledged to the writer. */
 async function killOne(
   child: Child,
   { random, whileOpening }: { readonly random: SeededRandom; readonly whileOpening: boolean },
 ): Promise<number> {
   await child.message(hasKind('loaded'));
   child.send('go');
-  // One in ten dies while it opens the store.
+  // One writer in ten is killed while it opens the store.
   const isOpening = random.below(10) === 0 && whileOpening;
   const enough = isOpening ? 0 : 1 + random.below(40);
   if (!isOpening) {
@@ -86,20 +88,25 @@ async function killOne(
       (message): message is WriterMessage => hasKind('ok')(message) && message.count >= enough,
     );
   }
-  // Half of the writers die the moment that an append was acknowledged: a store that acknowledges too
-  // early has not written it yet.
+  // Half of the writers are killed immediately after an acknowledgement, which detects a store that
+  // acknowledges before it writes.
   if (random.below(2) === 0) await systemClock.sleep(random.next() * 20);
   assert.equal(await child.kill(), 'SIGKILL', child.errors());
   return enough;
 }
 
-type OfKind<K extends WriterMessage['kind']> = Extract<WriterMessage, { readonly kind: K }>;
-
-export function hasKind<K extends WriterMessage['kind']>(kind: K) {
-  return (message: unknown): message is OfKind<K> => (message as WriterMessage).kind === kind;
+/** Waits until all writers have done their operations. */
+export async function runWriters(writers: readonly Child[]): Promise<void> {
+  try {
+    for (const writer of writers) await writer.message(hasKind('loaded'));
+    for (const writer of writers) writer.send('go');
+    for (const writer of writers) await writer.message(hasKind('done'));
+  } finally {
+    for (const writer of writers) await writer.kill();
+  }
 }
 
-/** What the writers noted against what the store holds; returns how much was acknowledged. */
+/** Compares the histories of the writers with the store; returns the number of acknowledged operations. */
 export async function checkHistories(
   store: EventStore,
   workspace: Workspace,

@@ -1,4 +1,4 @@
-// A process that takes the write lock of a SQLite file, in the middle of a write, and keeps it.
+// A process that takes the write lock of a SQLite file, starts a write, and keeps the lock.
 
 import { DatabaseSync } from 'node:sqlite';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';

@@ -1,5 +1,5 @@
-// What a writer of the rig does: operations drawn from a seed, carried out on a store, each with its
-// invocation and its outcome noted outside of the store.
+// The operations of a writer: drawn from a seed and executed on a store. Each call and its outcome is
+// recorded outside the store.
 
 import type { PoolClient } from 'pg';
 import { systemClock } from '../../src/foundation/clock.ts';
@@ -18,17 +18,17 @@ interface Operation {
   readonly name: string;
   readonly kind: 'one' | 'batch' | 'exact' | 'contested' | 'many' | 'transaction';
   readonly appends: readonly (StreamAppend & { readonly expected: ExpectedRevision })[];
-  /** Of a transaction: how long it stays open, and how it ends. */
+  /** How long a transaction stays open, and whether it is rolled back. */
   readonly openMs: number;
   readonly rollback: boolean;
 }
 
 interface WriterSettings {
-  /** Unique among all writers of the run, restarted ones included. */
+  /** Unique among all writers of the run, including restarted ones. */
   readonly writer: string;
   /** How many streams all writers share. */
   readonly streams: number;
-  /** Of 100 operations, so many are transactions of the caller's. */
+  /** The percentage of operations that are transactions of the caller. */
   readonly transactionsPercent: number;
 }
 
@@ -37,17 +37,17 @@ export interface WriterContext {
   readonly history: HistoryFile;
   readonly random: SeededRandom;
   readonly settings: WriterSettings;
-  /** A connection for a transaction of the caller's. */
-  readonly connect?: () => Promise<PoolClient>;
+  /** Opens a connection for a transaction of the caller. */
+  readonly connect?: (() => Promise<PoolClient>) | undefined;
   readonly onOk: () => void;
 }
 
-/** Carries out operations, one after the other, until told to end. */
+/** Executes operations one after the other while `more` returns true. */
 export async function runWriter(context: WriterContext, more: () => boolean): Promise<void> {
   const { settings } = context;
   for (let count = 0; more(); count += 1) {
     const operation = await draw(context, `${settings.writer}.${count}`);
-    await carryOut(context, operation);
+    await execute(context, operation);
   }
 }
 
@@ -85,7 +85,7 @@ async function revisionOf(store: EventStore, stream: string): Promise<ExpectedRe
   return info === undefined || info.revision < 0 ? 'none' : info.revision;
 }
 
-async function carryOut(context: WriterContext, operation: Operation): Promise<void> {
+async function execute(context: WriterContext, operation: Operation): Promise<void> {
   const { history, onOk } = context;
   const { name } = operation;
   history.note({
@@ -134,7 +134,7 @@ async function inTransaction(
   { store, connect }: WriterContext,
   { appends, openMs, rollback }: Operation,
 ): Promise<readonly AppendResult[] | 'rolled back'> {
-  if (connect === undefined) throw new Error('this writer has no transactions of its own');
+  if (connect === undefined) throw new Error('this writer has no connection for transactions');
   const client = await connect();
   const results: AppendResult[] = [];
   try {
@@ -147,13 +147,13 @@ async function inTransaction(
     client.release();
     return rollback ? 'rolled back' : results;
   } catch (error) {
-    // Ends the connection and with it the transaction, whatever state it is in.
+    // Closes the connection, which ends the transaction in any state.
     client.release(true);
     throw error;
   }
 }
 
-/** Again and again while the store cannot be reached: the ids of the events make that harmless. */
+/** Retries while the store is unreachable; the event ids make repeated appends idempotent. */
 async function persistently<T>(
   work: () => Promise<T>,
   onUnknown: (reason: string) => void = () => undefined,
@@ -169,7 +169,7 @@ async function persistently<T>(
   }
 }
 
-/** Also the driver's own errors, which a transaction of the caller's meets directly. */
+/** Includes driver errors, which a transaction of the caller receives directly. */
 function isOutage(error: unknown): boolean {
   if (hasCode(error, 'STORE_UNAVAILABLE')) return error.retryable;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -1,4 +1,4 @@
-// Live reading from PostgreSQL while its connections are cut: it goes on by itself, and misses nothing.
+// Live reading from PostgreSQL while connections are cut: subscriptions continue and miss nothing.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,10 +11,10 @@ import { connect, terminate } from './connect.ts';
 import { follow } from './followers.ts';
 import { newEvent, newEvents, readPlaces, streamName, until } from './rig.ts';
 
-/** So long that only a notification, or what follows a lost connection, can have been faster. */
+/** So long that only a notification or a lost connection can wake a reader in time. */
 const pollIntervalMs = 600_000;
 
-/** Whoever listens holds this lock. */
+/** The listening connection holds this lock. */
 const listeners = `select pid from pg_locks where locktype = 'advisory' and granted
   and classid = ${lockClass('millrace') + 1} and objid = 1
   and database = (select oid from pg_database where datname = current_database())`;
@@ -25,7 +25,7 @@ async function whenListening(admin: pg.Client): Promise<void> {
   await until('the reader listens', async () => (await admin.query(listeners)).rows.length > 0);
 }
 
-test('connections that are cut again and again cost no subscriber an event', async () => {
+test('subscribers miss no event while connections are cut repeatedly', async () => {
   const { url } = await sharedPostgres();
   await using writing = await postgresEventStore(url, { connectionsMax: 3 });
   await using reading = await postgresEventStore(url, { connectionsMax: 3, pollIntervalMs });
@@ -37,7 +37,7 @@ test('connections that are cut again and again cost no subscriber an event', asy
   let cut = 0;
   for (let round = 0; round < 15; round += 1) {
     const appends = [0, 1, 2, 3].map((index) =>
-      // Its own retries are enough: the server is there all the time.
+      // The retries of the store are enough, because the server stays up.
       writing.append(streamName(index), newEvents(`${round}-${index}`, 5)),
     );
     cut += await terminate(admin, storeConnections);
@@ -59,7 +59,7 @@ test('connections that are cut again and again cost no subscriber an event', asy
   );
 });
 
-test('a subscription to one stream goes on where it was when its connection was cut', async () => {
+test('a subscription to one stream resumes at its position after its connection was cut', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url, { pollIntervalMs });
   await using admin = await connect(url);
@@ -76,14 +76,14 @@ test('a subscription to one stream goes on where it was when its connection was 
     const append = store.append(stream, newEvents(`${round}`, 4));
     await terminate(admin, storeConnections);
     await append;
-    await until('delivery of the round', () => revisions.length >= 4 * round);
+    await until('the events of the round are delivered', () => revisions.length >= 4 * round);
   }
   assert.deepEqual(revisions, [...revisions.keys()]);
   leaving.abort();
   await running;
 });
 
-test('a listener that is cut off listens again, and meanwhile nothing waits for a poll', async () => {
+test('a cut listener listens again, and no event waits for the poll', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url, { pollIntervalMs });
   await using other = await postgresEventStore(url);
@@ -93,18 +93,18 @@ test('a listener that is cut off listens again, and meanwhile nothing waits for 
   for (let round = 0; round < 3; round += 1) {
     await whenListening(admin);
     assert.equal(await terminate(admin, listeners), 1);
-    await other.append(streamName('a'), [newEvent(`deaf-${round}`)]);
-    await follower.has(`deaf-${round}`);
+    await other.append(streamName('a'), [newEvent(`cut-${round}`)]);
+    await follower.has(`cut-${round}`);
     await whenListening(admin);
-    await other.append(streamName('a'), [newEvent(`told-${round}`)]);
-    await follower.has(`told-${round}`);
+    await other.append(streamName('a'), [newEvent(`listening-${round}`)]);
+    await follower.has(`listening-${round}`);
   }
 });
 
-test('notifications that never arrive are made up for by the poll', async () => {
+test('polling delivers events whose notifications are lost', async () => {
   const { url } = await sharedPostgres();
   const pool = new pg.Pool({ connectionString: url, max: 4 });
-  // As behind a pooler that hands out connections per transaction.
+  // A pooler that assigns connections per transaction loses notifications like this.
   pool.on('connect', (client) => {
     const emit = client.emit.bind(client) as (name: string, ...rest: unknown[]) => boolean;
     const muted = (name: string, ...rest: unknown[]): boolean =>
@@ -126,7 +126,7 @@ test('notifications that never arrive are made up for by the poll', async () => 
   }
 });
 
-test('a pool of one connection reads live without one to listen on', async () => {
+test('a pool with one connection reads live without a listening connection', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url, { connectionsMax: 1 });
   await using other = await postgresEventStore(url);
@@ -138,7 +138,7 @@ test('a pool of one connection reads live without one to listen on', async () =>
   await follower.has('two');
 });
 
-test('a listening lock that somebody else blocks does not stop live reading', async () => {
+test('live reading continues while another session holds the listening lock', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url, { pollIntervalMs });
   await using other = await postgresEventStore(url);
@@ -154,7 +154,7 @@ test('a listening lock that somebody else blocks does not stop live reading', as
   await follower.has('two');
 });
 
-test('an append that readers of other processes wait for is told to them, not polled', async () => {
+test('an append notifies readers in other processes without waiting for the poll', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url, { pollIntervalMs });
   await using other = await postgresEventStore(url);
@@ -162,7 +162,7 @@ test('an append that readers of other processes wait for is told to them, not po
   await using follower = follow(store);
   await follower.caughtUp();
   await whenListening(admin);
-  // From a store, and from a transaction of the caller's.
+  // The first append is made by a store, the second within a transaction of the caller.
   await other.append(streamName('a'), [newEvent('one')]);
   await follower.has('one');
   await admin.query('begin');

@@ -1,4 +1,4 @@
-// The database did it, and nobody heard: the retry must find what is there.
+// The database executed an append, but its answer was lost: the retry must find the stored events.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ const one =
 const appends: Readonly<Record<string, Append>> = {
   'of one event': one('any', 1),
   'of several events': one('any', 5),
-  'to a stream that must be there': one('exists', 2),
+  'to a stream that must exist': one('exists', 2),
   'at a revision': one(1, 3),
   'to several streams': (store, name) =>
     store.appendMany([
@@ -30,7 +30,7 @@ const appends: Readonly<Record<string, Append>> = {
 };
 
 for (const [kind, append] of Object.entries(appends)) {
-  test(`an append ${kind} whose answer was lost is stored once, and told as it is`, async () => {
+  test(`an append ${kind} whose answer was lost is stored once, and the retry returns its place`, async () => {
     const { url } = await sharedPostgres();
     await using proxy = await startCutProxy(url);
     await using store = await postgresEventStore(proxy.url);
@@ -51,7 +51,7 @@ for (const [kind, append] of Object.entries(appends)) {
   });
 }
 
-test('an append whose answers are all lost is told as unknown, and a later repeat finds it', async () => {
+test('an append whose answers are all lost fails as unknown, and repeating it later finds the events', async () => {
   const { url } = await sharedPostgres();
   await using proxy = await startCutProxy(url);
   await using store = await postgresEventStore(proxy.url);
@@ -67,7 +67,7 @@ test('an append whose answers are all lost is told as unknown, and a later repea
   assert.equal((await readPlaces(store)).length, 2);
 });
 
-test('many appends in one lost batch are each told what they got', async () => {
+test('every append of a batch whose answer was lost gets its own result', async () => {
   const { url } = await sharedPostgres();
   await using proxy = await startCutProxy(url);
   await using store = await postgresEventStore(proxy.url);
@@ -75,7 +75,7 @@ test('many appends in one lost batch are each told what they got', async () => {
   proxy.cut('append', 3);
   const outcomes = await Promise.allSettled(
     Array.from({ length: 40 }, (_, index) => {
-      // Of those that expect the same revision one wins, the same one in every try.
+      // Of the appends that expect the same revision, one succeeds, and the retry chooses the same one.
       const expected = index % 4 === 0 ? 0 : 'any';
       const stream = streamName(index % 4 === 0 ? 'a' : `s${index % 5}`);
       return store.append(stream, newEvents(`e${index}`, 2), { expected });

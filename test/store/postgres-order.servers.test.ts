@@ -1,4 +1,4 @@
-// Invariant 3 in PostgreSQL: readers skip nothing, whatever writers do, and wait for nobody else.
+// The order of events in PostgreSQL (invariant 3): readers skip nothing, and do not wait for unrelated transactions.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { assertNoViolations, checkDelivered, checkStored } from '../../src/testi
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from './connect.ts';
 import { follow, startReader } from './followers.ts';
-import { hasKind, startWriter } from './kill-writers.ts';
+import { runWriters, startWriter } from './kill-writers.ts';
 import {
   createWorkspace,
   eventTypes,
@@ -25,10 +25,10 @@ import {
 
 const [created, changed] = eventTypes;
 
-/** Processes with 8 operations under way at once each. */
+/** Writer processes, each with 8 concurrent operations. */
 const writing = soakMinutes > 0 ? [0, 1, 2, 3] : [0, 1];
 
-test('writers, their transactions and rollbacks: every reader gets all of it once, in order', () =>
+test('every reader gets all events once and in order while writers commit and roll back transactions', () =>
   inRounds(async (seed) => {
     const { url } = await sharedPostgres();
     await using workspace = await createWorkspace();
@@ -59,21 +59,18 @@ test('writers, their transactions and rollbacks: every reader gets all of it onc
       const plan = { streams: 20, inFlight: 8, transactionsPercent: 40 };
       return startWriter({ engine: 'postgres', url, ...own, ...plan });
     });
-    try {
-      for (const writer of writers) await writer.message(hasKind('loaded'));
-      for (const writer of writers) writer.send('go');
-      for (const writer of writers) await writer.message(hasKind('done'));
-    } finally {
-      for (const writer of writers) await writer.kill();
-    }
+    await runWriters(writers);
 
-    // Both unrelated transactions are still open, and yet it arrives.
+    // The event arrives although two unrelated transactions are still open.
     const marker = newEvent('marker', { type: changed });
     await store.append(streamName('marker'), [marker]);
     const stored = await readPlaces(store);
     assertNoViolations(
       checkStored(
-        [...(await workspace.histories()), ...asked('marker', streamName('marker'), ['marker'])],
+        [
+          ...(await workspace.histories()),
+          ...invocationOf('marker', streamName('marker'), ['marker']),
+        ],
         stored,
       ),
       `MILLRACE_SEED=${seed}`,
@@ -104,11 +101,11 @@ test('writers, their transactions and rollbacks: every reader gets all of it onc
     await idle.query('rollback');
   }));
 
-function asked(operation: string, stream: string, eventIds: readonly string[]) {
+function invocationOf(operation: string, stream: string, eventIds: readonly string[]) {
   return [{ kind: 'invoke', operation, writes: [{ stream, expected: 'any', eventIds }] }] as const;
 }
 
-test('what was appended behind an open transaction waits for it, and comes after it', async () => {
+test('events appended after an open transaction are delivered after its events', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url);
   await using client = await connect(url);
@@ -124,7 +121,7 @@ test('what was appended behind an open transaction waits for it, and comes after
     (await readPlaces(store)).map(({ eventId }) => eventId),
     ['before-0'],
   );
-  // The stream itself shows what was acknowledged at once.
+  // Reading the stream itself shows acknowledged events immediately.
   assert.equal((await store.readStream(streamName('later')).toArray()).length, 3);
   assert.equal(follower.delivered.length, 1);
   await client.query('commit');
@@ -136,7 +133,7 @@ test('what was appended behind an open transaction waits for it, and comes after
   );
 });
 
-test('a savepoint that is rolled back takes its events along, and nothing else', async () => {
+test('rolling back to a savepoint removes only its own events', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url);
   await using client = await connect(url);
@@ -150,14 +147,17 @@ test('a savepoint that is rolled back takes its events along, and nothing else',
     await client.query('savepoint here');
     await append(`gone-${first}`);
     await client.query('rollback to here');
-    // Whatever the transaction takes after this stands behind an event that is already there.
+    // Later events of the transaction come after this event, which is already stored.
     await store.append(streamName('between'), newEvents(`between-${first}`, 1));
     await append(`after-${first}`);
     await client.query('savepoint there');
     await append(`released-${first}`);
     await client.query('release there');
     const last = await store.append(streamName('last'), newEvents(`last-${first}`, 1));
-    assert.ok((await store.head()) < last.position, 'the open transaction is not waited for');
+    assert.ok(
+      (await store.head()) < last.position,
+      'the reader did not wait for the open transaction',
+    );
     await client.query('commit');
     await follower.has(`last-${first}-0`);
   }
@@ -170,7 +170,7 @@ test('a savepoint that is rolled back takes its events along, and nothing else',
   );
 });
 
-test('thousands of appends in one transaction take one place in the lock table', async () => {
+test('many appends in one transaction need one entry in the lock table', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url);
   await using client = await connect(url);
@@ -186,7 +186,7 @@ test('thousands of appends in one transaction take one place in the lock table',
   assert.equal((await readPlaces(store)).length, 20);
 });
 
-test('the order holds where the sequence outgrows the 31 and 32 bits of a lock', async () => {
+test('the order holds when the sequence exceeds the 31 and 32 bits of a lock', async () => {
   for (const around of [2 ** 31, 2 ** 32, 2 ** 40]) {
     const { url } = await sharedPostgres();
     await using store = await postgresEventStore(url);
@@ -204,20 +204,20 @@ test('the order holds where the sequence outgrows the 31 and 32 bits of a lock',
   }
 });
 
-test('a writer that locks after a reader has looked at the sequence holds nobody back', async () => {
+test('a writer that locks after a reader has read the sequence does not delay the reader', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url);
   const { position } = await store.append(streamName('a'), newEvents('a', 3));
   await using client = await connect(url);
   await client.query('begin');
-  // As it looks when other writers have moved the sequence on between the two looks.
+  // As if other writers had advanced the sequence between the two reads.
   const above = Number.parseInt(position, 16) + 7;
   await client.query('select pg_advisory_xact_lock_shared($1, $2)', [lockClass('millrace'), above]);
   assert.equal(await store.head(), position);
   assert.equal((await readPlaces(store)).length, 3);
 });
 
-test('appends of several processes to the same new streams never wait in a circle', async () => {
+test('concurrent appends of several processes to the same new streams cause no deadlock', async () => {
   const { url } = await sharedPostgres();
   await using one = await postgresEventStore(url);
   await using two = await postgresEventStore(url);
@@ -227,7 +227,7 @@ test('appends of several processes to the same new streams never wait in a circl
     const names = [0, 1, 2, 3].map((index) => streamName(`r${round}-${index}`));
     await Promise.all(
       [one, two, one, two].map((store, index) => {
-        // Some are there already for one of them, and still new to another.
+        // Some streams already exist for one process and are still new to another.
         const streams = names.toSpliced(index, 1);
         const events = (stream: string) => [newEvent(`${round}:${index}:${stream}`)];
         return store.appendMany(streams.map((stream) => ({ stream, events: events(stream) })));
@@ -241,7 +241,7 @@ test('appends of several processes to the same new streams never wait in a circl
   assert.equal(rows[0]?.deadlocks, '0');
 });
 
-test('a circle through a transaction of the caller’s is resolved by a retry of the append', async () => {
+test('a deadlock with a transaction of the caller is resolved by retrying the append', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url);
   await using client = await connect(url);
@@ -252,7 +252,7 @@ test('a circle through a transaction of the caller’s is resolved by a retry of
   ]);
   await client.query('begin');
   await store.append(z, newEvents('tx-z', 1), { transaction: client });
-  // Locks a, then waits for z.
+  // This append locks stream a, then waits for stream z.
   const batch = store.appendMany([
     { stream: a, events: newEvents('batch-a', 1) },
     { stream: z, events: newEvents('batch-z', 1) },
@@ -275,7 +275,7 @@ test('a circle through a transaction of the caller’s is resolved by a retry of
   assert.equal(ids.has('tx-z-0'), transaction?.status === 'fulfilled');
 });
 
-test('transactions that hold the whole pool can still bring in a new type, and a new person', async () => {
+test('transactions that use the whole pool can still add a new event type and a new data subject', async () => {
   const { url } = await sharedPostgres();
   const pool = new pg.Pool({ connectionString: url, max: 3 });
   const clients: pg.PoolClient[] = [];
@@ -291,7 +291,7 @@ test('transactions that hold the whole pool can still bring in a new type, and a
     });
     await inTime('three appends in three transactions of a pool of three', Promise.all(work));
     for (const client of clients.splice(0)) client.release();
-    // Also what came in with the transaction that was rolled back.
+    // The type was also added by the transaction that was rolled back.
     await store.append(streamName('last'), [newEvent('e3', { type: 'item.never-seen.v1' })]);
     const events = await store.readAll().toArray();
     assert.deepEqual(
@@ -304,7 +304,7 @@ test('transactions that hold the whole pool can still bring in a new type, and a
   }
 });
 
-test('a transaction that brought in a new type from a pool without a connection left goes on', async () => {
+test('a transaction that added a new event type while the pool was exhausted can continue', async () => {
   const { url } = await sharedPostgres();
   const pool = new pg.Pool({ connectionString: url, max: 3 });
   const clients: pg.PoolClient[] = [];
@@ -321,10 +321,10 @@ test('a transaction that brought in a new type from a pool without a connection 
     await append(0);
     for (const other of others) other.release();
     clients.length = 1;
-    // What the first one brought in must not be something that the second one waits for.
+    // The rows that the first append added must not block the second one.
     await inTime('the second append', append(1), 60_000);
     const outside = store.append(streamName('b'), [newEvent('b', { type: 'item.never-seen.v1' })]);
-    await inTime('an append beside it', outside, 60_000);
+    await inTime('a concurrent append', outside, 60_000);
     await client.query('commit');
     assert.equal((await readPlaces(store)).length, 3);
   } finally {
@@ -333,7 +333,7 @@ test('a transaction that brought in a new type from a pool without a connection 
   }
 });
 
-test('a schema with the longest possible name keeps its statements apart', async () => {
+test('two schemas with names of maximum length keep their prepared statements apart', async () => {
   const { url } = await sharedPostgres();
   await using store = await postgresEventStore(url, { schema: 's'.repeat(63) });
   await using other = await postgresEventStore(url, { schema: `${'s'.repeat(62)}t` });

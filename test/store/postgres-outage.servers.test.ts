@@ -1,5 +1,5 @@
-// PostgreSQL dies, is stopped, or stands still: nothing acknowledged is lost, and the same store goes
-// on when it is back.
+// PostgreSQL is killed, stopped or paused: no acknowledged event is lost, and the same store works again
+// after the outage.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -10,7 +10,18 @@ import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts
 import { startPostgres, type PostgresServer } from '../../src/testing/servers/postgres-server.ts';
 import { connect, terminate } from './connect.ts';
 import { follow, startReader } from './followers.ts';
-import { inTime, newEvent, newEvents, readPlaces, soakMinutes, streamName, until } from './rig.ts';
+import {
+  assertOutage,
+  inTime,
+  newEvent,
+  newEvents,
+  readPlaces,
+  rejection,
+  retryDuringOutage,
+  soakMinutes,
+  streamName,
+  until,
+} from './rig.ts';
 
 let server: PostgresServer;
 before(async () => {
@@ -18,7 +29,7 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-/** The walwriter writes what no commit waits for: while it stands still, that stays in memory. */
+/** While the WAL writer is stopped, only synchronous commits reach the disk. */
 async function stopWalWriter(url: string): Promise<void> {
   await using admin = await connect(url);
   const { rows } = await admin.query<{ pid: number }>(
@@ -27,22 +38,7 @@ async function stopWalWriter(url: string): Promise<void> {
   process.kill(rows[0]?.pid ?? 0, 'SIGSTOP');
 }
 
-/** Tries until the server is back. */
-async function persistently<T>(work: () => Promise<T>): Promise<T> {
-  let result: { readonly value: T } | undefined;
-  await until('the store works again', async () => {
-    try {
-      result = { value: await work() };
-      return true;
-    } catch (error) {
-      assert.ok(hasCode(error, 'STORE_UNAVAILABLE') && error.retryable, String(error));
-      return false;
-    }
-  });
-  return (result as { readonly value: T }).value;
-}
-
-test('a reader that had gone past numbers of a rollback sees what a crash lets reuse them', async () => {
+test('a reader that has passed the numbers of a rolled-back append sees the events after a crash', async () => {
   const url = await server.createDatabase();
   await using store = await postgresEventStore(url);
   await using follower = follow(store);
@@ -62,17 +58,17 @@ test('a reader that had gone past numbers of a rollback sees what a crash lets r
 
   await server.kill();
   await server.start();
-  const { position } = await persistently(() =>
+  const { position } = await retryDuringOutage(() =>
     store.append(streamName('a'), newEvents('after', 1)),
   );
   for (const checkpoint of [head, ...checkpoints]) {
-    assert.ok(checkpoint < position, `${checkpoint} was given out, and then ${position}`);
+    assert.ok(checkpoint < position, `${checkpoint} was returned before ${position}`);
   }
   await follower.has('after-0');
   assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), 'after a crash');
 });
 
-test('an append is on disk when it is acknowledged, also where the database does not insist', async () => {
+test('an acknowledged append is on disk, even if the database does not commit synchronously', async () => {
   const url = await server.createDatabase();
   {
     await using admin = await connect(url);
@@ -89,7 +85,7 @@ test('an append is on disk when it is acknowledged, also where the database does
   await client.query('commit');
   await server.kill();
   await server.start();
-  const places = await persistently(() => readPlaces(store));
+  const places = await retryDuringOutage(() => readPlaces(store));
   assert.deepEqual(
     places.map(({ eventId }) => eventId),
     ['first-0', 'second-0', 'third-0'],
@@ -97,7 +93,7 @@ test('an append is on disk when it is acknowledged, also where the database does
 });
 
 for (const how of ['stop', 'kill'] as const) {
-  test(`the server is gone (${how}) and comes back: the same store and its subscriptions go on`, async () => {
+  test(`the same store and its subscriptions continue after the server was gone (${how})`, async () => {
     const url = await server.createDatabase();
     await using store = await postgresEventStore(url);
     await using follower = follow(store, { pageSize: 2 });
@@ -120,7 +116,7 @@ for (const how of ['stop', 'kill'] as const) {
 
     await server.start();
     const marker = newEvent('marker', { type: 'item.changed.v1' });
-    await persistently(() => store.append(streamName('a'), [marker]));
+    await retryDuringOutage(() => store.append(streamName('a'), [marker]));
     await Promise.all([follower.has('marker'), filtered.has('marker')]);
     const stored = await readPlaces(store);
     assertNoViolations(checkDelivered(stored, follower.delivered), how);
@@ -133,7 +129,7 @@ for (const how of ['stop', 'kill'] as const) {
   });
 }
 
-test('a process that only waits for events outlives an outage', async () => {
+test('a process that only waits for events survives an outage', async () => {
   const url = await server.createDatabase();
   await using store = await postgresEventStore(url);
   await using reader = startReader({
@@ -143,14 +139,14 @@ test('a process that only waits for events outlives an outage', async () => {
   });
   await reader.follower('all').caughtUp();
   await server.kill();
-  // Long enough for it to notice, and to have nothing left that would hold it.
+  // This takes long enough for the reader to notice the outage.
   assertOutage(await rejection(store.head()));
   await server.start();
-  await persistently(() => store.append(streamName('a'), [newEvent('marker')]));
+  await retryDuringOutage(() => store.append(streamName('a'), [newEvent('marker')]));
   await reader.follower('all').has('marker');
 });
 
-test('a server that stands still for a while keeps appends waiting, not failing', async () => {
+test('appends wait while the server is paused, and do not fail', async () => {
   const url = await server.createDatabase();
   await using store = await postgresEventStore(url);
   await using follower = follow(store);
@@ -173,7 +169,7 @@ test('a server that stands still for a while keeps appends waiting, not failing'
   assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), 'after a pause');
 });
 
-test('closing with appends under way: each of them settles, and what was acknowledged is there', async () => {
+test('closing settles every append that is in progress, and acknowledged appends are stored', async () => {
   const url = await server.createDatabase();
   const store = await postgresEventStore(url, { connectionsMax: 3 });
   const appends = Array.from({ length: 200 }, (_, index) =>
@@ -190,7 +186,7 @@ test('closing with appends under way: each of them settles, and what was acknowl
   }
 });
 
-test('closing with more reads under way than connections: each of them settles', async () => {
+test('closing settles every read that is in progress, even if there are more reads than connections', async () => {
   const url = await server.createDatabase();
   const store = await postgresEventStore(url, { connectionsMax: 2 });
   await store.append(streamName('a'), newEvents('a', 100));
@@ -203,7 +199,7 @@ test('closing with more reads under way than connections: each of them settles',
   }
 });
 
-test('closing ends a subscription that waits, and one whose consumer was busy', async () => {
+test('closing ends a waiting subscription and one whose consumer is busy', async () => {
   const url = await server.createDatabase();
   const store = await postgresEventStore(url);
   const waiting = store.subscribe()[Symbol.asyncIterator]();
@@ -212,12 +208,12 @@ test('closing ends a subscription that waits, and one whose consumer was busy', 
   assert.equal((await busy.next()).value?.kind, 'caughtUp');
   const next = rejection(waiting.next());
   await store[Symbol.asyncDispose]();
-  assert.ok(hasCode(await inTime('the end', next), 'STORE_CLOSED'));
-  const late = await inTime('the end of the other', rejection(busy.next()));
+  assert.ok(hasCode(await inTime('the end of the waiting subscription', next), 'STORE_CLOSED'));
+  const late = await inTime('the end of the busy subscription', rejection(busy.next()));
   assert.ok(hasCode(late, 'STORE_CLOSED'));
 });
 
-test('closing works while the server is gone', async () => {
+test('closing works while the server is down', async () => {
   const url = await server.createDatabase();
   const store = await postgresEventStore(url);
   const follower = follow(store);
@@ -226,19 +222,22 @@ test('closing works while the server is gone', async () => {
   const append = rejection(store.append(streamName('a'), [newEvent('never')]));
   await inTime('closing', store[Symbol.asyncDispose]());
   const error = await append;
-  // It depends on whether it had got as far as the database when the store was closed.
+  // The code depends on whether the append had reached the database when the store was closed.
   assert.ok(hasCode(error, 'STORE_UNAVAILABLE') || hasCode(error, 'STORE_CLOSED'), String(error));
   await follower[Symbol.asyncDispose]();
   await server.start();
 });
 
-test('opening fails with a type while the server is gone, and when it goes meanwhile', async () => {
+test('opening fails with a typed error while the server is down, and when the connection is lost during it', async () => {
   const url = await server.createDatabase();
   await using admin = await connect(url);
   await admin.query('select pg_advisory_lock($1, 2)', [lockClass('millrace') + 1]);
   const opening = rejection(postgresEventStore(url));
   const migrating = `select pid from pg_locks where locktype = 'advisory' and not granted`;
-  await until('it migrates', async () => (await terminate(admin, migrating)) > 0);
+  await until(
+    'the migration waits for its lock',
+    async () => (await terminate(admin, migrating)) > 0,
+  );
   assertOutage(await inTime('opening', opening));
   await server.kill();
   assertOutage(await inTime('opening', rejection(postgresEventStore(url))));
@@ -247,17 +246,3 @@ test('opening fails with a type while the server is gone, and when it goes meanw
   assert.deepEqual(await readPlaces(store), []);
   await store[Symbol.asyncDispose]();
 });
-
-function assertOutage(error: unknown): void {
-  assert.ok(hasCode(error, 'STORE_UNAVAILABLE'), String(error));
-  assert.equal(error.retryable, true, String(error));
-}
-
-async function rejection(work: Promise<unknown>): Promise<unknown> {
-  try {
-    await work;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('it did not fail');
-}

@@ -1,4 +1,4 @@
-// A connection keeps its plans from the days when the store was small: they must suit a large one.
+// A connection keeps the query plans it made for a small store: they must suit a large store, too.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,14 +7,14 @@ import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from './connect.ts';
 import { newEvent, streamName, until } from './rig.ts';
 
-test('an append looks its streams up, and never reads all of them', async () => {
+test('an append looks its streams up by index, and never scans the tables', async () => {
   const { url } = await sharedPostgres();
   await using admin = await connect(url);
   const appends = 60;
   {
     await using store = await postgresEventStore(url, { connectionsMax: 1 });
     for (let count = 0; count < appends; count += 1) {
-      // What a small table was analysed as, plans are made for.
+      // The plans are made for the statistics of a small table.
       if (count === appends / 2) await admin.query('analyze');
       const streams = [streamName(count), streamName(count + 1)];
       const events = (stream: string) => [newEvent(`${count}:${stream}`)];
@@ -28,8 +28,8 @@ test('an append looks its streams up, and never reads all of them', async () => 
     readonly scans: number;
   }
   let rows: Scans[] = [];
-  // The figures of a session are there once it has ended.
-  await until('the figures are there', async () => {
+  // The statistics of a session appear when it has ended.
+  await until('the statistics have been updated', async () => {
     ({ rows } = await admin.query<Scans>(
       `select relname, n_tup_ins::integer as inserted, seq_scan::integer as scans
        from pg_stat_user_tables where relname in ('streams', 'events') order by relname`,
@@ -37,7 +37,7 @@ test('an append looks its streams up, and never reads all of them', async () => 
     return rows[0]?.inserted === appends * 3;
   });
   for (const { relname, scans } of rows) {
-    // A few, by the migration: each index was built once.
-    assert.ok(scans < 10, `${relname} was read as a whole ${scans} times`);
+    // The migration scans a few times to build the indexes.
+    assert.ok(scans < 10, `${relname} was scanned ${scans} times`);
   }
 });

@@ -1,4 +1,4 @@
-// A reader process of the rig: live subscriptions, whose events it passes on to the parent.
+// A reader process with live subscriptions, which reports their events to the parent.
 
 import type { EventFilter } from '../../src/store/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
@@ -9,7 +9,7 @@ export interface ReaderInput {
   readonly engine: EngineName;
   readonly url: string;
   readonly subscriptions: readonly ReaderSubscription[];
-  readonly pollIntervalMs?: number;
+  readonly pollIntervalMs?: number | undefined;
 }
 
 export interface ReaderSubscription {
@@ -25,18 +25,19 @@ export interface ReaderMessage {
 }
 
 const input = childInput() as ReaderInput;
-// Whether this process lives is then up to its subscriptions alone.
+// Only the subscriptions keep this process alive.
 process.channel?.unref();
 const store = await openStore(input.engine, input.url, input);
 await Promise.all(
   input.subscriptions.map(async ({ name, pageSize, filter }) => {
     for await (const item of store.subscribe({ pageSize, filter })) {
-      if (item.kind === 'events') tell({ name, kind: 'events', places: item.events.map(placeOf) });
-      else if (item.kind === 'caughtUp') tell({ name, kind: 'caughtUp', places: [] });
+      if (item.kind === 'events')
+        report({ name, kind: 'events', places: item.events.map(placeOf) });
+      else if (item.kind === 'caughtUp') report({ name, kind: 'caughtUp', places: [] });
     }
   }),
 );
 
-function tell(message: ReaderMessage): void {
+function report(message: ReaderMessage): void {
   tellParent(message);
 }

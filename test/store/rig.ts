@@ -1,23 +1,25 @@
-// What the failure tests of the event store share: stores by name, events, waiting, reading back.
+// Helpers of the failure tests: stores by engine name, events, waiting, and reading back.
 
+import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DomainEventEnvelope } from '../../src/contracts/envelope.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
+import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import { parseHistory, type EventPlace, type HistoryEntry } from '../../src/testing/history.ts';
 
 export type EngineName = 'sqlite' | 'postgres';
 
 export interface RigOptions {
-  /** Where nothing else is said: minutes, so that only a notification can be what woke a reader. */
-  readonly pollIntervalMs?: number;
-  readonly connectionsMax?: number;
+  /** The default is minutes, so that only a notification can have woken a reader. */
+  readonly pollIntervalMs?: number | undefined;
+  readonly connectionsMax?: number | undefined;
 }
 
-/** Loads only the engine that is asked for: many short processes call this. */
+/** Loads only this engine, because many short processes call this function. */
 export async function openStore(
   engine: EngineName,
   url: string,
@@ -57,15 +59,15 @@ export function newEvents(prefix: string, count: number): DomainEventEnvelope[] 
   return Array.from({ length: count }, (_, index) => newEvent(`${prefix}-${index}`));
 }
 
-/** How long each of the tests with random faults goes on: MILLRACE_SOAK, in minutes; else, once. */
+/** The minutes for each test with random faults (MILLRACE_SOAK); 0 means one round. */
 export const soakMinutes = Number(process.env['MILLRACE_SOAK'] ?? 0);
 
-/** Another one in each run; a failing one can be had again with MILLRACE_SEED. */
+/** A new seed for each run; MILLRACE_SEED repeats a failed one. */
 export function newSeed(): number {
   return Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000));
 }
 
-/** Once, or for as long as the soak takes, each round with a seed of its own. */
+/** Runs one round, or rounds until the soak ends, each with a new seed. */
 export async function inRounds(round: (seed: number) => Promise<void>): Promise<void> {
   const endAt = performance.now() + soakMinutes * 60_000;
   let seed = newSeed();
@@ -75,7 +77,7 @@ export async function inRounds(round: (seed: number) => Promise<void>): Promise<
   } while (performance.now() < endAt);
 }
 
-/** Generous: other work may have the machine. Nothing waits for it that goes well. */
+/** Generous, because the machine may be busy; only failing tests wait this long. */
 const deadlineMs = 180_000;
 
 export async function until(
@@ -90,7 +92,7 @@ export async function until(
   }
 }
 
-/** The promise, or an error that names what did not happen in time. */
+/** Resolves like the promise, or fails with the name of what did not happen in time. */
 export async function inTime<T>(
   what: string,
   promise: PromiseLike<T>,
@@ -108,6 +110,46 @@ export async function inTime<T>(
   }
 }
 
+/** Recognises messages of one kind that a child process sends. */
+export function messageOfKind<M extends { readonly kind: string }>() {
+  return <K extends M['kind']>(kind: K) =>
+    (message: unknown): message is M & { readonly kind: K } =>
+      (message as M).kind === kind;
+}
+
+/** Recognises a message that is this text. */
+export function isText(text: string) {
+  return (message: unknown): message is string => message === text;
+}
+
+export function assertOutage(error: unknown): void {
+  assert.ok(hasCode(error, 'STORE_UNAVAILABLE') && error.retryable, String(error));
+}
+
+export async function rejection(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('the call did not fail');
+}
+
+/** Retries during an outage, until the store works again. */
+export async function retryDuringOutage<T>(work: () => Promise<T>): Promise<T> {
+  let result: { readonly value: T } | undefined;
+  await until('the store works again', async () => {
+    try {
+      result = { value: await work() };
+      return true;
+    } catch (error) {
+      assertOutage(error);
+      return false;
+    }
+  });
+  return (result as { readonly value: T }).value;
+}
+
 export function placeOf({ eventId, stream, revision, position }: EventPlace): EventPlace {
   return { eventId, stream, revision, position };
 }
@@ -120,7 +162,7 @@ export async function readPlaces(store: EventStore): Promise<EventPlace[]> {
 
 export interface Workspace extends AsyncDisposable {
   readonly folder: string;
-  /** All entries of the history files in the folder, one client after the other. */
+  /** All entries of the history files in the folder, client by client. */
   histories(): Promise<HistoryEntry[]>;
 }
 

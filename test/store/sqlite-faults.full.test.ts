@@ -17,7 +17,7 @@ interface SmallDisk extends AsyncDisposable {
   readonly folder: string;
 }
 
-/** Undefined where mounting is not allowed. */
+/** Undefined if mounting is not allowed. */
 async function mountSmallDisk(): Promise<SmallDisk | undefined> {
   const workspace = await createWorkspace();
   const folder = join(workspace.folder, 'disk');
@@ -40,7 +40,7 @@ async function mountSmallDisk(): Promise<SmallDisk | undefined> {
 const mayMount = process.getuid?.() === 0 && process.platform === 'linux';
 
 test(
-  `a full disk is told as such, leaves nothing by halves, and is forgiven${mayMount ? '' : ' (needs root, for a small disk of its own)'}`,
+  `a full disk is reported, leaves no partial append, and the store works again after space is freed${mayMount ? '' : ' (needs root to mount a small disk)'}`,
   { skip: !mayMount },
   async (context) => {
     await using disk = await mountSmallDisk();
@@ -76,7 +76,7 @@ test(
         assert.ok(hasCode(error, 'STORE_UNAVAILABLE'), String(error));
         assert.equal(error.retryable, true);
         assert.match(error.message, /disk is full/);
-        // Nothing of it may ever be seen: the disk had no room for the commit.
+        // The disk had no room for the commit, so these events must never appear.
         history.push({ kind: 'fail', operation: name, reason: error.message });
         failures += 1;
         return false;
@@ -85,13 +85,13 @@ test(
 
     for (const [round, fillerBytes] of [2_000_000, 1_000_000, 400_000].entries()) {
       writeFileSync(filler, Buffer.alloc(fillerBytes));
-      // Several at once: one of them may still fit where all of them together do not.
+      // One of several concurrent appends may still fit.
       for (let step = 0; ; step += 1) {
         const names = [0, 1, 2].map((index) => `r${round}-s${step}-${index}`);
         const outcomes = await Promise.all(names.map((name) => append(name, 40_000)));
         if (outcomes.every((taken) => !taken)) break;
       }
-      // Reading still works, on the full disk.
+      // Reading works on the full disk.
       assert.ok((await readPlaces(store)).length > 0);
       await rm(filler);
       assert.ok(await append(`r${round}-after`, 1_000), 'the same store takes appends again');
@@ -110,7 +110,7 @@ test(
   },
 );
 
-test('closing with appends under way: each of them settles, and what was acknowledged is there', async () => {
+test('closing settles every append that is in progress, and acknowledged appends are stored', async () => {
   await using workspace = await createWorkspace();
   const url = `sqlite:${join(workspace.folder, 'events.db')}`;
   const store = await sqliteEventStore(url);
@@ -118,7 +118,7 @@ test('closing with appends under way: each of them settles, and what was acknowl
     store.append(streamName(index % 7), [newEvent(`e${index}`)]),
   );
   const settled = Promise.allSettled(appends);
-  // Not at once: by then some of them are in the middle of a commit.
+  // After the first append, others are in the middle of a commit.
   await appends[0];
   const late = Array.from({ length: 100 }, (_, index) =>
     store.append(streamName('late'), [newEvent(`late${index}`)]),
@@ -136,7 +136,7 @@ test('closing with appends under way: each of them settles, and what was acknowl
   for (const [index, outcome] of (await settledLate).entries()) check(`late${index}`, outcome);
 });
 
-test('closing ends a subscription that waits, and one whose consumer was busy', async () => {
+test('closing ends a waiting subscription and one whose consumer is busy', async () => {
   await using workspace = await createWorkspace();
   const store = await sqliteEventStore(`sqlite:${join(workspace.folder, 'events.db')}`);
   const waiting = store.subscribe()[Symbol.asyncIterator]();
@@ -145,9 +145,9 @@ test('closing ends a subscription that waits, and one whose consumer was busy', 
   assert.equal((await busy.next()).value?.kind, 'caughtUp');
   const next = assert.rejects(waiting.next(), (error) => hasCode(error, 'STORE_CLOSED'));
   await store[Symbol.asyncDispose]();
-  await inTime('the end', next);
+  await inTime('the end of the waiting subscription', next);
   await inTime(
-    'the end of the other',
+    'the end of the busy subscription',
     assert.rejects(busy.next(), (error) => hasCode(error, 'STORE_CLOSED')),
   );
 });

@@ -1,4 +1,4 @@
-// One SQLite file, several processes: the same promises as with one.
+// Several processes on one SQLite file.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -9,13 +9,14 @@ import { hasCode } from '../../src/foundation/error.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
 import { follow, startReader } from './followers.ts';
-import { checkHistories, hasKind, startWriter } from './kill-writers.ts';
+import { checkHistories, runWriters, startWriter } from './kill-writers.ts';
 import type { LockHolderInput } from './lock-holder-main.ts';
 import {
   createWorkspace,
   eventTypes,
   inRounds,
   inTime,
+  isText,
   newEvent,
   newEvents,
   readPlaces,
@@ -25,17 +26,17 @@ import {
 } from './rig.ts';
 
 const [, changed] = eventTypes;
-/** So long that only the change of the file can have been faster. */
+/** So long that only the file watcher can wake a reader in time. */
 const pollIntervalMs = 600_000;
 
 const pathIn = (workspace: Workspace): string => join(workspace.folder, 'events.db');
 const urlIn = (workspace: Workspace): string => `sqlite:${pathIn(workspace)}`;
 
-/** Processes with 8 operations under way at once each. */
+/** Writer processes, each with 8 concurrent operations. */
 const { writing, operations } =
   soakMinutes > 0 ? { writing: [0, 1, 2], operations: 100 } : { writing: [0, 1], operations: 60 };
 
-test('writing and reading processes: every reader gets all of it once, in order', () =>
+test('every reader gets all events once and in order while several processes write', () =>
   inRounds(async (seed) => {
     await using workspace = await createWorkspace();
     const url = urlIn(workspace);
@@ -60,13 +61,7 @@ test('writing and reading processes: every reader gets all of it once, in order'
       const own = { name: `w${index}`, seed: seed + index, transactionsPercent: 0, operations };
       return startWriter({ ...plan, ...own });
     });
-    try {
-      for (const writer of writers) await writer.message(hasKind('loaded'));
-      for (const writer of writers) writer.send('go');
-      for (const writer of writers) await writer.message(hasKind('done'));
-    } finally {
-      for (const writer of writers) await writer.kill();
-    }
+    await runWriters(writers);
 
     await using store = await sqliteEventStore(url);
     await checkHistories(store, workspace, seed);
@@ -94,7 +89,7 @@ test('writing and reading processes: every reader gets all of it once, in order'
     }
   }));
 
-test('a process that only waits for events lives until they come, from another process', async () => {
+test('a process that only waits for events stays alive, and receives those of another process', async () => {
   await using workspace = await createWorkspace();
   await using store = await sqliteEventStore(urlIn(workspace));
   await using reader = startReader({
@@ -110,15 +105,15 @@ test('a process that only waits for events lives until they come, from another p
   }
 });
 
-test('a writer that dies with the lock in its hands leaves it to the next, and nothing else', async () => {
+test('a killed writer releases the write lock, and its uncommitted write disappears', async () => {
   await using workspace = await createWorkspace();
   await using store = await sqliteEventStore(urlIn(workspace));
   await store.append(streamName('a'), newEvents('before', 2));
   await using holder = startChild(new URL('./lock-holder-main.ts', import.meta.url), {
     input: { path: pathIn(workspace) } satisfies LockHolderInput,
   });
-  await holder.message((message): message is unknown => message === 'locked');
-  // Reading goes on, writing waits.
+  await holder.message(isText('locked'));
+  // Reading continues while writing waits.
   assert.equal((await readPlaces(store)).length, 2);
   const append = store.append(streamName('a'), newEvents('after', 2));
   await holder.kill();
@@ -126,7 +121,7 @@ test('a writer that dies with the lock in its hands leaves it to the next, and n
   assert.equal(await store.streamInfo('half-written'), undefined);
 });
 
-test('a lock that is kept too long fails all who wait, together and not one after the other', async () => {
+test('appends that wait too long for the lock all fail at the same time', async () => {
   await using workspace = await createWorkspace();
   await using store = await sqliteEventStore(urlIn(workspace), { busyTimeoutMs: 1_000 });
   const other = new DatabaseSync(pathIn(workspace));
@@ -146,7 +141,7 @@ test('a lock that is kept too long fails all who wait, together and not one afte
   assert.equal((await readPlaces(store)).length, 1);
 });
 
-test('many open a file at once that is not there yet, and all of them work', async () => {
+test('several stores can open a new file at the same time', async () => {
   for (let round = 0; round < 2; round += 1) {
     await using workspace = await createWorkspace();
     const opening = Array.from({ length: 6 }, () => sqliteEventStore(urlIn(workspace)));
@@ -168,7 +163,7 @@ test('many open a file at once that is not there yet, and all of them work', asy
   }
 });
 
-test('writers that never pause leave room for one another', async () => {
+test('writers that never pause let other writers append', async () => {
   await using workspace = await createWorkspace();
   await using greedy = await sqliteEventStore(urlIn(workspace));
   await using modest = await sqliteEventStore(urlIn(workspace));
@@ -189,5 +184,5 @@ test('writers that never pause leave room for one another', async () => {
     await Promise.all(busy);
   }
   await follower.has('modest-4');
-  assert.ok(count > 5, `the greedy one came to ${count} appends only`);
+  assert.ok(count > 5, `the busy store made only ${count} appends`);
 });

@@ -1,5 +1,5 @@
-// A writer process of the rig: opens the store when told to, then appends until it is killed, or
-// until it has done as much as it was asked for.
+// A writer process: opens the store after a message from the parent, then appends until it is killed or
+// has done all its operations.
 
 import pg from 'pg';
 import { checkOut } from '../../src/engines/postgres/connection/connection.ts';
@@ -16,11 +16,11 @@ export interface WriterInput {
   readonly name: string;
   readonly seed: number;
   readonly streams: number;
-  /** Operations under way at once. */
+  /** The number of concurrent operations. */
   readonly inFlight: number;
   readonly transactionsPercent: number;
-  /** In all; without it, for ever. */
-  readonly operations?: number;
+  /** The total number of operations; unlimited by default. */
+  readonly operations?: number | undefined;
 }
 
 export type WriterMessage =
@@ -28,10 +28,10 @@ export type WriterMessage =
   | { readonly kind: 'ok'; readonly count: number };
 
 const input = childInput() as WriterInput;
-const told = Promise.withResolvers<void>();
-process.once('message', () => told.resolve());
-tell({ kind: 'loaded' });
-await told.promise;
+const startMessage = Promise.withResolvers<void>();
+process.once('message', () => startMessage.resolve());
+report({ kind: 'loaded' });
+await startMessage.promise;
 
 using history = openHistory(input.history);
 await using store = await openStore(input.engine, input.url, { connectionsMax: 4 });
@@ -40,7 +40,7 @@ const pool =
     ? new pg.Pool({ connectionString: input.url, max: input.inFlight })
     : undefined;
 pool?.on('error', () => undefined);
-tell({ kind: 'ready' });
+report({ kind: 'ready' });
 
 let left = input.operations ?? Number.POSITIVE_INFINITY;
 let count = 0;
@@ -50,17 +50,17 @@ await Promise.all(
     const random = seededRandom(input.seed * 1_000 + index);
     const onOk = (): void => {
       count += 1;
-      tell({ kind: 'ok', count });
+      report({ kind: 'ok', count });
     };
-    const connect = pool === undefined ? {} : { connect: () => checkOut(pool) };
-    return runWriter({ store, history, random, settings, onOk, ...connect }, () => left-- > 0);
+    const connect = pool && (() => checkOut(pool));
+    return runWriter({ store, history, random, settings, onOk, connect }, () => left-- > 0);
   }),
 );
 await pool?.end();
-tell({ kind: 'done' });
-// The channel to the parent would keep this process.
+report({ kind: 'done' });
+// An open channel to the parent would keep this process alive.
 process.channel?.unref();
 
-function tell(message: WriterMessage): void {
+function report(message: WriterMessage): void {
   tellParent(message);
 }

@@ -19,7 +19,7 @@ const { aggregates, growthMaxMiB } =
 const pageSize = 1_000;
 const mebibyte = 1_048_576;
 
-/** What is still held once the garbage is gone. */
+/** The heap after garbage collection. */
 function heapMiB(): number {
   setFlagsFromString('--expose_gc');
   const collect = runInNewContext('gc') as () => void;
@@ -27,7 +27,7 @@ function heapMiB(): number {
   return process.memoryUsage().heapUsed / mebibyte;
 }
 
-/** Events that exist only while they are read: the store's own memory must not count. */
+/** Creates events only while they are read, so the store itself needs no memory. */
 function endlessStore(): EventStore {
   const template = newEvent('template');
   const eventAt = (number: number): RecordedEvent => ({
@@ -39,9 +39,11 @@ function endlessStore(): EventStore {
     recordedAt: '2025-09-30T10:00:00.000Z',
   });
   return Object.assign(memoryEventStore(), {
-    // What waits for long moves out of memory, and is looked up again.
+    // Events that wait for long are removed from memory and read again.
     findEvent: async (_stream: string, eventId: string) => eventAt(Number(eventId.slice(1))),
-    async *subscribe({ signal }: { signal?: AbortSignal } = {}): AsyncGenerator<FeedItem> {
+    async *subscribe({
+      signal,
+    }: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<FeedItem> {
       for (let from = 1; from <= aggregates; from += pageSize) {
         const events = Array.from({ length: pageSize }, (_, index) => eventAt(from + index));
         yield { kind: 'events', events, position: toPosition(from + pageSize - 1) };
@@ -61,17 +63,17 @@ test(`${aggregates} distinct aggregates grow the process by less than ${growthMa
   let count = 0;
   let heapAtTenth = 0;
   const all = Promise.withResolvers<void>();
-  const each = subscription({
+  const definition = subscription({
     name: 'sub:rig:memory:v1',
     async handler() {
       count += 1;
       if (count === aggregates / 10) heapAtTenth = heapMiB();
-      // A few fail, so that retries are among what must not pile up.
-      if (count % 10_000 === 0) throw new Error('by chance');
+      // A few attempts fail, because retries must not accumulate either.
+      if (count % 10_000 === 0) throw new Error('random failure');
       if (count >= aggregates) all.resolve();
     },
   });
-  await using runner = await startSubscription(store, each, {
+  await using runner = await startSubscription(store, definition, {
     storage: memorySubscriptionStorage(),
   });
   await all.promise;

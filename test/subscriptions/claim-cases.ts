@@ -1,13 +1,20 @@
-// Effects outside of the database, by two processes of which one is killed between the act and its
-// confirmation.
+// Two processes with effects outside the database; one is killed between an effect and its confirmation.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
-import { inTime, newEvent, streamName, until, type EngineName } from '../store/rig.ts';
+import {
+  inTime,
+  messageOfKind,
+  newEvent,
+  streamName,
+  until,
+  type EngineName,
+} from '../store/rig.ts';
 import type { ClaimWorkerInput, ClaimWorkerMessage } from './claim-worker-main.ts';
 import type { OpenedRig } from './kill-workers.ts';
 
+const says = messageOfKind<ClaimWorkerMessage>();
 type Act = Extract<ClaimWorkerMessage, { readonly kind: 'act' }>;
 
 const events = 12;
@@ -15,7 +22,7 @@ const holdAt = 'e5';
 const subscription = 'sub:rig:claims:v1';
 
 export function claimCases(engine: EngineName, open: () => Promise<OpenedRig>): void {
-  test(`an outside effect on ${engine} is had once, but for the one that died before its confirmation, which has the same key again`, async () => {
+  test(`each external effect on ${engine} happens once, except one unconfirmed effect, which is repeated with the same key`, async () => {
     await using rig = await open();
     const { url } = rig;
     for (let at = 0; at < events; at += 1)
@@ -28,19 +35,19 @@ export function claimCases(engine: EngineName, open: () => Promise<OpenedRig>): 
       subscription,
       holdAt,
     });
-    await inTime('it owns the shard', first.message(says('owns')));
+    await inTime('the first worker owns the shard', first.message(says('owns')));
     await using second = start({ engine, url, worker: 'second', leaseMs: 3_000, subscription });
-    await until('all have been acted on', () => actsOf(first).length === events);
-    // All others are confirmed, though the checkpoint cannot pass the one that is held.
-    await until('only one is left', () => inFlight(first) === 1);
+    await until('all effects have happened', () => actsOf(first).length === events);
+    // All other effects are confirmed, although the checkpoint cannot pass the held event.
+    await until('only the held event is left', () => inFlight(first) === 1);
     await first.kill('SIGKILL');
-    // Its lease of the shard is so long that a slow machine does not lose it; it ends here instead.
+    // The lease is so long that a slow machine keeps it, so the test releases it.
     const { leases, tokens } = rig.store.subscriptions;
     const shard = { subscription, shard: 0 };
     await leases.release({ ...shard, token: await tokens.current(shard) });
     await leases.leave(subscription, 'first');
-    await until('the other one acts for it', () => actsOf(second).length > 0);
-    await until('nothing is left', () => inFlight(second) === 0);
+    await until('the second worker repeats the effect', () => actsOf(second).length > 0);
+    await until('the second worker has no event left', () => inFlight(second) === 0);
     const [again, ...more] = actsOf(second);
     assert.deepEqual(more, []);
     assert.equal(again?.eventId, holdAt);
@@ -61,13 +68,8 @@ function actsOf(child: Child): readonly Act[] {
   );
 }
 
-function says(kind: ClaimWorkerMessage['kind']) {
-  return (message: unknown): message is ClaimWorkerMessage =>
-    (message as ClaimWorkerMessage).kind === kind;
-}
-
-/** As it said last. */
+/** The count that the worker reported last. */
 function inFlight(child: Child): number | undefined {
-  const said = (child.messages as ClaimWorkerMessage[]).findLast(({ kind }) => kind === 'inFlight');
-  return said?.kind === 'inFlight' ? said.count : undefined;
+  const last = (child.messages as ClaimWorkerMessage[]).findLast(({ kind }) => kind === 'inFlight');
+  return last?.kind === 'inFlight' ? last.count : undefined;
 }

@@ -1,5 +1,5 @@
-// A worker whose effects are outside of the database: claims each, acts by telling the one that
-// started it, and can be held between the act and its confirmation.
+// A worker with effects outside the database: claims each event, reports the effect to its parent, and can
+// be held before the confirmation.
 
 import {
   startSubscription,
@@ -16,20 +16,20 @@ export interface ClaimWorkerInput {
   readonly engine: EngineName;
   readonly url: string;
   readonly worker: string;
-  /** A worker that stands by tries to take over three times in this time. */
+  /** A standby worker tries to take over three times within this time. */
   readonly leaseMs: number;
   readonly subscription: string;
-  /** Acts for this event, and never comes to an end. */
-  readonly holdAt?: string;
+  /** The handler of this event has its effect and never ends. */
+  readonly holdAt?: string | undefined;
 }
 
 export type ClaimWorkerMessage =
   | { readonly kind: 'owns' }
   | { readonly kind: 'act'; readonly eventId: string; readonly key: string }
-  /** How many events were given out and are not done. */
+  /** The number of events that are being handled. */
   | { readonly kind: 'inFlight'; readonly count: number };
 
-/** Still held, in most runs, when the other worker takes over. */
+/** Still valid, in most runs, when the other worker takes over. */
 const heldClaimMs = 2_000;
 
 const {
@@ -40,10 +40,10 @@ const {
   subscription: name,
   holdAt,
 } = childInput() as ClaimWorkerInput;
-const tell = (message: ClaimWorkerMessage): void => tellParent(message);
+const report = (message: ClaimWorkerMessage): void => tellParent(message);
 const store = (await openStore(engine, url)) as EventStore & SubscriptionHost;
 const { subscriptions: storage } = store;
-/** The claim of the held event expires soon, though its handler may take minutes. */
+/** Shortens the claim of the held event only; the handler timeout stays long. */
 const host = Object.create(store, {
   subscriptions: {
     value: {
@@ -59,23 +59,23 @@ const host = Object.create(store, {
     } satisfies SubscriptionStorage,
   },
 }) as typeof store;
-const each = subscription({
+const definition = subscription({
   name,
   timeoutMs: 600_000,
-  // No other event is queued after the one that is held.
+  // Enough lanes that no other event waits for the held one.
   lanes: 200,
   async handler({ eventId }, { claim, idempotencyKey }) {
     if (!(await claim())) return;
-    tell({ kind: 'act', eventId, key: idempotencyKey });
+    report({ kind: 'act', eventId, key: idempotencyKey });
     if (eventId === holdAt) await new Promise(() => undefined);
   },
 });
-const runner = await startSubscription(host, each, { worker, leaseMs, pollMs: 100 });
-let told = -1;
+const runner = await startSubscription(host, definition, { worker, leaseMs, pollMs: 100 });
+let reported = -1;
 setInterval(() => {
   const [shard] = runner.status.shards;
   if (shard === undefined) return;
-  if (told === -1) tell({ kind: 'owns' });
-  if (shard.inFlight !== told) tell({ kind: 'inFlight', count: shard.inFlight });
-  told = shard.inFlight;
+  if (reported === -1) report({ kind: 'owns' });
+  if (shard.inFlight !== reported) report({ kind: 'inFlight', count: shard.inFlight });
+  reported = shard.inFlight;
 }, 20);

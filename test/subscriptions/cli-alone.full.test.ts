@@ -10,12 +10,12 @@ import { openSqliteRig } from './open-sqlite-rig.ts';
 test('an empty list is not an error, and every command has help with examples', async () => {
   await using rig = await openSqliteRig();
   const env = { MILLRACE_STORE: rig.url };
-  for (const [command, said] of [
+  for (const [command, message] of [
     ['subscriptions list', 'no subscriptions: none was ever started on this store\n'],
     ['dlq list', 'no dead letters\n'],
   ] as const) {
     const shown = await runMillrace(command.split(' '), { env });
-    assert.deepEqual(shown, { code: 0, stdout: '', stderr: said });
+    assert.deepEqual(shown, { code: 0, stdout: '', stderr: message });
     const json = await runMillrace([...command.split(' '), '--json'], { env });
     assert.deepEqual(json, { code: 0, stdout: '', stderr: '' });
   }
@@ -43,8 +43,8 @@ test('a replay without a running handler warns, ends by timeout or Ctrl-C, and s
 
   const interrupted = await runMillrace(replay, { env, signal: AbortSignal.timeout(300) });
   assert.equal(interrupted.code, 130);
-  const asked = await subscriptions.deadLetters.get(letter.id);
-  assert.deepEqual([asked?.status, asked?.replayRequestedAt === null], ['pending', false]);
+  const requested = await subscriptions.deadLetters.get(letter.id);
+  assert.deepEqual([requested?.status, requested?.replayRequestedAt === null], ['pending', false]);
 
   const listed = await runMillrace(['dlq', 'list'], { env });
   assert.match(listed.stdout, /pending, replay requested {2}account\.credited\.v1/);

@@ -1,4 +1,4 @@
-// The operator's commands against a worker that runs in another process.
+// The subscription commands against a worker in another process.
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -26,17 +26,17 @@ interface Scene {
   readonly millrace: (...args: string[]) => Promise<Outcome>;
   readonly json: <T>(...args: string[]) => Promise<T[]>;
   readonly applied: () => Promise<string[]>;
-  readonly cure: () => Promise<void>;
+  readonly stopPoison: () => Promise<void>;
 }
 
 export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): void {
   const inScene = (run: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
     await using rig = await open();
     await using workspace = await createWorkspace();
-    const cure = join(workspace.folder, 'cure');
+    const cureFile = join(workspace.folder, 'cureFile');
     const plan = { ...planOf({ engine, url: rig.url, seed: 1 }), shards: 2, leaseMs: 30_000 };
-    await using worker = startWorker(plan, 'worker', 1, { failuresPerMille: 0, cure });
-    await inTime('it owns both shards', worker.message(owns(2)));
+    await using worker = startWorker(plan, 'worker', 1, { failuresPerMille: 0, cure: cureFile });
+    await inTime('the worker owns both shards', worker.message(owns(2)));
     const millrace = (...args: string[]): Promise<Outcome> =>
       runMillrace(args, { env: { MILLRACE_STORE: rig.url, MILLRACE_USER: 'ada' } });
     await run({
@@ -56,19 +56,19 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
         return lines.map((line) => JSON.parse(line) as T);
       },
       applied: async () => (await rig.effects()).map(({ eventId }) => eventId),
-      cure: () => writeFile(cure, ''),
+      stopPoison: () => writeFile(cureFile, ''),
     });
   };
 
   test(
     `millrace dlq replays only the failed handler of a running subscription, in order, on ${engine}`,
     inScene(async (scene) => {
-      const { rig, append, millrace, json, applied, cure } = scene;
+      const { rig, append, millrace, json, applied, stopPoison } = scene;
       await append(1, { a1: true, a2: false });
       await append(2, { b1: true });
       await append(3, { c1: false });
       const { deadLetters } = rig.store.subscriptions;
-      await until('both are dead letters', async () => (await deadLetters.count({})) === 2);
+      await until('both events are dead letters', async () => (await deadLetters.count({})) === 2);
       const letters = await json<DeadLetter>('dlq', 'list');
       assert.deepEqual(letters.map(({ eventId }) => eventId).toSorted(), ['a1', 'b1']);
       const [first] = await json<DeadLetter>('dlq', 'list', '--limit', '1');
@@ -97,7 +97,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
         left: 0,
       });
       assert.equal((await millrace('dlq', 'note', a, 'asked the bank')).code, 0);
-      await cure();
+      await stopPoison();
       const replayed = await millrace('dlq', 'replay', a, '--wait');
       assert.deepEqual(replayed, { code: 0, stdout: 'replayed 1\n', stderr: '' });
       await until('the parked event is applied', async () => (await applied()).includes('a2'));
@@ -114,9 +114,9 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
       const again = await millrace('dlq', 'replay', a);
       assert.equal(again.code, 1);
       assert.match(again.stderr, /^DEAD_LETTER_CLOSED: .* replayed already/);
-      assert.match((await millrace('dlq', 'show', 'nobody')).stderr, /^DEAD_LETTER_UNKNOWN: /);
+      assert.match((await millrace('dlq', 'show', 'unknown')).stderr, /^DEAD_LETTER_UNKNOWN: /);
       assert.match(
-        (await millrace('dlq', 'list', '--after', 'nobody')).stderr,
+        (await millrace('dlq', 'list', '--after', 'unknown')).stderr,
         /^DEAD_LETTER_UNKNOWN: /,
       );
       for (const usage of [
@@ -145,7 +145,10 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
       for (let stream = 0; stream < 4; stream += 1) {
         await append(stream, { [`p${stream}`]: true, [`q${stream}`]: false });
       }
-      await until('all four are dead letters', async () => (await deadLetters.count({})) === 4);
+      await until(
+        'all four events are dead letters',
+        async () => (await deadLetters.count({})) === 4,
+      );
       const [one] = await json<DeadLetter>('dlq', 'list', '--stream', streamName(0));
       const first = await millrace('dlq', 'discard', one?.id ?? '', '--reason', 'a test');
       assert.deepEqual(first, { code: 0, stdout: 'discarded 1\n', stderr: '' });
@@ -172,11 +175,11 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
   );
 
   test(
-    `millrace subscriptions pauses, resets and resumes a running one on ${engine}`,
+    `millrace subscriptions pauses, resets and resumes a running subscription on ${engine}`,
     inScene(async (scene) => {
       const { rig, worker, append, millrace, json, applied } = scene;
       await append(1, { a1: false });
-      await until('the first is done', async () => (await applied()).length === 1);
+      await until('the first event is handled', async () => (await applied()).length === 1);
       const state = async (): Promise<unknown> => (await json('subscriptions', 'list'))[0];
       const running = { subscription: name, shards: 2, workers: 1, deadLetters: 0, waiting: 0 };
       assert.deepEqual(await state(), { ...running, state: 'running' });
@@ -198,7 +201,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
         stdout: `paused ${name}\n`,
         stderr: '',
       });
-      await inTime('the worker gives its shards up', isIdle);
+      await inTime('the worker releases its shards', isIdle);
       await until('its leases are free', async () => {
         const [row] = await json<{ workers: number }>('subscriptions', 'list');
         return row?.workers === 0;
@@ -223,9 +226,12 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
       assert.equal((await reset('start')).code, 0);
       assert.deepEqual(await applied(), ['a1']);
       assert.equal((await millrace('subscriptions', 'resume', name)).code, 0);
-      await until('both are done, one of them again', async () => (await applied()).length === 3);
+      await until(
+        'both events are handled, one of them twice',
+        async () => (await applied()).length === 3,
+      );
       assert.deepEqual(await applied(), ['a1', 'a1', 'a2']);
-      const unknown = await millrace('subscriptions', 'pause', 'sub:rig:nobody:v1');
+      const unknown = await millrace('subscriptions', 'pause', 'sub:rig:unknown:v1');
       assert.match(unknown.stderr, /^SUBSCRIPTION_UNKNOWN: /);
       assert.equal(unknown.code, 1);
     }),

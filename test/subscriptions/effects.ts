@@ -1,11 +1,11 @@
-// What handlers left in the database, and whether that is each event once, in the order of its stream.
+// The effects of handlers in the database, and the check that each event has one, in stream order.
 
 export interface Effect {
   readonly eventId: string;
   readonly stream: string;
   readonly revision: number;
   readonly worker: string;
-  /** With which it owned the shard. */
+  /** The fencing token with which the worker owned the shard. */
   readonly token: number;
 }
 
@@ -15,31 +15,31 @@ interface Expected {
   readonly revision: number;
 }
 
-/** `effects` in the order in which they were had. Empty: all is well. */
+/** Returns the problems of `effects`, which are in the order of their commits. */
 export function checkEffects(expected: readonly Expected[], effects: readonly Effect[]): string[] {
   const problems: string[] = [];
-  const had = new Map<string, Effect>();
+  const byEvent = new Map<string, Effect>();
   const last = new Map<string, Effect>();
   for (const effect of effects) {
-    const before = had.get(effect.eventId);
+    const before = byEvent.get(effect.eventId);
     if (before !== undefined) {
       problems.push(`repeated: ${show(effect)} by ${before.worker} and ${effect.worker}`);
     }
-    had.set(effect.eventId, effect);
+    byEvent.set(effect.eventId, effect);
     const previous = last.get(effect.stream);
     if (previous !== undefined && previous.revision >= effect.revision) {
       problems.push(`out of order: ${show(effect)} after ${show(previous)}`);
     }
-    // Told by itself: where repeats are refused anyway, they would hide that nobody was fenced off.
+    // Reported separately: a repeat that is refused anyway would hide a missing fence.
     if (previous !== undefined && previous.token > effect.token) {
       problems.push(`stale owner: ${show(effect)} by ${effect.worker} after ${previous.worker}`);
     }
     last.set(effect.stream, effect);
   }
   for (const event of expected) {
-    if (!had.delete(event.eventId)) problems.push(`lost: ${show(event)}`);
+    if (!byEvent.delete(event.eventId)) problems.push(`lost: ${show(event)}`);
   }
-  for (const effect of had.values()) problems.push(`nobody asked for: ${show(effect)}`);
+  for (const effect of byEvent.values()) problems.push(`unexpected: ${show(effect)}`);
   return problems;
 }
 

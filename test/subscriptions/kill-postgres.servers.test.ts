@@ -4,7 +4,7 @@ import { checkRun, killWorkers } from './kill-workers.ts';
 import { openPostgresRig } from './open-postgres-rig.ts';
 import { planOf } from './plan.ts';
 
-test('workers that are killed over one database lose nothing, repeat nothing, and keep the order', () =>
+test('workers on PostgreSQL that are killed lose no event, repeat none and keep the order', () =>
   inRounds(async (seed) => {
     await using rig = await openPostgresRig();
     const plan = planOf({ engine: 'postgres', url: rig.url, seed });

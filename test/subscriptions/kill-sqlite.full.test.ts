@@ -4,7 +4,7 @@ import { checkRun, killWorkers } from './kill-workers.ts';
 import { openSqliteRig } from './open-sqlite-rig.ts';
 import { planOf } from './plan.ts';
 
-test('workers that are killed over one file lose nothing, repeat nothing, and keep the order', () =>
+test('workers on SQLite that are killed lose no event, repeat none and keep the order', () =>
   inRounds(async (seed) => {
     await using rig = await openSqliteRig();
     const plan = planOf({ engine: 'sqlite', url: rig.url, seed });

@@ -1,4 +1,4 @@
-// Workers that are killed and stopped at random while events come in, and what must be true afterwards.
+// Kills, freezes and stops workers at random while events are appended, and checks the effects afterwards.
 
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/foundation/clock.ts';
@@ -7,7 +7,7 @@ import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { freezeProcess } from '../store/freeze-process.ts';
-import { newEvent, streamName, until, type EngineName } from '../store/rig.ts';
+import { messageOfKind, newEvent, streamName, until, type EngineName } from '../store/rig.ts';
 import { checkEffects, type Effect } from './effects.ts';
 import type { WorkerInput, WorkerMessage } from './worker-main.ts';
 
@@ -17,17 +17,17 @@ export interface WorkerPlan {
   readonly seed: number;
   readonly workers: number;
   readonly shards: number;
-  /** At least; events come in until the last fault. */
+  /** The minimum; events are appended until the last fault. */
   readonly events: number;
   readonly aggregates: number;
-  /** Between two batches of events. */
+  /** The pause between two batches of events. */
   readonly appendEveryMs: number;
   readonly leaseMs: number;
-  /** A URL; by default, the store keeps the leases. */
-  readonly leases?: string;
-  /** What else goes wrong: with the first fault, and from time to time. */
-  readonly alsoFault?: () => Promise<void>;
-  /** Each kind of fault happens once; faults go on at least so long. */
+  /** The URL of a separate lease store; by default the store keeps the leases. */
+  readonly leases?: string | undefined;
+  /** An additional fault, at the first fault and at random later. */
+  readonly alsoFault?: (() => Promise<void>) | undefined;
+  /** Each kind of fault happens once; faults continue for at least this time. */
   readonly faultsMs: number;
   readonly faultEveryMs: number;
 }
@@ -35,7 +35,7 @@ export interface WorkerPlan {
 const faultKinds = ['killed', 'frozen', 'stopped'] as const;
 type FaultKind = (typeof faultKinds)[number];
 
-/** Of so many events, one fails for good at its first delivery. */
+/** One event in this many fails permanently at its first delivery. */
 const poisonEvery = 97;
 
 export const subscriptionName = 'sub:rig:effects:v1';
@@ -94,14 +94,14 @@ export async function killWorkers(plan: WorkerPlan, rigged: Rigged): Promise<voi
       children[slot] = await fault(children[slot] as Child, { plan, kind, start });
     }
     faulting.abort();
-    await replayPoison(await appending, rigged);
+    await discardPoison(await appending, rigged);
   } finally {
     faulting.abort();
     await Promise.all(children.map((child) => child.kill()));
   }
 }
 
-/** A fault waits until its worker has handled an event, so there is work that it could lose. */
+/** Waits until the worker has handled an event, so that the fault could lose work. */
 async function fault(
   child: Child,
   context: {
@@ -113,7 +113,7 @@ async function fault(
   const { plan, kind, start } = context;
   await child.message(says('worked'));
   if (kind === 'frozen') {
-    // Others take over meanwhile; then it wakes up and believes that it is still the owner.
+    // Other workers take over, and the frozen one still believes that it is the owner.
     await freezeProcess(child.pid, plan.leaseMs * 1.3, plan.url);
     return child;
   }
@@ -125,7 +125,7 @@ async function fault(
   return start();
 }
 
-/** Resolves to the number of events, once the signal has fired and there are enough of them. */
+/** Appends until the signal fires and `plan.events` is reached; resolves to the number of events. */
 async function appendAll(
   plan: WorkerPlan,
   store: EventStore,
@@ -150,15 +150,15 @@ async function appendAll(
   return at;
 }
 
-/** A poisonous event parks its aggregate; discarding its dead letter lets the aggregate go on. */
-async function replayPoison(events: number, { store, effects }: Rigged): Promise<void> {
+/** A poisonous event parks its aggregate; discarding its dead letter releases the aggregate. */
+async function discardPoison(events: number, { store, effects }: Rigged): Promise<void> {
   const { deadLetters, waiting } = store.subscriptions;
   const stored = await store.readAll().toArray();
   const poisonous = stored.filter(({ payload }) => (payload as { poison: boolean }).poison).length;
   assert.equal(stored.length, events);
   let discarded = 0;
   await until(
-    'everything is done',
+    'every event is applied or discarded',
     async () => {
       const request = { by: 'rig', reason: 'poison', atMs: Date.now() };
       discarded += await deadLetters.discard({}, request);
@@ -176,6 +176,4 @@ export async function checkRun(plan: WorkerPlan, { store, effects }: Rigged): Pr
   assert.deepEqual(checkEffects(expected, await effects()).slice(0, 10), [], `seed ${plan.seed}`);
 }
 
-export function says(kind: WorkerMessage['kind']) {
-  return (message: unknown): message is WorkerMessage => (message as WorkerMessage).kind === kind;
-}
+export const says = messageOfKind<WorkerMessage>();

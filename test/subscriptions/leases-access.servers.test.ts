@@ -1,4 +1,4 @@
-// Lease servers that ask who it is, and that speak TLS.
+// Lease servers that require a password or TLS.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -14,14 +14,14 @@ import { startNats } from '../../src/testing/servers/nats-server.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
 import { throwawayCertificate } from '../kurrent/throwaway-certificate.ts';
 import { createWorkspace } from '../store/rig.ts';
-import { tellRedis } from './tell-redis.ts';
+import { commandRedis } from './command-redis.ts';
 
 const subscription = 'sub:rig:access:v1';
 
 for (const [name, start] of Object.entries({
   async Redis() {
     const server = await startRedis();
-    await tellRedis(server.port, 'CONFIG SET requirepass se/cr:et');
+    await commandRedis(server.port, 'CONFIG SET requirepass se/cr:et');
     return Object.assign(server, { user: 'default' });
   },
   async NATS() {
@@ -29,7 +29,7 @@ for (const [name, start] of Object.entries({
     return Object.assign(await startNats({ settings: { authorization } }), { user: 'ada' });
   },
 })) {
-  test(`${name}: a wrong password is told, and trying again is pointless`, async () => {
+  test(`${name}: a wrong password is reported as not retryable`, async () => {
     await using server = await start();
     const url = (password: string): string =>
       server.url.replace('//', `//${server.user}:${encodeURIComponent(password)}@`);
@@ -47,7 +47,7 @@ for (const [name, start] of Object.entries({
   });
 }
 
-test('a server that is no cluster is told as such', async () => {
+test('reports a server that is not a cluster', async () => {
   await using server = await startRedis();
   await assert.rejects(
     () => openLeases(server.url.replace('redis:', 'redis+cluster:')),
@@ -56,7 +56,7 @@ test('a server that is no cluster is told as such', async () => {
   );
 });
 
-test('with TLS, for those who trust the authority', async () => {
+test('accepts TLS only if the certificate authority is trusted', async () => {
   await using workspace = await createWorkspace();
   using certificate = throwawayCertificate();
   const [cert, key] = ['cert.pem', 'key.pem'].map((name) => join(workspace.folder, name));

@@ -1,4 +1,4 @@
-// Leases in Redis and NATS, everything else in SQLite and PostgreSQL: their tokens fence its writes.
+// Leases in Redis or NATS fence the writes to SQLite or PostgreSQL.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import {
 } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from '../store/connect.ts';
 import { createWorkspace, newEvent, streamName, until } from '../store/rig.ts';
-import { tellRedis } from './tell-redis.ts';
+import { commandRedis } from './command-redis.ts';
 
 const workspace = await createWorkspace();
 const file = join(workspace.folder, 'events.db');
@@ -78,7 +78,7 @@ for (const { name, skip, run } of subscriptionStorageConformance<ClientBase>({
   test(`subscriptions in PostgreSQL, leases in NATS: ${name}`, { skip: skip ?? false }, run);
 }
 
-test('a lease server that lost its memory lets nobody write beside the new owner', async () => {
+test('after the lease server lost its data, only the new owner can write', async () => {
   await using server = await startRedis();
   await using kept = await openLeases(server.url);
   const storage = withLeases(sqlite.subscriptions, kept);
@@ -89,8 +89,8 @@ test('a lease server that lost its memory lets nobody write beside the new owner
     const lease = await storage.leases.acquire(key, owner, 60_000);
     assert.ok(lease.kind === 'acquired', owner);
     owners.push(lease);
-    // Its tokens would begin at 1 again.
-    await tellRedis(server.port, 'FLUSHALL');
+    // An emptied server would start its tokens at 1 again.
+    await commandRedis(server.port, 'FLUSHALL');
   }
   const [first, second, third] = owners.map(({ token }) => ({ ...key, token }));
   assert.ok(first !== undefined && second !== undefined && third !== undefined);
@@ -106,7 +106,7 @@ test('a lease server that lost its memory lets nobody write beside the new owner
   assert.equal((await storage.checkpoints.load(key)).position, toPosition(5));
 });
 
-test('two lease servers that know nothing of each other never let two write with one token', async () => {
+test('two independent lease servers never let two owners write with the same token', async () => {
   const key = { subscription: 'sub:rig:twins:v1', shard: 0 };
   await using server = await startRedis();
   await using other = await startRedis();
@@ -122,21 +122,21 @@ test('two lease servers that know nothing of each other never let two write with
   assert.equal(new Set(acquired).size, acquired.length);
 });
 
-test('an owner that has nothing to do hears of a reset all the same', async () => {
+test('an idle owner notices a reset by another process', async () => {
   const stream = streamName('reset');
   await sqlite.append(stream, [newEvent('reset-1')]);
   let handled = 0;
-  const each = subscription({
+  const definition = subscription({
     name: 'sub:rig:reset:v1',
     filter: { streamPrefixes: [stream] },
     handler: () => void (handled += 1),
   });
   const options = { leases: leases.redis[0], leaseMs: 1_500 };
-  await using runner = await startSubscription(sqlite, each, options);
+  await using runner = await startSubscription(sqlite, definition, options);
   await runner.whenCaughtUp();
   assert.equal(handled, 1);
-  // As another process would do it: nobody wakes the owner.
+  // A direct reset, as by another process, does not wake the owner.
   const { checkpoints } = sqlite.subscriptions;
-  await checkpoints.reset(each.name, toPosition(0), { by: 'ada', atMs: Date.now() });
-  await until('it begins again', () => handled === 2);
+  await checkpoints.reset(definition.name, toPosition(0), { by: 'ada', atMs: Date.now() });
+  await until('the event is handled again', () => handled === 2);
 });

@@ -1,5 +1,5 @@
-// Takes a lease from where the URL says, and tells its token: in a process of its own, because an
-// authority can only be trusted from the start.
+// Acquires a lease from the server at the URL, and prints the outcome. A separate process, because Node
+// reads additional certificate authorities only at its start.
 
 import { openLeases } from '../../src/platform/index.ts';
 

@@ -1,4 +1,4 @@
-// The lease server is killed and comes back: nothing queues up, nothing crashes, nothing is lost.
+// The lease server is killed and restarted: calls do not queue up, workers do not crash, no event is lost.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +17,7 @@ import { openSqliteRig } from './open-sqlite-rig.ts';
 interface Target extends AsyncDisposable {
   readonly url: string;
   kill(): Promise<void>;
-  startAgain(): Promise<void>;
+  restart(): Promise<void>;
 }
 
 const targets: Readonly<Record<string, () => Promise<Target>>> = {
@@ -26,7 +26,7 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     return {
       url: server.url,
       kill: () => server.kill(),
-      startAgain: () => server.start(),
+      restart: () => server.start(),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
@@ -36,7 +36,7 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     return {
       url: `redis+cluster://${hosts.join(',')}`,
       kill: () => cluster.kill(),
-      async startAgain() {
+      async restart() {
         for (const node of cluster.nodes) await node.start();
         await cluster.whenOk();
       },
@@ -48,14 +48,14 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     return {
       url: server.url,
       kill: () => server.kill(),
-      startAgain: () => server.start(),
+      restart: () => server.start(),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
 };
 
 for (const [name, start] of Object.entries(targets)) {
-  test(`${name} away and back: calls fail at once and can be tried again, tokens go on`, async () => {
+  test(`${name}: calls during an outage fail immediately as retryable, and tokens continue afterwards`, async () => {
     await using server = await start();
     const log = recordLog();
     await using leases = await openLeases(server.url, { observer: { log }, timeoutMs: 2_000 });
@@ -63,9 +63,9 @@ for (const [name, start] of Object.entries(targets)) {
     const first = await leases.acquire(key, 'a', 60_000);
     assert.ok(first.kind === 'acquired');
     await server.kill();
-    // A call that NATS has not answered when its server dies waits for its whole time limit, but the client
-    // of a cluster notices by a call only.
-    await until('the client notices', async () => {
+    // The NATS client notices by itself, and a call without an answer would wait for its whole time limit. The
+    // client of a cluster notices only by a call.
+    await until('the client notices the outage', async () => {
       if (name !== 'Redis Cluster') return log.lines.length > 0;
       return (await failure(() => leases.list(key.subscription))) !== undefined;
     });
@@ -75,19 +75,19 @@ for (const [name, start] of Object.entries(targets)) {
     for (const error of await Promise.all(calls)) {
       assert.ok(hasCode(error, 'STORE_UNAVAILABLE') && error.retryable, String(error));
     }
-    // Some attempts to reconnect fail meanwhile.
+    // Some attempts to reconnect fail in this time.
     await systemClock.sleep(600);
-    await server.startAgain();
+    await server.restart();
     const token = first.token;
     await until(
-      'it is back',
+      'the connection is restored',
       async () => (await failure(() => leases.release({ ...key, token }))) === undefined,
     );
     const next = await leases.acquire(key, 'b', 60_000);
     assert.ok(next.kind === 'acquired' && next.token > first.token);
-    assert.match(log.lines[0] ?? '', /^warn .* (is away|connection lost)$/);
-    assert.match(log.lines.at(-1) ?? '', /^info .* (is back|connection restored)$/);
-    // Two, where the machine itself does not stand still in between.
+    assert.match(log.lines[0] ?? '', /^warn .* connection lost$/);
+    assert.match(log.lines.at(-1) ?? '', /^info .* connection restored$/);
+    // Two lines are enough, unless the machine pauses in between.
     assert.ok(log.lines.length <= 6, log.lines.join('\n'));
     await leases[Symbol.asyncDispose]();
     await assert.rejects(
@@ -98,13 +98,13 @@ for (const [name, start] of Object.entries(targets)) {
 }
 
 for (const name of ['Redis', 'NATS']) {
-  test(`a subscription whose leases in ${name} are away longer than they last goes on afterwards`, async () => {
+  test(`a subscription continues after its leases in ${name} were unreachable longer than they last`, async () => {
     await using server = await (targets[name] as () => Promise<Target>)();
     await using rig = await openSqliteRig();
     const { store } = rig;
     await using leases = await openLeases(server.url, { timeoutMs: 1_000 });
     const log = recordLog();
-    const each = subscription<SqliteTransaction>({
+    const definition = subscription<SqliteTransaction>({
       name: 'sub:rig:outage:v1',
       async handler({ eventId, stream, revision }, context) {
         const transaction = await context.transaction();
@@ -113,20 +113,20 @@ for (const name of ['Redis', 'NATS']) {
       },
     });
     const options = { leases, leaseMs: 600, observer: { log } };
-    await using runner = await startSubscription(store, each, options);
+    await using runner = await startSubscription(store, definition, options);
     await store.append(streamName(1), [newEvent('e1'), newEvent('e2')]);
     await runner.whenCaughtUp();
     await server.kill();
-    await until('the shard is given up', () => runner.status.shards.length === 0);
+    await until('the shard is released', () => runner.status.shards.length === 0);
     await store.append(streamName(1), [newEvent('e3')]);
-    await server.startAgain();
+    await server.restart();
     await runner.whenCaughtUp();
     assert.deepEqual(
       (await rig.effects()).map(({ eventId }) => eventId),
       ['e1', 'e2', 'e3'],
     );
-    const told = log.lines.filter((line) => line === 'warn leases unavailable');
-    assert.equal(told.length, 1, log.lines.join('\n'));
+    const warnings = log.lines.filter((line) => line === 'warn leases unavailable');
+    assert.equal(warnings.length, 1, log.lines.join('\n'));
   });
 }
 

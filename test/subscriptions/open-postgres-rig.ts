@@ -1,6 +1,5 @@
-// A database of its own: effects and events of one run only.
+// A new database with the events and effects of one run.
 
-import { randomUUID } from 'node:crypto';
 import { postgresEventStore } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from '../store/connect.ts';
@@ -8,21 +7,14 @@ import type { Effect } from './effects.ts';
 import type { OpenedRig } from './kill-workers.ts';
 
 export async function openPostgresRig(): Promise<OpenedRig> {
-  const { url: server } = await sharedPostgres();
-  const name = `workers_${randomUUID().replaceAll('-', '')}`;
-  {
-    await using admin = await connect(server);
-    await admin.query(`create database ${name}`);
-  }
-  const url = new URL(server);
-  url.pathname = `/${name}`;
-  const client = await connect(url.href);
+  const { url } = await sharedPostgres();
+  const client = await connect(url);
   await client.query(
     'create table effects (id bigserial primary key, event_id text, stream text, revision integer, worker text, token integer)',
   );
-  const store = await postgresEventStore(url.href);
+  const store = await postgresEventStore(url);
   return {
-    url: url.href,
+    url,
     store,
     async effects() {
       const { rows } = await client.query<Effect>(

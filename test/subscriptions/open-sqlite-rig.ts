@@ -1,4 +1,4 @@
-// A file with events and effects of one run only.
+// A new file with the events and effects of one run.
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

@@ -11,7 +11,7 @@ import { newEvent, streamName, until } from '../store/rig.ts';
 const name = 'sub:rig:outage:v1';
 const events = 1_500;
 
-test('a database that goes away is waited for: nothing is lost, repeated or buried, and it is told once', async () => {
+test('after a database outage, no event is lost, repeated or dead-lettered, and one warning is logged', async () => {
   await using server = await startPostgres({ fsync: true });
   const url = await server.createDatabase();
   {
@@ -26,7 +26,7 @@ test('a database that goes away is waited for: nothing is lost, repeated or buri
   let handled = 0;
   const warnings: string[] = [];
   const ignore = (): void => undefined;
-  const each = subscription<ClientBase>({
+  const definition = subscription<ClientBase>({
     name,
     lanes: 4,
     retry: { initialMs: 20, factor: 1, capMs: 20, jitterMs: 0, attemptsMax: 3 },
@@ -37,7 +37,7 @@ test('a database that goes away is waited for: nothing is lost, repeated or buri
       handled += 1;
     },
   });
-  await using runner = await startSubscription(store, each, {
+  await using runner = await startSubscription(store, definition, {
     leaseMs: 1_000,
     checkpointMs: 50,
     observer: {
@@ -49,9 +49,9 @@ test('a database that goes away is waited for: nothing is lost, repeated or buri
       },
     },
   });
-  await until('some are done', () => handled > 100);
+  await until('100 events are handled', () => handled > 100);
   await server.kill();
-  // Longer than the lease, and than all attempts together.
+  // Longer than the lease, and longer than all attempts together.
   await systemClock.sleep(2_500);
   await server.start();
   await runner.whenCaughtUp();
@@ -66,8 +66,8 @@ test('a database that goes away is waited for: nothing is lost, repeated or buri
     next.set(stream, revision + 1);
   }
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
-  const told = warnings.filter((message) => message === 'leases unavailable');
-  assert.equal(told.length, 1, warnings.join('\n'));
-  // Beside it, at most that the shard was lost meanwhile.
+  const outages = warnings.filter((message) => message === 'leases unavailable');
+  assert.equal(outages.length, 1, warnings.join('\n'));
+  // The other warnings only report a lost shard.
   assert.ok(warnings.length <= 10, warnings.join('\n'));
 });

@@ -1,4 +1,4 @@
-// Workers that leave, die and join while events come in: who owns what, and what the effects say.
+// Workers leave, die and join while events are appended: shards are shared evenly, and effects stay correct.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,18 +19,18 @@ const shards = 4;
 const leaseMs = 3_000;
 
 export function rebalanceCases(engine: EngineName, open: () => Promise<OpenedRig>): void {
-  test(`workers on ${engine} that leave, die and join share the shards evenly, and nothing is lost, repeated or reordered`, async () => {
+  test(`workers on ${engine} that leave, die and join share the shards evenly, and no event is lost, repeated or reordered`, async () => {
     await using rig = await open();
     const plan = { ...planOf({ engine, url: rig.url, seed: 1 }), shards, leaseMs };
     const workers = new Map<string, Child>();
     try {
-      for (const name of ['one', 'two']) workers.set(name, begin(plan, name));
+      for (const name of ['one', 'two']) workers.set(name, startFailing(plan, name));
       await evenly(['one', 'two']);
       const appending = appendWhile(rig);
       await worked('one');
       await leave('one');
       await evenly(['two']);
-      workers.set('three', begin(plan, 'three'));
+      workers.set('three', startFailing(plan, 'three'));
       await evenly(['two', 'three']);
       await worked('two');
       await worked('three');
@@ -38,11 +38,14 @@ export function rebalanceCases(engine: EngineName, open: () => Promise<OpenedRig
       await evenly(['three']);
       await appending.end();
       const stored = await rig.store.readAll().toArray();
-      await until('all are done', async () => (await rig.effects()).length >= stored.length);
+      await until(
+        'all events are applied',
+        async () => (await rig.effects()).length >= stored.length,
+      );
       await leave('three');
       assert.deepEqual(checkEffects(stored, await rig.effects()).slice(0, 10), []);
-      const took = new Set((await rig.effects()).map(({ worker }) => worker));
-      assert.deepEqual([...took].toSorted(), ['one', 'three', 'two']);
+      const names = new Set((await rig.effects()).map(({ worker }) => worker));
+      assert.deepEqual([...names].toSorted(), ['one', 'three', 'two']);
     } finally {
       await Promise.all([...workers.values()].map((worker) => worker.kill()));
     }
@@ -59,7 +62,7 @@ export function rebalanceCases(engine: EngineName, open: () => Promise<OpenedRig
       if (worker !== undefined) await inTime(`${name} leaves`, worker.message(says('stopped')));
     }
 
-    /** By the leases in the database, not by what the workers report. */
+    /** Checks the leases in the database, not the reports of the workers. */
     async function evenly(names: readonly string[]): Promise<void> {
       const share = shards / names.length;
       await until(`${names.join(', ')} have ${share} shards each`, async () => {
@@ -71,11 +74,11 @@ export function rebalanceCases(engine: EngineName, open: () => Promise<OpenedRig
   });
 }
 
-function begin(plan: WorkerPlan, name: string): Child {
+function startFailing(plan: WorkerPlan, name: string): Child {
   return startWorker(plan, name, 1, { failuresPerMille: 5 });
 }
 
-/** One event after the other, over some aggregates, until `end()`. */
+/** Appends one event after the other to several aggregates until `end()`. */
 function appendWhile({ store }: OpenedRig): { end(): Promise<void> } {
   let isOver = false;
   const running = (async (): Promise<void> => {

@@ -1,11 +1,11 @@
 import type { Logger } from '../../src/foundation/observer.ts';
 
 export interface RecordedLog extends Logger {
-  /** `warn Redis connection lost` */
+  /** For example `warn Redis connection lost`. */
   readonly lines: readonly string[];
 }
 
-/** Keeps what is said, without the fields. */
+/** Records the log messages without their fields. */
 export function recordLog(): RecordedLog {
   const lines: string[] = [];
   const at =

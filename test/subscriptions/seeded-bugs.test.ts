@@ -1,5 +1,5 @@
-// Check the checker: storages with the mistakes that hand-made consumers make. Each must turn the
-// check of the effects red that the runs with real processes rely on; the right one stays green.
+// Tests the check that the runs with real processes rely on: typical mistakes of hand-written consumers
+// must be reported, and the correct storage must not.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -29,7 +29,7 @@ type Storage = SubscriptionStorage<MemoryTransaction>;
 const name = 'sub:banking:bugs:v1';
 const leaseMs = 300;
 
-/** Another way to commit, beside everything else as it should be. */
+/** The same storage with another commit. */
 function withCommit(
   storage: Storage,
   commit: (
@@ -51,7 +51,7 @@ function withCommit(
 
 interface Scene extends Rig {
   readonly effects: Effect[];
-  /** Runs a process; `hold` is a place in its handler. */
+  /** Starts a process; its handler waits for `hold`. */
   readonly run: (worker: string, storage: Storage, hold?: Hold) => SubscriptionRunner;
   readonly checked: () => Promise<string[]>;
 }
@@ -65,7 +65,7 @@ function createScene(): Scene {
     ...rig,
     effects,
     run(worker, storage, hold = async () => undefined) {
-      const each = subscription<MemoryTransaction>({
+      const definition = subscription<MemoryTransaction>({
         name,
         timeoutMs: 10_000_000,
         async handler(event, { transaction, token }) {
@@ -77,7 +77,7 @@ function createScene(): Scene {
       });
       const tuning = { leaseMs, checkpointMs: 20, pollMs: 50, worker };
       const { clock, store } = rig;
-      const runner = createSubscriptionRunner(store, each, { storage, clock, ...tuning });
+      const runner = createSubscriptionRunner(store, definition, { storage, clock, ...tuning });
       void runner.start();
       return runner;
     },
@@ -88,7 +88,7 @@ function createScene(): Scene {
   };
 }
 
-/** Killed when it is about to commit, and another one goes on. */
+/** Kills a process at its commit; another process continues. */
 async function killedAtCommit(broken: (storage: Storage) => Storage): Promise<string[]> {
   const scene = createScene();
   const { clock, store, append } = scene;
@@ -104,7 +104,7 @@ async function killedAtCommit(broken: (storage: Storage) => Storage): Promise<st
     shared,
     () => undefined,
   );
-  // The mistake is the dying one's own: it writes straight to the database.
+  // The mistake: the killed process writes its checkpoint directly to the database.
   const storage = { ...dying.storage, checkpoints: shared.checkpoints };
   void scene.run('dying', broken(storage));
   await until(clock, async () => (await shared.leases.list(name)).length === 1);
@@ -116,7 +116,7 @@ async function killedAtCommit(broken: (storage: Storage) => Storage): Promise<st
   return scene.checked();
 }
 
-test('a checkpoint before its effect loses the effect, and the checker says so', async () => {
+test('a checkpoint that is saved before its effect loses the effect, and the checker reports it', async () => {
   assert.deepEqual(await killedAtCommit((storage) => storage), []);
   const early = (storage: Storage): Storage =>
     withCommit(storage, async (effect, settlement, fence) => {
@@ -127,14 +127,14 @@ test('a checkpoint before its effect loses the effect, and the checker says so',
   assert.deepEqual(await killedAtCommit(early), ['lost']);
 });
 
-/** Stands still in its handler until another one has done the work and written its checkpoint. */
-async function overslept(broken: (storage: Storage) => Storage): Promise<string[]> {
+/** A process pauses in its handler until another one has done the work and saved its checkpoint. */
+async function pausedInHandler(broken: (storage: Storage) => Storage): Promise<string[]> {
   const scene = createScene();
   const { clock, store, append, effects } = scene;
   const shared = store.subscriptions;
   await append('a', 1);
   const waking = Promise.withResolvers<void>();
-  // Its clock stands still as well: it does not notice that its lease is over.
+  // The clock of the process is paused, too, so it does not notice that its lease has expired.
   const asleep = simulateProcess({ schedule: (promise) => promise }, shared, () => undefined);
   const late = scene.run('late', broken(asleep.storage), async () => {
     asleep.freeze();
@@ -145,7 +145,7 @@ async function overslept(broken: (storage: Storage) => Storage): Promise<string[
   await until(clock, () => effects.length === 1);
   await append('b', 1);
   await until(clock, () => effects.length === 2);
-  // The marks are gone by then: they would hide a missing fence.
+  // Stopping removes the marks, which would hide a missing fence.
   await next.stop();
   asleep.thaw();
   waking.resolve();
@@ -154,13 +154,13 @@ async function overslept(broken: (storage: Storage) => Storage): Promise<string[
   return scene.checked();
 }
 
-test('an owner without a fence repeats what its successor did, and the checker says so', async () => {
-  assert.deepEqual(await overslept((storage) => storage), []);
+test('an owner without a fence repeats the work of its successor, and the checker reports it', async () => {
+  assert.deepEqual(await pausedInHandler((storage) => storage), []);
   let newest = 0;
   const unfenced = (storage: Storage): Storage => ({
     ...withCommit(storage, async (_effect, settlement, fence) => {
-      // As if nobody compared tokens: whoever comes has the newest.
-      const lease = await storage.leases.acquire(fence, 'nobody', 1);
+      // As if tokens were not compared: every commit uses the newest one.
+      const lease = await storage.leases.acquire(fence, 'unfenced', 1);
       newest = lease.kind === 'acquired' ? lease.token : newest;
       const open = await storage.begin({ ...fence, token: newest });
       for (const apply of pending) open.transaction.onCommit(apply);
@@ -179,13 +179,13 @@ test('an owner without a fence repeats what its successor did, and the checker s
       },
     };
   };
-  const problems = await overslept(collecting);
+  const problems = await pausedInHandler(collecting);
   assert.ok(problems.includes('repeated'));
   assert.ok(problems.includes('stale owner'));
 });
 
-/** Two aggregates: the first is held in its handler, the second is done, then the process dies. */
-async function killedBehindOthers(broken: (storage: Storage) => Storage): Promise<string[]> {
+/** The first aggregate is held in its handler, the second is done, then the process is killed. */
+async function killedWithGap(broken: (storage: Storage) => Storage): Promise<string[]> {
   const scene = createScene();
   const { clock, store, append, effects } = scene;
   const shared = store.subscriptions;
@@ -204,13 +204,13 @@ async function killedBehindOthers(broken: (storage: Storage) => Storage): Promis
   return scene.checked();
 }
 
-test('without marks an effect above the checkpoint is repeated, and the checker says so', async () => {
-  assert.deepEqual(await killedBehindOthers((storage) => storage), []);
+test('without marks, an effect above the checkpoint is repeated, and the checker reports it', async () => {
+  assert.deepEqual(await killedWithGap((storage) => storage), []);
   const forgetful = (storage: Storage): Storage =>
     withCommit(storage, (effect, settlement) =>
       effect.commit(
         settlement.kind === 'delivered' ? { ...settlement, positions: [] } : settlement,
       ),
     );
-  assert.ok((await killedBehindOthers(forgetful)).includes('repeated'));
+  assert.ok((await killedWithGap(forgetful)).includes('repeated'));
 });

@@ -1,4 +1,4 @@
-// One owner and one worker that stands by: it takes over when the lease of the killed owner expires.
+// A standby worker takes over when the lease of the killed owner expires.
 
 import assert from 'node:assert/strict';
 import { inTime, newEvent, streamName, until } from '../store/rig.ts';
@@ -9,15 +9,15 @@ export async function takeOver(plan: WorkerPlan, { store, effects }: Rigged): Pr
   const isDone = (eventId: string) => async (): Promise<boolean> =>
     (await effects()).some((effect) => effect.eventId === eventId);
   await using owner = startWorker(single, 'owner', 1);
-  await inTime('it owns the shard', owner.message(says('owns')));
+  await inTime('the owner has the shard', owner.message(says('owns')));
   await using standby = startWorker(single, 'standby', 2);
-  await inTime('another one stands by', standby.message(says('started')));
+  await inTime('the standby worker is started', standby.message(says('started')));
   const payload = { poison: false };
   await store.append(streamName(1), [newEvent('before', { payload })]);
-  await until('the owner works', isDone('before'));
+  await until('the owner handles an event', isDone('before'));
   await owner.kill('SIGKILL');
   await store.append(streamName(1), [newEvent('after', { payload })]);
-  await until('the other one works', isDone('after'));
+  await until('the standby worker handles an event', isDone('after'));
   assert.deepEqual(
     (await effects()).map(({ eventId, worker }) => [eventId, worker]),
     [

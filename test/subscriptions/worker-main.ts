@@ -1,5 +1,5 @@
-// A worker process of the rig: runs the subscription until it is killed, with an effect in the
-// store's own database for each event, and with handlers that fail at random.
+// A worker process that runs the subscription until it is killed. Each event has an effect in the database
+// of the store, and handlers fail at random.
 
 import { existsSync } from 'node:fs';
 import type { ClientBase } from 'pg';
@@ -24,29 +24,29 @@ export interface WorkerInput {
   readonly seed: number;
   readonly shards: number;
   readonly leaseMs: number;
-  /** Where the leases are kept; by default, in the store. */
+  /** The URL of a separate lease store; by default the store keeps the leases. */
   readonly leases: string | undefined;
-  /** Of a thousand attempts, how many fail. */
+  /** How many of a thousand attempts fail. */
   readonly failuresPerMille: number;
-  /** Once this file is there, poison does no harm any more. */
-  readonly cure?: string;
+  /** Poisonous events succeed as soon as this file exists. */
+  readonly cure?: string | undefined;
 }
 
 export interface WorkerMessage {
-  /** `worked`: the first event was handled. */
+  /** `worked` reports the first handled event. */
   readonly kind: 'started' | 'owns' | 'worked' | 'stopped';
-  readonly shards?: number;
+  readonly shards?: number | undefined;
 }
 
 const input = childInput() as WorkerInput;
 const random = seededRandom(input.seed);
 
 function mayFail(event: RecordedEvent): void {
-  const isPoison = (event.payload as { poison?: boolean }).poison === true;
+  const isPoison = (event.payload as { poison?: boolean | undefined }).poison === true;
   if (isPoison && !(input.cure !== undefined && existsSync(input.cure))) {
     throw new Terminal('poison');
   }
-  if (random.below(1_000) < input.failuresPerMille) throw new Error('by chance');
+  if (random.below(1_000) < input.failuresPerMille) throw new Error('random failure');
 }
 
 let hasWorked = false;
@@ -72,7 +72,7 @@ function define<Transaction>(
   };
 }
 
-/** Only for leases of another engine: the platform loads three hundred files. */
+/** Loaded only for separate leases, because the platform loads three hundred files. */
 async function leasesElsewhere(url: string) {
   const { openLeases } = await import('../../src/platform/index.ts');
   return openLeases(url);
@@ -80,7 +80,7 @@ async function leasesElsewhere(url: string) {
 const leases = input.leases === undefined ? undefined : await leasesElsewhere(input.leases);
 
 const tuning = {
-  ...(leases === undefined ? {} : { leases }),
+  ...(leases && { leases }),
   worker: input.name,
   leaseMs: input.leaseMs,
   checkpointEvery: 50,
@@ -93,7 +93,7 @@ async function run() {
   if (input.engine === 'sqlite') {
     const { sqliteEventStore } = await import('../../src/engines/sqlite/store/event-store.ts');
     const store = await sqliteEventStore(input.url);
-    const each = define<SqliteTransaction>(async (event, context) => {
+    const definition = define<SqliteTransaction>(async (event, context) => {
       const transaction = await context.transaction();
       const { eventId, stream, revision } = event;
       const values = [eventId, stream, revision, input.name, context.token] as const;
@@ -101,11 +101,11 @@ async function run() {
       mayFail(event);
       reportWork();
     });
-    return { store, runner: await startSubscription(store, subscription(each), tuning) };
+    return { store, runner: await startSubscription(store, subscription(definition), tuning) };
   }
   const { postgresEventStore } = await import('../../src/engines/postgres/store/event-store.ts');
   const store = await postgresEventStore(input.url, { connectionsMax: 8 });
-  const each = define<ClientBase>(async (event, context) => {
+  const definition = define<ClientBase>(async (event, context) => {
     const transaction = await context.transaction();
     const { eventId, stream, revision } = event;
     const values = [eventId, stream, revision, input.name, context.token];
@@ -113,7 +113,7 @@ async function run() {
     mayFail(event);
     reportWork();
   });
-  return { store, runner: await startSubscription(store, subscription(each), tuning) };
+  return { store, runner: await startSubscription(store, subscription(definition), tuning) };
 }
 
 const { store, runner } = await run();
@@ -122,14 +122,14 @@ process.on('message', (message) => {
 });
 tellParent({ kind: 'started' } satisfies WorkerMessage);
 let owned = 0;
-const telling = setInterval(() => {
+const reporting = setInterval(() => {
   const { length } = runner.status.shards;
   if (length !== owned) tellParent({ kind: 'owns', shards: length } satisfies WorkerMessage);
   owned = length;
 }, 20);
 
 async function stop(): Promise<void> {
-  clearInterval(telling);
+  clearInterval(reporting);
   await runner.stop();
   await store[Symbol.asyncDispose]();
   await leases?.[Symbol.asyncDispose]();

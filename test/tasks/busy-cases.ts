@@ -1,4 +1,4 @@
-// A step that keeps its worker's main thread for longer than the lease: slow, not dead.
+// A step blocks the main thread of its worker for longer than the lease: the worker is slow, not dead.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -10,7 +10,7 @@ import { openTasksAt, type TasksPlace } from './open-tasks.ts';
 const leaseMs = 1_500;
 const busyMs = 2 * leaseMs;
 
-/** One job, one such worker, and a sweeper that looks many times within a lease. */
+/** Runs one job, one blocked worker, and a sweeper that runs many times within a lease. */
 async function runBusy(
   place: TasksPlace,
   beatsFromThread: boolean,
@@ -21,20 +21,20 @@ async function runBusy(
   await using worker = startChild(new URL('./busy-worker-main.ts', import.meta.url), { input });
   await using sweeper = startTaskSweeper(tasks, { everyMs: 100 });
   const ended = await tasks.whenEnded(id, { timeoutMs: 60_000 });
-  // Once it is gone, all that it said has arrived.
+  // After the kill, all messages of the worker have arrived.
   await worker.kill();
   await sweeper[Symbol.asyncDispose]();
-  return { ended, renders: worker.messages.filter((said) => said === 'render').length };
+  return { ended, renders: worker.messages.filter((message) => message === 'render').length };
 }
 
-/** The cases wait for leases, so they wait at the same time. */
+/** The cases wait for leases, so they run concurrently. */
 export function busyCases(register: () => void): void {
   describe('a worker with a busy main thread', { concurrency: true }, register);
 }
 
-/** Each engine has a thread of its own that sends heartbeats. */
+/** Each engine has its own thread that sends heartbeats. */
 export function threadCase(engine: string, open: () => Promise<TasksPlace>): void {
-  it(`${engine}: a step that blocks its main thread beyond the lease runs once, as a thread beats`, async () => {
+  it(`${engine}: a step that blocks the main thread beyond the lease runs once, because a thread sends heartbeats`, async () => {
     const { ended, renders } = await runBusy(await open(), true);
     assert.equal(ended.state, 'completed');
     assert.equal(ended.result, 3);
@@ -42,9 +42,9 @@ export function threadCase(engine: string, open: () => Promise<TasksPlace>): voi
   });
 }
 
-/** How a lease ends is the same on every engine: the suite of tasks checks it on each. */
+/** Leases expire in the same way on every engine; the conformance suite of tasks checks each of them. */
 export function noThreadCase(engine: string, open: () => Promise<TasksPlace>): void {
-  it(`${engine}: without the thread the same worker is taken for dead, and its late report is refused`, async () => {
+  it(`${engine}: without the heartbeat thread, the blocked worker loses its lease and its late report is refused`, async () => {
     const { ended, renders } = await runBusy(await open(), false);
     assert.equal(ended.state, 'completed');
     assert.deepEqual([ended.attempt, ended.failures, renders], [2, 1, 2]);

@@ -1,4 +1,4 @@
-// A worker whose step keeps the main thread for longer than its lease.
+// A worker whose step blocks the main thread for longer than its lease.
 
 import { startWorkers, task } from '../../src/tasks/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
@@ -13,7 +13,7 @@ export interface BusyWorkerInput {
 
 const { place, leaseMs, busyMs, beatsFromThread } = childInput() as BusyWorkerInput;
 
-/** Nothing else runs on this thread meanwhile: no timer, no answer of the engine. */
+/** Blocks this thread: no timer fires and no answer of the engine is read. */
 function keepBusy(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyMs);
 }

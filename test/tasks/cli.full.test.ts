@@ -1,4 +1,4 @@
-// The command line on a folder with a file of task types.
+// The tasks commands in a folder with a file of task types.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -23,7 +23,7 @@ interface Run {
   readonly stdout: string;
 }
 
-/** In this process: a process for each command would load the whole tree each time. */
+/** Runs in this process, because each new process would load the whole tree. */
 async function run(...args: readonly string[]): Promise<Run> {
   let stdout = '';
   const exitCode = await runCli({
@@ -57,8 +57,8 @@ test('a separate process exits with the exit code of its command', async () => {
 });
 
 test('enqueues a job once, lists it, shows its timeline, cancels and retries it', async () => {
-  const said = await millrace('enqueue', 'email-send', '{"to":"c-1"}', '--key', 'k', '--json');
-  const { id } = JSON.parse(said) as { readonly id: string };
+  const answer = await millrace('enqueue', 'email-send', '{"to":"c-1"}', '--key', 'k', '--json');
+  const { id } = JSON.parse(answer) as { readonly id: string };
   assert.equal(await millrace('enqueue', 'email-send', '{}', '--key', 'k'), `duplicate of ${id}\n`);
   assert.match(await millrace('list', '--state', 'queued'), new RegExp(`^${id} .* queued`));
   assert.match(await millrace('show', id), /payload +\{"to":"c-1"\}[\s\S]*\+0 ms {2}enqueued/);
@@ -78,8 +78,8 @@ test('monitor prints each result once per group, resumes, and deletes the group'
       .filter((line) => line !== '')
       .map((line) => (JSON.parse(line) as { readonly taskId: unknown }).taskId);
   const cancelled = async (): Promise<string> => {
-    const said = await millrace('enqueue', 'email-send', '{}', '--json');
-    const { id } = JSON.parse(said) as { readonly id: string };
+    const answer = await millrace('enqueue', 'email-send', '{}', '--json');
+    const { id } = JSON.parse(answer) as { readonly id: string };
     await millrace('cancel', id);
     return id;
   };
@@ -89,7 +89,7 @@ test('monitor prints each result once per group, resumes, and deletes the group'
   assert.ok(before.length > 0 && !before.includes(id));
   assert.deepEqual(await ended(millrace('monitor', '--once', '--json')), [id]);
   assert.deepEqual(await ended(millrace('monitor', '--once', '--json')), []);
-  // Another group is another reader.
+  // Another group reads all results again.
   const pager = await ended(millrace('monitor', '--group', 'pager', '--once', '--json'));
   assert.deepEqual(new Set(pager), new Set([...before, id]));
   assert.match(

@@ -1,4 +1,4 @@
-// How `millrace start` ends with jobs under way: by a signal, through the whole platform.
+// How `millrace start` ends while jobs run.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { startProduct, type StartedProduct } from '../start-product.ts';
 
 const source = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href;
 
-/** Its first step ends when the file `go` is there; each run of a step leaves a line behind. */
+/** The first step ends when the file `go` exists; each run of a step writes a line. */
 const config = `
 import { appendFileSync, existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -56,7 +56,7 @@ async function ask<T>(product: StartedProduct, path: string, body?: unknown): Pr
       authorization: `Bearer ${product.token ?? ''}`,
       'content-type': 'application/json',
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    body: body === undefined ? null : JSON.stringify(body),
   });
   assert.ok(answer.ok, `${path}: ${answer.status}`);
   return (await answer.json()) as T;
@@ -78,28 +78,28 @@ async function enqueueFive(product: StartedProduct, cwd: string): Promise<readon
     '/api/v1/jobs/bulk',
     { tasks },
   );
-  await eventually('two of them run', async () => (await stepsOf(cwd)).length === 2);
+  await eventually('two jobs run', async () => (await stepsOf(cwd)).length === 2);
   return items.map(({ id }) => id);
 }
 
 const ofStep = (lines: readonly string[], step: string): readonly string[] =>
   lines.filter((line) => line.startsWith(`${step} `)).toSorted();
 
-test('what runs comes to its end, the rest is left for the next process, and nothing is lost', async () => {
+test('a stopping process finishes its running jobs and leaves the others to the next process', async () => {
   const cwd = await newFolder();
   const first = await startIn(cwd);
   const { token } = first;
   const ids = await enqueueFive(first, cwd);
   first.signal('SIGTERM');
-  await first.hears('Stopping');
+  await first.whenPrinted('Stopping');
   await writeFile(join(cwd, 'go'), '');
   assert.deepEqual(await first.ended, { code: 0, signal: null });
   const between = await stepsOf(cwd);
-  assert.equal(ofStep(between, 'begin').length, 2, 'nothing new was begun');
-  assert.equal(ofStep(between, 'render').length, 2, 'what ran came to its end');
+  assert.equal(ofStep(between, 'begin').length, 2, 'another job was started');
+  assert.equal(ofStep(between, 'render').length, 2, 'a running job was not finished');
 
   const second = await startIn(cwd);
-  await eventually('all of them end', async () => {
+  await eventually('all jobs are completed', async () => {
     const page = await ask<Page>({ ...second, token }, '/api/v1/jobs?state=completed');
     return page.items.length === 5;
   });
@@ -110,7 +110,7 @@ test('what runs comes to its end, the rest is left for the next process, and not
   assert.equal(await second.stop('SIGTERM'), 0);
 });
 
-test('a step that does not end in time is given back, and another process runs it', async () => {
+test('a step that does not end in time is released, and another process runs it', async () => {
   const cwd = await newFolder();
   const first = await startIn(cwd, '--shutdown-timeout', '2s');
   const { token } = first;
@@ -122,12 +122,12 @@ test('a step that does not end in time is given back, and another process runs i
   await writeFile(join(cwd, 'go'), '');
   const second = await startIn(cwd);
   const own = { ...second, token };
-  await eventually('all of them end', async () => {
+  await eventually('all jobs are completed', async () => {
     const page = await ask<Page>(own, '/api/v1/jobs?state=completed');
     return page.items.length === 5;
   });
   const lines = await stepsOf(cwd);
-  // Each was begun again where it was left, and came to its end once.
+  // Each job continues at its unfinished step and completes once.
   for (const step of ['load', 'render']) {
     assert.deepEqual(ofStep(lines, step), ids.map((id) => `${step} ${id}`).toSorted());
   }

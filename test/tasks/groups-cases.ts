@@ -1,4 +1,4 @@
-// The consumer groups of the document, on every engine: each is there, and moves on as its table says.
+// The consumer groups of the task document on every engine: each exists, and acks as documented.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -27,16 +27,16 @@ async function groupIn(bus: Bus, subject: string, name: string): Promise<StreamG
   return (await bus.stream(subject))?.groups.find((group) => group.name === name);
 }
 
-/** Its end is told: some engines do that behind the record. */
+/** Completes one job and waits for its terminal message, which some engines publish after the record. */
 async function endOne(tasks: Tasks, bus: Bus): Promise<void> {
   const terminal = `gbe.tasks.${type}.terminal`;
   const before = (await bus.stream(terminal))?.length ?? 0;
   const [job] = await tasks.claim({ worker: 'w', types: { [type]: 1 }, waitMs: 20_000 });
-  if (job === undefined) assert.fail('nothing came');
+  if (job === undefined) assert.fail('no job was claimed');
   await tasks.complete(job.token, 'done');
-  await eventually('its end is told', async () => {
-    const told = await bus.stream(terminal);
-    return (told?.length ?? 0) > before;
+  await eventually('the end of the job is published', async () => {
+    const stream = await bus.stream(terminal);
+    return (stream?.length ?? 0) > before;
   });
 }
 
@@ -44,7 +44,7 @@ export function groupsCases(
   engine: string,
   open: () => Promise<{ readonly place: TasksPlace; readonly bus: Bus }>,
 ): void {
-  test(`${engine}: the workers' group moves on with what was handed out, and holds what was not`, async () => {
+  test(`${engine}: the group of the workers acks claimed jobs and holds the others`, async () => {
     const { place, bus } = await open();
     await using streams = bus;
     await using tasks = await openTasksAt(place);
@@ -61,11 +61,11 @@ export function groupsCases(
       const group = await groupIn(streams, queue, workers);
       return group !== undefined && group.lag + group.pending === 2;
     });
-    // Whoever trims keeps what waits for a worker.
+    // Trimming keeps the messages of jobs that no worker has claimed.
     const { removed, heldBack } = await streams.trim(queue, { lengthMax: 0 });
     assert.deepEqual({ removed, heldBack }, { removed: 3, heldBack: 2 });
     for (let n = 0; n < 2; n += 1) await endOne(tasks, streams);
-    await eventually('all of them are', async () => {
+    await eventually('all five are acked', async () => {
       await sweeper.sweep();
       const group = await groupIn(streams, queue, workers);
       return group?.lag === 0 && group.pending === 0;
@@ -77,7 +77,7 @@ export function groupsCases(
     await orchestrator[Symbol.asyncDispose]();
   });
 
-  test(`${engine}: monitors hear of each end once, and again of what they did not come to an end with`, async () => {
+  test(`${engine}: monitors receive the end of each job once, and again if they did not ack it`, async () => {
     const { place, bus } = await open();
     await using streams = bus;
     await using tasks = await openTasksAt(place);
@@ -86,23 +86,23 @@ export function groupsCases(
     ).map(({ id }) => id);
     for (let n = 0; n < 3; n += 1) await endOne(tasks, streams);
     const { signal } = new AbortController();
-    const heard: unknown[] = [];
-    // Broken off at the second one: that one was not acked, and comes again.
-    for await (const { signal: told } of await monitorTasks(streams, { signal, isOnce: true })) {
-      heard.push(told['taskId']);
-      if (heard.length === 2) break;
+    const received: unknown[] = [];
+    // The loop ends before the second message is acked, so it comes again.
+    for await (const { signal: end } of await monitorTasks(streams, { signal, isOnce: true })) {
+      received.push(end['taskId']);
+      if (received.length === 2) break;
     }
     const again: unknown[] = [];
-    await eventually('the rest is told', async () => {
-      for await (const { signal: told } of await monitorTasks(streams, { signal, isOnce: true })) {
-        again.push(told['taskId']);
+    await eventually('the other ends are received', async () => {
+      for await (const { signal: end } of await monitorTasks(streams, { signal, isOnce: true })) {
+        again.push(end['taskId']);
       }
       return again.length >= 2;
     });
     assert.equal(again.length, 2);
-    assert.ok(again.includes(heard[1]));
-    assert.equal(new Set([...heard, ...again]).size, 3);
-    // It holds what nobody has read, and only that.
+    assert.ok(again.includes(received[1]));
+    assert.equal(new Set([...received, ...again]).size, 3);
+    // The group holds only the message that no monitor has read.
     await endOne(tasks, streams);
     const terminal = `gbe.tasks.${type}.terminal`;
     const { removed, heldBack } = await streams.trim(terminal, { lengthMax: 0 });
@@ -114,7 +114,7 @@ export function groupsCases(
     assert.equal(new Set(ids).size, 4);
   });
 
-  test(`${engine}: the archiver acks what is in cold storage, and holds what is not`, async () => {
+  test(`${engine}: the archiver acks the messages in cold storage and holds the others`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-archiver-'));
     try {
       const { place, bus } = await open();
@@ -123,26 +123,26 @@ export function groupsCases(
       const archive = fileColdStorage(folder);
       await tasks.enqueueMany(Array.from({ length: 5 }, (_, n) => ({ type, payload: { n } })));
       const terminal = `gbe.tasks.${type}.terminal`;
-      const behind = async (): Promise<number> => {
+      const lag = async (): Promise<number> => {
         const group = await groupIn(streams, terminal, consumerGroups.archiver);
         return group === undefined ? Number.NaN : group.lag + group.pending;
       };
       for (let n = 0; n < 2; n += 1) await endOne(tasks, streams);
-      // A message of the current millisecond is left to the next sweep, so the sweep's clock is ahead.
+      // A sweep leaves messages of the current millisecond, so its clock is ahead.
       const inASecond = { ...systemClock, now: () => Date.now() + 1_000 };
       const first = await sweepBus(streams, { archive, clock: inASecond });
-      // Copied long before they are old, and kept where they are until then.
+      // The messages are copied long before they are old enough to be removed.
       assert.deepEqual([first.archived, first.removed, first.failed], [2, 0, 0]);
-      assert.equal(await behind(), 0);
+      assert.equal(await lag(), 0);
       await endOne(tasks, streams);
-      assert.equal(await behind(), 1);
+      assert.equal(await lag(), 1);
       const trimmed = await streams.trim(terminal, { lengthMax: 0 });
       assert.deepEqual([trimmed.removed, trimmed.heldBack], [2, 1]);
-      // Killed between the copy and the ack: it is there once, and the next run acks.
+      // As if the archiver was killed between copy and ack: the copy exists once, and the next run acks.
       await copyToArchive(streams, archive, terminal, { before: new Date(inASecond.now()) });
-      assert.equal(await behind(), 1);
+      assert.equal(await lag(), 1);
       assert.equal((await sweepBus(streams, { archive })).archived, 0);
-      assert.equal(await behind(), 0);
+      assert.equal(await lag(), 0);
       for (let n = 0; n < 2; n += 1) await endOne(tasks, streams);
       const inMonths = Date.now() + 40 * 86_400_000;
       const clock = { ...systemClock, now: () => inMonths };

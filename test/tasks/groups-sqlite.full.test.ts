@@ -4,13 +4,16 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { sqliteBus } from '../../src/engines/sqlite/index.ts';
 import { groupsCases } from './groups-cases.ts';
+import { orchestratorCases } from './orchestrator-cases.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-groups-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 
-groupsCases('sqlite', async () => {
-  files += 1;
-  const url = `sqlite:${join(folder, `${files}.db`)}`;
-  return { place: { engine: 'sqlite', url }, bus: await sqliteBus(url) };
-});
+for (const register of [groupsCases, orchestratorCases]) {
+  register('sqlite', async () => {
+    files += 1;
+    const url = `sqlite:${join(folder, `${files}.db`)}`;
+    return { place: { engine: 'sqlite', url }, bus: await sqliteBus(url) };
+  });
+}

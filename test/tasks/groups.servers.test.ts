@@ -2,15 +2,18 @@ import { natsBus } from '../../src/engines/nats/index.ts';
 import { redisBus } from '../../src/engines/redis/index.ts';
 import { sharedNats, sharedRedis } from '../../src/testing/servers/shared-servers.ts';
 import { groupsCases } from './groups-cases.ts';
+import { orchestratorCases } from './orchestrator-cases.ts';
 
-groupsCases('redis', async () => {
-  const { url, keyPrefix } = await sharedRedis();
-  const bus = await redisBus(url, { keyPrefix });
-  return { place: { engine: 'redis', url, keyPrefix }, bus };
-});
+for (const register of [groupsCases, orchestratorCases]) {
+  register('redis', async () => {
+    const { url, keyPrefix } = await sharedRedis();
+    const bus = await redisBus(url, { keyPrefix });
+    return { place: { engine: 'redis', url, keyPrefix }, bus };
+  });
 
-groupsCases('nats', async () => {
-  const { url, prefix } = await sharedNats();
-  const bus = await natsBus(url, { prefix });
-  return { place: { engine: 'nats', url, prefix }, bus };
-});
+  register('nats', async () => {
+    const { url, prefix } = await sharedNats();
+    const bus = await natsBus(url, { prefix });
+    return { place: { engine: 'nats', url, prefix }, bus };
+  });
+}

@@ -1,4 +1,4 @@
-// Workers and the server that keeps the jobs, both killed at random.
+// Kills workers and the server that keeps the jobs at random.
 
 import { test } from 'node:test';
 import { startNats } from '../../src/testing/servers/nats-server.ts';
@@ -6,7 +6,7 @@ import { startRedis } from '../../src/testing/servers/redis-server.ts';
 import { inRounds } from '../store/rig.ts';
 import { killTaskWorkers, taskPlanOf } from './kill-workers.ts';
 
-test('jobs in a Redis that is killed with its workers end once, and no finished step runs again', () =>
+test('jobs in a Redis that is killed like its workers end once, and no finished step runs again', () =>
   inRounds(async (seed) => {
     await using server = await startRedis({ appendOnly: 'always' });
     const alsoFault = async (): Promise<void> => {
@@ -16,7 +16,7 @@ test('jobs in a Redis that is killed with its workers end once, and no finished 
     await killTaskWorkers(taskPlanOf({ url: server.url, seed, alsoFault }));
   }));
 
-test('jobs in a NATS that is killed with its workers end once, and no finished step runs again', () =>
+test('jobs in a NATS that is killed like its workers end once, and no finished step runs again', () =>
   inRounds(async (seed) => {
     await using server = await startNats();
     const alsoFault = async (): Promise<void> => {

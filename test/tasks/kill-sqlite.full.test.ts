@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { inRounds } from '../store/rig.ts';
 import { killTaskWorkers, taskPlanOf } from './kill-workers.ts';
 
-test('jobs of workers that are killed over one file end once, and no finished step runs again', () =>
+test('jobs in SQLite whose workers are killed end once, and no finished step runs again', () =>
   inRounds(async (seed) => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-tasks-'));
     try {

@@ -1,4 +1,4 @@
-// Worker processes that are killed at random while jobs come in, and what must be true afterwards.
+// Kills worker processes at random while jobs are enqueued, and checks the history afterwards.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
@@ -24,20 +24,20 @@ export interface TaskPlan {
   readonly leaseMs: number;
   readonly faultsMs: number;
   readonly faultEveryMs: number;
-  /** The faults go on for their time and until all jobs are enqueued, within these limits. */
+  /** Faults continue for `faultsMs` and until all jobs are enqueued, within these limits. */
   readonly faultsMin: number;
   readonly faultsMax: number;
-  /** How long a step takes; 0: as short as can be. */
+  /** The duration of a step; 0 means one turn of the event loop. */
   readonly stepMs: number;
-  /** A thread costs as much as a second start; `busy-cases.ts` checks what it is for. */
+  /** Off in short runs, because the thread doubles the start time; `busy-cases.ts` tests it. */
   readonly beatsFromThread: boolean;
-  /** A worker may be killed before it has started, too. */
+  /** Whether a worker can be killed before it has started. */
   readonly killsStarting: boolean;
-  /** What else goes wrong: at the second fault, and at every third one on average. */
-  readonly alsoFault?: () => Promise<void>;
+  /** An additional fault, at the second fault and at every third one on average. */
+  readonly alsoFault?: (() => Promise<void>) | undefined;
 }
 
-/** Short where it is one test among many; one minute and 5k jobs in a soak. */
+/** Short in `npm test`; one minute and 5k jobs in a soak. */
 export function taskPlanOf(run: Pick<TaskPlan, 'alsoFault' | 'seed' | 'url'>): TaskPlan {
   return soakMinutes > 0
     ? {
@@ -62,7 +62,7 @@ export function taskPlanOf(run: Pick<TaskPlan, 'alsoFault' | 'seed' | 'url'>): T
         faultEveryMs: 200,
         faultsMin: 3,
         faultsMax: 3,
-        // Few kills: each has to meet a worker with jobs that run.
+        // There are few kills, so each must hit a worker with running jobs.
         stepMs: 30,
         beatsFromThread: false,
         killsStarting: false,
@@ -98,10 +98,10 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   let isEnqueued = false;
   const enqueuing = enqueueAll(plan, tasks, enqueued).then(() => (isEnqueued = true));
   const endMs = performance.now() + plan.faultsMs;
-  const goesOn = (faults: number): boolean =>
+  const continues = (faults: number): boolean =>
     faults < plan.faultsMin ||
     (faults < plan.faultsMax && (performance.now() < endMs || !isEnqueued));
-  for (let faults = 0; goesOn(faults); faults += 1) {
+  for (let faults = 0; continues(faults); faults += 1) {
     await systemClock.sleep(plan.faultEveryMs * (0.5 + random.next()));
     if (faults === 1 || random.below(3) === 0) await plan.alsoFault?.();
     const slot = random.below(children.length);
@@ -112,7 +112,7 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   }
   await enqueuing;
   const jobs = await whenAllEnded(tasks, plan);
-  const terminals = await endsTold(plan.url, jobs);
+  const terminals = await publishedEnds(plan.url, jobs);
   const files = await readdir(folder);
   const notes = (
     await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))
@@ -121,7 +121,7 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   assert.deepEqual(found.slice(0, 10), [], `seed ${plan.seed}: ${found.length} violations`);
 }
 
-/** Each key twice, at about the same time, and again after a call that was not answered. */
+/** Enqueues each key twice at about the same time, and again after a call without an answer. */
 async function enqueueAll(
   plan: TaskPlan,
   tasks: Tasks,
@@ -140,11 +140,11 @@ async function enqueueAll(
         key,
         tenant: 'core',
       }));
-      // Every other portion one by one: a job that comes alone may be handed to a worker that waits.
+      // Every other batch is enqueued one by one, because a single job can be handed off to a waiting worker.
       const portions = (at / batch) % 2 === 0 ? [wanted] : wanted.map((job) => [job]);
       for (const portion of portions) {
-        const made = await untilTaken(() => tasks.enqueueMany(portion));
-        made.forEach(({ id }, each) => enqueued.push({ key: portion[each]?.key ?? '', id }));
+        const answers = await retryWhileUnavailable(() => tasks.enqueueMany(portion));
+        answers.forEach(({ id }, each) => enqueued.push({ key: portion[each]?.key ?? '', id }));
       }
     };
     await Promise.all([once(), once()]);
@@ -152,7 +152,7 @@ async function enqueueAll(
   }
 }
 
-async function untilTaken<T>(work: () => Promise<T>): Promise<T> {
+async function retryWhileUnavailable<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work();
@@ -169,7 +169,7 @@ async function whenAllEnded(tasks: Tasks, plan: TaskPlan): Promise<readonly Task
     const jobs: TaskOutcome[] = [];
     let isOver = true;
     for (let cursor: string | undefined; ;) {
-      const page = await untilTaken(() =>
+      const page = await retryWhileUnavailable(() =>
         tasks.list({ type: rigType.name }, { cursor, limit: 1_000 }),
       );
       for (const { id, key, state } of page.tasks) {
@@ -184,28 +184,31 @@ async function whenAllEnded(tasks: Tasks, plan: TaskPlan): Promise<readonly Task
   }
 }
 
-/** Where records and signals cannot be stored together, a sweeper tells what a killed process did not: soon. */
-async function endsTold(url: string, jobs: readonly TaskOutcome[]): Promise<readonly string[]> {
+/** Engines that cannot store record and message together publish the end of a killed worker's job by a sweeper. */
+async function publishedEnds(
+  url: string,
+  jobs: readonly TaskOutcome[],
+): Promise<readonly string[]> {
   await using bus = await openBus(url);
   for (const endMs = performance.now() + 60_000; ;) {
     const ids: string[] = [];
     for await (const { payload } of bus.read(`gbe.tasks.${rigType.name}.terminal`)) {
       ids.push((payload as { readonly taskId: string }).taskId);
     }
-    const told = new Set(ids);
-    if (jobs.every(({ id }) => told.has(id)) || performance.now() > endMs) return ids;
+    const published = new Set(ids);
+    if (jobs.every(({ id }) => published.has(id)) || performance.now() > endMs) return ids;
     await systemClock.sleep(200);
   }
 }
 
-/** The last line may be cut off: that is what a killed process leaves behind. */
+/** A killed process may have left an incomplete last line. */
 function notesOf(text: string): readonly WorkerNote[] {
   const complete = text.slice(0, text.lastIndexOf('\n') + 1);
   const lines = complete.split('\n').filter((line) => line !== '');
   return lines.map((line) => JSON.parse(line) as WorkerNote);
 }
 
-/** Or over: a worker that cannot reach its server ends by itself. */
+/** Resolves when the worker has started or ended; it ends if it cannot reach its server. */
 async function whenStarted(child: Child): Promise<void> {
   await Promise.race([child.message(isStarted).catch(() => undefined), child.ended]);
 }

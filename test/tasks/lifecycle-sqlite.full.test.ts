@@ -1,4 +1,4 @@
-// The thread that beats, and a connection of its own, come and go with each start of workers.
+// The heartbeat thread and its connection are created and closed with each start of workers.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { openTasksAt } from './open-tasks.ts';
 const folder = mkdtempSync(join(tmpdir(), 'millrace-lifecycle-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test('workers in a file that start and stop in any order leave no thread and no worker', async () => {
+test('workers on SQLite that start and stop in any order leave no thread and no registered worker', async () => {
   const url = `sqlite:${join(folder, 'tasks.db')}`;
   await using tasks = await openTasksAt({ engine: 'sqlite', url });
   const reportGen = task('report-gen', async (ctx) => ctx.step('load', () => 1));
@@ -36,9 +36,9 @@ test('workers in a file that start and stop in any order leave no thread and no 
       });
     },
     async assertReleased() {
-      // A beat that came behind the farewell would keep the worker in the list.
+      // A heartbeat after the deregistration would keep the worker in the list.
       assert.deepEqual(await tasks.workers(), []);
-      assert.ok(threads() <= before, 'a thread was left');
+      assert.ok(threads() <= before, 'a thread is still running');
       assert.equal((await tasks.list({ state: 'running' })).tasks.length, 0);
     },
   });

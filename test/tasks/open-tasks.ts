@@ -1,4 +1,4 @@
-// The tasks of a test, as each of its processes opens them.
+// Opens the tasks of a test; each of its processes uses this function.
 
 import { natsTasks } from '../../src/engines/nats/index.ts';
 import { redisTasks } from '../../src/engines/redis/index.ts';

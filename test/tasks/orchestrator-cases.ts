@@ -1,4 +1,4 @@
-// The groups of the document on the progress streams, and a parent that nobody but they can wake.
+// The orchestrator groups on the progress streams, and a parent job that only the orchestrator can wake.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,10 +9,10 @@ import { openTasksAt, type TasksPlace } from './open-tasks.ts';
 
 async function claimOne(tasks: Tasks, type: string) {
   const [claimed] = await tasks.claim({ worker: 'w', types: { [type]: 1 }, waitMs: 30_000 });
-  return claimed ?? assert.fail(`no ${type} came`);
+  return claimed ?? assert.fail(`no ${type} was claimed`);
 }
 
-/** Ends the job like a worker that is killed right after the commit: its parent is not woken. */
+/** Completes the job like a worker that is killed after the commit: the parent is not woken. */
 async function completeAndDie(tasks: Tasks, id: string, type: string): Promise<void> {
   const { engine, clock, decideContext } = tasks.core;
   const [stored] = await engine.get([{ id, type }]);
@@ -26,7 +26,7 @@ export function orchestratorCases(
   engine: string,
   open: () => Promise<{ readonly place: TasksPlace; readonly bus: Bus }>,
 ): void {
-  test(`${engine}: a parent is woken by the orchestrator when whoever ended its child died`, async () => {
+  test(`${engine}: the orchestrator wakes a parent job after the worker of its child died`, async () => {
     const { place, bus } = await open();
     await using streams = bus;
     await using tasks = await openTasksAt(place);
@@ -53,7 +53,7 @@ export function orchestratorCases(
     await orchestrator[Symbol.asyncDispose]();
   });
 
-  test(`${engine}: a type that is added has its orchestrator, which tries again while it cannot read`, async () => {
+  test(`${engine}: the orchestrator starts for an added type, and retries while it cannot read`, async () => {
     const { place, bus } = await open();
     await using streams = bus;
     await using tasks = await openTasksAt(place);
@@ -64,7 +64,7 @@ export function orchestratorCases(
       everyMs: 10,
       async consume(definition, handler) {
         refusals -= 1;
-        if (refusals >= 0) throw new Error('the bus is away');
+        if (refusals >= 0) throw new Error('the bus is unreachable');
         groups.push(`${definition.group} of ${definition.subject}`);
         if (groups.length === 2) added.resolve();
         else tasks.setTypes([...tasks.types(), taskType('email-send')]);

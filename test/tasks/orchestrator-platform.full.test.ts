@@ -8,7 +8,7 @@ import { createPlatform } from '../../src/platform/index.ts';
 import { openBus } from '../../src/platform/engines/open-bus.ts';
 import { taskType } from '../../src/tasks/index.ts';
 
-test('a platform with the role sweepers reads progress by the groups of its types', async () => {
+test('a platform with the role sweepers creates the orchestrator groups of its types', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-orchestrated-'));
   try {
     const store = `sqlite:${folder}/events.db`;
@@ -19,15 +19,15 @@ test('a platform with the role sweepers reads progress by the groups of its type
     });
     await platform.start();
     await using bus = await openBus(store);
-    await eventually('both groups are there', async () => {
+    await eventually('both groups exist', async () => {
       const names = new Set((await bus.groups()).map(({ name }) => name));
       return ['email-send-orchestrator', 'report-gen-orchestrator'].every((group) =>
         names.has(group),
       );
     });
     await platform.stop();
-    const leftOver = (await bus.groups()).map(({ name, subject }) => `${name} of ${subject}`);
-    assert.ok(leftOver.includes('email-send-orchestrator of gbe.tasks.email-send.progress'));
+    const groups = (await bus.groups()).map(({ name, subject }) => `${name} of ${subject}`);
+    assert.ok(groups.includes('email-send-orchestrator of gbe.tasks.email-send.progress'));
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -1,5 +1,4 @@
-// The example worker in Python against the real server: killed in the middle of its second step, and
-// started again.
+// The example worker in Python against the real server: it is killed in its second step and restarted.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -25,7 +24,7 @@ function startPython(env: Readonly<Record<string, string>>) {
   reader.on('line', (line) => lines.push(line));
   return {
     lines,
-    async says(word: string) {
+    async whenPrinted(word: string) {
       while (!lines.some((line) => line.startsWith(word))) await once(reader, 'line');
     },
     async kill() {
@@ -36,7 +35,7 @@ function startPython(env: Readonly<Record<string, string>>) {
   };
 }
 
-test('a Python worker that was killed goes on behind the step that it had finished', async () => {
+test('a Python worker that was killed resumes after its finished step', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-python-'));
   try {
     await using platform = await createPlatform({
@@ -59,7 +58,7 @@ test('a Python worker that was killed goes on behind the step that it had finish
       tenant: 'core',
     });
     const first = startPython(env);
-    await first.says('send');
+    await first.whenPrinted('send');
     await first.kill();
     const second = startPython(env);
     try {

@@ -1,4 +1,4 @@
-// The type of job that the kill rig runs: as many retries as there may be kills.
+// The task type of the kill tests, with enough retries for all kills.
 
 import { taskType } from '../../src/tasks/index.ts';
 

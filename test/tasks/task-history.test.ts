@@ -1,4 +1,4 @@
-// Every rule of the checker turns red for the bug that it is there for.
+// Every rule of the checker detects its bug.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ const good: TaskRunHistory = {
   terminals: ['j1'],
   notes: [
     { kind: 'ran', id: 'j1', step: 'a', atNs: '1' },
-    // Killed before it was finished: to run it again is right.
+    // The step was not finished before the kill, so it may run again.
     { kind: 'ran', id: 'j1', step: 'a', atNs: '2' },
     { kind: 'finished', id: 'j1', step: 'a', atNs: '3' },
     { kind: 'ran', id: 'j1', step: 'b', atNs: '4' },
@@ -22,7 +22,7 @@ const good: TaskRunHistory = {
   ],
 };
 
-test('a history without a fault is green', () => {
+test('a correct history has no violation', () => {
   assert.deepEqual(checkTaskHistory(good), []);
 });
 
@@ -30,7 +30,7 @@ const bugs: readonly (readonly [TaskRule, string, Partial<TaskRunHistory>])[] = 
   ['lost', 'a job that was acknowledged is gone', { jobs: [], terminals: [], notes: [] }],
   ['not-ended', 'a job never ended', { jobs: [{ id: 'j1', key: 'k1', state: 'running' }] }],
   ['ended-twice', 'two workers ended one job', { terminals: ['j1', 'j1'] }],
-  ['end-not-told', 'the end of a job was not told', { terminals: [] }],
+  ['end-not-published', 'the end of a job was not published', { terminals: [] }],
   [
     'step-ran-again',
     'a finished step ran in another process',
@@ -39,7 +39,7 @@ const bugs: readonly (readonly [TaskRule, string, Partial<TaskRunHistory>])[] = 
   ['step-missing', 'a job completed without one of its steps', { notes: good.notes.slice(0, 3) }],
   [
     'stored-twice',
-    'a key did not hold',
+    'one key created two jobs',
     {
       enqueued: [...good.enqueued, { key: 'k1', id: 'j2' }],
       jobs: [...good.jobs, { id: 'j2', key: 'k1', state: 'completed' }],
@@ -47,13 +47,13 @@ const bugs: readonly (readonly [TaskRule, string, Partial<TaskRunHistory>])[] = 
   ],
   [
     'phantom',
-    'a job ran that nobody enqueued',
+    'a job ran that was never enqueued',
     { jobs: [...good.jobs, { id: 'j9', key: 'k9', state: 'completed' }] },
   ],
 ];
 
 for (const [rule, bug, change] of bugs) {
-  test(`${bug}: ${rule}`, () => {
+  test(`the checker reports ${rule} if ${bug}`, () => {
     const rules = checkTaskHistory({ ...good, ...change }).map((each) => each.rule);
     assert.ok(rules.includes(rule), rules.join(', '));
   });

@@ -1,7 +1,7 @@
-// What workers noted while they were killed, what the streams and the records say afterwards, and whether
-// it fits together. Pure: the proof is worth no more than this.
+// Checks the notes of killed workers against the streams and records afterwards.
+// Pure, because the kill tests prove no more than this check.
 
-/** Noted by a worker in its own file, synced before it goes on. `atNs`: one clock for all processes. */
+/** Written by a worker to its own file and synced. `atNs` is from one clock for all processes. */
 export interface WorkerNote {
   readonly kind: 'ran' | 'finished';
   readonly id: string;
@@ -16,12 +16,12 @@ export interface TaskOutcome {
 }
 
 export interface TaskRunHistory {
-  /** By key, every id that an enqueue answered with. */
+  /** For each key, every id that an enqueue returned. */
   readonly enqueued: readonly { readonly key: string; readonly id: string }[];
   readonly notes: readonly WorkerNote[];
-  /** Ids of the messages in the terminal stream: one for each time that a job ended. */
+  /** The ids in the terminal stream, one for each time a job ended. */
   readonly terminals: readonly string[];
-  /** The records. */
+  /** The stored jobs. */
   readonly jobs: readonly TaskOutcome[];
   readonly steps: readonly string[];
 }
@@ -30,7 +30,7 @@ export type TaskRule =
   | 'lost'
   | 'not-ended'
   | 'ended-twice'
-  | 'end-not-told'
+  | 'end-not-published'
   | 'step-ran-again'
   | 'step-missing'
   | 'stored-twice'
@@ -43,32 +43,32 @@ export interface TaskViolation {
 
 export function checkTaskHistory(run: TaskRunHistory): readonly TaskViolation[] {
   const found: TaskViolation[] = [];
-  const tell = (rule: TaskRule, message: string): void => void found.push({ rule, message });
+  const report = (rule: TaskRule, message: string): void => void found.push({ rule, message });
   const jobs = new Map(run.jobs.map((job) => [job.id, job]));
   const idOfKey = new Map<string, string>();
   for (const { key, id } of run.enqueued) {
     const known = idOfKey.get(key);
-    if (known !== undefined && known !== id) tell('stored-twice', `${key}: ${known} and ${id}`);
+    if (known !== undefined && known !== id) report('stored-twice', `${key}: ${known} and ${id}`);
     idOfKey.set(key, id);
-    if (!jobs.has(id)) tell('lost', `${key}: ${id}`);
+    if (!jobs.has(id)) report('lost', `${key}: ${id}`);
   }
   const byKey = Map.groupBy(run.jobs, ({ key, id }) => key ?? id);
   for (const [key, all] of byKey) {
-    if (all.length > 1) tell('stored-twice', `${key}: ${all.length} records`);
-    if (!idOfKey.has(key)) tell('phantom', `${key} was never enqueued`);
+    if (all.length > 1) report('stored-twice', `${key}: ${all.length} records`);
+    if (!idOfKey.has(key)) report('phantom', `${key} was never enqueued`);
   }
   const ends = Map.groupBy(run.terminals, (id) => id);
   for (const { id, state } of run.jobs) {
-    if (state !== 'completed') tell('not-ended', `${id} is ${state}`);
+    if (state !== 'completed') report('not-ended', `${id} is ${state}`);
     const count = ends.get(id)?.length ?? 0;
-    if (count === 0) tell('end-not-told', id);
-    if (count > 1) tell('ended-twice', `${id}: ${count} times`);
+    if (count === 0) report('end-not-published', id);
+    if (count > 1) report('ended-twice', `${id}: ${count} times`);
   }
   const firstEnd = new Map<string, bigint>();
   const ran = new Set<string>();
   for (const { kind, id, step, atNs } of run.notes) {
     const place = `${id} ${step}`;
-    if (!jobs.has(id)) tell('phantom', `${place} ran`);
+    if (!jobs.has(id)) report('phantom', `${place} ran`);
     if (kind === 'ran') ran.add(place);
     const at = BigInt(atNs);
     const before = firstEnd.get(place);
@@ -77,13 +77,13 @@ export function checkTaskHistory(run: TaskRunHistory): readonly TaskViolation[] 
   for (const { kind, id, step, atNs } of run.notes) {
     const ended = firstEnd.get(`${id} ${step}`);
     if (kind === 'ran' && ended !== undefined && BigInt(atNs) > ended) {
-      tell('step-ran-again', `${id} ${step}`);
+      report('step-ran-again', `${id} ${step}`);
     }
   }
   for (const { id, state } of run.jobs) {
     if (state !== 'completed') continue;
     for (const step of run.steps)
-      if (!ran.has(`${id} ${step}`)) tell('step-missing', `${id} ${step}`);
+      if (!ran.has(`${id} ${step}`)) report('step-missing', `${id} ${step}`);
   }
   return found;
 }

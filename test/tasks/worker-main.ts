@@ -1,4 +1,4 @@
-// A process of workers that is killed without warning: what it does is in its own file before it goes on.
+// A worker process that is killed without warning: it records each step in its own file.
 
 import { fsyncSync, openSync, writeSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
@@ -30,7 +30,7 @@ const definition = task(rigType.name, async (ctx) => {
   for (const step of rigSteps) {
     await ctx.step(step, async () => {
       note('ran', ctx.taskId, step);
-      // Elsewhere for a moment: this is where it is killed.
+      // Yields, so that a kill can hit a running step.
       await (input.stepMs > 0 ? systemClock.sleep(input.stepMs) : setImmediate());
       return step;
     });

@@ -18,7 +18,7 @@ function recordedMetrics(): readonly {
   readonly file: string;
 }[] {
   const types = { count: 'counter', gauge: 'gauge', record: 'histogram' } as const;
-  // Optional calls, and those of something that is named an observer.
+  // Optional calls, and calls on an `observer`.
   const call =
     /(?:\b|observer\.)(count|gauge|record)(?:\?\.|(?<=observer\.\w+))\(\s*['"`]([^'"`]+)/g;
   return globSync('src/**/*.ts', { cwd: root })
@@ -91,8 +91,8 @@ test('docs/telemetry.md lists all metrics of the table', () => {
   assert.deepEqual(listed, rows);
 });
 
-/** The metrics that an expression of PromQL asks for. */
-function asked(expression: string): readonly string[] {
+/** The metrics that a PromQL expression uses. */
+function metricsIn(expression: string): readonly string[] {
   const words =
     /\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)|\{[^}]*\}|\[[^\]]*\]|"[^"]*"/g;
   const functions = /[a-z_]+(?=\s*\()/g;
@@ -102,7 +102,7 @@ function asked(expression: string): readonly string[] {
   );
 }
 
-test('the dashboard asks for metrics that exist', () => {
+test('the dashboard uses metrics that exist', () => {
   const dashboard = JSON.parse(read('docs/grafana-dashboard.json')) as {
     readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
   };
@@ -111,12 +111,13 @@ test('the dashboard asks for metrics that exist', () => {
   );
   assert.ok(expressions.length > 10);
   for (const expression of expressions) {
-    assert.ok(asked(expression).length > 0, expression);
-    for (const name of asked(expression)) assert.ok(names.has(name), `${name} in ${expression}`);
+    assert.ok(metricsIn(expression).length > 0, expression);
+    for (const name of metricsIn(expression))
+      assert.ok(names.has(name), `${name} in ${expression}`);
   }
 });
 
-test('the alert rules ask for metrics that exist, and say what to do', () => {
+test('the alert rules use metrics that exist, and describe what to do', () => {
   const text = read('docs/alerts.yml');
   const expressions = [...text.matchAll(/^ +expr: (.+)$/gm)].map(([, expr = '']) => expr);
   assert.ok(expressions.length > 8);
@@ -125,14 +126,15 @@ test('the alert rules ask for metrics that exist, and say what to do', () => {
     assert.equal(count, expressions.length, key);
   }
   for (const expression of expressions) {
-    assert.ok(asked(expression).length > 0, expression);
-    for (const name of asked(expression)) assert.ok(names.has(name), `${name} in ${expression}`);
+    assert.ok(metricsIn(expression).length > 0, expression);
+    for (const name of metricsIn(expression))
+      assert.ok(names.has(name), `${name} in ${expression}`);
   }
 });
 
-test('an expression gives the names of its metrics and nothing else', () => {
+test('the parser of PromQL finds the metrics of an expression and nothing else', () => {
   const expression =
     'histogram_quantile(0.99, sum by (le, integration_type) (rate(outbox_delivery_duration_ms_bucket{event_type="a_b"}[5m]))) > 0';
-  assert.deepEqual(asked(expression), ['outbox_delivery_duration_ms']);
-  assert.deepEqual(asked('queue_depth / not_there_total'), ['queue_depth', 'not_there_total']);
+  assert.deepEqual(metricsIn(expression), ['outbox_delivery_duration_ms']);
+  assert.deepEqual(metricsIn('queue_depth / not_there_total'), ['queue_depth', 'not_there_total']);
 });

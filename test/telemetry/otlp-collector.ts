@@ -1,4 +1,4 @@
-// A protocol-level fake of an OpenTelemetry collector: takes OTLP over HTTP as JSON, keeps the spans.
+// A fake OpenTelemetry collector: accepts OTLP over HTTP as JSON and keeps the spans.
 
 import { startHttpReceiver } from '../../src/testing/index.ts';
 
@@ -10,21 +10,21 @@ export interface CollectedSpan {
   readonly kind: number;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
-  readonly status: { readonly code?: number; readonly message?: string };
+  readonly status: { readonly code?: number | undefined; readonly message?: string | undefined };
 }
 
 export interface OtlpCollector extends AsyncDisposable {
   readonly url: string;
   spans(): readonly CollectedSpan[];
-  /** Of all exports. */
+  /** The resource attributes of all exports. */
   resource(): Readonly<Record<string, unknown>>;
 }
 
 interface OtlpValue {
-  readonly stringValue?: string;
-  readonly intValue?: number | string;
-  readonly doubleValue?: number;
-  readonly boolValue?: boolean;
+  readonly stringValue?: string | undefined;
+  readonly intValue?: number | string | undefined;
+  readonly doubleValue?: number | undefined;
+  readonly boolValue?: boolean | undefined;
 }
 
 interface OtlpAttribute {
@@ -33,8 +33,8 @@ interface OtlpAttribute {
 }
 
 interface OtlpSpan extends Omit<CollectedSpan, 'attributes' | 'links'> {
-  readonly attributes?: readonly OtlpAttribute[];
-  readonly links?: CollectedSpan['links'];
+  readonly attributes?: readonly OtlpAttribute[] | undefined;
+  readonly links?: CollectedSpan['links'] | undefined;
 }
 
 interface OtlpTraces {

@@ -1,5 +1,5 @@
-// One flow, as an operator sees it: one trace through every hop, the metrics of each, and a log that says
-// what went wrong.
+// One flow as an operator sees it: one trace through every hop, metrics for each hop, and a log of
+// the failures.
 
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
@@ -72,7 +72,7 @@ function child(spans: readonly CollectedSpan[], of: CollectedSpan, name: string)
   return found[0] as CollectedSpan;
 }
 
-test('one trace goes from the command to the webhook, with the conventions of messaging', async () => {
+test('one trace covers the flow from the command to the webhook, with the messaging conventions', async () => {
   await using collector = await startOtlpCollector();
   await using receiver = await startHttpReceiver();
   const stream = silentStream();
@@ -135,7 +135,10 @@ test('one trace goes from the command to the webhook, with the conventions of me
       },
     });
     assert.equal(answer.status, 200);
-    await until('it is sent', async () => (await platform.engines.ledger.counts()).SENT === 1);
+    await until(
+      'the message is sent',
+      async () => (await platform.engines.ledger.counts()).SENT === 1,
+    );
     const metrics = await telemetry.metrics();
     for (const line of [
       'commands_handled_total{bc="banking",aggregate="account",command="account.open",tenant="core",outcome="accepted"} 1',
@@ -153,14 +156,14 @@ test('one trace goes from the command to the webhook, with the conventions of me
     ]) {
       assert.ok(metrics.split('\n').includes(line), `${line}\nin\n${metrics}`);
     }
-    // By the checkpoint, which is written down a moment later.
+    // The lag depends on the checkpoint, which is saved later.
     assert.match(metrics, /projection_lag_seconds\{sub="sub:banking:greetings:v1"\} \d/);
     assert.doesNotMatch(metrics, /telemetry_dropped_total/);
     assert.match(metrics, /outbox_delivery_duration_ms_count\{.*outcome="sent"\} 1/);
     assert.match(metrics, /event_processing_duration_seconds_bucket\{.*le="\+Inf"\} 1/);
   }
 
-  // The token is a flow of its own.
+  // Creating the token is a separate flow.
   const isOther = ({ traceId }: CollectedSpan): boolean => traceId !== caller.traceId;
   assert.deepEqual(
     collector
@@ -224,7 +227,7 @@ test('one trace goes from the command to the webhook, with the conventions of me
   assert.deepEqual([line?.['app'], line?.['version']], ['bank', '1.2.3']);
 });
 
-test('a batch is linked to all that its events come from, and what follows stays in their traces', async () => {
+test('a batch is linked to the traces of its events, and follow-up events stay in those traces', async () => {
   await using collector = await startOtlpCollector();
   const traces = ['1', '2', '3', '4'].map(
     (digit) => `00-${digit.repeat(32)}-${digit.repeat(16)}-01`,
@@ -253,7 +256,7 @@ test('a batch is linked to all that its events come from, and what follows stays
                   })),
                 );
                 if (batches.flat().length === traces.length) done.resolve();
-                // Meanwhile the others gather.
+                // The other events gather in this turn.
                 await nextTurn();
               },
             }),
@@ -299,7 +302,7 @@ test('a batch is linked to all that its events come from, and what follows stays
   );
 });
 
-test('what fails is an error in the trace, with its code', async () => {
+test('a failure is an error in the trace, with its code', async () => {
   await using collector = await startOtlpCollector();
   {
     await using tracing = await startOtlpTracing({
@@ -319,7 +322,7 @@ test('what fails is an error in the trace, with its code', async () => {
   assert.equal(span?.attributes['error.type'], 'STORE_CLOSED');
 });
 
-test('who is not sampled is not sent, and says so to those behind it', async () => {
+test('an unsampled trace is not exported, and its context says so', async () => {
   await using collector = await startOtlpCollector();
   {
     await using tracing = await startOtlpTracing({
@@ -334,7 +337,7 @@ test('who is not sampled is not sent, and says so to those behind it', async () 
     span.end();
     const traceparent = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
     tracing.observer.span('handle command', {}, { traceparent }).end();
-    // Not of the W3C's form: a trace of its own, which is not sampled.
+    // An invalid traceparent starts a new trace, which is not sampled.
     tracing.observer.span('handle command', {}, { traceparent: 'nonsense' }).end();
   }
   assert.deepEqual(
@@ -343,7 +346,7 @@ test('who is not sampled is not sent, and says so to those behind it', async () 
   );
 });
 
-test('a collector that never answers holds up neither the work nor the end of the process', async () => {
+test('a collector that never answers delays neither the work nor the shutdown', async () => {
   await using silent = await startHttpReceiver({ answer: () => undefined });
   const warned: string[] = [];
   const log = (_fields: object, message: string): void => void warned.push(message);
@@ -358,7 +361,7 @@ test('a collector that never answers holds up neither the work nor the end of th
   assert.ok(warned.includes('the last traces were not sent'));
 });
 
-test('settings that cannot be are typed errors that name the variable', async () => {
+test('invalid settings are typed errors that name the variable', async () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
   for (const [field, env] of [
     ['OTEL_EXPORTER_OTLP_ENDPOINT', { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }],
@@ -380,7 +383,7 @@ test('settings that cannot be are typed errors that name the variable', async ()
   }
 });
 
-test('without an endpoint there are no spans at all, and a silent log writes nothing', async () => {
+test('without an endpoint there are no spans, and a silent log writes nothing', async () => {
   const stream = silentStream();
   for (const env of [
     { MILLRACE_LOG_LEVEL: 'silent' },

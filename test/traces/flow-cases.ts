@@ -1,5 +1,5 @@
-// A whole flow: a command, its event, a reactor's command, its event, a webhook that is taken and one that
-// is not, a handler that never works; and then the tree of it, from the platform, over HTTP and by the command line.
+// A flow with a command, its event, a reactor, a delivered and a failing webhook, and a failing handler; and
+// its trace from the platform, over HTTP and by the command line.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -67,12 +67,12 @@ const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 interface Engines {
   readonly store: string;
   readonly outbox?: string;
-  /** With it, every delivery goes through a job. */
+  /** If it is set, every delivery is a job of this queue. */
   readonly queue?: string;
 }
 
 export function flowCases(engine: string, enginesOf: () => Promise<Engines>): void {
-  test(`a flow is told from its command to its deliveries on ${engine}`, async () => {
+  test(`a trace shows a flow from its command to its deliveries on ${engine}`, async () => {
     const engines = await enginesOf();
     await using receiver = await startHttpReceiver({
       answer: ({ path }, response) => response.writeHead(path === '/down' ? 503 : 204).end(),
@@ -114,7 +114,9 @@ export function flowCases(engine: string, enginesOf: () => Promise<Engines>): vo
     const command = { type: 'order.place', payload: { sum: 5 } };
     await platform.handle({ tenant: 'core', id: 'o1', command, correlationId });
     await platform.handle({ tenant: 'core', id: 'o2', command, correlationId: 'flow-2' });
-    await until('checkpoints and outcomes are there', () => isWhole(platform, correlationId));
+    await until('the trace has all checkpoints and outcomes', () =>
+      isWhole(platform, correlationId),
+    );
     const hasJobs = engines.queue !== undefined;
     checkFlow(await platform.traces.get(correlationId), hasJobs);
 
@@ -144,15 +146,15 @@ export function flowCases(engine: string, enginesOf: () => Promise<Engines>): vo
     assert.match(drawn.stdout, /✗ sub:shop:broken:v1 {2}dead after 1 failure: no such mailbox/);
     assert.match(drawn.stdout, /➜ webhook:partner {2}SENT in /);
     assert.match(drawn.stdout, /➜ webhook:down {2}\w+ after \d+ failures?, due .*503/);
-    const nobody = await millrace('nobody', '--wait', '60000');
-    assert.deepEqual([nobody.code, nobody.stdout], [1, '']);
-    assert.match(nobody.stderr, /there is no trace of 'nobody'/);
+    const unknown = await millrace('unknown', '--wait', '60000');
+    assert.deepEqual([unknown.code, unknown.stdout], [1, '']);
+    assert.match(unknown.stderr, /there is no trace of 'unknown'/);
     assert.equal((await millrace()).code, 2);
     assert.equal((await millrace(correlationId, '--tenant', 'demo', '--wait', '60000')).code, 1);
   });
 }
 
-/** Checkpoints are written down about once a second. */
+/** Checkpoints are saved about once a second. */
 async function isWhole(platform: Platform, correlationId: string): Promise<boolean> {
   const { nodes } = await platform.traces.get(correlationId);
   const isOver = nodes.every(

@@ -1,4 +1,4 @@
-// A store that has no room beside its events: the index stands in the outbox's database.
+// A store that keeps nothing but events: the trace index is in the database of the outbox.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

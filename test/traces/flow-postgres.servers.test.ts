@@ -1,4 +1,4 @@
-// Strategy B: what BullMQ has done and forgotten is in the tree.
+// With delivery through BullMQ: jobs that BullMQ has already removed are in the trace.
 
 import { startRedis } from '../../src/testing/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';

@@ -1,4 +1,4 @@
-// What the last run left for the next one: which files failed, and how long each file took.
+// What the last run stored for the next one: which files failed, and how long each file took.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

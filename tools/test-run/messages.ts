@@ -4,9 +4,9 @@ export type WorkerMessage =
   | { readonly kind: 'started'; readonly title: string }
   | { readonly kind: 'passed'; readonly title: string }
   | { readonly kind: 'skipped'; readonly title: string; readonly reason: string }
-  /** Without a title: a fault of the file, not of one of its tests. */
+  /** A failure without a title concerns the file, not one of its tests. */
   | { readonly kind: 'failed'; readonly title?: string; readonly error: string }
   | { readonly kind: 'done' };
 
-/** What the runner asks of a test worker: a test file, or to end once nothing is left open. */
+/** What the runner requests from a test worker: to run a test file, or to end. */
 export type WorkerRequest = { readonly file: string } | { readonly end: true };

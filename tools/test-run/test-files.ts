@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { engines, type TestOptions } from './test-options.ts';
 import { root } from './test-worker.ts';
 
-/** What a test file calls to get a server of its engine. */
+/** The functions by which a test file gets a server of its engine. */
 const serverCalls: Readonly<Record<string, RegExp>> = {
   postgres: /\b(?:shared|start)Postgres\b/,
   redis: /\b(?:shared|start)Redis(?:Cluster)?\b/,

@@ -1,4 +1,4 @@
-// Where the tests keep the files of their servers and databases.
+// The folder for the files of servers and databases that the tests start.
 
 import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { freemem } from 'node:os';
@@ -7,14 +7,14 @@ const memoryDisk = '/dev/shm';
 const bytesMin = 6 * 1024 ** 3;
 
 /**
- * Lets everything that this process and its children put into the temporary folder lie in memory,
- * where there is enough: a crash of a process loses nothing there either, and a slow disk would
- * make every second test wait for fsync. Respects a TMPDIR that somebody chose.
+ * Puts the temporary folder of this process and its children into memory if there is enough. A killed process
+ * loses nothing there, and a slow disk would make every second test wait for fsync. A TMPDIR in the
+ * environment is kept.
  */
 export function keepTestFilesInMemory(): void {
   if (process.env['TMPDIR'] !== undefined || !hasRoom()) return;
   const folder = mkdtempSync(`${memoryDisk}/millrace-test-`);
-  // PostgreSQL runs as a user of its own and has to get through.
+  // PostgreSQL runs as another user, which needs access.
   chmodSync(folder, 0o711);
   process.env['TMPDIR'] = folder;
   process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
@@ -25,7 +25,7 @@ function hasRoom(): boolean {
     const { bavail, bsize } = statfsSync(memoryDisk);
     return Math.min(bavail * bsize, freemem()) >= bytesMin;
   } catch {
-    // No such disk here: the system's temporary folder serves as well.
+    // Without such a disk, the temporary folder of the system is used.
     return false;
   }
 }

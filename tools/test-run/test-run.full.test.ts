@@ -90,7 +90,7 @@ test('the summary ends with the counts and says why tests were skipped', () => {
   assert.equal(text.split('\n').at(-1), '4 passed, 1 failed, 2 skipped');
 });
 
-/** What a test file does wrong, and what the runner says about it. */
+/** Faults of a test file, and what the runner reports. */
 const faults: Readonly<Record<string, readonly [code: string, problem: RegExp]>> = {
   breaks: [
     `test('works', () => console.log('quiet'));
@@ -150,7 +150,7 @@ test('with bail, no file starts after the first failure', async () => {
   assert.equal(stdout.trimEnd().split('\n').at(-1), '1 passed, 1 failed, 0 skipped');
 });
 
-/** Runs the sources as test files in a process of its own, as the runner's commands do. */
+/** Runs the sources as test files in a separate process, as the runner's commands do. */
 async function runFiles(
   sources: Readonly<Record<string, string>>,
   options: Partial<Pick<TestRunOptions, 'lanes' | 'bail'>> = {},

@@ -1,4 +1,4 @@
-// Runs checks and test files in lanes and keeps the score, for `npm test`, `npm run soak` and
+// Runs checks and test files in lanes and collects the results, for `npm test`, `npm run soak` and
 // `npm run test:engines`.
 
 import { spawn } from 'node:child_process';

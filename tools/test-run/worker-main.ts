@@ -24,7 +24,7 @@ process.on('message', (request: WorkerRequest) => {
   else end();
 });
 
-// A warning of Node's in a test process points at a leak or a misuse, so it fails its file.
+// A warning of Node in a test process indicates a leak or a misuse, so it fails its file.
 process.on('warning', (warning) => {
   report({ kind: 'failed', error: warning.stack ?? String(warning) });
 });
@@ -45,7 +45,7 @@ async function runFile(file: string): Promise<void> {
     await import(pathToFileURL(resolve(file)).href);
     hook?.disable();
   });
-  // The reporter reports the end of a file, but knows nothing of one without a matching test.
+  // The reporter reports the end of a file, but not of a file without a matching test.
   if (process.execArgv.some((flag) => flag.startsWith('--test-name-pattern'))) {
     setTimeout(report, 200, { kind: 'done' });
   }

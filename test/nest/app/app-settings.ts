@@ -1,8 +1,8 @@
 export interface AppSettings {
   readonly store: string;
-  /** With it, the outbox is on TypeORM. */
-  readonly database?: string;
-  /** Where handlers and webhooks go. */
+  /** If it is set, the outbox runs on TypeORM. */
+  readonly database?: string | undefined;
+  /** The server that receives mails and webhooks. */
   readonly receiver: string;
 }
 

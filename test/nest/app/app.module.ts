@@ -37,7 +37,7 @@ export class AppModule {
       module: AppModule,
       imports: [
         { module: SettingsModule, providers: provided, exports: provided },
-        // Before TypeORM, so that it would outlive its pool if it went by the order of this list.
+        // Listed before TypeORM: shutdown in list order would close TypeORM's pool too early.
         MillraceModule.forRootAsync({
           inject: database === undefined ? [APP_SETTINGS] : [APP_SETTINGS, DataSource],
           useFactory: millraceOptions,

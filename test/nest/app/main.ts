@@ -1,4 +1,4 @@
-// The application as a process of its own.
+// Runs the application as a separate process.
 
 import { childInput, tellParent } from 'millrace/testing';
 import type { AppSettings } from './app-settings.ts';

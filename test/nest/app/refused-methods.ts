@@ -1,4 +1,4 @@
-// What does not compile: a decorator knows what its method is given.
+// Methods that must not compile: a decorator checks the parameters of its method.
 
 import { MapToOutbox, OnEvent, type MappedMessage } from 'millrace/nest';
 import type { RecordedEvent } from 'millrace/store';
@@ -21,7 +21,7 @@ export class RefusedMethods {
     return undefined;
   }
 
-  // @ts-expect-error what follows from an event is in the event
+  // @ts-expect-error a mapper is synchronous: a message depends on its event only
   @MapToOutbox('payment.*', { integrationType: 'webhook:x' })
   async lateMapping(): Promise<MappedMessage> {
     return { payload: {} };

@@ -1,23 +1,23 @@
-// The whole product with one module, which kills itself at a hop: what was stored before is stored, and whoever
-// goes on from there has just begun.
+// The product with one module, which kills itself at a hop: earlier results are stored, and the next
+// consumer has just started.
 
 import { createPlatform, type PlatformModule } from '../../src/platform/index.ts';
 import { startApi } from '../../src/server/api/index.ts';
 import type { RecordedEvent } from '../../src/store/index.ts';
 import { tellParent } from '../../src/testing/child-process.ts';
 
-/** Who is about to see the event, or, `published`, has. */
+/** The consumer that is about to see the event; `published` follows the handler of the bus. */
 type Hop = 'bus' | 'clock' | 'outbox' | 'published' | 'reactor';
 type Seen = (hop: Hop, event: Pick<RecordedEvent, 'aggregate' | 'payload' | 'type'> & Flow) => void;
 interface Flow {
-  readonly correlationId?: string;
+  readonly correlationId?: string | undefined;
 }
 
-/** The same module; whoever of it is given an event may not live to see what comes of it. */
-export function mortalModule(
+/** The same module with callbacks before each consumer, which can kill the process. */
+export function killableModule(
   module: PlatformModule,
   seen: Seen,
-  /** A timer of a saga is due. */
+  /** Called when the timer of a saga is due. */
   due: (name: string, data: unknown) => void = () => undefined,
 ): PlatformModule {
   const { reactors = [], subscriptions = [], sagas = [], outbox = [] } = module;
@@ -70,7 +70,7 @@ export function mortalModule(
   };
 }
 
-/** Says `started` once it is. */
+/** Reports `started` when the product is running. */
 export async function serveProduct(
   module: PlatformModule,
   { store, ...listen }: { readonly store: string; readonly host: string; readonly port: number },

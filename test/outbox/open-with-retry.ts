@@ -1,9 +1,9 @@
-// A process that is started while one of its servers is down waits for it, as under a supervisor.
+// Opens a connection, and retries while the server is down, as a supervised process would.
 
 import { systemClock } from '../../src/foundation/clock.ts';
 import { MillraceError } from '../../src/foundation/error.ts';
 
-export async function openWhenBack<T>(open: () => Promise<T>): Promise<T> {
+export async function openWithRetry<T>(open: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await open();
