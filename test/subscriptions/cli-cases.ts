@@ -113,7 +113,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
 
       const again = await millrace('dlq', 'replay', a);
       assert.equal(again.code, 1);
-      assert.match(again.stderr, /^DEAD_LETTER_CLOSED: .* replayed already/);
+      assert.match(again.stderr, /^DEAD_LETTER_CLOSED: .* is already replayed/);
       assert.match((await millrace('dlq', 'show', 'unknown')).stderr, /^DEAD_LETTER_UNKNOWN: /);
       assert.match(
         (await millrace('dlq', 'list', '--after', 'unknown')).stderr,
