@@ -4,7 +4,7 @@ import type { Db, Document } from 'mongodb';
 import { interceptedDb, type Call } from './intercepted-db.ts';
 
 /** The moments of an append, in order. */
-export const strikePoints = [
+export const faultPoints = [
   'before the commit',
   'after the commit',
   'in the middle of the copy',
@@ -12,17 +12,17 @@ export const strikePoints = [
   'after the strip',
 ] as const;
 
-export type StrikePoint = (typeof strikePoints)[number] | 'after the first part';
+export type FaultPoint = (typeof faultPoints)[number] | 'after the first part';
 
 type Step = (call: Call, args: readonly unknown[]) => Promise<unknown>;
 
-/** `strike` is called once, when the moment is first reached. */
-export function faultyDb(db: Db, point: StrikePoint, strike: () => Promise<void>): Db {
-  let struck = false;
+/** `fail` is called once, when the moment is first reached. */
+export function faultyDb(db: Db, point: FaultPoint, fail: () => Promise<void>): Db {
+  let hasFailed = false;
   const once = async (): Promise<void> => {
-    if (struck) return;
-    struck = true;
-    await strike();
+    if (hasFailed) return;
+    hasFailed = true;
+    await fail();
   };
   const before: Step = async (call, args) => {
     await once();
@@ -34,13 +34,13 @@ export function faultyDb(db: Db, point: StrikePoint, strike: () => Promise<void>
     return result;
   };
   const inTheMiddle: Step = async (call, [documents, ...rest]) => {
-    if (struck) return call(documents, ...rest);
+    if (hasFailed) return call(documents, ...rest);
     const all = documents as readonly Document[];
     await call(all.slice(0, Math.ceil(all.length / 2)), ...rest);
     await once();
     return call(all.slice(Math.ceil(all.length / 2)), ...rest);
   };
-  const steps: Readonly<Record<StrikePoint, Readonly<Record<string, Step>>>> = {
+  const steps: Readonly<Record<FaultPoint, Readonly<Record<string, Step>>>> = {
     'before the commit': { 'events_commits.insertOne': before },
     'after the commit': { 'events_commits.insertOne': after },
     'in the middle of the copy': { 'events.insertMany': inTheMiddle },

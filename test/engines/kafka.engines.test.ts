@@ -194,7 +194,7 @@ else {
     });
 
     test('no message is lost when the broker is killed and restarted', async () => {
-      await server.createTopic('struck', { partitions: 3 });
+      await server.createTopic('restarted', { partitions: 3 });
       await using kafka = await kafkaDestination(server.brokers, { timeoutMs: 2_000 });
       const { deliver } = createDelivery({
         destinations: { kafka: { send: kafka, breaker: { openMs: 100, openMsMax: 200 } } },
@@ -214,7 +214,7 @@ else {
       });
       await ledger.enqueueMany(
         keys.map((sourceEventId, at) => ({
-          integrationType: 'kafka:struck',
+          integrationType: 'kafka:restarted',
           eventType: 'payment.completed.v1',
           payload: { at },
           sourceStreamId: 'paymenthub.payment.v1-core-1',
@@ -228,7 +228,7 @@ else {
       await server.start();
       const untilMs = Date.now() + 60_000;
       const arrived = async () =>
-        new Set((await recordsOf(server.brokers, 'struck')).map(({ key }) => key));
+        new Set((await recordsOf(server.brokers, 'restarted')).map(({ key }) => key));
       while ((await arrived()).size < keys.length && Date.now() < untilMs) {
         await new Promise((resolve) => setTimeout(resolve, 200));
       }

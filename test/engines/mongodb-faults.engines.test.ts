@@ -14,26 +14,26 @@ import {
   newStream,
 } from '../../src/testing/conformance/store/fixture.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
-import { strikePoints } from './faulty-db.ts';
-import type { StruckInput, StruckMessage } from './mongodb-struck-main.ts';
+import { faultPoints } from './faulty-db.ts';
+import type { FaultyInput, FaultyMessage } from './mongodb-faulty-main.ts';
 import { messageOfKind } from '../store/rig.ts';
 import { onEachMongodb } from './mongodb-targets.ts';
 
-const script = new URL('./mongodb-struck-main.ts', import.meta.url);
+const script = new URL('./mongodb-faulty-main.ts', import.meta.url);
 
-const hasKind = messageOfKind<StruckMessage>();
+const hasKind = messageOfKind<FaultyMessage>();
 
 onEachMongodb('a writer that fails in the middle of an append', (target) => {
   const open = (database: string): Promise<EventStore> =>
     mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
-  const strike = (input: Omit<StruckInput, 'url'>): Child =>
-    startChild(script, { input: { ...input, url: target.url() } satisfies StruckInput });
+  const startFaulty = (input: Omit<FaultyInput, 'url'>): Child =>
+    startChild(script, { input: { ...input, url: target.url() } satisfies FaultyInput });
   const rawOf = async (database: string, collection: string) => {
     await using client = new MongoClient(target.url());
     return await client.db(database).collection(collection).find().sort({ _id: 1 }).toArray();
   };
 
-  for (const point of strikePoints) {
+  for (const point of faultPoints) {
     test(`killed ${point}: other processes see the whole append or nothing, and continue`, async ({
       signal,
     }) => {
@@ -47,13 +47,13 @@ onEachMongodb('a writer that fails in the middle of an append', (target) => {
         { stream: a, events: newEvents(3), expected: 1 },
         { stream: b, events: newEvents(4), expected: 'none' },
       ];
-      const child = strike({ database, point, signal: 'SIGKILL', appends });
+      const child = startFaulty({ database, point, signal: 'SIGKILL', appends });
       assert.equal(await child.ended, 'SIGKILL', child.errors());
 
       const later = [newEvent(), newEvent()];
       for (const event of later) await store.append(a, [event]);
-      const struck = point === 'before the commit' ? [] : appends.flatMap(({ events }) => events);
-      const expected = idsOf([...first, ...struck, ...later]);
+      const stored = point === 'before the commit' ? [] : appends.flatMap(({ events }) => events);
+      const expected = idsOf([...first, ...stored, ...later]);
       assert.deepEqual(idsOf(await follower.count(expected.length)), expected);
       assertDense(follower.events);
       assert.deepEqual(await store.readAll().toArray(), follower.events);
@@ -81,8 +81,8 @@ onEachMongodb('a writer that fails in the middle of an append', (target) => {
       await store.append(stream, first);
       const appends = [{ stream, events: own, expected }];
       const point = 'before the commit';
-      await using child = strike({ database, point, signal: 'SIGSTOP', appends });
-      await child.message(hasKind('struck'));
+      await using child = startFaulty({ database, point, signal: 'SIGSTOP', appends });
+      await child.message(hasKind('fault'));
       for (const event of others) await store.append(stream, [event]);
       assert.deepEqual(idsOf(await follower.count(5)), idsOf([...first, ...others]));
 
@@ -109,8 +109,8 @@ onEachMongodb('a writer that fails in the middle of an append', (target) => {
       const stream = newStream();
       const events = newEvents(5);
       const appends = [{ stream, events, expected: 'none' as const }];
-      await using child = strike({ database, point, signal: 'SIGSTOP', appends });
-      await child.message(hasKind('struck'));
+      await using child = startFaulty({ database, point, signal: 'SIGSTOP', appends });
+      await child.message(hasKind('fault'));
       assert.deepEqual(idsOf(await store.readStream(stream).toArray()), idsOf(events));
       await store.append(stream, [newEvent()], { expected: 4 });
       await store.head();
@@ -134,7 +134,7 @@ onEachMongodb('a writer that fails in the middle of an append', (target) => {
     const appends = [{ stream, events: newEvents(20) }];
     const point = 'after the first part';
     const payloadChars = 900_000;
-    const child = strike({ database, point, signal: 'SIGKILL', appends, payloadChars });
+    const child = startFaulty({ database, point, signal: 'SIGKILL', appends, payloadChars });
     assert.equal(await child.ended, 'SIGKILL', child.errors());
     assert.equal((await rawOf(database, 'events_commit_parts')).length, 1);
 

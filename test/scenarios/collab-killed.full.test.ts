@@ -16,12 +16,12 @@ import {
   type Told,
 } from '../../modules/collab/web/web-rig.test.ts';
 import { createWorkspace, inTime, isText, until } from '../store/rig.ts';
-import type { CollabProductInput, Strike } from './collab-product-main.ts';
+import type { CollabProductInput, KillPoint } from './collab-product-main.ts';
 import { causesOf, chainFor, eventsOf } from './collab-scenario.ts';
 
 const tenant = 'core';
 /** One message for each step; every message changes the status. */
-const strikes: readonly (Strike & { readonly status: string })[] = [
+const killPoints: readonly (KillPoint & { readonly status: string })[] = [
   'chat.message-posted.v1',
   'chat.tags-parsed.v1',
   'task.status-changed.v1',
@@ -41,9 +41,9 @@ test('every flow completes once although the product is killed after each step',
   await using reserved = await reservePort();
   const { host, port } = reserved;
   const input: CollabProductInput = { store, host, port, smtp: smtp.url };
-  const start = async (strike?: Strike): Promise<Child> => {
+  const start = async (killPoint?: KillPoint): Promise<Child> => {
     const script = new URL('./collab-product-main.ts', import.meta.url);
-    const child = startChild(script, { input: { ...input, strike } });
+    const child = startChild(script, { input: { ...input, killPoint } });
     await child.message(isText('started'));
     return child;
   };
@@ -66,13 +66,16 @@ test('every flow completes once although the product is killed after each step',
   /** A request without an answer is sent again to the next process. */
   let posting: Promise<Answer> | undefined;
   try {
-    for (const [index, strike] of strikes.entries()) {
-      child = await start(strike);
+    for (const [index, killPoint] of killPoints.entries()) {
+      child = await start(killPoint);
       if (index === 0) ({ chatId, workspaceId } = await prepare(zoe, alex));
       assert.equal((await posting)?.status ?? 201, 201);
       using screen = await resume(alex, { chatId, workspaceId }, received);
-      posting = post(zoe, { chatId, ...strike });
-      assert.equal(await inTime(`the process is killed at ${strike.at}`, child.ended), 'SIGKILL');
+      posting = post(zoe, { chatId, ...killPoint });
+      assert.equal(
+        await inTime(`the process is killed at ${killPoint.at}`, child.ended),
+        'SIGKILL',
+      );
       await screen.closed();
       received.push(...screen.told);
     }
@@ -82,8 +85,8 @@ test('every flow completes once although the product is killed after each step',
     await isOver(platform);
     await until('the screen shows all messages and changes', () => {
       const all = [...received, ...screen.told];
-      const isAll = contentsOf(all).length >= strikes.length * 2;
-      return isAll && changesIn(all).length >= strikes.length;
+      const isAll = contentsOf(all).length >= killPoints.length * 2;
+      return isAll && changesIn(all).length >= killPoints.length;
     });
     received.push(...screen.told);
     await everythingOnce(platform, { zoe, alex, chatId });
@@ -91,16 +94,16 @@ test('every flow completes once although the product is killed after each step',
     await child?.kill();
   }
 
-  assert.deepEqual(contentsOf(received).toSorted(), strikes.flatMap(messagesOf).toSorted());
+  assert.deepEqual(contentsOf(received).toSorted(), killPoints.flatMap(messagesOf).toSorted());
   assert.deepEqual(
     changesIn(received),
-    strikes.map(({ status }, index) => ({
-      status: { old: strikes[index - 1]?.status ?? 'To Do', new: status },
+    killPoints.map(({ status }, index) => ({
+      status: { old: killPoints[index - 1]?.status ?? 'To Do', new: status },
     })),
   );
   const ids = smtp.messages().map(({ source }) => /^Message-ID: (.+)$/im.exec(source)?.[1]);
-  assert.equal(new Set(ids).size, strikes.length);
-  assert.ok(ids.length > strikes.length, 'the unsettled mail was not sent again');
+  assert.equal(new Set(ids).size, killPoints.length);
+  assert.ok(ids.length > killPoints.length, 'the unsettled mail was not sent again');
 });
 
 async function prepare(
@@ -164,12 +167,12 @@ async function post(
 
 async function isOver(platform: Platform): Promise<void> {
   const chain = chainFor(1);
-  for (const { flow } of strikes) {
+  for (const { flow } of killPoints) {
     assert.deepEqual(causesOf(await eventsOf(platform, flow, chain.length)), chain);
   }
   await until('all mails are sent', async () => {
     const { SENT, PENDING, CLAIMED, FAILED } = await platform.engines.ledger.counts();
-    return SENT === strikes.length && PENDING + CLAIMED + FAILED === 0;
+    return SENT === killPoints.length && PENDING + CLAIMED + FAILED === 0;
   });
 }
 
@@ -185,14 +188,14 @@ async function everythingOnce(
   };
   await until(
     'all messages are listed',
-    async () => (await contents()).length >= strikes.length * 2,
+    async () => (await contents()).length >= killPoints.length * 2,
   );
-  assert.deepEqual((await contents()).toSorted(), strikes.flatMap(messagesOf).toSorted());
+  assert.deepEqual((await contents()).toSorted(), killPoints.flatMap(messagesOf).toSorted());
   await until('all notifications are listed', async () => {
     const { body } = await alex.get('/api/v1/notifications');
-    return body['unreadCount'] === strikes.length;
+    return body['unreadCount'] === killPoints.length;
   });
-  for (const { flow } of strikes) {
+  for (const { flow } of killPoints) {
     assert.deepEqual(causesOf(await eventsOf(platform, flow, 1)), chainFor(1));
   }
   assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
@@ -204,8 +207,11 @@ function contentOf({ flow, status }: { readonly flow: string; readonly status: s
 }
 
 /** The message and the answer of the bot. */
-function messagesOf(strike: { readonly flow: string; readonly status: string }): readonly string[] {
-  return [contentOf(strike), `✅ Status changed to ${strike.status}`];
+function messagesOf(killPoint: {
+  readonly flow: string;
+  readonly status: string;
+}): readonly string[] {
+  return [contentOf(killPoint), `✅ Status changed to ${killPoint.status}`];
 }
 
 function contentsOf(received: readonly Told[]): readonly string[] {

@@ -7,7 +7,7 @@ import { collab, composeMail } from '../../modules/collab/index.ts';
 import { killableModule, serveProduct } from './killable-product.ts';
 
 /** The step is an event type, `bot` (the bot's message) or `mail` (sent but not settled). */
-export interface Strike {
+export interface KillPoint {
   readonly flow: string;
   readonly at: string;
 }
@@ -17,13 +17,13 @@ export interface CollabProductInput {
   readonly host: string;
   readonly port: number;
   readonly smtp: string;
-  readonly strike?: Strike | undefined;
+  readonly killPoint?: KillPoint | undefined;
 }
 
-const { store, host, port, smtp, strike } = childInput() as CollabProductInput;
+const { store, host, port, smtp, killPoint } = childInput() as CollabProductInput;
 
 function killAt(flow: string | undefined, at: string): void {
-  if (strike?.flow === flow && strike?.at === at) process.kill(process.pid, 'SIGKILL');
+  if (killPoint?.flow === flow && killPoint?.at === at) process.kill(process.pid, 'SIGKILL');
 }
 
 const email = await smtpDestination({

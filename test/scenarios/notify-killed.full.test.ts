@@ -16,7 +16,7 @@ import {
 } from '../../src/testing/index.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { createWorkspace, inTime, isText, soakMinutes, until } from '../store/rig.ts';
-import type { NotifyProductInput, NotifyStrike } from './notify-product-main.ts';
+import type { NotifyProductInput, NotifyKill } from './notify-product-main.ts';
 
 const tenant = 'core';
 const base = '/api/v1/notify/customers';
@@ -45,7 +45,7 @@ const hopsOfShortForm: ReadonlySet<string> = new Set([
   'reactor broadcast.advanced.v1',
 ]);
 const isLongForm = soakMinutes > 0;
-const strikes: readonly NotifyStrike[] = hops
+const killPoints: readonly NotifyKill[] = hops
   .filter((hop) => isLongForm || hopsOfShortForm.has(hop))
   .map((at, index) => ({
     at,
@@ -59,9 +59,9 @@ test('a product that is killed at a hop notifies every customer once', async () 
   await using reserved = await reservePort();
   const { host, port } = reserved;
   const input: NotifyProductInput = { store, host, port, smtp: smtp.url };
-  const start = async (strike?: NotifyStrike): Promise<Child> => {
+  const start = async (killPoint?: NotifyKill): Promise<Child> => {
     const script = new URL('./notify-product-main.ts', import.meta.url);
-    const child = startChild(script, { input: { ...input, strike } });
+    const child = startChild(script, { input: { ...input, killPoint } });
     await child.message(isText('started'));
     return child;
   };
@@ -77,7 +77,7 @@ test('a product that is killed at a hop notifies every customer once', async () 
     tenant,
   });
   const shop = apiCaller(`http://${host}:${port}`, secret);
-  const isSpread = strikes.some(({ at }) => at.includes('broadcast'));
+  const isSpread = killPoints.some(({ at }) => at.includes('broadcast'));
   for (let index = 0; isSpread && index < others; index += 1) {
     const preferences = { timeZone: 'UTC', quietHours: [], categories: {} };
     const command = { type: 'customer-inbox.configure', payload: { preferences } };
@@ -88,16 +88,19 @@ test('a product that is killed at a hop notifies every customer once', async () 
   let requests = Promise.resolve();
   let mails = 0;
   try {
-    for (const [index, strike] of strikes.entries()) {
+    for (const [index, killPoint] of killPoints.entries()) {
       // Requests without an answer are sent again to the next process.
-      child = await start(strike);
+      child = await start(killPoint);
       await requests;
-      requests = requestNotifications(shop, index, strike);
-      assert.equal(await inTime(`the process is killed at ${strike.at}`, child.ended), 'SIGKILL');
+      requests = requestNotifications(shop, index, killPoint);
+      assert.equal(
+        await inTime(`the process is killed at ${killPoint.at}`, child.ended),
+        'SIGKILL',
+      );
     }
     child = await start();
     await requests;
-    for (const index of strikes.keys()) await acknowledgeCopy(shop, index);
+    for (const index of killPoints.keys()) await acknowledgeCopy(shop, index);
     await isOver(platform, shop);
     mails = await everythingOnce(platform, shop);
     await until('all mails are sent', async () => {
@@ -109,7 +112,7 @@ test('a product that is killed at a hop notifies every customer once', async () 
   }
   const ids = smtp.messages().map(({ source }) => /^Message-ID: (.+)$/im.exec(source)?.[1]);
   assert.equal(new Set(ids).size, mails);
-  if (strikes.some(({ at }) => at === 'mail')) {
+  if (killPoints.some(({ at }) => at === 'mail')) {
     assert.ok(ids.length > mails, 'the unsettled mail was not sent again');
   }
   assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
@@ -120,7 +123,7 @@ test('a product that is killed at a hop notifies every customer once', async () 
 async function requestNotifications(
   shop: ApiCaller,
   index: number,
-  strike: NotifyStrike,
+  killPoint: NotifyKill,
 ): Promise<void> {
   const path = `${base}/k-${index}`;
   const every = { enabled: true, channels: ['socket', 'email'], breaksQuiet: false };
@@ -136,8 +139,8 @@ async function requestNotifications(
   const nag = { everyMs: 1_000, times: 2, escalate: { after: 1, to: `boss-${index}` } };
   const alert = { category: 'alert', title: `alert ${index}`, nag };
   await insist(shop, 'POST', `${path}/notifications`, alert, `alert-${index}`);
-  if (strike.at.includes('acknowledged')) await acknowledgeCopy(shop, index);
-  if (!strike.at.includes('broadcast')) return;
+  if (killPoint.at.includes('acknowledged')) await acknowledgeCopy(shop, index);
+  if (!killPoint.at.includes('broadcast')) return;
   const command = '/api/v1/commands/broadcast.publish';
   const payload = { category: 'maintenance', title: `broadcast ${index}` };
   await insist(shop, 'POST', command, { id: broadcastId(index), payload }, `broadcast-${index}`);
@@ -188,7 +191,7 @@ async function listOf(shop: ApiCaller, customer: string): Promise<readonly Notif
 }
 
 async function isOver(platform: Platform, shop: ApiCaller): Promise<void> {
-  for (const [index, { at }] of strikes.entries()) {
+  for (const [index, { at }] of killPoints.entries()) {
     await until(`k-${index} has its digest and its acknowledged alert`, async () => {
       const list = await listOf(shop, `k-${index}`);
       const alert = list.find(({ category }) => category === 'alert');
@@ -225,7 +228,7 @@ async function everythingOnce(platform: Platform, shop: ApiCaller): Promise<numb
   const titled = (title: string) => (payload: object) =>
     (payload as { notice: { title: string } }).notice.title === title;
   const bus = await platform.engines.bus();
-  for (const [index, { at }] of strikes.entries()) {
+  for (const [index, { at }] of killPoints.entries()) {
     const who = `k-${index}`;
     assert.deepEqual(
       {
@@ -251,5 +254,5 @@ async function everythingOnce(platform: Platform, shop: ApiCaller): Promise<numb
       assert.equal(countOf(`o-${each}`, 'delivered', titled(`broadcast ${index}`)), 1, `o-${each}`);
     }
   }
-  return strikes.length * 3;
+  return killPoints.length * 3;
 }

@@ -6,7 +6,7 @@ import { childInput } from '../../src/testing/child-process.ts';
 import { killableModule, serveProduct } from './killable-product.ts';
 
 /** The customer, and the hop: `<hop> <event type>`, `due` (a timer is due), or `mail` (sent but not settled). */
-export interface NotifyStrike {
+export interface NotifyKill {
   readonly who: string;
   readonly at: string;
 }
@@ -16,13 +16,13 @@ export interface NotifyProductInput {
   readonly host: string;
   readonly port: number;
   readonly smtp: string;
-  readonly strike?: NotifyStrike | undefined;
+  readonly killPoint?: NotifyKill | undefined;
 }
 
-const { store, host, port, smtp, strike } = childInput() as NotifyProductInput;
+const { store, host, port, smtp, killPoint } = childInput() as NotifyProductInput;
 
 function killAt(who: string | undefined, at: string): void {
-  if (strike?.who === who && strike?.at === at) process.kill(process.pid, 'SIGKILL');
+  if (killPoint?.who === who && killPoint?.at === at) process.kill(process.pid, 'SIGKILL');
 }
 
 const email = await smtpDestination({

@@ -26,7 +26,7 @@ const orders = Array.from({ length: 12 }, (_, at) => ({ id: `p-${at}`, amount: 1
 const isDeclined = ({ amount }: { readonly amount: number }): boolean => amount % 5 === 0;
 
 /** The n-th occurrence of each: a request before or after its answer, or an event. */
-const strikes = new Set([
+const killPoints = new Set([
   'account.reserved.v1 4',
   '/charge unanswered 3',
   '/charge answered 7',
@@ -34,7 +34,7 @@ const strikes = new Set([
   '/hook unanswered 5',
   'payment.failed.v1 2',
 ]);
-const killsPlanned = strikes.size;
+const killsPlanned = killPoints.size;
 
 test('payments whose process is killed at a hop all end, with each effect once', async () => {
   await using workspace = await createWorkspace();
@@ -44,7 +44,7 @@ test('payments whose process is killed at a hop all end, with each effect once',
   const isTime = (what: string): boolean => {
     const count = (counts.get(what) ?? 0) + 1;
     counts.set(what, count);
-    return strikes.delete(`${what} ${count}`);
+    return killPoints.delete(`${what} ${count}`);
   };
 
   let child: Child;
@@ -57,7 +57,7 @@ test('payments whose process is killed at a hop all end, with each effect once',
     await child.kill('SIGKILL');
     child = start(input);
   };
-  const strike = (): void => {
+  const killAndRestart = (): void => {
     kills += 1;
     restarting = restart(restarting);
   };
@@ -80,12 +80,12 @@ test('payments whose process is killed at a hop all end, with each effect once',
         hooks.set(id, `${data.paymentId} ${type}`);
       }
       if (isTime(`${path} unanswered`)) {
-        strike();
+        killAndRestart();
         response.destroy();
         return;
       }
       response.end(JSON.stringify(answer), () => {
-        if (isTime(`${path} answered`)) strike();
+        if (isTime(`${path} answered`)) killAndRestart();
       });
     },
   });
@@ -100,7 +100,7 @@ test('payments whose process is killed at a hop all end, with each effect once',
   await platform.start();
   const watching = new AbortController();
   const watched = watch(platform, watching.signal, (type) => {
-    if (isTime(type)) strike();
+    if (isTime(type)) killAndRestart();
   });
   const ask = (id: string, command: { type: string; payload: unknown }): Promise<unknown> =>
     platform.handle({ tenant, id, command });
@@ -122,7 +122,7 @@ test('payments whose process is killed at a hop all end, with each effect once',
     await child.kill();
   }
 
-  assert.equal(strikes.size, 0, `these kills did not happen: ${[...strikes].join(', ')}`);
+  assert.equal(killPoints.size, 0, `these kills did not happen: ${[...killPoints].join(', ')}`);
   assert.equal(kills, killsPlanned);
   assert.equal(answers.size, orders.length);
   assert.ok(charges > orders.length, 'no charge was repeated');

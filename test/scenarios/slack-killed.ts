@@ -85,8 +85,8 @@ export async function slackKilledAt(
     const data = { text: `message ${id}` };
     await platform.handle({ tenant, id, command: createRequest({ workspaceCode: 'acme', data }) });
   };
-  const start = (strike?: SlackWorkerInput['strike']): Child => {
-    const input: SlackWorkerInput = { engines, options, strike };
+  const start = (killPoint?: SlackWorkerInput['killPoint']): Child => {
+    const input: SlackWorkerInput = { engines, options, killPoint };
     return startChild(script, { input });
   };
 

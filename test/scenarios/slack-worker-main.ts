@@ -15,18 +15,19 @@ export interface SlackWorkerInput {
   readonly engines: EngineUrls;
   readonly options: SlackRequestsOptions;
   /** The request, and the moment of the kill, such as `before queue.add`. */
-  readonly strike?: { readonly id: string; readonly at: string } | undefined;
+  readonly killPoint?: { readonly id: string; readonly at: string } | undefined;
 }
 
-const { engines, options, strike } = childInput() as SlackWorkerInput;
+const { engines, options, killPoint } = childInput() as SlackWorkerInput;
 
 function killAt(name: string, when: string): void {
-  if (`${when} ${name}` === strike?.at) process.kill(process.pid, 'SIGKILL');
+  if (`${when} ${name}` === killPoint?.at) process.kill(process.pid, 'SIGKILL');
 }
 
 async function killable<T>(name: string, subject: string, call: () => Promise<T>): Promise<T> {
-  const isStruck = strike !== undefined && new RegExp(`(^|:)${strike.id}(:|$)`).test(subject);
-  if (!isStruck) return call();
+  const isKilledHere =
+    killPoint !== undefined && new RegExp(`(^|:)${killPoint.id}(:|$)`).test(subject);
+  if (!isKilledHere) return call();
   killAt(name, 'before');
   const result = await call();
   killAt(name, 'after');

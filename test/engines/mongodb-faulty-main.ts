@@ -4,28 +4,28 @@ import { MongoClient } from 'mongodb';
 import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import type { StreamAppend } from '../../src/store/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import { faultyDb, type StrikePoint } from './faulty-db.ts';
+import { faultyDb, type FaultPoint } from './faulty-db.ts';
 
-export interface StruckInput {
+export interface FaultyInput {
   readonly url: string;
   readonly database: string;
-  readonly point: StrikePoint;
+  readonly point: FaultPoint;
   readonly signal: 'SIGKILL' | 'SIGSTOP';
   readonly appends: readonly StreamAppend[];
   /** Replaces every payload by one of this size, which is too large for the child's input. */
   readonly payloadChars?: number | undefined;
 }
 
-export type StruckMessage =
-  | { readonly kind: 'struck' }
+export type FaultyMessage =
+  | { readonly kind: 'fault' }
   | { readonly kind: 'appended'; readonly revisions: readonly number[] }
   | { readonly kind: 'refused'; readonly code: string };
 
-const input = childInput() as StruckInput;
+const input = childInput() as FaultyInput;
 const client = new MongoClient(input.url);
 const db = faultyDb(client.db(input.database), input.point, async () => {
   await new Promise<void>((resolve) => {
-    process.send?.({ kind: 'struck' } satisfies StruckMessage, undefined, undefined, () =>
+    process.send?.({ kind: 'fault' } satisfies FaultyMessage, undefined, undefined, () =>
       resolve(),
     );
   });
@@ -44,7 +44,7 @@ await store[Symbol.asyncDispose]();
 await client.close();
 process.channel?.unref();
 
-function report(message: StruckMessage): void {
+function report(message: FaultyMessage): void {
   tellParent(message);
 }
 
