@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createEnvelope, type NewEvent } from '../src/contracts/envelope.ts';
-import { orderSaga, paid, placed, quickRetry } from '../src/reactors/example-order.test.ts';
+import { orderSaga, paid, placed, quickRetry } from '../src/testing/support/reactors/example-order.ts';
 import { sagaAdmin, startSaga, type SagaHost, type SagaStatus } from '../src/reactors/index.ts';
-import { createReceiver } from '../src/reactors/saga-rig.test.ts';
+import { createReceiver } from '../src/testing/support/reactors/saga-rig.ts';
 import type { EventStore } from '../src/store/event-store.ts';
 import type { SubscriptionHost } from '../src/subscriptions/index.ts';
 import { jsonOf, useWorkspace } from './cli-store-terminal.ts';

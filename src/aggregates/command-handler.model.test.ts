@@ -17,9 +17,9 @@ import {
   type AccountCommand,
   type AccountEvent,
   type AccountState,
-} from './example-account.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
 import { memorySnapshots } from './memory-snapshots.ts';
-import { appendDirectly, instantClock, tapped } from './test-doubles.test.ts';
+import { appendDirectly, instantClock, tapped } from '../testing/support/aggregates/test-doubles.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
 
 const stream = 'banking.account.v1-core-a1';

@@ -17,8 +17,8 @@ import {
   rename,
   renamed,
   withdraw,
-} from './example-account.test.ts';
-import { appendDirectly, instantClock, listeningObserver, tapped } from './test-doubles.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
+import { appendDirectly, instantClock, listeningObserver, tapped } from '../testing/support/aggregates/test-doubles.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;

@@ -6,7 +6,7 @@ import { defineEvent } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { given } from '../testing/given.ts';
 import { defineAggregate } from './define-aggregate.ts';
-import { account, deposit, deposited, open, opened } from './example-account.test.ts';
+import { account, deposit, deposited, open, opened } from '../testing/support/aggregates/example-account.ts';
 import { Refused } from './refused.ts';
 
 const opens = defineEvent('door.opened.v1', z.object({}));

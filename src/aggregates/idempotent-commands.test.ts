@@ -14,10 +14,10 @@ import {
   opened,
   withdraw,
   type AccountCommand,
-} from './example-account.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
 import { memoryKeyClaims } from './key-claims.ts';
 import { memorySnapshots } from './memory-snapshots.ts';
-import { appendDirectly, instantClock, listeningObserver, tapped } from './test-doubles.test.ts';
+import { appendDirectly, instantClock, listeningObserver, tapped } from '../testing/support/aggregates/test-doubles.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;

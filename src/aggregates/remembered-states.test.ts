@@ -11,9 +11,9 @@ import {
   open,
   rename,
   withdraw,
-} from './example-account.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
 import { createRememberedStates, rememberedLimits } from './remembered-states.ts';
-import { appendDirectly, instantClock, listeningObserver, tapped } from './test-doubles.test.ts';
+import { appendDirectly, instantClock, listeningObserver, tapped } from '../testing/support/aggregates/test-doubles.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;

@@ -5,7 +5,7 @@ import type { EventStore } from '../store/event-store.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createCommandHandler } from './create-command-handler.ts';
-import { account, accountWith, deposit, deposited, open, opened } from './example-account.test.ts';
+import { account, accountWith, deposit, deposited, open, opened } from '../testing/support/aggregates/example-account.ts';
 import { keyClaimsConformance } from '../testing/conformance/aggregates/key-claims.ts';
 import { memoryKeyClaims } from './key-claims.ts';
 import { memorySnapshots } from './memory-snapshots.ts';
@@ -17,7 +17,7 @@ import {
   failingSnapshots,
   listeningObserver,
   tapped,
-} from './test-doubles.test.ts';
+} from '../testing/support/aggregates/test-doubles.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;

@@ -9,7 +9,7 @@ import {
   decidePark,
   decideResume,
 } from './decide-saga.ts';
-import { orderSaga, paid, placed } from './example-order.test.ts';
+import { orderSaga, paid, placed } from '../testing/support/reactors/example-order.ts';
 import type { SagaFact } from './saga-fact.ts';
 import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
 import { until } from '../subscriptions/rig.test.ts';
-import { orderSaga, paymentMs, placed } from './example-order.test.ts';
+import { orderSaga, paymentMs, placed } from '../testing/support/reactors/example-order.ts';
 import { sagaAdmin } from './saga-admin.ts';
 import { memorySagaIndex, type SagaIndex } from './saga-index.ts';
-import { append, createSagaRig } from './saga-rig.test.ts';
+import { append, createSagaRig } from '../testing/support/reactors/saga-rig.ts';
 import { startSaga } from './start-saga.ts';
 
 const orderIds = Array.from({ length: 12 }, (_, at) => `o${at}`);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../subscriptions/rig.test.ts';
-import { orderSaga, paid, placed } from './example-order.test.ts';
-import { throughHops } from './hops.test.ts';
-import { append, createSagaRig, type Receiver } from './saga-rig.test.ts';
+import { orderSaga, paid, placed } from '../testing/support/reactors/example-order.ts';
+import { throughHops } from '../testing/support/reactors/hops.ts';
+import { append, createSagaRig, type Receiver } from '../testing/support/reactors/saga-rig.ts';
 import { createSagaRunner } from './saga-runner.ts';
 import type { SagaStatus } from './saga-state.ts';
 

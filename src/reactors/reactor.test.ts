@@ -9,7 +9,7 @@ import {
   open,
   withdraw,
   withdrawn,
-} from '../aggregates/example-account.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { EventStore } from '../store/event-store.ts';

@@ -12,12 +12,12 @@ import { givenEvent } from '../testing/given-event.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { decideEvent } from './decide-saga.ts';
 import { createDriveSaga } from './drive-saga.ts';
-import { orderSaga, paid, placed, quickRetry } from './example-order.test.ts';
+import { orderSaga, paid, placed, quickRetry } from '../testing/support/reactors/example-order.ts';
 import type { SendCommand } from './reaction.ts';
 import { saga } from './saga.ts';
 import { createSagaJournal } from './saga-journal.ts';
 import { memorySagaIndex } from './saga-index.ts';
-import { append, createSagaRig } from './saga-rig.test.ts';
+import { append, createSagaRig } from '../testing/support/reactors/saga-rig.ts';
 import { createSagaRunner } from './saga-runner.ts';
 import { startSaga } from './start-saga.ts';
 

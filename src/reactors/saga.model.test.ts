@@ -6,11 +6,11 @@ import { Refused } from '../aggregates/refused.ts';
 import { startPosition } from '../store/position.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { seededRandom } from '../testing/seeded-random.ts';
-import { orderSaga, paid, placed, quickRetry, withdrawn } from './example-order.test.ts';
-import { throughHops } from './hops.test.ts';
+import { orderSaga, paid, placed, quickRetry, withdrawn } from '../testing/support/reactors/example-order.ts';
+import { throughHops } from '../testing/support/reactors/hops.ts';
 import type { SendCommand } from './reaction.ts';
 import { sagaAdmin } from './saga-admin.ts';
-import { append } from './saga-rig.test.ts';
+import { append } from '../testing/support/reactors/saga-rig.ts';
 import { createSagaRunner } from './saga-runner.ts';
 
 const orders = ['o1', 'o2', 'o3', 'o4'];

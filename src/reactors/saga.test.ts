@@ -10,8 +10,8 @@ import {
   placed,
   quickRetry,
   withdrawn,
-} from './example-order.test.ts';
-import { append, createSagaRig } from './saga-rig.test.ts';
+} from '../testing/support/reactors/example-order.ts';
+import { append, createSagaRig } from '../testing/support/reactors/saga-rig.ts';
 import { startSaga } from './start-saga.ts';
 
 const o1 = { orderId: 'o1' };

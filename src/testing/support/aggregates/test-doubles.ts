@@ -1,12 +1,11 @@
 // Stores, clocks and observers that the tests of this folder share; no tests of its own.
 
-import type { NewEvent } from '../contracts/envelope.ts';
-import { createEnvelope } from '../contracts/envelope.ts';
-import { parseStreamName } from '../contracts/stream-name.ts';
-import type { Clock } from '../foundation/clock.ts';
-import type { Observer } from '../foundation/observer.ts';
-import type { EventReader, EventStore } from '../store/event-store.ts';
-import type { SnapshotStore } from './snapshot-store.ts';
+import { createEnvelope, type NewEvent } from '../../../contracts/envelope.ts';
+import { parseStreamName } from '../../../contracts/stream-name.ts';
+import type { Clock } from '../../../foundation/clock.ts';
+import type { Observer } from '../../../foundation/observer.ts';
+import type { EventReader, EventStore } from '../../../store/event-store.ts';
+import type { SnapshotStore } from '../../../aggregates/snapshot-store.ts';
 
 export interface Taps {
   /** Before each append; may append something else first, or throw. */

@@ -1,15 +1,15 @@
 // What the tests of sagas share: a store in memory, a receiver that takes each command once, waiting.
 
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
-import { Refused } from '../aggregates/refused.ts';
-import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
-import type { EventStore } from '../store/event-store.ts';
-import { until } from '../subscriptions/rig.test.ts';
-import { fakeClock } from '../testing/fake-clock.ts';
-import type { SendCommand } from './reaction.ts';
-import type { Saga } from './saga.ts';
-import { sagaAdmin } from './saga-admin.ts';
-import type { SagaStatus } from './saga-state.ts';
+import { memoryEventStore } from '../../../engines/memory/memory-event-store.ts';
+import { Refused } from '../../../aggregates/refused.ts';
+import { createEnvelope, type NewEvent } from '../../../contracts/envelope.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import { until } from '../../../subscriptions/rig.test.ts';
+import { fakeClock } from '../../fake-clock.ts';
+import type { SendCommand } from '../../../reactors/reaction.ts';
+import type { Saga } from '../../../reactors/saga.ts';
+import { sagaAdmin } from '../../../reactors/saga-admin.ts';
+import type { SagaStatus } from '../../../reactors/saga-state.ts';
 
 type Answer = 'accept' | 'refuse' | 'fail' | 'lose-answer';
 

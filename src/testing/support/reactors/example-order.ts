@@ -1,10 +1,10 @@
 // The saga that the tests share: an order is reserved, charged and shipped, and undone in reverse.
 
 import { z } from 'zod';
-import { defineCommand } from '../contracts/define-command.ts';
-import { defineEvent } from '../contracts/define-event.ts';
-import type { BackoffPolicy } from '../foundation/backoff.ts';
-import { saga } from './saga.ts';
+import { defineCommand } from '../../../contracts/define-command.ts';
+import { defineEvent } from '../../../contracts/define-event.ts';
+import type { BackoffPolicy } from '../../../foundation/backoff.ts';
+import { saga } from '../../../reactors/saga.ts';
 
 const order = z.object({ orderId: z.string() });
 export const placed = defineEvent('order.placed.v1', order);
