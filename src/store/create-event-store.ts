@@ -41,14 +41,14 @@ import {
 } from './stream-metadata.ts';
 
 export interface EventStoreOptions extends Partial<PayloadLimits> {
-  readonly clock?: Clock;
-  readonly ids?: IdSource;
-  readonly observer?: Observer;
+  readonly clock?: Clock | undefined;
+  readonly ids?: IdSource | undefined;
+  readonly observer?: Observer | undefined;
   /**
    * `strict` (default): event types follow the grammar and the stream belongs to the envelope's
    * tenant. `open`: any names, for servers that speak another system's protocol.
    */
-  readonly names?: 'strict' | 'open';
+  readonly names?: 'strict' | 'open' | undefined;
 }
 
 const pageSizeDefault = 500;

@@ -9,16 +9,16 @@ import type { RowFilter } from './store-engine.ts';
  * back-references and look-around, so that no pattern can take longer than the text allows.
  */
 export interface EventFilter {
-  readonly types?: readonly string[];
-  readonly typePrefixes?: readonly string[];
-  readonly typePattern?: string;
-  readonly streamPrefixes?: readonly string[];
-  readonly streamPattern?: string;
+  readonly types?: readonly string[] | undefined;
+  readonly typePrefixes?: readonly string[] | undefined;
+  readonly typePattern?: string | undefined;
+  readonly streamPrefixes?: readonly string[] | undefined;
+  readonly streamPattern?: string | undefined;
   /** `<bc>.<agg>.v<version>`, as in `$ce-<category>`. */
-  readonly category?: string;
-  readonly tenant?: string;
+  readonly category?: string | undefined;
+  readonly tenant?: string | undefined;
   /** Also events whose type starts with `$` (metadata, tombstones). Default: no. */
-  readonly system?: boolean;
+  readonly system?: boolean | undefined;
 }
 
 export const filterLimits = { patternCharsMax: 1_000, listItemsMax: 1_000 } as const;

@@ -9,17 +9,17 @@ import type { ScavengeProgress, StoreCapabilities } from './store-engine.ts';
 
 export interface AppendOptions {
   /** Default: `any`. */
-  readonly expected?: ExpectedRevision;
+  readonly expected?: ExpectedRevision | undefined;
   /**
    * The id of the event at the `expected` revision: unless readers still find it at the stream's end, it
    * is a `VERSION_CONFLICT`. For those who decide on what they remember (`followingAppend`).
    */
-  readonly follows?: string;
-  readonly signal?: AbortSignal;
+  readonly follows?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Appends inside a transaction of the caller's, where the engine can (`callerTransaction`). */
   readonly transaction?: unknown;
   /** To a stream of the system (`$…`), which is refused otherwise: for records of Millrace's own. */
-  readonly system?: boolean;
+  readonly system?: boolean | undefined;
 }
 
 export interface AppendResult {
@@ -34,27 +34,27 @@ export interface AppendResult {
 export interface StreamAppend {
   readonly stream: string;
   readonly events: readonly DomainEventEnvelope[];
-  readonly expected?: ExpectedRevision;
+  readonly expected?: ExpectedRevision | undefined;
   /** As of `append`. */
-  readonly follows?: string;
+  readonly follows?: string | undefined;
 }
 
 export interface ReadOptions {
-  readonly direction?: 'forwards' | 'backwards';
-  readonly limit?: number;
-  readonly pageSize?: number;
-  readonly signal?: AbortSignal;
+  readonly direction?: 'forwards' | 'backwards' | undefined;
+  readonly limit?: number | undefined;
+  readonly pageSize?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ReadStreamOptions extends ReadOptions {
   /** Inclusive. Default: the stream's first event, or its last when reading backwards. */
-  readonly from?: number;
+  readonly from?: number | undefined;
 }
 
 export interface ReadAllOptions extends ReadOptions {
   /** Exclusive. Default: before the first event, or behind the last when reading backwards. */
-  readonly after?: Position;
-  readonly filter?: EventFilter;
+  readonly after?: Position | undefined;
+  readonly filter?: EventFilter | undefined;
 }
 
 /** Events one by one, or page by page; pages are fetched as they are asked for. */
@@ -65,19 +65,19 @@ export interface EventReader extends AsyncIterable<RecordedEvent> {
 
 export interface SubscribeOptions {
   /** Exclusive. Default: before the first event. `end`: only what is appended from now on. */
-  readonly after?: Position | 'end';
-  readonly filter?: EventFilter;
-  readonly pageSize?: number;
+  readonly after?: Position | 'end' | undefined;
+  readonly filter?: EventFilter | undefined;
+  readonly pageSize?: number | undefined;
   /** Without a match for so many sequences, a checkpoint tells how far it got. Default: 10,000. */
-  readonly checkpointEvery?: number;
-  readonly signal?: AbortSignal;
+  readonly checkpointEvery?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface SubscribeToStreamOptions {
   /** Exclusive. Default: before the first event. `end`: only what is appended from now on. */
-  readonly after?: number | 'end';
-  readonly pageSize?: number;
-  readonly signal?: AbortSignal;
+  readonly after?: number | 'end' | undefined;
+  readonly pageSize?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -148,11 +148,14 @@ export interface EventStore extends AsyncDisposable {
     options?: Pick<AppendOptions, 'system'>,
   ): Promise<void>;
   /** Hides all events; a new append brings the stream back and goes on counting. */
-  deleteStream(stream: string, options?: { readonly expected?: ExpectedRevision }): Promise<void>;
+  deleteStream(
+    stream: string,
+    options?: { readonly expected?: ExpectedRevision | undefined },
+  ): Promise<void>;
   /** Ends the stream for ever. */
   tombstoneStream(
     stream: string,
-    options?: { readonly expected?: ExpectedRevision },
+    options?: { readonly expected?: ExpectedRevision | undefined },
   ): Promise<void>;
 
   /** Behind the last event that readers can see. */
@@ -160,8 +163,8 @@ export interface EventStore extends AsyncDisposable {
 
   /** Removes for good what retention hides. */
   scavenge(options?: {
-    readonly signal?: AbortSignal;
-    readonly onProgress?: (progress: ScavengeProgress) => void;
+    readonly signal?: AbortSignal | undefined;
+    readonly onProgress?: ((progress: ScavengeProgress) => void) | undefined;
   }): Promise<ScavengeProgress>;
 
   /** Destroys the subject's key: payloads that it protected read as forgotten from now on. */

@@ -33,7 +33,7 @@ const control = /[\u0000-\u001f\u007f]/;
 /** A promise only where there is personal data: everybody else is spared the wait. */
 export function prepareAppend(
   append: StreamAppend,
-  options: Partial<PayloadLimits> & { readonly names?: 'strict' | 'open' },
+  options: Partial<PayloadLimits> & { readonly names?: 'strict' | 'open' | undefined },
   subjectKeys: SubjectKeys,
 ): StreamWrite | Promise<StreamWrite> {
   const { stream, events, expected = 'any', follows } = append;

@@ -17,11 +17,11 @@ export interface StoreCapabilities {
   /** Sees what other processes append, and is told of it without waiting for a poll. */
   readonly crossProcess: boolean;
   /** Appends behind an event that is named by its id (`follows`). Default: no. */
-  readonly followingAppend?: boolean;
+  readonly followingAppend?: boolean | undefined;
   /** Removes what retention hides when it is asked to. Default: yes; some servers do it their own way. */
-  readonly scavenge?: boolean;
+  readonly scavenge?: boolean | undefined;
   /** Tells when an event was recorded to the millisecond. Default: yes. */
-  readonly exactTimes?: boolean;
+  readonly exactTimes?: boolean | undefined;
 }
 
 export interface RowToWrite {
@@ -44,7 +44,7 @@ export interface RetentionChange {
   readonly of: string;
   readonly values: Retention;
   /** What the stream `of` must be at, where its retention is changed by a deletion. */
-  readonly expected?: ExpectedRevision;
+  readonly expected?: ExpectedRevision | undefined;
 }
 
 export interface StreamWrite {
@@ -52,11 +52,11 @@ export interface StreamWrite {
   readonly expected: ExpectedRevision;
   readonly rows: readonly RowToWrite[];
   /** The id of the event at `expected`, a number then; only with `followingAppend`. */
-  readonly follows?: string;
+  readonly follows?: string | undefined;
   /** These rows are metadata of `of`: its retention changes with them. */
-  readonly retention?: RetentionChange;
+  readonly retention?: RetentionChange | undefined;
   /** No append may ever follow this one. */
-  readonly tombstone?: boolean;
+  readonly tombstone?: boolean | undefined;
 }
 
 export type WriteOutcome =
@@ -109,7 +109,7 @@ export interface AllQuery {
   readonly limit: number;
   readonly filter: RowFilter;
   /** Whoever asks waits with `whenMore` at the end: what others append meanwhile may be left to that. */
-  readonly isLive?: boolean;
+  readonly isLive?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

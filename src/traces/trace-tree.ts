@@ -1,7 +1,7 @@
 // From what is known of a flow to its tree, as a list in the order in which a tree is drawn: flows may be
 // deeper than what recursion or nested JSON bears. Pure; bad data makes an odd tree, never a loop.
 
-import { commandHeader } from '../aggregates/first-result.ts';
+import { commandHeader } from '../aggregates/idempotency.ts';
 import type { TracedEvent, TraceFacts } from './trace-facts.ts';
 import {
   aliveHandler,

@@ -61,7 +61,7 @@ export function accountWith(snapshot: Partial<SnapshotPolicy<AccountState>>) {
       },
       'account.withdraw': ({ amount }, state) => {
         mustBeOpen(state);
-        // A fee of 1 above 50: some commands make two things happen.
+        // A fee of 1 above 50: this command produces two events.
         const fee = amount > 50 ? 1 : 0;
         if (amount + fee > state.balance) {
           throw new Refused('insufficient-funds', `only ${state.balance} left`);
