@@ -190,7 +190,7 @@ function assertExpected<Command extends NewCommand>(
   const { expected } = call.request;
   throw new MillraceError(
     'VERSION_CONFLICT',
-    `stream '${stream}' was expected at ${expected} and is at ${actual === -1 ? 'none' : actual}`,
+    `stream '${stream}' was expected at ${expected}, but is at ${actual === -1 ? 'none' : actual}`,
     { details: { stream, expected, actual } },
   );
 }
