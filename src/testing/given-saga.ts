@@ -2,7 +2,7 @@
 
 import { AssertionError } from 'node:assert';
 import type { NewEvent } from '../contracts/envelope.ts';
-import type { CommandAnswer } from '../reactors/command-answer.ts';
+import type { CommandAnswer } from '../reactors/reaction.ts';
 import {
   decideAnswer,
   decideCompensationAnswer,

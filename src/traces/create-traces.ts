@@ -44,7 +44,7 @@ export interface TraceSources {
   ) => Promise<readonly TracedMessage[]>;
   /** Until the index holds what the store holds now; rejects when the signal fires. */
   readonly whenIndexed: (signal: AbortSignal) => Promise<void>;
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 const waitMsDefault = 2_000;

@@ -10,10 +10,10 @@ export const traceSubscriptionName = 'sub:millrace:traces:v1';
 
 export interface TraceSubscriptionOptions {
   /** Older events are not worth a row that is swept at once. */
-  readonly notBeforeMs?: () => number;
+  readonly notBeforeMs?: (() => number) | undefined;
   /** How long a small batch waits for more: those who append have the database meanwhile. Default: 50. */
-  readonly lingerMs?: number;
-  readonly clock?: Clock;
+  readonly lingerMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const batchSize = 5_000;

@@ -19,8 +19,8 @@ export interface HandlerFact {
    */
   readonly state: 'passed' | 'pending' | 'waiting';
   /** Of one that waits. */
-  readonly failures?: number;
-  readonly error?: string;
+  readonly failures?: number | undefined;
+  readonly error?: string | undefined;
 }
 
 export type TracedLetter = Pick<
@@ -56,7 +56,7 @@ export interface TracedMessage {
   readonly sentAt: Date | undefined;
   readonly lastError: string | undefined;
   /** Those that were begun, oldest first; absent where no queue was between. */
-  readonly jobs?: readonly TracedJob[];
+  readonly jobs?: readonly TracedJob[] | undefined;
 }
 
 export interface TraceFacts {

@@ -9,11 +9,11 @@ import type { SnapshotStore } from '../../../aggregates/snapshot-store.ts';
 
 export interface Taps {
   /** Called before each append; may append another event first, or throw. */
-  readonly beforeAppend?: (stream: string) => Promise<void> | void;
+  readonly beforeAppend?: ((stream: string) => Promise<void> | void) | undefined;
   /** Called after each successful append; throwing here loses the result, not the events. */
-  readonly afterAppend?: () => void;
-  readonly onRead?: (events: number) => Promise<void> | void;
-  readonly onFind?: () => Promise<void> | void;
+  readonly afterAppend?: (() => void) | undefined;
+  readonly onRead?: ((events: number) => Promise<void> | void) | undefined;
+  readonly onFind?: (() => Promise<void> | void) | undefined;
 }
 
 export function tapped(store: EventStore, taps: Taps): EventStore {
