@@ -25,7 +25,7 @@ export interface Named<Agg extends string = string> {
   parse(payload: unknown): unknown;
 }
 
-/** The inputs of a decision besides command and state; the current time and new ids come from here. */
+/** The context of a decision, in addition to command and state: current time, new ids and user. */
 export interface DecideContext {
   readonly tenant: string;
   readonly id: string;

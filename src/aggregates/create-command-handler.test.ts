@@ -202,7 +202,7 @@ test('repeated conflicts end with the conflict error', async () => {
   appends = 0;
   const expecting = accounts.handle({ ...at, command: deposit({ amount: 5 }), expected: 3 });
   await assert.rejects(expecting, coded('VERSION_CONFLICT'));
-  assert.equal(appends, 1, 'what the caller expected is gone: deciding again would be wrong');
+  assert.equal(appends, 1, 'a command with an expected revision must not be decided again');
 });
 
 test('commands for one aggregate do not conflict within a process', async () => {
@@ -312,7 +312,7 @@ test('erased payloads are skipped, or passed to the forgotten handler', async ()
     version: 1,
     events: [opened, deposited],
     commands: [],
-    initial: { owner: 'nobody' },
+    initial: { owner: 'unset' },
     evolve: {
       'account.opened.v1': (_state, { owner }) => ({ owner }),
       'account.deposited.v1': (state) => state,
@@ -334,7 +334,7 @@ test('an aggregate with a data subject encrypts every event, whatever the comman
     version: 1,
     events: [opened],
     commands: [open],
-    initial: { owner: 'nobody' },
+    initial: { owner: 'unset' },
     evolve: { 'account.opened.v1': (_state, { owner }) => ({ owner }) },
     decide: { 'account.open': ({ owner }) => opened({ owner }) },
     dataSubject: (tenant, id) => `account:${tenant}:${id}`,
@@ -344,7 +344,7 @@ test('an aggregate with a data subject encrypts every event, whatever the comman
   await handler.handle({ ...at, command: open({ owner: 'ada' }), headers });
   assert.deepEqual((await handler.load(at)).state, { owner: 'ada' });
   await store.forget(`account:${at.tenant}:${at.id}`);
-  assert.deepEqual((await handler.load(at)).state, { owner: 'nobody' });
+  assert.deepEqual((await handler.load(at)).state, { owner: 'unset' });
 });
 
 test('each outcome is counted, and events carry the trace context', async () => {

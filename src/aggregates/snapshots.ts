@@ -19,7 +19,7 @@ export const snapshotLimits = {
 } as const;
 
 /** A state just loaded or decided. */
-export interface SnapshotCandidate<State> {
+interface SnapshotCandidate<State> {
   readonly state: State;
   readonly revision: number;
   readonly eventId: string;

@@ -173,7 +173,7 @@ test('a command that exceeds its time limit is aborted and sent again', async ()
       isStuck = false;
       // Settles only when aborted.
       return new Promise((_resolve, reject) => {
-        request.signal?.addEventListener('abort', () => reject(new Error('told to end')));
+        request.signal?.addEventListener('abort', () => reject(new Error('aborted')));
       });
     },
   });

@@ -94,8 +94,8 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   let isHealed = false;
 
   /**
-   * As an aggregate does it: once for each key. A step that was refused stays refused: a change of
-   * mind between two processes that ask at once has a test of its own. Compensations heal.
+   * Behaves like an aggregate: each key takes effect once, and a refused step stays refused (a later
+   * acceptance is tested in saga-trouble.test.ts). Refused compensations succeed after the faults end.
    */
   const receive: SendCommand = async ({ command, idempotencyKey = '' }) => {
     const trouble = isHealed || random.below(100) >= each.troublePercent ? 3 : random.below(3);
@@ -105,7 +105,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
       if (trouble === 1) refused.add(idempotencyKey);
       const isUndo = Object.values(undoes).includes(command.type);
       const isRefused = refused.has(idempotencyKey) && !(isUndo && isHealed);
-      if (isRefused) throw new Refused('said-no', 'it is not wanted');
+      if (isRefused) throw new Refused('said-no', 'refused');
       keys.set(idempotencyKey, effect);
       effects.push(effect);
     }

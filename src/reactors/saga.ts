@@ -52,7 +52,7 @@ export interface Saga extends SagaName {
   readonly from: 'start' | 'end' | Position;
   /** The types of the external events. */
   readonly handles: ReadonlySet<string>;
-  /** The types of the external events and of its own. */
+  /** The types of the external events and of the events in its stream. */
   readonly types: readonly string[];
   readonly startOn: ReadonlySet<string>;
   readonly initial: unknown;

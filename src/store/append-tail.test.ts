@@ -92,7 +92,7 @@ test('a page ends at its limit, and reports how far it read if no row matches', 
   assert.deepEqual(of({ category: 'shop.order.v1' }), [5]);
   assert.deepEqual(of({ streamPrefixes: ['shop.'] }), [5]);
   assert.deepEqual(of({ types: ['account.closed.v1'] }), []);
-  assert.equal(tail.read(query(0, { filter: { tenant: 'nobody' } }))?.considered, 6);
+  assert.equal(tail.read(query(0, { filter: { tenant: 'unknown' } }))?.considered, 6);
 });
 
 test('the tail is bounded and can be cleared', () => {

@@ -36,7 +36,7 @@ describe('eventFeed', () => {
   });
 
   test('a failed prefetch after the consumer left is ignored', async () => {
-    const source = scripted([page(1), new Error('nobody waits for this')]);
+    const source = scripted([page(1), new Error('prefetch failed')]);
     for await (const item of start(source)) {
       assert.equal(item.kind, 'events');
       break;

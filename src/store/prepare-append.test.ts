@@ -93,7 +93,7 @@ describe('prepareAppend', () => {
 
 const noKeys: SubjectKeys = {
   get: () => assert.fail('asked for keys'),
-  forget: () => assert.fail('forgot somebody'),
+  forget: () => assert.fail('forget must not be called'),
 };
 
 function keysOf(keys: ReadonlyMap<string, SubjectKey>): SubjectKeys {

@@ -59,7 +59,7 @@ test('a flow is found across streams and among other flows', async () => {
   const trace = await tracesOf(store).get('flow');
   assert.deepEqual(eventIds(trace), ['a', 'c', 'b']);
   assert.deepEqual([trace.complete, trace.truncated, trace.missing], [true, false, 0]);
-  assert.deepEqual((await tracesOf(store).get('nobody')).nodes, []);
+  assert.deepEqual((await tracesOf(store).get('unknown')).nodes, []);
   assert.deepEqual((await tracesOf(store).get('\u0000')).nodes, []);
 });
 

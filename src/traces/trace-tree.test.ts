@@ -257,7 +257,7 @@ test('for any causes, every event appears once, after its parent, in depth-first
   );
   fc.assert(
     fc.property(events, (given) => {
-      const made = given.map(({ eventId, causationId, command }, at) =>
+      const flow = given.map(({ eventId, causationId, command }, at) =>
         event(at + 1, {
           eventId: `e${eventId}`,
           occurredAt: iso(0),
@@ -265,11 +265,11 @@ test('for any causes, every event appears once, after its parent, in depth-first
           ...(command === null ? {} : { command }),
         }),
       );
-      const { nodes } = buildTraceTree({ ...none, events: made });
+      const { nodes } = buildTraceTree({ ...none, events: flow });
       const positions = nodes.flatMap((node) => (node.kind === 'event' ? [node.position] : []));
       assert.deepEqual(
         positions.toSorted(),
-        made.map(({ position }) => position),
+        flow.map(({ position }) => position),
       );
       const path: string[] = [];
       for (const { id: own, parent, depth } of nodes) {
