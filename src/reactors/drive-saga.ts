@@ -48,8 +48,7 @@ interface DriveContext {
 export type DriveSaga = (own: RecordedEvent, context: DriveContext) => Promise<SagaState>;
 
 export function createDriveSaga(options: DriveOptions): DriveSaga {
-  const { store, saga, journal, send, clock } = options;
-  const ask = createAskForSaga({ saga, send, clock });
+  const { store, saga, journal, clock } = options;
 
   return async (own, { attempt, signal, trace }) => {
     const { stream } = own;
@@ -113,7 +112,12 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         const { n, request, requestId } = work.step;
         if (request === undefined)
           return write(`park ${n}`, (now) => parkForgotten(now, n, 'step'));
-        const answer = await ask(request, { ...common, n, what: 'do', causationId: requestId });
+        const answer = await askForSaga(options, request, {
+          ...common,
+          n,
+          what: 'do',
+          causationId: requestId,
+        });
         if (answer.kind === 'doubt' && saga.onUnanswered === 'park') {
           const why = { reason: 'unanswered', message: answer.message };
           return write(`park ${n}`, (now) => decidePark(now, { at: 'step', n }, why));
@@ -129,7 +133,7 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         if (compensation === undefined) {
           return write(`park ${n}`, (now) => parkForgotten(now, n, 'compensation'));
         }
-        const answer = await ask(compensation, {
+        const answer = await askForSaga(options, compensation, {
           ...common,
           n,
           what: 'undo',
@@ -191,49 +195,41 @@ interface Doubt {
   readonly message: string;
 }
 
-type AskForSaga = (request: SagaRequest, attempt: AttemptContext) => Promise<CommandAnswer | Doubt>;
-
 /** Sends one command of a saga. Rejects while attempts are left; the last attempt ends in doubt instead. */
-function createAskForSaga({
-  saga,
-  send,
-  clock,
-}: {
-  readonly saga: Saga;
-  readonly send: SendCommand;
-  readonly clock: Clock;
-}): AskForSaga {
-  return async (request, attempt) => {
-    const { stream, n, what, correlationId, causationId, isLast, signal, trace } = attempt;
-    // The key is the same in every attempt and process, also after an operator resumes the saga.
-    const idempotencyKey = buildIdempotencyKey({
-      tenant: request.tenant,
-      service: saga.bc,
-      operation: saga.name,
-      naturalKey: idFromKey(`${stream} ${n} ${what}`),
-    });
-    const late = new AbortController();
-    const sent = askCommand(send, {
-      ...request,
-      idempotencyKey,
-      correlationId,
-      causationId,
-      signal: AbortSignal.any([signal, late.signal]),
-      headers: trace,
-    });
-    const ms = saga.commandTimeoutMs;
-    const expire = (): never => {
-      late.abort();
-      throw new MillraceError('HANDLER_TIMEOUT', `the command was not answered within ${ms} ms`);
-    };
-    try {
-      return await withinTime(sent, { ms, late: expire, clock });
-    } catch (error) {
-      const isSnoozed = outcomeOf(error).kind === 'snooze';
-      if (!isLast || isSnoozed || signal.aborted || isUnavailable(error)) throw error;
-      return { kind: 'doubt', message: messageOf(error) };
-    }
+async function askForSaga(
+  { saga, send, clock }: DriveOptions,
+  request: SagaRequest,
+  attempt: AttemptContext,
+): Promise<CommandAnswer | Doubt> {
+  const { stream, n, what, correlationId, causationId, isLast, signal, trace } = attempt;
+  // The key is the same in every attempt and process, also after an operator resumes the saga.
+  const idempotencyKey = buildIdempotencyKey({
+    tenant: request.tenant,
+    service: saga.bc,
+    operation: saga.name,
+    naturalKey: idFromKey(`${stream} ${n} ${what}`),
+  });
+  const late = new AbortController();
+  const sent = askCommand(send, {
+    ...request,
+    idempotencyKey,
+    correlationId,
+    causationId,
+    signal: AbortSignal.any([signal, late.signal]),
+    headers: trace,
+  });
+  const ms = saga.commandTimeoutMs;
+  const expire = (): never => {
+    late.abort();
+    throw new MillraceError('HANDLER_TIMEOUT', `the command was not answered within ${ms} ms`);
   };
+  try {
+    return await withinTime(sent, { ms, late: expire, clock });
+  } catch (error) {
+    const isSnoozed = outcomeOf(error).kind === 'snooze';
+    if (!isLast || isSnoozed || signal.aborted || isUnavailable(error)) throw error;
+    return { kind: 'doubt', message: messageOf(error) };
+  }
 }
 
 /** The database is unavailable or the store was closed: this does not count as an attempt. */
