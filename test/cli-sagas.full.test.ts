@@ -3,9 +3,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createEnvelope, type NewEvent } from '../src/contracts/envelope.ts';
-import { orderSaga, paid, placed, quickRetry } from '../src/reactors/example-order.test.ts';
+import {
+  orderSaga,
+  paid,
+  placed,
+  quickRetry,
+} from '../src/testing/support/reactors/example-order.ts';
 import { sagaAdmin, startSaga, type SagaHost, type SagaStatus } from '../src/reactors/index.ts';
-import { createReceiver } from '../src/reactors/saga-rig.test.ts';
+import { createReceiver } from '../src/testing/support/reactors/saga-rig.ts';
 import type { EventStore } from '../src/store/event-store.ts';
 import type { SubscriptionHost } from '../src/subscriptions/index.ts';
 import { jsonOf, useWorkspace } from './cli-store-terminal.ts';
@@ -78,7 +83,7 @@ describe('millrace sagas', () => {
     assert.deepEqual(resumed, { code: 0, stdout: `resumed ${stream}\n`, stderr: '' });
     const again = await home.millrace(`sagas resume ${stream}`);
     assert.equal(again.code, 1);
-    assert.match(again.stderr, /^SAGA_NOT_PARKED: the saga 'o1' is compensating/);
+    assert.match(again.stderr, /^SAGA_NOT_PARKED: saga 'o1' is not parked but compensating/);
     await home.fillDefault(async (store) => {
       const wanted: Wanted = { refund: 'accept', key: 'o1', status: 'compensated' };
       assert.deepEqual(await run(store, wanted), ['card.refund o1', 'stock.release o1']);

@@ -72,7 +72,7 @@ describe('millrace stream append', () => {
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^VERSION_CONFLICT: .* was expected at 0 and is at 3\n {2}Read the stream/,
+      /^VERSION_CONFLICT: .* was expected at 0, but is at 3\n {2}Read the stream/,
     );
   });
 
@@ -141,7 +141,7 @@ describe('millrace stream read', () => {
   test('replaces control characters in events', async () => {
     await home.fillDefault((store) => store.append(usd, [renamed('USD', '\u001b[2J\u009b')]));
     const { stdout } = await home.millrace(`stream read ${usd} --from 4`, { isTTY: false });
-    // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+    // oxlint-disable-next-line no-control-regex -- it matches control characters on purpose
     assert.doesNotMatch(stdout.trimEnd(), /[\u0000-\u001f\u007f-\u009f]/);
   });
 });

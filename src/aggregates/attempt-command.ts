@@ -1,14 +1,14 @@
-// One attempt at a command: recall or load, recognise a repeat, decide, append. Conflicts are a value, so that
-// whether to try again is decided in one place.
+// One attempt at a command: load the state, detect a duplicate, decide, append. A conflict is returned as a
+// value, because the caller decides whether to retry.
 
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { subjectHeader } from '../store/erasure.ts';
+import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { Aggregate, AggregateEvent, DecideContext } from './aggregate.ts';
-import type { CommandIdentity } from './command-identity.ts';
 import type { CommandRequest, CommandResult } from './command-handler.ts';
-import { commandHeader, firstResult } from './first-result.ts';
+import { assertSameUse, commandHeader, type CommandIdentity, type KeyUse } from './idempotency.ts';
 import { rehydrate, type Rehydrated, type RehydrateSource } from './rehydrate.ts';
 
 export interface CommandCall<Command extends NewCommand> {
@@ -16,43 +16,42 @@ export interface CommandCall<Command extends NewCommand> {
   readonly stream: string;
   readonly identity: CommandIdentity;
   readonly correlationId: string;
-  /** The request's, with the trace that this command is part of. */
+  /** The headers of the request, with the trace context of this command. */
   readonly headers: Readonly<Record<string, unknown>>;
   readonly nowMs: number;
   readonly afterConflict: boolean;
-  /** False: it is decided on what is read now. */
-  readonly mayRecall: boolean;
+  /** False: the state must be read from the store, not from memory. */
+  readonly mayUseCachedState: boolean;
 }
 
 export type Attempt<State, Event extends NewEvent> =
   | {
       readonly kind: 'done';
       readonly result: CommandResult<State, Event>;
-      /** What the decision was taken on; undefined for a repeat. */
+      /** The state before the decision; undefined for a duplicate. */
       readonly loaded: Rehydrated<State> | undefined;
     }
   | {
       readonly kind: 'conflict';
       readonly error: MillraceError;
-      /** What it was decided on was remembered, not read: nobody need wait before the next attempt. */
-      readonly wasRemembered: boolean;
+      /** The decision used a cached state, so the next attempt needs no backoff. */
+      readonly usedCachedState: boolean;
     };
 
 /**
- * A repeat must be recognised before the decision, because today's state may refuse what was fine
- * the first time ('already paid'), or allow it once more. Looking every key up would cost each
- * first-time command a read, so the history that is loaded anyway is watched for the key's first
- * event. Only where part of it was not read (behind a snapshot, hidden by retention, deleted: nothing
- * to read may mean that) is the key looked up, by event id. Whoever comes between this load and the
- * append causes a conflict there.
+ * A duplicate must be detected before the decision, because the current state may reject a command that
+ * succeeded the first time ('already paid'), or accept it again. A lookup per key would cost each new
+ * command a read. Instead, loading the history reports whether it contains the key's first event. The
+ * key is looked up by event id only if part of the history was not read: covered by a snapshot, hidden by
+ * retention, or deleted. An append by another process after this load causes a conflict.
  */
 export async function attemptCommand<State, Event extends NewEvent, Command extends NewCommand>(
   source: RehydrateSource<State, Event, Command>,
   call: CommandCall<Command>,
 ): Promise<Attempt<State, Event>> {
   const { request, stream, identity } = call;
-  const quick = call.mayRecall ? await attemptRemembered(source, call) : undefined;
-  if (quick !== undefined) return quick;
+  const cached = call.mayUseCachedState ? await attemptCached(source, call) : undefined;
+  if (cached !== undefined) return cached;
   const isKeyed = identity.key !== undefined;
 
   const loaded = await rehydrate(source, {
@@ -62,7 +61,7 @@ export async function attemptCommand<State, Event extends NewEvent, Command exte
     signal: request.signal,
   });
   if (isKeyed && (loaded.sawWatched || !loaded.complete)) {
-    const result = await repeatOf(source, call);
+    const result = await duplicateOf(source, call);
     if (result !== undefined) return result;
   }
   assertExpected(call, loaded.revision);
@@ -76,11 +75,10 @@ export async function attemptCommand<State, Event extends NewEvent, Command exte
 }
 
 /**
- * Decides on what is remembered, without a read, where the append itself finds out whether the stream is
- * still there. Undefined: that is not enough. Whatever is not appended (a refusal, nothing to do) is
- * decided on the stream as it is, as others may have changed it.
+ * Decides on the cached state without reading the stream; the append detects a stale state. Returns
+ * undefined if the stream must be read: a rejected or unchanged command has no append to detect that.
  */
-async function attemptRemembered<State, Event extends NewEvent, Command extends NewCommand>(
+async function attemptCached<State, Event extends NewEvent, Command extends NewCommand>(
   source: RehydrateSource<State, Event, Command>,
   call: CommandCall<Command>,
 ): Promise<Attempt<State, Event> | undefined> {
@@ -89,17 +87,17 @@ async function attemptRemembered<State, Event extends NewEvent, Command extends 
   const known = remembered?.recall(call.stream);
   if (known === undefined || !isExpected(call, known.revision)) return undefined;
   if (call.identity.key !== undefined) {
-    const repeat = await repeatOf(source, call);
-    if (repeat !== undefined) return repeat;
+    const duplicate = await duplicateOf(source, call);
+    if (duplicate !== undefined) return duplicate;
   }
   const loaded = { ...known, complete: false, sawWatched: false, personal: false };
-  const decision = decisionOn(aggregate, call, loaded);
+  const decision = tryDecide(aggregate, call, loaded);
   if (decision === undefined || decision.envelopes.length === 0) return undefined;
   return append(source, call, { loaded, decision, follows: known.eventId });
 }
 
-/** Undefined: refused. */
-function decisionOn<State, Event extends NewEvent, Command extends NewCommand>(
+/** Undefined: the decision threw. */
+function tryDecide<State, Event extends NewEvent, Command extends NewCommand>(
   aggregate: Aggregate<State, Event, Command>,
   call: CommandCall<Command>,
   loaded: Rehydrated<State>,
@@ -107,14 +105,14 @@ function decisionOn<State, Event extends NewEvent, Command extends NewCommand>(
   try {
     return decide(aggregate, call, loaded);
   } catch {
-    // Thrown again by the decision on the stream as it is, if that is one, too.
+    // If the command is still rejected on the state read from the stream, that decision throws.
     return undefined;
   }
 }
 
 interface Decision<State> {
   readonly envelopes: readonly DomainEventEnvelope[];
-  /** With these events. */
+  /** The state after these events. */
   readonly state: State;
 }
 
@@ -127,9 +125,9 @@ function decide<State, Event extends NewEvent, Command extends NewCommand>(
   const envelopes = decided.map((event, index) =>
     toEnvelope(event, call, { index, version: revision + index + 2, aggregate }),
   );
-  // Before the append: an event that evolve cannot take must not get into the stream.
+  // Evolve before the append: an event that evolve cannot apply must not be stored.
   const state = place<Event>(envelopes, call.stream, revision + 1).reduce<State>(
-    (each, event) => aggregate.evolve(each, event),
+    (current, event) => aggregate.evolve(current, event),
     before,
   );
   return { envelopes, state };
@@ -145,21 +143,20 @@ async function append<State, Event extends NewEvent, Command extends NewCommand>
   }: {
     readonly loaded: Rehydrated<State>;
     readonly decision: Decision<State>;
-    readonly follows?: string;
+    readonly follows?: string | undefined;
   },
 ): Promise<Attempt<State, Event>> {
   const { stream, identity, request } = call;
-  const { signal } = request;
   const { envelopes, state } = decision;
   try {
     const appended = await source.store.append(stream, envelopes, {
       expected: loaded.revision === -1 ? 'none' : loaded.revision,
-      ...(follows === undefined ? {} : { follows }),
-      ...(signal === undefined ? {} : { signal }),
+      follows,
+      signal: request.signal,
     });
     if (identity.key !== undefined && appended.repeated) {
-      // Another process was faster with the same command; what it decided is what happened.
-      const result = await repeatOf(source, call);
+      // Another process handled the same command first; return its result.
+      const result = await duplicateOf(source, call);
       if (result !== undefined) return result;
     }
     const events = place<Event>(envelopes, stream, appended.revision - envelopes.length + 1);
@@ -168,13 +165,13 @@ async function append<State, Event extends NewEvent, Command extends NewCommand>
     return { kind: 'done', result, loaded };
   } catch (error) {
     if (hasCode(error, 'VERSION_CONFLICT')) {
-      return { kind: 'conflict', error, wasRemembered: follows !== undefined };
+      return { kind: 'conflict', error, usedCachedState: follows !== undefined };
     }
     throw error;
   }
 }
 
-async function repeatOf<State, Event extends NewEvent, Command extends NewCommand>(
+async function duplicateOf<State, Event extends NewEvent, Command extends NewCommand>(
   source: RehydrateSource<State, Event, Command>,
   { request, stream, identity }: CommandCall<Command>,
 ): Promise<Attempt<State, Event> | undefined> {
@@ -183,7 +180,7 @@ async function repeatOf<State, Event extends NewEvent, Command extends NewComman
   return result === undefined ? undefined : { kind: 'done', result, loaded: undefined };
 }
 
-/** Checked here and not by the append: the decision must not be taken on what nobody expected. */
+/** Checked before the decision, which must not run on a state that the caller did not expect. */
 function assertExpected<Command extends NewCommand>(
   call: CommandCall<Command>,
   actual: number,
@@ -193,7 +190,7 @@ function assertExpected<Command extends NewCommand>(
   const { expected } = call.request;
   throw new MillraceError(
     'VERSION_CONFLICT',
-    `stream '${stream}' was expected at ${expected} and is at ${actual === -1 ? 'none' : actual}`,
+    `stream '${stream}' was expected at ${expected}, but is at ${actual === -1 ? 'none' : actual}`,
     { details: { stream, expected, actual } },
   );
 }
@@ -213,18 +210,17 @@ function contextOf<Command extends NewCommand>(
   const { tenant, id, user } = request;
   const { commandId } = identity;
   const nextId = identity.decisionIds();
-  const known = { tenant, id, revision, nowMs, commandId, correlationId, headers, nextId };
-  return user === undefined ? known : { ...known, user };
+  return { tenant, id, revision, nowMs, commandId, correlationId, user, headers, nextId };
 }
 
 interface EventPlace {
   readonly index: number;
-  /** Counts from 1, as the envelope does; revisions count from 0. */
+  /** Counts from 1, like the envelope; revisions count from 0. */
   readonly version: number;
   readonly aggregate: Pick<Aggregate<unknown, NewEvent, NewCommand>, 'bc' | 'dataSubject' | 'name'>;
 }
 
-/** The store checks what it is given, so nothing is checked twice here. */
+/** Not validated here, because the store validates envelopes. Absent fields must stay absent. */
 function toEnvelope<Command extends NewCommand>(
   { type, payload }: NewEvent,
   { request, identity, correlationId, headers, nowMs }: CommandCall<Command>,
@@ -260,4 +256,41 @@ function place<Event extends NewEvent>(
     (envelope, index) =>
       ({ ...envelope, stream, revision: firstRevision + index }) as AggregateEvent<Event>,
   );
+}
+
+/** The first result of a command with a key; undefined: the stream has no event with this key. */
+async function firstResult<State, Event extends NewEvent, Command extends NewCommand>(
+  source: RehydrateSource<State, Event, Command>,
+  use: KeyUse,
+  identity: CommandIdentity,
+  signal: AbortSignal | undefined,
+): Promise<CommandResult<State, Event> | undefined> {
+  const { store, aggregate } = source;
+  const recorded: RecordedEvent[] = [];
+  // Look up each event by id: retention may hide some of them from a read, and a lookup uses an index.
+  for (;;) {
+    const event = await store.findEvent(use.stream, identity.eventId(recorded.length));
+    if (event === undefined) break;
+    recorded.push(event);
+  }
+  const last = recorded.at(-1);
+  if (last === undefined) return undefined;
+  assertSameUse(use, { stream: last.stream, command: commandOf(last) }, identity.key);
+  const { stream } = use;
+  const past = await rehydrate(source, { stream, through: last.revision, signal });
+  // If retention hides the history up to that revision, the current state is the closest one available.
+  const isKnown = past.complete || past.snapshotRevision !== -1;
+  const { state } = isKnown ? past : await rehydrate(source, { stream, signal });
+  const events = recorded.flatMap((event) => aggregate.interpret(toAggregateEvent(event)) ?? []);
+  return { state, events, revision: last.revision, position: last.position, repeated: true };
+}
+
+function commandOf({ headers }: RecordedEvent): string {
+  const command = headers?.[commandHeader];
+  return typeof command === 'string' ? command : '';
+}
+
+function toAggregateEvent(recorded: RecordedEvent): AggregateEvent {
+  const { position: _position, recordedAt: _recordedAt, ...event } = recorded;
+  return event;
 }

@@ -17,9 +17,13 @@ import {
   type AccountCommand,
   type AccountEvent,
   type AccountState,
-} from './example-account.test.ts';
-import { memorySnapshots } from './memory-snapshots.ts';
-import { appendDirectly, instantClock, tapped } from './test-doubles.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
+import { memorySnapshots } from './snapshot-store.ts';
+import {
+  appendDirectly,
+  instantClock,
+  tapped,
+} from '../testing/support/aggregates/test-doubles.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
 
 const stream = 'banking.account.v1-core-a1';
@@ -37,11 +41,11 @@ const command: fc.Arbitrary<AccountCommand> = fc.oneof(
 
 interface Step {
   readonly command: AccountCommand;
-  /** Few keys, so that they come back: with the same command, or with another one. */
+  /** Few distinct keys, so keys repeat with the same command or another one. */
   readonly key: number | undefined;
-  /** Events that somebody else appends, one before each of our appends. */
+  /** Events of another writer, one appended before each of our appends. */
   readonly rivals: readonly NewEvent[];
-  /** The answer to our append is lost. */
+  /** The append succeeds, but its result is lost. */
   readonly crash: boolean;
   readonly restart: boolean;
 }
@@ -149,7 +153,7 @@ function toFailure(error: unknown): Outcome {
   throw error;
 }
 
-test('the handler does what a list in memory does: repeats, conflicts, crashes, restarts', async () => {
+test('the handler matches an in-memory model: duplicates, conflicts, crashes, restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       await using inner = memoryEventStore();
@@ -194,7 +198,7 @@ test('the handler does what a list in memory does: repeats, conflicts, crashes, 
   );
 });
 
-test('however many handlers race with few keys, each key has one effect', async () => {
+test('each key takes effect once, however many handlers race for it', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.scheduler(),
@@ -203,7 +207,7 @@ test('however many handlers race with few keys, each key has one effect', async 
         await using inner = memoryEventStore();
         await using opener = createCommandHandler(inner, aggregate);
         await opener.handle({ ...at, command: open({ owner: 'ada' }) });
-        // The scheduler decides who of the racers goes on at each read and each append.
+        // The scheduler decides which handler continues at each read and append.
         const turn = async (): Promise<void> => scheduler.schedule(Promise.resolve());
         const store = tapped(inner, { beforeAppend: turn, onRead: turn, onFind: turn });
         const snapshots = memorySnapshots();

@@ -17,15 +17,20 @@ import {
   rename,
   renamed,
   withdraw,
-} from './example-account.test.ts';
-import { appendDirectly, instantClock, listeningObserver, tapped } from './test-doubles.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
+import {
+  appendDirectly,
+  instantClock,
+  listeningObserver,
+  tapped,
+} from '../testing/support/aggregates/test-doubles.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;
 const coded = (code: string) => (error: unknown) =>
   error instanceof MillraceError && (error.code as string) === code;
 
-test('a command becomes events, and the events a state', async () => {
+test('a command produces events, and the events produce a state', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
@@ -43,13 +48,13 @@ test('a command becomes events, and the events a state', async () => {
   assert.equal(position, result.position);
 });
 
-test('an aggregate to which nothing has happened is at its initial state', async () => {
+test('an aggregate without events has its initial state', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
   assert.deepEqual(await accounts.load(at), { state: account.initial, revision: -1 });
 });
 
-test('a command that changes nothing records nothing', async () => {
+test('a command without changes stores no events', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
@@ -62,7 +67,7 @@ test('a command that changes nothing records nothing', async () => {
   });
 });
 
-test('a refusal records nothing', async () => {
+test('a rejected command stores no events', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
   const refused = accounts.handle({ ...at, command: deposit({ amount: 5 }) });
@@ -70,7 +75,7 @@ test('a refusal records nothing', async () => {
   assert.equal(await store.streamInfo(stream), undefined);
 });
 
-test('the runtime sets what ties events together', async () => {
+test('the handler sets correlation, causation and event ids', async () => {
   await using store = memoryEventStore();
   const clock = fakeClock();
   await using accounts = createCommandHandler(store, account, { clock });
@@ -110,7 +115,7 @@ test('the runtime sets what ties events together', async () => {
   assert.equal(new Set(two.map(({ eventId }) => eventId)).size, 2);
 });
 
-test('a hyphenated tenant must be known, and a key must be of the same tenant', async () => {
+test('a tenant with a hyphen must be known, and a key must belong to the same tenant', async () => {
   await using store = memoryEventStore();
   const command = open({ owner: 'ada' });
   await using strangers = createCommandHandler(store, account);
@@ -123,7 +128,7 @@ test('a hyphenated tenant must be known, and a key must be of the same tenant', 
   await assert.rejects(foreign, coded('TENANT_MISMATCH'));
 });
 
-test('what the caller expects is checked before the decision', async () => {
+test('the expected revision is checked before the decision', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
   const command = deposit({ amount: 5 });
@@ -144,7 +149,7 @@ test('what the caller expects is checked before the decision', async () => {
   }
 });
 
-test('a command that lost a race is decided again on what the winner left', async () => {
+test('after a conflict, the command is decided again on the new state', async () => {
   await using inner = memoryEventStore();
   await appendDirectly(inner, stream, [opened({ owner: 'ada' }), deposited({ amount: 10 })]);
   let races = 3;
@@ -163,7 +168,7 @@ test('a command that lost a race is decided again on what the winner left', asyn
   assert.ok(clock.slept.every((ms) => ms >= 1 && ms <= 42));
 });
 
-test('a decision that the winner made wrong is refused', async () => {
+test('a command that the new state forbids is rejected after a conflict', async () => {
   await using inner = memoryEventStore();
   await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
   let raced = false;
@@ -178,7 +183,7 @@ test('a decision that the winner made wrong is refused', async () => {
   assert.deepEqual([events, state.owner], [[], 'bob']);
 });
 
-test('who loses again and again gives up with the conflict', async () => {
+test('repeated conflicts end with the conflict error', async () => {
   await using inner = memoryEventStore();
   await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
   let appends = 0;
@@ -197,10 +202,10 @@ test('who loses again and again gives up with the conflict', async () => {
   appends = 0;
   const expecting = accounts.handle({ ...at, command: deposit({ amount: 5 }), expected: 3 });
   await assert.rejects(expecting, coded('VERSION_CONFLICT'));
-  assert.equal(appends, 1, 'what the caller expected is gone: deciding again would be wrong');
+  assert.equal(appends, 1, 'a command with an expected revision must not be decided again');
 });
 
-test('commands of one process for one aggregate do not collide', async () => {
+test('commands for one aggregate do not conflict within a process', async () => {
   await using store = memoryEventStore();
   const observer = listeningObserver();
   await using accounts = createCommandHandler(store, account, { observer });
@@ -213,7 +218,7 @@ test('commands of one process for one aggregate do not collide', async () => {
   assert.equal(observer.counted.get('command_conflicts_total'), undefined);
 });
 
-test('too many commands that wait for one aggregate are turned away', async () => {
+test('a command is rejected when too many commands wait for its aggregate', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
   const all = Array.from({ length: commandHandlerLimits.waitingPerAggregateMax + 1 }, () =>
@@ -225,7 +230,7 @@ test('too many commands that wait for one aggregate are turned away', async () =
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
 });
 
-test('a waiting command can be cancelled, and nobody overtakes because of it', async () => {
+test('a waiting command can be aborted without changing the order of the others', async () => {
   await using inner = memoryEventStore();
   await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
   const held = Promise.withResolvers<void>();
@@ -246,7 +251,7 @@ test('a waiting command can be cancelled, and nobody overtakes because of it', a
   await assert.rejects(late, coded('ABORTED'));
 });
 
-test('an event that evolve cannot take never gets into the stream', async () => {
+test('an event that evolve cannot apply is never stored', async () => {
   const faulty = defineAggregate({
     bc: 'banking',
     name: 'account',
@@ -268,7 +273,7 @@ test('an event that evolve cannot take never gets into the stream', async () => 
   assert.equal(await store.streamInfo(stream), undefined);
 });
 
-test('an aggregate whose events have all expired goes on from its revision', async () => {
+test('an aggregate whose events have all expired continues at its revision', async () => {
   const clock = fakeClock();
   await using store = memoryEventStore({ clock });
   await appendDirectly(store, stream, [opened({ owner: 'ada' })]);
@@ -279,7 +284,7 @@ test('an aggregate whose events have all expired goes on from its revision', asy
   assert.deepEqual([state.owner, revision], ['bob', 1]);
 });
 
-test('a deleted aggregate begins anew, and an ended one stays ended', async () => {
+test('a deleted aggregate starts from its initial state, and a tombstone is final', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
@@ -292,7 +297,7 @@ test('a deleted aggregate begins anew, and an ended one stays ended', async () =
   await assert.rejects(accounts.load(at), coded('STREAM_DELETED'));
 });
 
-test('erased payloads are passed over, or given to the handler for them', async () => {
+test('erased payloads are skipped, or passed to the forgotten handler', async () => {
   await using store = memoryEventStore();
   const headers = { [subjectHeader]: 'person-1' };
   await appendDirectly(store, stream, [opened({ owner: 'ada' })], headers);
@@ -307,7 +312,7 @@ test('erased payloads are passed over, or given to the handler for them', async 
     version: 1,
     events: [opened, deposited],
     commands: [],
-    initial: { owner: 'nobody' },
+    initial: { owner: 'unset' },
     evolve: {
       'account.opened.v1': (_state, { owner }) => ({ owner }),
       'account.deposited.v1': (state) => state,
@@ -321,7 +326,7 @@ test('erased payloads are passed over, or given to the handler for them', async 
   assert.deepEqual((await handler.load(at)).state, { owner: 'account.opened.v1 of person-1' });
 });
 
-test('an aggregate of personal data seals every event, whatever the headers of a command say', async () => {
+test('an aggregate with a data subject encrypts every event, whatever the command headers say', async () => {
   await using store = memoryEventStore();
   const personal = defineAggregate({
     bc: 'banking',
@@ -329,20 +334,20 @@ test('an aggregate of personal data seals every event, whatever the headers of a
     version: 1,
     events: [opened],
     commands: [open],
-    initial: { owner: 'nobody' },
+    initial: { owner: 'unset' },
     evolve: { 'account.opened.v1': (_state, { owner }) => ({ owner }) },
     decide: { 'account.open': ({ owner }) => opened({ owner }) },
     dataSubject: (tenant, id) => `account:${tenant}:${id}`,
   });
   await using handler = createCommandHandler(store, personal);
-  const headers = { [subjectHeader]: 'somebody-else' };
+  const headers = { [subjectHeader]: 'another-person' };
   await handler.handle({ ...at, command: open({ owner: 'ada' }), headers });
   assert.deepEqual((await handler.load(at)).state, { owner: 'ada' });
   await store.forget(`account:${at.tenant}:${at.id}`);
-  assert.deepEqual((await handler.load(at)).state, { owner: 'nobody' });
+  assert.deepEqual((await handler.load(at)).state, { owner: 'unset' });
 });
 
-test('telemetry hears of each outcome, and events carry the trace on', async () => {
+test('each outcome is counted, and events carry the trace context', async () => {
   await using store = memoryEventStore();
   const listening = listeningObserver();
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

@@ -1,11 +1,13 @@
-// Commands in, events out: the loop around one attempt, with turns, retries, snapshots and telemetry.
+// Handles commands: a retry loop around one attempt, with per-aggregate queueing, snapshots and telemetry.
 
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { nextAttempt, type BackoffPolicy } from '../foundation/backoff.ts';
-import { systemClock } from '../foundation/clock.ts';
+import { aborted, systemClock } from '../foundation/clock.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
-import { silentObserver } from '../foundation/observer.ts';
+import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { traceOf } from '../foundation/trace-of.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { Aggregate } from './aggregate.ts';
@@ -14,29 +16,26 @@ import type {
   AggregateAddress,
   CommandHandler,
   CommandHandlerOptions,
+  CommandRequest,
   CommandResult,
 } from './command-handler.ts';
-import { identifyCommand } from './command-identity.ts';
-import { createCommandLanes } from './command-lanes.ts';
-import { snapshotLimits } from './encode-state.ts';
-import { assertSameUse } from './first-result.ts';
-import { observeCommand } from './observe-command.ts';
+import { assertSameUse, identifyCommand } from './idempotency.ts';
 import { rehydrate, type Rehydrated } from './rehydrate.ts';
 import { createRememberedStates } from './remembered-states.ts';
-import { createSnapshotTaker } from './snapshot-taker.ts';
+import { createSnapshotTaker, snapshotLimits } from './snapshots.ts';
 
 export const commandHandlerLimits = {
   conflictRetriesMax: 5,
-  /** Commands of this process that wait for the same aggregate. */
+  /** Maximum number of commands in this process that wait for the same aggregate. */
   waitingPerAggregateMax: 1_000,
 } as const;
 
-/** Writers that collided once must not come back together; the work itself takes milliseconds. */
+/** Jitter keeps conflicting writers from retrying together; delays are short because a command takes milliseconds. */
 const conflictBackoff = { initialMs: 1, factor: 2, capMs: 32, jitterMs: 10 } as const;
 
 /**
- * Handles the commands of one kind of aggregate over any event store. A command with an idempotency
- * key has its effect once: across crashes, retries and processes.
+ * Handles the commands of one aggregate type on any event store. A command with an idempotency key
+ * takes effect once, across crashes, retries and processes.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -79,32 +78,32 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
   const remembered = createRememberedStates(aggregate.snapshot);
   const source = { store, aggregate, remembered, snapshots, observer };
   const lanes = createCommandLanes(commandHandlerLimits.waitingPerAggregateMax);
-  const taker = createSnapshotTaker({ aggregate, snapshots, clock, observer });
+  const taker = createSnapshotTaker(aggregate.snapshot, { snapshots, clock, observer });
 
   const streamOf = ({ tenant, id }: AggregateAddress): string =>
     aggregate.streamOf(tenant, id, tenants);
 
-  /** What was just loaded or decided: for the next command, and for the snapshot that may be due. */
-  const keep = (
+  /** Caches a loaded or decided state for the next command, and takes a snapshot if one is due. */
+  const keepState = (
     stream: string,
     loaded: Rehydrated<State>,
     result?: CommandResult<State, Event>,
   ): void => {
-    const isTaken = taker.consider(stream, loaded, result);
     const { state, revision } = result ?? loaded;
     const last = result?.events.at(-1);
     const eventId = last?.eventId ?? loaded.eventId;
     // All events of one command carry the same headers.
-    if (eventId === undefined || loaded.personal || last?.headers?.[subjectHeader] !== undefined) {
-      remembered.forget(stream);
-      return;
-    }
+    const isPersonal = loaded.personal || last?.headers?.[subjectHeader] !== undefined;
+    if (eventId === undefined) return remembered.forget(stream);
+    const candidate = { ...loaded, state, revision, eventId, isPersonal };
+    const isTaken = taker.consider(stream, candidate);
+    if (isPersonal) return remembered.forget(stream);
     const nowMs = clock.now();
     const { snapshotRevision, sinceMs = nowMs } = isTaken ? { snapshotRevision: revision } : loaded;
     remembered.remember(stream, { state, revision, eventId, snapshotRevision, sinceMs });
   };
 
-  type Call = Omit<CommandCall<Command>, 'nowMs' | 'afterConflict' | 'mayRecall'>;
+  type Call = Omit<CommandCall<Command>, 'nowMs' | 'afterConflict' | 'mayUseCachedState'>;
 
   const handle = async (call: Call): Promise<CommandResult<State, Event>> => {
     const { request, stream, identity } = call;
@@ -118,11 +117,11 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
         ...call,
         nowMs,
         afterConflict: conflicts > 0,
-        // A memory that others have outdated costs one of the attempts: there has to be another one.
-        mayRecall: conflicts === 0 && conflictRetriesMax > 0,
+        // A stale cached state costs one attempt, so at least one retry must be left.
+        mayUseCachedState: conflicts === 0 && conflictRetriesMax > 0,
       });
       if (attempt.kind === 'done') {
-        if (attempt.loaded !== undefined) keep(stream, attempt.loaded, attempt.result);
+        if (attempt.loaded !== undefined) keepState(stream, attempt.loaded, attempt.result);
         return attempt.result;
       }
       conflicts += 1;
@@ -133,16 +132,16 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
         random: random(),
       });
       if (next.kind === 'give-up') throw attempt.error;
-      if (attempt.wasRemembered) continue;
+      if (attempt.usedCachedState) continue;
       await clock.sleep(next.atMs - clock.now(), request.signal);
     }
   };
 
-  const handled = async (call: Call): Promise<CommandResult<State, Event>> => {
+  const handleOrForget = async (call: Call): Promise<CommandResult<State, Event>> => {
     try {
       return await handle(call);
     } catch (error) {
-      // Whatever it was: the next command reads what is there.
+      // After any error, the next command reads the state from the store.
       remembered.forget(call.stream);
       throw error;
     }
@@ -158,14 +157,14 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
         const stream = streamOf(request);
         const identity = identifyCommand(request, ids);
         const call = { request, stream, identity, correlationId, headers };
-        return lanes.run(stream, () => handled(call), request.signal);
+        return lanes.run(stream, () => handleOrForget(call), request.signal);
       });
     },
 
     async load(address) {
       const stream = streamOf(address);
       const loaded = await rehydrate(source, { stream, signal: address.signal });
-      keep(stream, loaded);
+      keepState(stream, loaded);
       const { state, revision } = loaded;
       return { state, revision };
     },
@@ -176,4 +175,89 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
       await flush();
     },
   };
+}
+
+/** Records one span and one count per command; `work` gets the caller's headers with this trace context. */
+async function observeCommand<State, Event extends NewEvent, Command extends NewCommand>(
+  observer: Observer,
+  aggregate: { readonly bc: string; readonly name: string },
+  { tenant, command, correlationId, headers = {} }: CommandRequest<Command>,
+  work: (headers: Readonly<Record<string, unknown>>) => Promise<CommandResult<State, Event>>,
+): Promise<CommandResult<State, Event>> {
+  const attributes = { bc: aggregate.bc, aggregate: aggregate.name, command: command.type, tenant };
+  const span = observer.span?.(
+    'handle command',
+    { ...attributes, correlationId },
+    traceOf(headers),
+  );
+  const count = (outcome: string): void =>
+    observer.count?.('commands_handled_total', { ...attributes, outcome });
+  try {
+    const result = await work({ ...headers, ...span?.context });
+    count(result.repeated ? 'repeated' : result.events.length === 0 ? 'unchanged' : 'accepted');
+    return result;
+  } catch (error) {
+    const refused = hasCode(error, 'COMMAND_REFUSED');
+    count(refused ? 'refused' : hasCode(error, 'VERSION_CONFLICT') ? 'conflict' : 'failed');
+    // A rejected command is a normal outcome, not an error in the trace.
+    if (!refused) span?.fail(error);
+    throw error;
+  } finally {
+    span?.end();
+  }
+}
+
+/** Runs the commands of one aggregate one at a time, because concurrent appends would conflict. */
+interface CommandLanes {
+  /** Runs the work after all earlier work in the same lane has succeeded or failed. */
+  run<Result>(
+    lane: string,
+    work: () => Promise<Result>,
+    signal: AbortSignal | undefined,
+  ): Promise<Result>;
+}
+
+interface Lane {
+  last: Promise<void>;
+  length: number;
+}
+
+function createCommandLanes(lengthMax: number): CommandLanes {
+  const lanes = new Map<string, Lane>();
+  return {
+    async run(name, work, signal) {
+      const lane = lanes.get(name) ?? { last: Promise.resolve(), length: 0 };
+      if (lane.length >= lengthMax) throw busy(name, lengthMax);
+      const turn = lane.last;
+      const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
+      // Chain after `turn`: when a waiting command is aborted, the next one must still wait its turn.
+      lane.last = turn.then(() => finished);
+      lane.length += 1;
+      lanes.set(name, lane);
+      try {
+        await unlessAborted(turn, signal);
+        return await work();
+      } finally {
+        finish();
+        lane.length -= 1;
+        if (lane.length === 0) lanes.delete(name);
+      }
+    },
+  };
+}
+
+function unlessAborted(turn: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return turn;
+  if (signal.aborted) return Promise.reject(aborted(signal));
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(aborted(signal));
+    signal.addEventListener('abort', onAbort, { once: true });
+    void turn.finally(() => signal.removeEventListener('abort', onAbort)).then(resolve);
+  });
+}
+
+function busy(stream: string, lengthMax: number): Error {
+  return new MillraceError('AGGREGATE_BUSY', `${lengthMax} commands already wait for '${stream}'`, {
+    details: { stream, lengthMax },
+  });
 }

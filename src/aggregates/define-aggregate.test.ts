@@ -6,7 +6,13 @@ import { defineEvent } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { given } from '../testing/given.ts';
 import { defineAggregate } from './define-aggregate.ts';
-import { account, deposit, deposited, open, opened } from './example-account.test.ts';
+import {
+  account,
+  deposit,
+  deposited,
+  open,
+  opened,
+} from '../testing/support/aggregates/example-account.ts';
 import { Refused } from './refused.ts';
 
 const opens = defineEvent('door.opened.v1', z.object({}));
@@ -19,14 +25,14 @@ const base = { bc: 'house', name, version: 1, initial } as const;
 const coded = (code: string) => (error: unknown) =>
   error instanceof MillraceError && (error.code as string) === code;
 
-test('a history and a command lead to events, and events to a state', () => {
+test('a history and a command produce events, and events produce a state', () => {
   given(account, [opened({ owner: 'ada' })])
     .when(deposit({ amount: 5 }))
     .then([deposited({ amount: 5 })])
     .thenState({ owner: 'ada', balance: 5 });
 });
 
-test('a command from outside is checked by its schema', () => {
+test('an external command is checked by its schema', () => {
   assert.deepEqual(
     account.parseCommand({ type: 'account.deposit', payload: { amount: 5, more: 1 } }),
     deposit({ amount: 5 }),
@@ -40,7 +46,7 @@ test('a command from outside is checked by its schema', () => {
   }
 });
 
-test('a refusal has a reason for programs and a message for people', () => {
+test('a rejection has a reason for programs and a message for people', () => {
   const refusal = new Refused('insufficient-funds', 'only 3 left', { balance: 3 });
   assert.ok(coded('COMMAND_REFUSED')(refusal));
   assert.equal(refusal.retryable, false);
@@ -48,7 +54,7 @@ test('a refusal has a reason for programs and a message for people', () => {
   assert.deepEqual(refusal.details, { balance: 3, reason: 'insufficient-funds' });
 });
 
-test('a missing handler does not compile, and throws where nobody compiled', () => {
+test('a missing handler is a type error, and throws without type checking', () => {
   const invalid = (work: () => unknown, message: RegExp): void =>
     assert.throws(work, (error) => {
       assert.ok(coded('AGGREGATE_INVALID')(error));
@@ -61,14 +67,14 @@ test('a missing handler does not compile, and throws where nobody compiled', () 
   assert.equal(defineAggregate(whole).name, 'door');
 
   invalid(
-    // @ts-expect-error -- nothing for door.closed.v1
+    // @ts-expect-error -- no handler for door.closed.v1
     () => defineAggregate({ ...whole, events: [opens, closes] }),
-    /evolve has nothing for 'door.closed.v1'/,
+    /evolve has no handler for 'door.closed.v1'/,
   );
-  // @ts-expect-error -- nothing for door.open
-  invalid(() => defineAggregate({ ...whole, decide: {} }), /decide has nothing for 'door.open'/);
+  // @ts-expect-error -- no handler for door.open
+  invalid(() => defineAggregate({ ...whole, decide: {} }), /decide has no handler for 'door.open'/);
   invalid(
-    // @ts-expect-error -- decide makes what is not listed
+    // @ts-expect-error -- decide returns an unlisted event
     () => defineAggregate({ ...whole, events: [] }),
     /evolve handles 'door.opened.v1', which is not listed/,
   );
@@ -88,7 +94,7 @@ test('a missing handler does not compile, and throws where nobody compiled', () 
   invalid(() => defineAggregate({ ...whole, snapshot: { afterMs: 0 } }), /afterMs/);
 });
 
-test('handlers get exactly their own types', () => {
+test('each handler gets the types of its event or command', () => {
   defineAggregate({
     ...base,
     events: [opens, closes],
@@ -111,7 +117,7 @@ test('handlers get exactly their own types', () => {
   });
 });
 
-test('names that break the grammar are refused', () => {
+test('invalid names are rejected', () => {
   const rest = { version: 1, initial, events: [], commands: [], evolve: {}, decide: {} } as const;
   // @ts-expect-error -- not kebab-case
   assert.throws(() => defineAggregate({ ...rest, bc: 'House', name }), coded('NAME_INVALID'));
@@ -126,7 +132,7 @@ test('names that break the grammar are refused', () => {
   );
 });
 
-test('an event that the aggregate does not know cannot be decided', () => {
+test('a decision that returns an unlisted event is rejected', () => {
   const careless = defineAggregate({
     ...base,
     events: [opens],
@@ -137,7 +143,7 @@ test('an event that the aggregate does not know cannot be decided', () => {
   given(careless, []).when(openDoor({})).thenRefused('EVENT_UNKNOWN');
 });
 
-test('the initial state cannot be written into', () => {
+test('the initial state is frozen', () => {
   const careless = defineAggregate({
     ...base,
     initial: { opened: { times: [] as number[] } },
@@ -155,7 +161,7 @@ test('the initial state cannot be written into', () => {
   assert.deepEqual(careless.initial, { opened: { times: [] } });
 });
 
-test('an error of evolve says at which event it happened', () => {
+test('an error in evolve names the event', () => {
   const faulty = defineAggregate({
     ...base,
     events: [opens],
@@ -183,7 +189,7 @@ test('an error of evolve says at which event it happened', () => {
   );
 });
 
-test('a decision gets the time, ids and the caller from its context', () => {
+test('a decision gets time, ids and user from its context', () => {
   const stamped = defineEvent('door.opened.v1', z.object({ at: z.number(), id: z.string() }));
   const door = defineAggregate({
     ...base,
@@ -203,7 +209,7 @@ test('a decision gets the time, ids and the caller from its context', () => {
     .then([stamped({ at: 8, id: 'id-1' })]);
 });
 
-test('opening twice is refused', () => {
+test('opening twice is rejected', () => {
   given(account, [opened({ owner: 'ada' })])
     .when(open({ owner: 'bob' }))
     .thenRefused('already-open');

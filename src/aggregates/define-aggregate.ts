@@ -1,20 +1,25 @@
-// An aggregate from its events, its commands and two maps of pure functions: what happens, and what
-// it means. Maps become functions here, and everything that can be wrong with them is said at once.
+// Creates an aggregate from its events, its commands and two maps of pure functions, and checks the
+// definition for errors that the compiler cannot see.
 
 import type { CommandOf } from '../contracts/define-command.ts';
 import type { EventOf } from '../contracts/define-event.ts';
 import { buildCategory, buildStreamName } from '../contracts/stream-name.ts';
+import { MillraceError } from '../foundation/error.ts';
 import { isForgotten } from '../store/erasure.ts';
-import type { Aggregate, AggregateEvent, DecideContext, Named } from './aggregate.ts';
-import type { AggregateDefinition, ForgottenEvent } from './aggregate-definition.ts';
-import { aggregateError } from './aggregate-error.ts';
-import { checkNames, checkSnapshotPolicy, handlersOf } from './check-definition.ts';
-import { deepFreeze } from './deep-freeze.ts';
-import { createInterpreter, unreadable } from './interpret-event.ts';
+import type {
+  Aggregate,
+  AggregateDefinition,
+  AggregateEvent,
+  DecideContext,
+  ForgottenEvent,
+  Named,
+  SnapshotPolicy,
+} from './aggregate.ts';
+import { createInterpreter, unreadable, type InvalidDefinition } from './upcast.ts';
 
 /**
- * Defines an aggregate. `decide` says what happens and may throw `Refused`; `evolve` says what it
- * means. Both are pure: time, ids and the caller come with the context.
+ * Defines an aggregate. `decide` returns the events that a command causes and may throw `Refused`;
+ * `evolve` applies an event to the state. Both are pure: time, ids and the user are in the context.
  *
  * @example
  * import { defineAggregate, Refused } from 'millrace/aggregates';
@@ -60,25 +65,25 @@ export function defineAggregate<
   type Command = CommandOf<Commands[number]>;
   const { bc, version, initial, forgotten, dataSubject } = definition;
   const name: string = definition.name;
-  const complain = (reason: string): Error =>
-    aggregateError('AGGREGATE_INVALID', `aggregate '${name}': ${reason}`, {
+  const invalid = (reason: string): Error =>
+    new MillraceError('AGGREGATE_INVALID', `aggregate '${name}': ${reason}`, {
       details: { aggregate: name, reason },
     });
 
   buildCategory<string, string>(bc, name, version);
-  const events = checkNames(name, definition.events, complain);
-  const commands = checkNames(name, definition.commands, complain);
+  const events = checkNames(name, definition.events, invalid);
+  const commands = checkNames(name, definition.commands, invalid);
   type Decider = (
     payload: unknown,
     state: State,
     context: DecideContext,
   ) => Event | readonly Event[];
   type Evolver = (state: State, payload: unknown, event: AggregateEvent<Event>) => State;
-  // The compiler has seen each handler with its own payload; from here on they go by name.
-  const deciders = handlersOf<Decider>('decide', definition.decide, commands, complain);
-  const evolvers = handlersOf<Evolver>('evolve', definition.evolve, events, complain);
+  // The definition's types check each handler with its payload; here handlers are looked up by name.
+  const deciders = handlersOf<Decider>('decide', definition.decide, commands, invalid);
+  const evolvers = handlersOf<Evolver>('evolve', definition.evolve, events, invalid);
   const { upcasters = [], unknownEvents = 'fail' } = definition;
-  const interpret = createInterpreter<Event>({ events, upcasters, unknownEvents, complain });
+  const interpret = createInterpreter<Event>({ events, upcasters, unknownEvents, invalid });
 
   return {
     bc,
@@ -91,8 +96,8 @@ export function defineAggregate<
     commands: [...commands.values()],
     events: [...events.values()],
     initial: deepFreeze(initial),
-    snapshot: checkSnapshotPolicy(definition.snapshot, complain),
-    ...(dataSubject === undefined ? {} : { dataSubject }),
+    snapshot: checkSnapshotPolicy(definition.snapshot, invalid),
+    dataSubject,
     interpret,
 
     parseCommand(command) {
@@ -105,10 +110,12 @@ export function defineAggregate<
       const decider = deciders.get(command.type);
       if (decider === undefined) throw unknownCommand(name, command.type);
       const decided = decider(command.payload, state, context);
-      const happened = isList(decided) ? decided : [decided];
-      // An event that nobody can read would make the whole stream unreadable: not even skipped ones.
-      for (const { type } of happened) if (!events.has(type)) throw undecidable(command.type, type);
-      return happened;
+      const decidedEvents = isList(decided) ? decided : [decided];
+      // Storing an unknown event would make the whole stream unreadable, so `skip` does not apply here.
+      for (const { type } of decidedEvents) {
+        if (!events.has(type)) throw unlistedEvent(command.type, type);
+      }
+      return decidedEvents;
     },
 
     evolve(state, event) {
@@ -131,15 +138,84 @@ function isList<Item>(value: Item | readonly Item[]): value is readonly Item[] {
 }
 
 function unknownCommand(aggregate: string, type: string): Error {
-  return aggregateError('COMMAND_UNKNOWN', `aggregate '${aggregate}' has no command '${type}'`, {
+  return new MillraceError('COMMAND_UNKNOWN', `aggregate '${aggregate}' has no command '${type}'`, {
     details: { aggregate, type },
   });
 }
 
-function undecidable(command: string, type: string): Error {
-  return aggregateError(
+function unlistedEvent(command: string, type: string): Error {
+  return new MillraceError(
     'EVENT_UNKNOWN',
-    `'${command}' decided '${type}', which is no event of its aggregate`,
+    `'${command}' decided '${type}', which is not an event of its aggregate`,
     { details: { command, type } },
   );
+}
+
+const snapshotDefaults = { every: 100, codeVersion: 1 } as const;
+
+function checkNames(
+  aggregate: string,
+  definitions: readonly Named[],
+  invalid: InvalidDefinition,
+): ReadonlyMap<string, Named> {
+  const byType = new Map<string, Named>();
+  for (const definition of definitions) {
+    const { type, agg } = definition;
+    if (agg !== aggregate) throw invalid(`'${type}' belongs to '${agg}'`);
+    if (byType.has(type)) throw invalid(`'${type}' is listed twice`);
+    byType.set(type, definition);
+  }
+  return byType;
+}
+
+function handlersOf<Handler>(
+  map: 'decide' | 'evolve',
+  handlers: object,
+  known: ReadonlyMap<string, Named>,
+  invalid: InvalidDefinition,
+): ReadonlyMap<string, Handler> {
+  const byType = new Map<string, unknown>(Object.entries(handlers));
+  for (const type of known.keys()) {
+    if (typeof byType.get(type) !== 'function')
+      throw invalid(`${map} has no handler for '${type}'`);
+  }
+  for (const type of byType.keys()) {
+    if (!known.has(type)) throw invalid(`${map} handles '${type}', which is not listed`);
+  }
+  return byType as ReadonlyMap<string, Handler>;
+}
+
+function checkSnapshotPolicy<State>(
+  policy: Partial<SnapshotPolicy<State>> = {},
+  invalid: InvalidDefinition,
+): SnapshotPolicy<State> {
+  const { every = snapshotDefaults.every, codeVersion = snapshotDefaults.codeVersion } = policy;
+  const { afterMs, holdsPersonalData = true } = policy;
+  if (!Number.isInteger(every) || every < 1) {
+    throw invalid(`snapshot.every must be an integer of at least 1, not ${every}`);
+  }
+  if (!Number.isInteger(codeVersion) || codeVersion < 1) {
+    throw invalid(`snapshot.codeVersion must be an integer of at least 1, not ${codeVersion}`);
+  }
+  if (afterMs !== undefined && !(afterMs > 0)) {
+    throw invalid(`snapshot.afterMs must be greater than 0, not ${afterMs}`);
+  }
+  return {
+    every,
+    afterMs,
+    codeVersion,
+    holdsPersonalData,
+    encode: policy.encode ?? ((state) => state),
+    decode: policy.decode ?? ((json) => json as State),
+  };
+}
+
+/** Recursively freezes plain objects and arrays: all aggregates of all tenants share the initial state. */
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return value;
+  Object.freeze(value);
+  for (const member of Object.values(value)) deepFreeze(member);
+  return value;
 }

@@ -14,10 +14,15 @@ import {
   opened,
   withdraw,
   type AccountCommand,
-} from './example-account.test.ts';
-import { memoryKeyClaims } from './key-claims.ts';
-import { memorySnapshots } from './memory-snapshots.ts';
-import { appendDirectly, instantClock, listeningObserver, tapped } from './test-doubles.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
+import { memoryKeyClaims } from './idempotency.ts';
+import { memorySnapshots } from './snapshot-store.ts';
+import {
+  appendDirectly,
+  instantClock,
+  listeningObserver,
+  tapped,
+} from '../testing/support/aggregates/test-doubles.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;
@@ -33,7 +38,7 @@ async function eventsIn(store: EventStore): Promise<number> {
   return (await store.readStream(stream).toArray()).length;
 }
 
-test('a repeated command gets its first result, though the aggregate went on', async () => {
+test('a duplicate gets the first result although the aggregate has changed', async () => {
   await using store = memoryEventStore();
   await accountOf(100, store);
   await using accounts = createCommandHandler(store, account);
@@ -44,12 +49,12 @@ test('a repeated command gets its first result, though the aggregate went on', a
   const count = await eventsIn(store);
 
   await using elsewhere = createCommandHandler(store, account);
-  // In today's state 60 would be refused: the first result counts, not a new decision.
+  // The current state would reject 60; the first result is returned without a new decision.
   assert.deepEqual(await elsewhere.handle(request), { ...first, repeated: true });
   assert.equal(await eventsIn(store), count);
 });
 
-test('a repeat behind a snapshot is found by its event’s id', async () => {
+test('a duplicate covered by a snapshot is found by its event id', async () => {
   await using store = memoryEventStore();
   await accountOf(100, store);
   const snapshots = memorySnapshots();
@@ -67,7 +72,7 @@ test('a repeat behind a snapshot is found by its event’s id', async () => {
   assert.deepEqual(observer.logged, []);
 });
 
-test('a repeat is found though retention has hidden its events', async () => {
+test('a duplicate is found although retention hides its events', async () => {
   await using store = memoryEventStore();
   await accountOf(100, store);
   await using accounts = createCommandHandler(store, account);
@@ -78,12 +83,12 @@ test('a repeat is found though retention has hidden its events', async () => {
     await store.setStreamMetadata(stream, { truncateBefore });
     const { state: now } = await accounts.load(at);
     const again = await accounts.handle(request);
-    // The state of then is gone; the events are not.
+    // The state at that revision is lost; the events are not.
     assert.deepEqual(again, { ...first, state: now, repeated: true });
   }
 });
 
-test('a keyed command that is decided again gets the same ids', async () => {
+test('a command with a key gets the same ids when it is decided again', async () => {
   const ids: string[] = [];
   const counting = defineAggregate({
     bc: 'banking',
@@ -116,12 +121,12 @@ test('a keyed command that is decided again gets the same ids', async () => {
   assert.equal(new Set(ids).size, 4);
 });
 
-test('a key that was never used is looked up only where history was not read', async () => {
+test('a new key is looked up only if part of the history was not read', async () => {
   await using inner = memoryEventStore();
   let finds = 0;
   const store = tapped(inner, { onFind: () => void (finds += 1) });
   const snapshots = memorySnapshots();
-  // A handler each, which remembers nothing.
+  // A new handler for each, so no state is cached.
   const handle = async (name: string, command: AccountCommand): Promise<void> => {
     await using accounts = createCommandHandler(store, accountWith({ every: 3 }), { snapshots });
     const key = `core|banking|deposit|${name}`;
@@ -136,7 +141,7 @@ test('a key that was never used is looked up only where history was not read', a
   assert.equal(finds, 2);
 });
 
-test('a late repeat does not bring a deleted aggregate back', async () => {
+test('a late duplicate does not revive a deleted aggregate', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
   const request = { ...at, command: open({ owner: 'ada' }), idempotencyKey };
@@ -147,7 +152,7 @@ test('a late repeat does not bring a deleted aggregate back', async () => {
   assert.equal(await eventsIn(store), 0);
 });
 
-test('a stale expectation does not stand in the way of a repeat', async () => {
+test('a duplicate with a stale expected revision gets the first result', async () => {
   await using store = memoryEventStore();
   await accountOf(100, store);
   await using accounts = createCommandHandler(store, account);
@@ -156,10 +161,10 @@ test('a stale expectation does not stand in the way of a repeat', async () => {
   assert.deepEqual(await accounts.handle(request), { ...first, repeated: true });
 });
 
-test('two processes with the same command at once have one effect', async () => {
+test('the same command in two processes takes effect once', async () => {
   await using inner = memoryEventStore();
   await accountOf(100, inner);
-  // Both have loaded and decided before either appends.
+  // Both processes load and decide before either appends.
   const bothDecided = Promise.withResolvers<void>();
   let decided = 0;
   const store = tapped(inner, {
@@ -178,7 +183,7 @@ test('two processes with the same command at once have one effect', async () => 
   assert.equal(await eventsIn(inner), 4);
 });
 
-test('what the faster of two processes decided is what happened, in number and content', async () => {
+test('the slower of two processes returns the events of the faster one', async () => {
   const decisions = { fast: 2, slow: 1 };
   const moody = (mood: keyof typeof decisions) =>
     defineAggregate({
@@ -220,7 +225,7 @@ test('what the faster of two processes decided is what happened, in number and c
   }
 });
 
-test('a crash between the append and the answer leaves one effect', async () => {
+test('a crash between the append and the result leaves one effect', async () => {
   await using inner = memoryEventStore();
   await accountOf(100, inner);
   const crashing = tapped(inner, {
@@ -237,7 +242,7 @@ test('a crash between the append and the answer leaves one effect', async () => 
   assert.equal(await eventsIn(inner), 4);
 });
 
-test('a refused command leaves its key free', async () => {
+test('a rejected command does not use up its key', async () => {
   await using store = memoryEventStore();
   await accountOf(10, store);
   await using accounts = createCommandHandler(store, account);
@@ -248,7 +253,7 @@ test('a refused command leaves its key free', async () => {
   assert.deepEqual([repeated, state.balance], [false, 10]);
 });
 
-test('a key that comes back with another command is an error', async () => {
+test('a key reused with another command is an error', async () => {
   await using store = memoryEventStore();
   await accountOf(100, store);
   await using accounts = createCommandHandler(store, account);
@@ -261,7 +266,7 @@ test('a key that comes back with another command is an error', async () => {
   });
 });
 
-test('a key that comes back for another aggregate is an error where keys are claimed', async () => {
+test('a key reused for another aggregate is an error when keys are claimed', async () => {
   await using store = memoryEventStore();
   const keyClaims = memoryKeyClaims();
   await using accounts = createCommandHandler(store, account, { keyClaims });
@@ -273,7 +278,7 @@ test('a key that comes back for another aggregate is an error where keys are cla
   assert.equal((await restarted.handle({ ...at, command, idempotencyKey })).repeated, true);
 });
 
-test('a key that is not one is refused', async () => {
+test('an invalid key is rejected', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
   const request = { ...at, command: open({ owner: 'ada' }), idempotencyKey: 'order-1' };

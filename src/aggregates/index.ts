@@ -1,20 +1,19 @@
-export type { AggregateStorage } from './aggregate-storage.ts';
 export type {
   Aggregate,
+  AggregateDefinition,
   AggregateEvent,
   DecideContext,
-  Named,
-  SnapshotPolicy,
-} from './aggregate.ts';
-export type {
-  AggregateDefinition,
   DecideMap,
   EvolveMap,
   ForgottenEvent,
+  Named,
+  SnapshotPolicy,
   StreamNaming,
-} from './aggregate-definition.ts';
+  Upcaster,
+} from './aggregate.ts';
 export type {
   AggregateAddress,
+  AggregateStorage,
   CommandHandler,
   CommandHandlerOptions,
   CommandRequest,
@@ -23,9 +22,8 @@ export type {
 } from './command-handler.ts';
 export { commandHandlerLimits, createCommandHandler } from './create-command-handler.ts';
 export { defineAggregate } from './define-aggregate.ts';
-export { snapshotLimits } from './encode-state.ts';
-export { memoryKeyClaims, type KeyClaims, type KeyUse } from './key-claims.ts';
-export { memorySnapshots } from './memory-snapshots.ts';
+export { memoryKeyClaims, type KeyClaims, type KeyUse } from './idempotency.ts';
 export { Refused } from './refused.ts';
-export type { Snapshot, SnapshotStore } from './snapshot-store.ts';
-export { upcast, type Upcaster } from './upcast.ts';
+export { memorySnapshots, type Snapshot, type SnapshotStore } from './snapshot-store.ts';
+export { snapshotLimits } from './snapshots.ts';
+export { upcast } from './upcast.ts';

@@ -1,9 +1,9 @@
-// The business saying no: an expected outcome of a decision, not a failure of the program.
+// The error for a command that a business rule rejects: an expected outcome, not a failure.
 
 import { MillraceError } from '../foundation/error.ts';
 
 /**
- * Thrown by `decide` when a rule forbids the command (`COMMAND_REFUSED`). Nothing is recorded. The
+ * Thrown by `decide` when a business rule rejects the command (`COMMAND_REFUSED`). No event is stored. The
  * reason is for programs, the message for people.
  *
  * @example

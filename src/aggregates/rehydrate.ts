@@ -1,4 +1,4 @@
-// An aggregate's state from its snapshot and the events behind it, or from all of them.
+// Loads an aggregate's state: from a cached state or a snapshot and the events after it, or from all events.
 
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
@@ -9,41 +9,41 @@ import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { Aggregate } from './aggregate.ts';
 import type { RememberedState, RememberedStates } from './remembered-states.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
-import { usableSnapshot } from './usable-snapshot.ts';
+import { usableSnapshot } from './snapshots.ts';
 
 export interface RehydrateSource<State, Event extends NewEvent, Command extends NewCommand> {
   readonly store: EventStore;
   readonly aggregate: Aggregate<State, Event, Command>;
   readonly snapshots: SnapshotStore | undefined;
-  /** Absent: every state is read anew. */
+  /** Absent: no cached states are used. */
   readonly remembered?: RememberedStates<State> | undefined;
   readonly observer: Observer;
 }
 
 export interface RehydrateQuery {
   readonly stream: string;
-  /** Stops after this revision; later where retention hides events below it. Default: the end. */
-  readonly through?: number;
-  /** Reports whether this event was among those read. */
+  /** Stops after this revision, or later if retention hides earlier events. Default: the end. */
+  readonly through?: number | undefined;
+  /** `sawWatched` reports whether an event with this id was read. */
   readonly watchFor?: string | undefined;
-  /** An append found the stream elsewhere than the last read did. */
-  readonly afterConflict?: boolean;
+  /** The previous append failed with a conflict. */
+  readonly afterConflict?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Rehydrated<State> {
   readonly state: State;
-  /** Of the last event in the state, and its id; −1: nothing has happened yet. */
+  /** Revision and id of the last event in the state; −1: the stream has no events. */
   readonly revision: number;
   readonly eventId: string | undefined;
-  /** Of the snapshot that this began with; −1: with the initial state. */
+  /** Revision of the snapshot that loading started from; −1: from the initial state. */
   readonly snapshotRevision: number;
-  /** When that snapshot was taken, or else when the first event was recorded. */
+  /** When that snapshot was taken; without one, when the first event was recorded. */
   readonly sinceMs: number | undefined;
-  /** Every event since the very first was read; false also when there was nothing to read. */
+  /** All events from the first one were read; also false if there were no events to read. */
   readonly complete: boolean;
   readonly sawWatched: boolean;
-  /** An event that carries a data subject is part of the state. */
+  /** The state contains an event that carries a data subject. */
   readonly personal: boolean;
 }
 
@@ -65,11 +65,11 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
   let sawWatched = false;
   let personal = false;
 
-  /** False: this is not the history that the snapshot was taken of. */
-  const take = (event: RecordedEvent): boolean => {
+  /** False: the snapshot belongs to a different history. */
+  const apply = (event: RecordedEvent): boolean => {
     const isFirst = revision === -1;
-    // The snapshot's own event is read once more: in a stream that was deleted or restored since,
-    // another event is there, or none, and the snapshot tells of a history that is gone.
+    // Read the snapshot's last event again: if the stream was deleted or restored since, the event
+    // at that revision is a different one or missing, and the snapshot is invalid.
     if (isFirst && base !== undefined && event.eventId !== base.eventId) return false;
     if (event.eventId === watchFor) sawWatched = true;
     if (!isFirst || base === undefined) {
@@ -84,21 +84,24 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
 
   const read = store.readStream(stream, {
     from,
-    ...(through === Number.MAX_SAFE_INTEGER ? {} : { limit: through - from + 1 }),
-    ...(signal === undefined ? {} : { signal }),
+    limit: query.through === undefined ? undefined : query.through - from + 1,
+    signal,
   });
-  for await (const page of read.pages()) if (!page.every(take)) break;
+  for await (const page of read.pages()) if (!page.every(apply)) break;
 
   if (recalled !== undefined && revision === -1) {
     remembered?.forget(stream);
     return rehydrate({ ...source, remembered: undefined }, query);
   }
   if (base !== undefined && revision === -1) {
-    observer.log?.warn({ stream, revision: base.revision }, 'snapshot ignored: its event is gone');
+    observer.log?.warn(
+      { stream, revision: base.revision },
+      'snapshot ignored: its last event no longer exists',
+    );
     return rehydrate({ ...source, remembered: undefined, snapshots: undefined }, query);
   }
   if (revision === -1 && query.afterConflict === true) {
-    // Nothing to read and yet not at none: retention hides every event there is.
+    // The stream exists but has no readable events: retention hides all of them.
     revision = (await store.streamInfo(stream))?.revision ?? -1;
   }
   return {

@@ -11,9 +11,14 @@ import {
   open,
   rename,
   withdraw,
-} from './example-account.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
 import { createRememberedStates, rememberedLimits } from './remembered-states.ts';
-import { appendDirectly, instantClock, listeningObserver, tapped } from './test-doubles.test.ts';
+import {
+  appendDirectly,
+  instantClock,
+  listeningObserver,
+  tapped,
+} from '../testing/support/aggregates/test-doubles.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;
@@ -31,7 +36,7 @@ const noted = (revision: number, name: string) => ({
   sinceMs: 1,
 });
 
-test('what is recalled is a copy of what was remembered, and what is older changes nothing', () => {
+test('recall returns a copy, and an older state does not replace a newer one', () => {
   const states = remembering();
   assert.equal(states.recall('a'), undefined);
   states.remember('a', noted(5, 'five'));
@@ -44,7 +49,7 @@ test('what is recalled is a copy of what was remembered, and what is older chang
   assert.equal(states.recall('a')?.revision, 4);
 });
 
-test('it holds no more states and no longer ones than it may, the ones used last', () => {
+test('the cache is bounded in states and characters and evicts the least recently used', () => {
   const states = remembering();
   for (let index = 0; index <= rememberedLimits.statesMax; index += 1) {
     states.remember(`s${index}`, noted(0, 'x'));
@@ -61,7 +66,7 @@ test('it holds no more states and no longer ones than it may, the ones used last
   assert.ok(states.recall(`l${2 * room - 1}`));
 });
 
-test('one that is too long, or more than JSON holds, is not remembered, nor tried each time', () => {
+test('a state that is too long or not JSON is not cached, and not encoded each time', () => {
   const states = remembering();
   states.remember('long', noted(0, 'x'.repeat(rememberedLimits.stateCharsMax)));
   assert.equal(states.recall('long'), undefined);
@@ -73,7 +78,7 @@ test('one that is too long, or more than JSON holds, is not remembered, nor trie
   assert.equal(states.recall('date'), undefined);
 });
 
-test('a state that its own code cannot read back is read from its events', async () => {
+test('a cached state that cannot be decoded is rebuilt from its events', async () => {
   await using store = memoryEventStore();
   const broken = accountWith({
     decode: () => {
@@ -100,7 +105,7 @@ function watched() {
   return { inner, store, seen, observer, accounts };
 }
 
-test('the commands after the first read nothing, and get the same as if they had', async () => {
+test('commands after the first read nothing and get the same result', async () => {
   const { inner, seen, accounts } = watched();
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   for (let count = 1; count <= 5; count += 1) {
@@ -109,14 +114,14 @@ test('the commands after the first read nothing, and get the same as if they had
       { state, revision },
       { state: { owner: 'ada', balance: count }, revision: count },
     );
-    // Whoever got a state may do with it what they like.
+    // A caller may modify the state that it received.
     (state as { balance: number }).balance = 1_000;
   }
   assert.deepEqual(seen, { reads: 0, finds: 0 });
   assert.equal((await createCommandHandler(inner, account).load(at)).state.balance, 5);
 });
 
-test('a repeat of a key is found, and refused with another command, without a read of the stream', async () => {
+test('a duplicate key is found, or rejected with another command, without reading the stream', async () => {
   const { seen, accounts } = watched();
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   const idempotencyKey = 'core|banking|deposit|order-1';
@@ -130,7 +135,7 @@ test('a repeat of a key is found, and refused with another command, without a re
   );
 });
 
-test('what others have appended since is decided on, at once', async () => {
+test('events appended by another writer are read without a backoff', async () => {
   const { inner, observer, accounts } = watched();
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   await appendDirectly(inner, stream, [deposited({ amount: 10 })]);
@@ -139,7 +144,7 @@ test('what others have appended since is decided on, at once', async () => {
   assert.equal(observer.counted.get('command_conflicts_total'), 1);
 });
 
-test('a refusal, and that there is nothing to do, are decided on what is there now', async () => {
+test('a rejected or unchanged command is decided on the state read from the store', async () => {
   const { inner, accounts } = watched();
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   await appendDirectly(inner, stream, [deposited({ amount: 10 })]);
@@ -153,7 +158,7 @@ test('a refusal, and that there is nothing to do, are decided on what is there n
   );
 });
 
-test('an aggregate that was deleted begins anew, though it is remembered', async () => {
+test('a deleted aggregate starts from its initial state although its state is cached', async () => {
   const { inner, accounts } = watched();
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
@@ -165,7 +170,7 @@ test('an aggregate that was deleted begins anew, though it is remembered', async
   assert.deepEqual(state, { owner: 'bob', balance: 0 });
 });
 
-test('a handler that may not try again never decides on what it remembers', async () => {
+test('a handler without retries never decides on a cached state', async () => {
   await using inner = memoryEventStore();
   await using accounts = createCommandHandler(inner, account, { conflictRetriesMax: 0 });
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
@@ -174,7 +179,7 @@ test('a handler that may not try again never decides on what it remembers', asyn
   assert.equal(state.balance, 11);
 });
 
-test('a state with personal data is not remembered', async () => {
+test('a state with personal data is not cached', async () => {
   const { seen, inner, accounts } = watched();
   await accounts.handle({
     ...at,

@@ -1,32 +1,32 @@
-// States of aggregates that had a command a moment ago, as JSON: the next one need not read their history
-// again. As with a snapshot, what comes out is nobody else's, and the stream has the last word.
+// A cache of recently used aggregate states, as JSON: the next command need not read the history again.
+// Each recall decodes a private copy, and an append detects a stale state.
 
 import type { SnapshotPolicy } from './aggregate.ts';
-import { encodeState } from './encode-state.ts';
+import { encodeState } from './snapshots.ts';
 
-/** A state, and what is known of how it came about. */
+/** A cached state and where it came from. */
 export interface RememberedState<State> {
   readonly state: State;
   readonly revision: number;
   readonly eventId: string;
-  /** As of `Rehydrated`. */
+  /** As in `Rehydrated`. */
   readonly snapshotRevision: number;
   readonly sinceMs: number | undefined;
 }
 
 export interface RememberedStates<State> {
   recall(stream: string): RememberedState<State> | undefined;
-  /** States with personal data are not given here: forgetting a person must not have to look here. */
+  /** Must not get states with personal data: forgetting a person does not clear this cache. */
   remember(stream: string, remembered: RememberedState<State>): void;
   forget(stream: string): void;
 }
 
 export const rememberedLimits = {
-  /** Longer ones cost more to write down with every command than they save. */
+  /** Encoding a longer state with every command costs more than the cache saves. */
   stateCharsMax: 16_384,
   charsMax: 8_388_608,
   statesMax: 10_000,
-  /** One that was too long is looked at again after so many events. */
+  /** A state that was too long is tried again after this many events. */
   longForEvents: 100,
 } as const;
 
@@ -35,7 +35,7 @@ type Kept = Omit<RememberedState<unknown>, 'state'> & { readonly json: string | 
 export function createRememberedStates<State>(
   policy: SnapshotPolicy<State>,
 ): RememberedStates<State> {
-  /** The one that was used last comes last. */
+  /** In order of last use. */
   const states = new Map<string, Kept>();
   let chars = 0;
 
@@ -49,7 +49,7 @@ export function createRememberedStates<State>(
       const json = JSON.stringify(encodeState(policy, state));
       return json.length > rememberedLimits.stateCharsMax ? undefined : json;
     } catch {
-      // What JSON would change cannot be kept: such aggregates are read each time, as ever.
+      // A state that JSON cannot represent is not cached; its stream is read for each command.
       return undefined;
     }
   }
@@ -64,14 +64,14 @@ export function createRememberedStates<State>(
       try {
         return { ...rest, state: policy.decode(JSON.parse(json)) };
       } catch {
-        // Its events tell it, too; of a snapshot that cannot be read the log tells.
+        // The state is read from its events instead; unreadable snapshots are logged when loaded.
         return undefined;
       }
     },
     remember(stream, { state, ...rest }) {
       const before = states.get(stream);
       if (before !== undefined) {
-        // What was read a while ago may come in behind what was appended since.
+        // A slow read may finish after a newer append.
         const isNewer = rest.revision > before.revision;
         const isLong = before.json === undefined;
         const tooEarly = rest.revision < before.revision + rememberedLimits.longForEvents;

@@ -1,22 +1,21 @@
-// Snapshots: a state written down so that its history need not be read again. Only ever a shortcut:
-// losing all of them costs time and nothing else.
+// The port for snapshots: stored states that shorten loading. Losing all snapshots costs only time.
 
 /** The state of one stream at a revision, as JSON. */
 export interface Snapshot {
-  /** Of the last event in the state. */
+  /** Revision of the last event in the state. */
   readonly revision: number;
-  /** Of that same event: a stream that was deleted or restored since has another one there. */
+  /** Id of that event: a stream that was deleted or restored has a different event at this revision. */
   readonly eventId: string;
   /** A JSON value. */
   readonly state: unknown;
-  /** Of the code that computed the state. */
+  /** Version of the code that computed the state. */
   readonly codeVersion: number;
   /** ISO 8601. */
   readonly takenAt: string;
 }
 
 /**
- * Keeps one snapshot for each stream. Implementations are checked by `snapshotStoreConformance`.
+ * Stores one snapshot per stream. Implementations are checked by `snapshotStoreConformance`.
  *
  * @example
  * import { memorySnapshots, type SnapshotStore } from 'millrace/aggregates';
@@ -28,8 +27,39 @@ export interface Snapshot {
 export interface SnapshotStore {
   load(stream: string): Promise<Snapshot | undefined>;
   /**
-   * Replaces what is there, unless that is of a higher revision: writers race, and the slower one
-   * is not the better one. The code version plays no part, so that a rolled-back release goes on.
+   * Replaces the stored snapshot unless that one has a higher revision, because a slower writer may
+   * save an older state. The code version is not compared, so a rolled-back release can save again.
    */
   save(stream: string, snapshot: Snapshot): Promise<void>;
+}
+
+/**
+ * Snapshots in memory, for unit tests. They are stored as JSON text, like in a database.
+ *
+ * @example
+ * import { memorySnapshots } from 'millrace/aggregates';
+ *
+ * const snapshots = memorySnapshots();
+ * const takenAt = new Date().toISOString();
+ * await snapshots.save('banking.account.v1-core-a1', {
+ *   revision: 99,
+ *   eventId: '0199b5a0-0000-7000-8000-000000000000',
+ *   state: { balance: 12 },
+ *   codeVersion: 1,
+ *   takenAt,
+ * });
+ */
+export function memorySnapshots(): SnapshotStore {
+  const byStream = new Map<string, { readonly revision: number; readonly json: string }>();
+  return {
+    async load(stream) {
+      const found = byStream.get(stream);
+      return found === undefined ? undefined : (JSON.parse(found.json) as Snapshot);
+    },
+    async save(stream, snapshot) {
+      const { revision } = snapshot;
+      if (revision < (byStream.get(stream)?.revision ?? 0)) return;
+      byStream.set(stream, { revision, json: JSON.stringify(snapshot) });
+    },
+  };
 }

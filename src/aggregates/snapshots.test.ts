@@ -5,19 +5,25 @@ import type { EventStore } from '../store/event-store.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createCommandHandler } from './create-command-handler.ts';
-import { account, accountWith, deposit, deposited, open, opened } from './example-account.test.ts';
+import {
+  account,
+  accountWith,
+  deposit,
+  deposited,
+  open,
+  opened,
+} from '../testing/support/aggregates/example-account.ts';
 import { keyClaimsConformance } from '../testing/conformance/aggregates/key-claims.ts';
-import { memoryKeyClaims } from './key-claims.ts';
-import { memorySnapshots } from './memory-snapshots.ts';
-import { isSnapshotDue } from './snapshot-due.ts';
+import { memoryKeyClaims } from './idempotency.ts';
+import { memorySnapshots, type SnapshotStore } from './snapshot-store.ts';
+import { isSnapshotDue } from './snapshots.ts';
 import { snapshotStoreConformance } from '../testing/conformance/aggregates/snapshot-store.ts';
-import type { SnapshotStore } from './snapshot-store.ts';
 import {
   appendDirectly,
   failingSnapshots,
   listeningObserver,
   tapped,
-} from './test-doubles.test.ts';
+} from '../testing/support/aggregates/test-doubles.ts';
 
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;
@@ -36,7 +42,7 @@ async function deposits(store: EventStore, count: number): Promise<void> {
   ]);
 }
 
-/** How many events a store gave out since it was last asked. */
+/** Number of events read from the store since the last call. */
 function counting(inner: EventStore): { readonly store: EventStore; readonly taken: () => number } {
   let events = 0;
   const store = tapped(inner, { onRead: (count) => void (events += count) });
@@ -72,7 +78,7 @@ test('an aggregate of 10,000 events reads at most 100 of them', async () => {
   assert.ok(taken() <= 100);
 });
 
-test('a snapshot is due by number, or by age once something has happened', () => {
+test('a snapshot is due by event count, or by age if there are new events', () => {
   const policy = { every: 100, afterMs: 1_000 };
   const due = (events: number, sinceMs: number | undefined) =>
     isSnapshotDue(policy, { events, sinceMs, nowMs: 5_000 });
@@ -85,7 +91,7 @@ test('a snapshot is due by number, or by age once something has happened', () =>
   assert.equal(isSnapshotDue(byNumber, { events: 99, sinceMs: 0, nowMs: 5_000 }), false);
 });
 
-test('a slow aggregate gets its snapshot by time', async () => {
+test('an aggregate with few events gets its snapshot by age', async () => {
   const clock = fakeClock();
   await using store = memoryEventStore({ clock });
   const snapshots = memorySnapshots();
@@ -108,7 +114,7 @@ test('a slow aggregate gets its snapshot by time', async () => {
   });
 });
 
-test('a snapshot of other code is ignored and replaced', async () => {
+test('a snapshot of another code version is ignored and replaced', async () => {
   await using inner = memoryEventStore();
   const { store, taken } = counting(inner);
   const snapshots = memorySnapshots();
@@ -126,7 +132,7 @@ test('a snapshot of other code is ignored and replaced', async () => {
   assert.equal(taken(), 1);
 });
 
-test('a snapshot that cannot be read is a line in the log', async () => {
+test('an unreadable snapshot is logged and ignored', async () => {
   await using store = memoryEventStore();
   await deposits(store, 3);
   const recorded = await store.readStream(stream).toArray();
@@ -155,7 +161,7 @@ test('a snapshot that cannot be read is a line in the log', async () => {
     const careful = accountWith({ decode });
     await using accounts = createCommandHandler(store, careful, { snapshots, observer });
     assert.deepEqual((await accounts.load(at)).state, { owner: 'ada', balance: 2 });
-    assert.deepEqual(observer.logged, ['snapshot ignored: it cannot be read']);
+    assert.deepEqual(observer.logged, ['unreadable snapshot ignored']);
   }
 });
 
@@ -168,10 +174,10 @@ test('a failing snapshot store never fails a command', async () => {
   const { state } = await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   assert.equal(state.owner, 'ada');
   assert.equal(await accounts.flush(), true);
-  assert.deepEqual(observer.logged, ['snapshot ignored: it cannot be read', 'snapshot not taken']);
+  assert.deepEqual(observer.logged, ['unreadable snapshot ignored', 'snapshot not saved']);
 });
 
-test('a slow snapshot store never delays a command, and flush waits no longer than told', async () => {
+test('a slow snapshot store never delays a command, and flush respects its deadline', async () => {
   const clock = fakeClock();
   await using store = memoryEventStore();
   const slow = Promise.withResolvers<void>();
@@ -196,10 +202,10 @@ test('a slow snapshot store never delays a command, and flush waits no longer th
   await accounts[Symbol.asyncDispose]();
   assert.equal(clock.sleepers, 0);
   assert.equal(saved.at(-1), 9);
-  assert.ok(saved.length < 10, 'of those that wait for one stream only the last is written');
+  assert.ok(saved.length < 10, 'only the last waiting snapshot of a stream is saved');
 });
 
-test('a deleted aggregate does not come back from its snapshot', async () => {
+test('a snapshot does not revive a deleted aggregate', async () => {
   await using store = memoryEventStore();
   const snapshots = memorySnapshots();
   const observer = listeningObserver();
@@ -210,13 +216,13 @@ test('a deleted aggregate does not come back from its snapshot', async () => {
   await accounts.flush();
   await store.deleteStream(stream);
   assert.deepEqual(await accounts.load(at), { state: account.initial, revision: -1 });
-  assert.deepEqual(observer.logged, ['snapshot ignored: its event is gone']);
+  assert.deepEqual(observer.logged, ['snapshot ignored: its last event no longer exists']);
   await accounts.handle({ ...at, command: open({ owner: 'bob' }) });
   await accounts.flush();
   assert.deepEqual((await accounts.load(at)).state, { owner: 'bob', balance: 0 });
 });
 
-test('a snapshot of another history at the same revision is not believed', async () => {
+test('a snapshot of another history at the same revision is ignored', async () => {
   await using store = memoryEventStore();
   await deposits(store, 3);
   const snapshots = memorySnapshots();
@@ -231,7 +237,7 @@ test('a snapshot of another history at the same revision is not believed', async
   assert.deepEqual((await accounts.load(at)).state, { owner: 'ada', balance: 2 });
 });
 
-test('history below a snapshot may be cut off', async () => {
+test('history below a snapshot may be truncated', async () => {
   await using store = memoryEventStore();
   await deposits(store, 120);
   const snapshots = memorySnapshots();
@@ -243,7 +249,7 @@ test('history below a snapshot may be cut off', async () => {
   assert.deepEqual(await accounts.load(at), { state, revision: 119 });
 });
 
-test('personal data does not outlive its key in a snapshot', async () => {
+test('personal data is not stored in a snapshot', async () => {
   await using store = memoryEventStore();
   const headers = { [subjectHeader]: 'person-1' };
   const snapshots = memorySnapshots();
@@ -257,16 +263,16 @@ test('personal data does not outlive its key in a snapshot', async () => {
     every: 1,
     holdsPersonalData: false,
     encode: ({ balance }) => ({ balance }),
-    decode: (json) => ({ owner: 'somebody', ...(json as { readonly balance: number }) }),
+    decode: (json) => ({ owner: 'unknown', ...(json as { readonly balance: number }) }),
   });
   await using stripped = createCommandHandler(store, impersonal, { snapshots });
   await stripped.load(at);
   await stripped.flush();
   assert.deepEqual((await snapshots.load(stream))?.state, { balance: 5 });
-  assert.deepEqual((await stripped.load(at)).state, { owner: 'somebody', balance: 5 });
+  assert.deepEqual((await stripped.load(at)).state, { owner: 'unknown', balance: 5 });
 });
 
-test('a state that JSON would change is not taken', async () => {
+test('a state that JSON cannot represent is not saved', async () => {
   await using store = memoryEventStore();
   const snapshots = memorySnapshots();
   for (const value of [new Date(0), new Map(), Number.NaN, 1n, 'x'.repeat(17 * 1_048_576)]) {
@@ -276,7 +282,7 @@ test('a state that JSON would change is not taken', async () => {
     await appendDirectly(store, stream, [deposited({ amount: 1 })]);
     await accounts.load(at);
     await accounts.flush();
-    assert.deepEqual(observer.logged, ['snapshot not taken']);
+    assert.deepEqual(observer.logged, ['snapshot not saved']);
   }
   assert.equal(await snapshots.load(stream), undefined);
 });

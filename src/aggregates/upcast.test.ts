@@ -7,7 +7,8 @@ import type { NewEvent } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { given } from '../testing/given.ts';
 import { defineAggregate } from './define-aggregate.ts';
-import { upcast, type Upcaster } from './upcast.ts';
+import type { Upcaster } from './aggregate.ts';
+import { upcast } from './upcast.ts';
 
 const completedV1 = defineEvent('payment.completed.v1', z.object({ amount: z.number() }));
 const completedV2 = defineEvent(
@@ -58,7 +59,7 @@ const coded = (code: string, message: RegExp) => (error: unknown) => {
   return true;
 };
 
-test('older versions are led step by step to the newest, whose schema has the last word', () => {
+test('older versions are upcast step by step, and the newest schema checks the result', () => {
   given(paymentWith([toV3, toV2]), [
     completedV1({ amount: 1 }),
     completedV2({ amount: 2, currency: 'USD' }),
@@ -88,35 +89,35 @@ test('a renamed event is read under its new name', () => {
   ]).thenState({ seen: ['0 payment.completed.v3 4 EUR -'] });
 });
 
-test('chains that do not end, end nowhere or end twice are refused at definition time', () => {
+test('invalid upcaster chains are rejected at definition time', () => {
   const refused = (upcasters: readonly Upcaster[], message: RegExp): void =>
     assert.throws(() => paymentWith(upcasters), coded('AGGREGATE_INVALID', message));
   const step = (from: string, to: string): Upcaster => upcast(from, to, (payload) => payload);
 
-  refused([toV2], /upcast to 'payment.completed.v2', which is no event and leads nowhere/);
+  refused([toV2], /upcast to 'payment.completed.v2', which is neither an event nor upcast further/);
   refused([toV2, toV3, toV2], /'payment.completed.v1' is upcast twice/);
   refused(
     [step('payment.a.v1', 'payment.b.v1'), step('payment.b.v1', 'payment.a.v1')],
-    /run in a circle/,
+    /form a cycle/,
   );
-  refused([step('payment.a.v1', 'payment.a.v1')], /run in a circle/);
-  refused([step('payment.completed.v4', 'payment.completed.v3')], /backwards/);
+  refused([step('payment.a.v1', 'payment.a.v1')], /form a cycle/);
+  refused([step('payment.completed.v4', 'payment.completed.v3')], /older version/);
   refused(
     [step('payment.completed.v1', 'payment.completed.v3')],
-    /nothing reads 'payment.completed.v2'/,
+    /'payment.completed.v2' is neither an event nor upcast/,
   );
   refused([step('payment.completed.v3', 'payment.completed.v4')], /cannot be one of the events/);
   assert.ok(paymentWith([step('payment.completed.v1', 'payment.completed.v3'), toV3]));
 });
 
-test('an erased payload is not converted any more', () => {
+test('an erased payload is not converted', () => {
   const payload = { $forgotten: { subject: 'person-1', forgottenAt: '2025-09-30T10:00:00.000Z' } };
   given(paymentWith([toV3, toV2]), [{ type: 'payment.completed.v1', payload }]).thenState({
     seen: [],
   });
 });
 
-test('what no upcaster knows is an error with its place, or skipped', () => {
+test('an unknown event type is an error with its revision, or skipped', () => {
   const history: NewEvent[] = [
     completed({ money: { amount: 1, currency: 'EUR' } }),
     { type: 'payment.cancelled.v1', payload: {} },
@@ -133,7 +134,7 @@ test('what no upcaster knows is an error with its place, or skipped', () => {
   );
 });
 
-test('an upcaster that fails, or makes what the schema refuses, says at which event', () => {
+test('the error of a failing upcaster or an invalid result names the event', () => {
   const failing = upcast('payment.completed.v2', 'payment.completed.v3', () => {
     throw new Error('no idea');
   });

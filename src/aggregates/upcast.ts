@@ -1,20 +1,17 @@
-// One step in the life of a schema: how an event of an older version reads in the next one.
+// Reads stored events in their newest version: upcasters convert older ones step by step.
 
-import type { EventType } from '../contracts/event-type.ts';
-import type { Named } from './aggregate.ts';
+import type { NewEvent } from '../contracts/envelope.ts';
+import { parseEventType, type EventType } from '../contracts/event-type.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { isForgotten } from '../store/erasure.ts';
+import type { AggregateEvent, Named, Upcaster } from './aggregate.ts';
 
-export interface Upcaster {
-  readonly from: string;
-  readonly to: string;
-  readonly convert: (payload: unknown) => unknown;
-}
-
-type Made<Definition> = Definition extends (payload: infer Input) => unknown ? Input : never;
+type InputOf<Definition> = Definition extends (payload: infer Input) => unknown ? Input : never;
 
 /**
- * Converts payloads on reading; what is stored stays as it was. Steps are chained, so each needs
- * to know the next version only. With definitions instead of names both sides are typed; the
- * result is checked by the schema of the newest version.
+ * Converts payloads when they are read; stored events do not change. Steps are chained, so each step
+ * only needs to know the next version. With definitions instead of names both sides are typed. The
+ * schema of the newest version checks the result.
  *
  * @example
  * import { upcast } from 'millrace/aggregates';
@@ -27,7 +24,7 @@ type Made<Definition> = Definition extends (payload: infer Input) => unknown ? I
 export function upcast<const From extends Named, const To extends Named>(
   from: From,
   to: To,
-  convert: (payload: ReturnType<From['parse']>) => Made<To>,
+  convert: (payload: ReturnType<From['parse']>) => InputOf<To>,
 ): Upcaster;
 export function upcast<const From extends string, const To extends string>(
   from: EventType<From>,
@@ -42,7 +39,119 @@ export function upcast<Payload>(
   return {
     from: typeof from === 'string' ? from : from.type,
     to: typeof to === 'string' ? to : to.type,
-    // What the store holds was written as `from`; nobody else calls this.
+    // Only stored payloads of type `from` are passed in.
     convert: (payload) => convert(payload as Payload),
   };
+}
+
+/** Creates the `AGGREGATE_INVALID` error; the caller adds the name of the aggregate. */
+export type InvalidDefinition = (reason: string) => Error;
+
+export interface InterpreterOptions {
+  readonly events: ReadonlyMap<string, Named>;
+  readonly upcasters: readonly Upcaster[];
+  readonly unknownEvents: 'fail' | 'skip';
+  readonly invalid: InvalidDefinition;
+}
+
+/** Payloads of current types are not parsed again: the schema checked them before they were stored. */
+export function createInterpreter<Event extends NewEvent>(
+  options: InterpreterOptions,
+): (event: AggregateEvent) => AggregateEvent<Event> | undefined {
+  const { events, upcasters, unknownEvents, invalid } = options;
+  const chains = chainUpcasters(events, upcasters, invalid);
+
+  const convert = (event: AggregateEvent, steps: readonly Upcaster[]): AggregateEvent => {
+    const type = steps.at(-1)?.to ?? event.type;
+    // An erased payload cannot be converted, but the event still counts as one of the newest type.
+    if (isForgotten(event.payload)) return { ...event, type };
+    try {
+      let payload = event.payload;
+      for (const step of steps) payload = step.convert(payload);
+      return { ...event, type, payload: events.get(type)?.parse(payload) };
+    } catch (error) {
+      throw unreadable(event, `could not be upcast to '${type}'`, error);
+    }
+  };
+
+  return (event) => {
+    if (events.has(event.type)) return event as AggregateEvent<Event>;
+    const steps = chains.get(event.type);
+    if (steps !== undefined) return convert(event, steps) as AggregateEvent<Event>;
+    if (unknownEvents === 'skip') return undefined;
+    const { stream, revision, type } = event;
+    throw new MillraceError(
+      'EVENT_UNKNOWN',
+      `'${type}' at revision ${revision} of '${stream}' is not an event of its aggregate, and no upcaster converts it to one`,
+      { details: { stream, revision, type } },
+    );
+  };
+}
+
+export function unreadable(event: AggregateEvent, problem: string, cause: unknown): Error {
+  const { stream, revision, type } = event;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new MillraceError(
+    'EVENT_UNREADABLE',
+    `'${type}' at revision ${revision} of '${stream}' ${problem}: ${why}`,
+    { details: { stream, revision, type }, cause },
+  );
+}
+
+interface UpcastGraph {
+  readonly known: ReadonlyMap<string, Named>;
+  readonly steps: ReadonlyMap<string, Upcaster>;
+  readonly invalid: InvalidDefinition;
+}
+
+/** For each older type, the steps to a type in `known`. */
+function chainUpcasters(
+  known: ReadonlyMap<string, Named>,
+  upcasters: readonly Upcaster[],
+  invalid: InvalidDefinition,
+): ReadonlyMap<string, readonly Upcaster[]> {
+  const steps = new Map<string, Upcaster>();
+  for (const step of upcasters) {
+    if (known.has(step.from)) {
+      throw invalid(`'${step.from}' is upcast, so it cannot be one of the events as well`);
+    }
+    if (steps.has(step.from)) throw invalid(`'${step.from}' is upcast twice`);
+    steps.set(step.from, step);
+  }
+  const graph = { known, steps, invalid };
+  for (const step of upcasters) checkVersions(step, graph);
+  return new Map(upcasters.map(({ from }) => [from, chainFrom(from, graph)]));
+}
+
+function chainFrom(start: string, { known, steps, invalid }: UpcastGraph): readonly Upcaster[] {
+  const chain: Upcaster[] = [];
+  for (let type = start; !known.has(type);) {
+    const step = steps.get(type);
+    if (step === undefined) {
+      throw invalid(
+        `'${start}' is upcast to '${type}', which is neither an event nor upcast further`,
+      );
+    }
+    if (chain.includes(step)) throw invalid(`the upcasters of '${start}' form a cycle`);
+    chain.push(step);
+    type = step.to;
+  }
+  return chain;
+}
+
+/** Events of a skipped version may exist in the store, so each version needs an upcaster. */
+function checkVersions(step: Upcaster, { known, steps, invalid }: UpcastGraph): void {
+  const from = parseEventType(step.from);
+  const to = parseEventType(step.to);
+  if (from.agg !== to.agg || from.action !== to.action) return;
+  if (to.version < from.version)
+    throw invalid(`'${step.from}' is upcast to the older version '${step.to}'`);
+  for (let version = from.version + 1; version < to.version; version += 1) {
+    const between = `${from.agg}.${from.action}.v${version}`;
+    if (!known.has(between) && !steps.has(between)) {
+      throw invalid(
+        `'${step.from}' is upcast to '${step.to}', but '${between}' is neither an event nor upcast`,
+      );
+    }
+  }
 }

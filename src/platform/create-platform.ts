@@ -27,7 +27,7 @@ import type { WaitOptions } from '../projections/run/wait-with-timeout.ts';
 import { sagaAdmin, type SagaAdmin } from '../reactors/saga-admin.ts';
 import type { SagaName } from '../reactors/saga-fact.ts';
 import { startReactor } from '../reactors/start-reactor.ts';
-import { startSaga } from '../reactors/start-saga.ts';
+import { startSaga } from '../reactors/saga-runner.ts';
 import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';

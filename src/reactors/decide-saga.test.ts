@@ -9,7 +9,7 @@ import {
   decidePark,
   decideResume,
 } from './decide-saga.ts';
-import { orderSaga, paid, placed } from './example-order.test.ts';
+import { orderSaga, paid, placed } from '../testing/support/reactors/example-order.ts';
 import type { SagaFact } from './saga-fact.ts';
 import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
 
@@ -27,7 +27,7 @@ const nothing = foldSaga([]);
 const begun = after(nothing, decideEvent(nothing, start, context));
 const accepted = { kind: 'accepted' } as const;
 
-test('an event that comes again leads to nothing, wherever the saga is by then', () => {
+test('a duplicate event decides nothing, whatever the status of the saga', () => {
   assert.deepEqual(decideEvent(begun, start, context), []);
   const further = after(begun, decideEvent(begun, payment, context));
   assert.deepEqual(decideEvent(further, payment, context), []);
@@ -37,7 +37,7 @@ test('an event that comes again leads to nothing, wherever the saga is by then',
   assert.deepEqual(decideEvent(early, payment, context), []);
 });
 
-test('a second answer to a step changes nothing, whatever it says', () => {
+test('a second answer to a step changes nothing', () => {
   const done = after(begun, decideAnswer(begun, 0, accepted, context));
   const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
   assert.deepEqual(decideAnswer(done, 0, accepted, context), []);
@@ -45,7 +45,7 @@ test('a second answer to a step changes nothing, whatever it says', () => {
   assert.deepEqual(decideAnswer(begun, 7, accepted, context), []);
 });
 
-test('what is accepted after it was refused elsewhere is undone, even when the saga has ended', () => {
+test('a step accepted after a refusal is compensated, even if the saga has ended', () => {
   const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
   const ended = after(begun, decideAnswer(begun, 0, denial, context));
   assert.equal(ended.status, 'compensated');
@@ -61,7 +61,7 @@ test('what is accepted after it was refused elsewhere is undone, even when the s
   assert.deepEqual(decideAnswer(undone, 0, accepted, context), []);
 });
 
-test('what is accepted after the saga took another way is for somebody to look at', () => {
+test('a step accepted after the saga continued without it parks the saga', () => {
   const steps = new Map(saga.steps).set('reserve', { onDenied: () => [] });
   const other = { ...context, saga: { ...saga, steps } };
   const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
@@ -74,7 +74,7 @@ test('what is accepted after the saga took another way is for somebody to look a
   assert.deepEqual(skipped.done, [0]);
 });
 
-test('an answer that comes when the saga is parked waits for the operator', () => {
+test('an answer to a parked saga waits for the operator', () => {
   const why = { reason: 'unanswered', message: 'silence' };
   const parked = after(begun, decidePark(begun, { at: 'step', n: 0 }, why));
   assert.deepEqual(decideAnswer(parked, 0, accepted, context), []);
@@ -85,7 +85,7 @@ test('an answer that comes when the saga is parked waits for the operator', () =
   assert.deepEqual(decideResume(resumed, 'skip', { by: 'ada' }), []);
 });
 
-test('timers fire in the order of their times, and only while the saga runs', () => {
+test('timers fire in order of their due times, and only while the saga runs', () => {
   const laterMs = givenNowMs + 100_000;
   assert.deepEqual(decideDue(begun, givenNowMs), []);
   assert.deepEqual(decideDue(begun, laterMs), [
@@ -96,7 +96,7 @@ test('timers fire in the order of their times, and only while the saga runs', ()
   assert.deepEqual(decideDue(failed, laterMs), []);
 });
 
-test('a timer needs a time that can be, and an action a name that is known', () => {
+test('a timer needs a valid time, and an action a known name', () => {
   const lost = (actions: readonly object[]) => () => {
     const broken = { ...saga, react: () => actions as never };
     return decideEvent(nothing, start, { ...context, saga: broken });
@@ -109,7 +109,7 @@ test('a timer needs a time that can be, and an action a name that is known', () 
     lost([{ run: 'dance', id: 'x', command: { type: 'a.b', payload: 1 } }]),
     /step 'dance'/,
   );
-  // Behind an end nothing follows, however it is written.
+  // Actions after an end are ignored, whatever their order.
   const facts = lost([{ end: 'completed' }, { timer: 'payment', afterMs: 1 }])();
   assert.deepEqual(facts.slice(-2), [{ kind: 'completing' }, { kind: 'completed' }]);
 });

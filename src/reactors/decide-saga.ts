@@ -1,9 +1,9 @@
-// What happens next in a saga, as facts: pure, from its state and what came in. The shell writes the
-// facts down, and only then is anything sent.
+// Decides the next facts of a saga from its state and an input, as pure functions. The caller stores the
+// facts before it sends any command.
 
 import { MillraceError } from '../foundation/error.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import type { CommandAnswer } from './command-answer.ts';
+import type { CommandAnswer } from './reaction.ts';
 import { expiryTimer, sagaLimits, type AnyAction, type Saga } from './saga.ts';
 import type { SagaView } from './saga-definition.ts';
 import type { ParkedAt, SagaFact, SagaOperator, SagaRequest } from './saga-fact.ts';
@@ -16,23 +16,23 @@ export interface DecideWith {
   readonly nowMs: number;
 }
 
-/** What a saga waits for that we can do something about. */
+/** Work that this process can do for a saga. */
 export type SagaWork =
   | { readonly kind: 'timer'; readonly timer: string }
   | { readonly kind: 'step'; readonly step: SagaStepState }
   | { readonly kind: 'compensation'; readonly step: SagaStepState }
   | { readonly kind: 'event'; readonly held: SagaState['held'][number] }
-  /** An operator changed something: what follows from that is to be found. */
+  /** After an operator's change: end the saga or start the next compensation. */
   | { readonly kind: 'settle' }
   | { readonly kind: 'none' };
 
-/** One at a time: each leads to a fact, whose event brings us back here. */
+/** One piece at a time: it stores a fact, and the event of that fact triggers the next call. */
 export function nextWork(state: SagaState): SagaWork {
   const { status, fired, held, steps } = state;
   if (status !== 'running' && status !== 'compensating') return { kind: 'none' };
   const [timer] = fired;
   if (timer !== undefined) return { kind: 'timer', timer };
-  // Also while compensating: whether it took effect must be known before it can be undone.
+  // Also while compensating: a step must be answered before it can be compensated.
   const step = unanswered(state);
   if (step !== undefined) return { kind: 'step', step };
   if (status === 'compensating') {
@@ -45,7 +45,7 @@ export function nextWork(state: SagaState): SagaWork {
   return held[0] === undefined ? { kind: 'none' } : { kind: 'event', held: held[0] };
 }
 
-/** An event of the outside; what it means depends on when it comes. */
+/** Decides an external event, depending on the status of the saga. */
 export function decideEvent(
   state: SagaState,
   event: RecordedEvent,
@@ -53,7 +53,7 @@ export function decideEvent(
 ): readonly SagaFact[] {
   const { saga } = context;
   const { eventId, type: eventType, stream } = event;
-  // Delivered again: what followed from it is written down.
+  // A duplicate delivery: the result is already stored.
   if (state.taken.has(eventId)) return [];
   const hold: SagaFact = { kind: 'event-held', eventId, eventType, stream };
   switch (state.status) {
@@ -66,7 +66,7 @@ export function decideEvent(
       return take(decision, event);
     }
     case 'running':
-      // Behind those that wait already: their order is kept.
+      // Queue the event after the held ones to keep their order.
       if (state.held.length > 0) return [hold];
       return take(begin(state, context), event);
     case 'parked':
@@ -76,7 +76,7 @@ export function decideEvent(
   }
 }
 
-/** An event that was held, now that the saga runs. Undefined: it is gone, or was forgotten. */
+/** Decides a held event, now that the saga runs. Undefined: the event was deleted or forgotten. */
 export function decideHeld(
   state: SagaState,
   held: SagaState['held'][number],
@@ -91,10 +91,10 @@ export function decideHeld(
 function take(decision: Decision, event: RecordedEvent): readonly SagaFact[] {
   const { eventId, type: eventType } = event;
   const { saga } = decision;
-  // One key runs once: what would start it again changes nothing.
-  const isAgain = eventType === decision.before.startedBy;
+  // Each key runs once: a second start event changes nothing.
+  const isSecondStart = eventType === decision.before.startedBy;
   decision.add({ kind: 'event-taken', eventId, eventType });
-  if (!isAgain) perform(decision, saga.react(event, viewOf(decision)));
+  if (!isSecondStart) perform(decision, saga.react(event, viewOf(decision)));
   return settle(decision);
 }
 
@@ -110,7 +110,7 @@ export function decideTimer(
   return settle(decision);
 }
 
-/** The timers that are due, as fired; what follows from them is decided later, where it can fail. */
+/** Marks due timers as fired; the decision about them comes later, because it may fail. */
 export function decideDue(state: SagaState, nowMs: number): readonly SagaFact[] {
   if (state.status !== 'running') return [];
   return [...state.timers]
@@ -152,8 +152,8 @@ export function decideAnswer(
 }
 
 /**
- * Two processes asked, one of them as an owner that was overtaken; the aggregate refused one and,
- * a moment later, accepted the other. What took effect counts: it has to be undone.
+ * Two processes sent the command, one of them after it had lost its lease. The aggregate refused one and
+ * then accepted the other. The accepted command took effect, so it must be compensated.
  */
 function decideLate(
   state: SagaState,
@@ -166,8 +166,11 @@ function decideLate(
     decision.add({ kind: 'compensating', reason: `${step}: accepted after it was refused` });
   }
   if (state.status === 'running') {
-    // It took another way meanwhile: whether that still holds is for somebody to say.
-    const why = { reason: 'accepted-late', message: 'it was accepted after it was refused' };
+    // The saga has already continued as if the step had failed, so an operator must decide.
+    const why = {
+      reason: 'accepted-late',
+      message: 'the command was accepted after it was refused',
+    };
     for (const fact of decidePark(state, { at: 'answer', n, accepted: true }, why)) {
       decision.add(fact);
     }
@@ -194,7 +197,7 @@ export function decideSettle(state: SagaState, context: DecideWith): readonly Sa
   return settle(begin(state, context));
 }
 
-/** It cannot go on by itself: somebody has to look at it. */
+/** Parks the saga: it needs an operator to continue. */
 export function decidePark(
   state: SagaState,
   at: ParkedAt,
@@ -204,7 +207,7 @@ export function decidePark(
   return [{ kind: 'parked', ...at, reason: why.reason, message: why.message }];
 }
 
-/** `skip`: what it is parked at is left as it is, by the operator's word. */
+/** `skip`: continue without the work that the saga is parked at. */
 export function decideResume(
   { parked }: SagaState,
   how: 'resume' | 'skip',
@@ -272,7 +275,7 @@ function viewOf({ saga, state, tenant, key, nowMs, correlationId }: Decision): S
 
 function perform(decision: Decision, actions: readonly AnyAction[] = []): void {
   for (const action of actions) {
-    // Behind an end nothing can follow.
+    // Actions after an end are ignored.
     if (decision.state.status !== 'running' || decision.state.isEnding) return;
     performOne(decision, action);
   }
@@ -308,7 +311,7 @@ function setTimer(decision: Decision, timer: string, afterMs: number): void {
   decision.add({ kind: 'timer-set', timer, dueAt });
 }
 
-/** Ends what has nothing left to wait for; while compensating, asks for the next one in reverse. */
+/** Ends the saga if no work is left; while compensating, requests the next compensation in reverse order. */
 function settle(decision: Decision): readonly SagaFact[] {
   const { saga } = decision;
   while (unanswered(decision.state) === undefined) {
@@ -328,7 +331,7 @@ function settle(decision: Decision): readonly SagaFact[] {
   return decision.facts;
 }
 
-/** False: it is asked for, or cannot be; true: there is nothing to undo. */
+/** False: the compensation was requested, or the saga is parked. True: there is nothing to compensate. */
 function undo(decision: Decision, saga: Saga, step: SagaStepState): boolean {
   const { n } = step;
   const park = (reason: string, message: string): false => {
@@ -337,7 +340,7 @@ function undo(decision: Decision, saga: Saga, step: SagaStepState): boolean {
   };
   const definition = saga.steps.get(step.step);
   if (definition === undefined) {
-    return park('step-unknown', `the saga has no step '${step.step}' any more`);
+    return park('step-unknown', `the saga no longer has a step '${step.step}'`);
   }
   const { compensate } = definition;
   if (compensate === undefined) {
@@ -345,7 +348,7 @@ function undo(decision: Decision, saga: Saga, step: SagaStepState): boolean {
     return true;
   }
   if (step.request === undefined) {
-    return park('forgotten', 'the person that the step was for was forgotten');
+    return park('forgotten', 'the data subject of the step was forgotten');
   }
   try {
     const wanted = compensate(viewOf(decision), step.request);
@@ -362,7 +365,7 @@ function undo(decision: Decision, saga: Saga, step: SagaStepState): boolean {
 }
 
 function requestOf(
-  { tenant, id, command }: Omit<SagaRequest, 'tenant'> & { readonly tenant?: string },
+  { tenant, id, command }: Omit<SagaRequest, 'tenant'> & { readonly tenant?: string | undefined },
   own: string,
 ): SagaRequest {
   const { type, payload } = command;

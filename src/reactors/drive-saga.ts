@@ -1,13 +1,15 @@
-// A saga's own events, handled: each of them brings the saga one piece of work further. What a kill
-// leaves undone is found again in the saga's state, so no piece depends on the one who began it.
+// Handles the events in a saga's stream: each one performs the next piece of work. A killed process
+// loses nothing, because the saga's state shows which work is left.
 
+import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { hasCode } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
+import { idFromKey } from '../foundation/ids.ts';
+import { withinTime } from '../foundation/within-time.ts';
 import { isForgotten, subjectOf } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { messageOf } from '../foundation/error-text.ts';
-import { createAskForSaga, isAway } from './ask-for-saga.ts';
 import {
   decideAnswer,
   decideCompensationAnswer,
@@ -19,9 +21,10 @@ import {
   type DecideWith,
   type SagaWork,
 } from './decide-saga.ts';
-import type { SendCommand } from './reaction.ts';
+import { outcomeOf } from '../subscriptions/handler-outcome.ts';
+import { askCommand, type CommandAnswer, type SendCommand } from './reaction.ts';
 import type { Saga } from './saga.ts';
-import type { ParkedAt, SagaFact } from './saga-fact.ts';
+import type { ParkedAt, SagaFact, SagaRequest } from './saga-fact.ts';
 import type { SagaChange, SagaJournal } from './saga-journal.ts';
 import type { SagaState } from './saga-state.ts';
 
@@ -34,19 +37,18 @@ export interface DriveOptions {
 }
 
 interface DriveContext {
-  /** From 1. */
+  /** Counts from 1. */
   readonly attempt: number;
   readonly signal: AbortSignal;
-  /** The trace that goes on, as headers. */
+  /** The trace context for the commands, as headers. */
   readonly trace: Readonly<Record<string, string>>;
 }
 
-/** Does one piece of work, if there is one; returns the state behind it. */
+/** Performs one piece of work, if any; returns the state after it. */
 export type DriveSaga = (own: RecordedEvent, context: DriveContext) => Promise<SagaState>;
 
 export function createDriveSaga(options: DriveOptions): DriveSaga {
-  const { store, saga, journal, send, clock } = options;
-  const ask = createAskForSaga({ saga, send, clock });
+  const { store, saga, journal, clock } = options;
 
   return async (own, { attempt, signal, trace }) => {
     const { stream } = own;
@@ -56,9 +58,9 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
     const work = nextWork(state);
     const isLast = attempt >= saga.retry.attemptsMax;
     const { correlationId = own.correlationId } = state;
-    const asking = { stream, correlationId, isLast, signal, trace };
+    const common = { stream, correlationId, isLast, signal, trace };
 
-    /** Nothing but what is still the next piece is changed: somebody else may have done it. */
+    /** Writes only if this is still the next piece of work: another process may have done it. */
     const write = (
       cause: string,
       decide: (now: SagaState) => readonly SagaFact[],
@@ -70,8 +72,8 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         cause: { id: `${cause} ${now.resumes}`, causationId: own.eventId, trace },
       }));
 
-    /** What the user's code throws is tried again, and is for an operator in the end. */
-    const decided = async (
+    /** An error in the user's code is retried; the last attempt parks the saga for an operator. */
+    const writeOrPark = async (
       cause: string,
       at: ParkedAt,
       decide: (now: SagaState) => readonly SagaFact[],
@@ -80,7 +82,7 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
       try {
         return await write(cause, decide, more);
       } catch (error) {
-        if (!isLast || isOurs(error)) throw error;
+        if (!isLast || isStoreError(error)) throw error;
         const why = { reason: 'handler-failed', message: messageOf(error) };
         return write(`park ${cause}`, (now) => decidePark(now, at, why));
       }
@@ -91,7 +93,7 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         return write(`settle ${state.revision}`, (now) => decideSettle(now, decideWith()));
       case 'timer': {
         const { timer } = work;
-        return decided(`timer ${timer} ${state.revision}`, { at: 'timer', timer }, (now) =>
+        return writeOrPark(`timer ${timer} ${state.revision}`, { at: 'timer', timer }, (now) =>
           decideTimer(now, timer, decideWith()),
         );
       }
@@ -99,7 +101,7 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         const { held } = work;
         const found = await store.findEvent(held.stream, held.eventId);
         const event = isForgotten(found?.payload) ? undefined : found;
-        return decided(
+        return writeOrPark(
           `event ${held.eventId}`,
           { at: 'event', eventId: held.eventId },
           (now) => decideHeld(now, held, event, decideWith()),
@@ -110,13 +112,18 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         const { n, request, requestId } = work.step;
         if (request === undefined)
           return write(`park ${n}`, (now) => parkForgotten(now, n, 'step'));
-        const answer = await ask(request, { ...asking, n, what: 'do', causationId: requestId });
+        const answer = await askForSaga(options, request, {
+          ...common,
+          n,
+          what: 'do',
+          causationId: requestId,
+        });
         if (answer.kind === 'doubt' && saga.onUnanswered === 'park') {
           const why = { reason: 'unanswered', message: answer.message };
           return write(`park ${n}`, (now) => decidePark(now, { at: 'step', n }, why));
         }
         const at: ParkedAt = { at: 'answer', n, accepted: answer.kind === 'accepted' };
-        return decided(`answer ${n} ${answer.kind}`, at, (now) =>
+        return writeOrPark(`answer ${n} ${answer.kind}`, at, (now) =>
           decideAnswer(now, n, answer, decideWith()),
         );
       }
@@ -126,8 +133,8 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         if (compensation === undefined) {
           return write(`park ${n}`, (now) => parkForgotten(now, n, 'compensation'));
         }
-        const answer = await ask(compensation, {
-          ...asking,
+        const answer = await askForSaga(options, compensation, {
+          ...common,
           n,
           what: 'undo',
           causationId: compensationId,
@@ -151,7 +158,7 @@ function isSame(before: SagaWork, now: SagaWork): boolean {
   if (before.kind === 'event') {
     return now.kind === 'event' && now.held.eventId === before.held.eventId;
   }
-  // An answer holds whatever happened meanwhile; the decision looks at the step itself.
+  // An answer stays valid after other changes; the decision checks the step itself.
   if (before.kind === 'step' || before.kind === 'compensation') return true;
   return now.kind === before.kind;
 }
@@ -161,11 +168,71 @@ function parkForgotten(
   n: number,
   at: 'step' | 'compensation',
 ): readonly SagaFact[] {
-  const message = 'the person that the command was for was forgotten';
+  const message = 'the data subject of the command was forgotten';
   return decidePark(state, { at, n }, { reason: 'forgotten', message });
 }
 
-/** The database, or the race for the stream: nothing that the user's code did. */
-function isOurs(error: unknown): boolean {
-  return isAway(error) || hasCode(error, 'VERSION_CONFLICT');
+/** An unavailable database or a conflict: not an error of the user's code. */
+function isStoreError(error: unknown): boolean {
+  return isUnavailable(error) || hasCode(error, 'VERSION_CONFLICT');
+}
+
+interface AttemptContext {
+  readonly stream: string;
+  readonly n: number;
+  readonly what: 'do' | 'undo';
+  readonly correlationId: string;
+  readonly causationId: string;
+  /** No automatic retry follows this attempt. */
+  readonly isLast: boolean;
+  readonly signal: AbortSignal;
+  readonly trace?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** It is unknown whether the command took effect. */
+interface Doubt {
+  readonly kind: 'doubt';
+  readonly message: string;
+}
+
+/** Sends one command of a saga. Rejects while attempts are left; the last attempt ends in doubt instead. */
+async function askForSaga(
+  { saga, send, clock }: DriveOptions,
+  request: SagaRequest,
+  attempt: AttemptContext,
+): Promise<CommandAnswer | Doubt> {
+  const { stream, n, what, correlationId, causationId, isLast, signal, trace } = attempt;
+  // The key is the same in every attempt and process, also after an operator resumes the saga.
+  const idempotencyKey = buildIdempotencyKey({
+    tenant: request.tenant,
+    service: saga.bc,
+    operation: saga.name,
+    naturalKey: idFromKey(`${stream} ${n} ${what}`),
+  });
+  const late = new AbortController();
+  const sent = askCommand(send, {
+    ...request,
+    idempotencyKey,
+    correlationId,
+    causationId,
+    signal: AbortSignal.any([signal, late.signal]),
+    headers: trace,
+  });
+  const ms = saga.commandTimeoutMs;
+  const expire = (): never => {
+    late.abort();
+    throw new MillraceError('HANDLER_TIMEOUT', `the command was not answered within ${ms} ms`);
+  };
+  try {
+    return await withinTime(sent, { ms, late: expire, clock });
+  } catch (error) {
+    const isSnoozed = outcomeOf(error).kind === 'snooze';
+    if (!isLast || isSnoozed || signal.aborted || isUnavailable(error)) throw error;
+    return { kind: 'doubt', message: messageOf(error) };
+  }
+}
+
+/** The database is unavailable or the store was closed: this does not count as an attempt. */
+function isUnavailable(error: unknown): boolean {
+  return (hasCode(error, 'STORE_UNAVAILABLE') && error.retryable) || hasCode(error, 'STORE_CLOSED');
 }

@@ -1,5 +1,11 @@
-export { dispatchCommands, type CommandReceiver } from './dispatch-commands.ts';
-export type { EventNamed, Reaction, RecordedEventOf, SendCommand } from './reaction.ts';
+export {
+  dispatchCommands,
+  type CommandReceiver,
+  type EventNamed,
+  type Reaction,
+  type RecordedEventOf,
+  type SendCommand,
+} from './reaction.ts';
 export {
   reactor,
   type Reactor,
@@ -39,6 +45,5 @@ export {
   type SagaQuery,
   type SagaShards,
 } from './saga-index.ts';
-export type { SagaOptions, SagaRunner } from './saga-runner.ts';
+export { startSaga, type SagaOptions, type SagaRunner } from './saga-runner.ts';
 export type { SagaParked, SagaStatus, SagaStepStatus } from './saga-state.ts';
-export { startSaga } from './start-saga.ts';

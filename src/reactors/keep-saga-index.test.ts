@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
 import { until } from '../testing/support/subscriptions/rig.ts';
-import { orderSaga, paymentMs, placed } from './example-order.test.ts';
+import { orderSaga, paymentMs, placed } from '../testing/support/reactors/example-order.ts';
 import { sagaAdmin } from './saga-admin.ts';
 import { memorySagaIndex, type SagaIndex } from './saga-index.ts';
-import { append, createSagaRig } from './saga-rig.test.ts';
-import { startSaga } from './start-saga.ts';
+import { append, createSagaRig } from '../testing/support/reactors/saga-rig.ts';
+import { startSaga } from './saga-runner.ts';
 
 const orderIds = Array.from({ length: 12 }, (_, at) => `o${at}`);
 
-test('an index that knows nothing of the sagas under way is filled, and their timers fire', async () => {
+test('an empty index is filled with the running sagas, and their timers fire', async () => {
   const saga = orderSaga({ shards: 3 });
   const { clock, store, receiver, options } = createSagaRig(saga);
   {
@@ -18,7 +18,7 @@ test('an index that knows nothing of the sagas under way is filled, and their ti
     for (const orderId of orderIds) await append(store, placed({ orderId }));
     await until(clock, () => receiver.effects.length === orderIds.length);
   }
-  // Another place from now on: the checkpoint has passed all of their events.
+  // A new index: the checkpoint is already after all saga events.
   const index = memorySagaIndex();
   const admin = sagaAdmin(store, saga, { index, clock });
   await using _ = await startSaga(store, saga, { ...options, index });
@@ -31,7 +31,7 @@ test('an index that knows nothing of the sagas under way is filled, and their ti
   assert.equal(receiver.calls.length, 2 * orderIds.length);
 });
 
-test('an index that was filled is not filled again, unless it says so', async () => {
+test('a filled index is rebuilt only if it reports missing entries', async () => {
   const saga = orderSaga();
   const { clock, store, options } = createSagaRig(saga);
   const index = memorySagaIndex();
@@ -39,20 +39,20 @@ test('an index that was filled is not filled again, unless it says so', async ()
   const ignore = (): void => undefined;
   const info = (_fields: object, message: string): void => void said.push(message);
   const observer = { log: { debug: ignore, warn: ignore, error: ignore, info } };
-  const filled = (): number => said.filter((each) => each === 'index of the saga is filled').length;
+  const filled = (): number => said.filter((each) => each === 'saga index rebuilt').length;
   for (let round = 0; round < 3; round += 1) {
     await using _ = await startSaga(store, saga, { ...options, index, observer });
     await until(clock, () => filled() === 1);
     await clock.advance(5_000);
   }
   assert.equal(filled(), 1);
-  // Whoever began it and never came to the end.
+  // A rebuild that started but did not finish.
   await index.upkeep.renew({ saga: saga.category, shards: [0] });
   await using _ = await startSaga(store, saga, { ...options, index, observer });
   await until(clock, () => filled() === 2);
 });
 
-test('events of the same names in other streams are not taken for sagas', async () => {
+test('events of the same types in other streams are not sagas', async () => {
   const saga = orderSaga();
   const { clock, store, options } = createSagaRig(saga);
   const foreign = { type: 'fulfilment.started.v1', payload: { orderId: 'x' } };
@@ -72,7 +72,7 @@ test('events of the same names in other streams are not taken for sagas', async 
   );
 });
 
-test('while the index is away it is told once, and filled when it is back', async () => {
+test('an unavailable index is logged once, and filled when it is available again', async () => {
   const saga = orderSaga();
   const { clock, store, options } = createSagaRig(saga);
   {
@@ -81,21 +81,21 @@ test('while the index is away it is told once, and filled when it is back', asyn
     await until(clock, async () => (await store.sagas.list({})).length === 1);
   }
   const inner = memorySagaIndex();
-  let isAway = false;
-  const orAway = <T>(work: () => Promise<T>): Promise<T> => {
-    const away = new MillraceError('STORE_UNAVAILABLE', 'away', { retryable: true });
-    return isAway ? Promise.reject(away) : work();
+  let isDown = false;
+  const unlessDown = <T>(work: () => Promise<T>): Promise<T> => {
+    const error = new MillraceError('STORE_UNAVAILABLE', 'down', { retryable: true });
+    return isDown ? Promise.reject(error) : work();
   };
   const index: SagaIndex = {
-    put: (entry) => orAway(() => inner.put(entry)),
-    upcoming: (query) => orAway(() => inner.upcoming(query)),
-    list: (query) => orAway(() => inner.list(query)),
+    put: (entry) => unlessDown(() => inner.put(entry)),
+    upcoming: (query) => unlessDown(() => inner.upcoming(query)),
+    list: (query) => unlessDown(() => inner.list(query)),
     upkeep: {
-      incomplete: (query) => orAway(() => inner.upkeep.incomplete(query)),
+      incomplete: (query) => unlessDown(() => inner.upkeep.incomplete(query)),
       renew: async (query) => {
         const done = await inner.upkeep.renew(query);
-        // In the middle of it.
-        isAway = attempts === 0;
+        // The index fails during the rebuild.
+        isDown = attempts === 0;
         attempts += 1;
         return done;
       },
@@ -109,8 +109,8 @@ test('while the index is away it is told once, and filled when it is back', asyn
   await using _ = await startSaga(store, saga, { ...options, index, observer });
   await until(clock, () => attempts === 1);
   await clock.advance(3_000);
-  isAway = false;
+  isDown = false;
   await until(clock, async () => (await inner.list({})).length === 1);
   await until(clock, () => attempts === 2);
-  assert.equal(warned.filter((each) => each === 'index of the saga is away').length, 1);
+  assert.equal(warned.filter((each) => each === 'saga index unavailable').length, 1);
 });

@@ -1,5 +1,5 @@
-// Keeps an index that can be lost without the events: looks, now and then, whether it is whole, and
-// puts the sagas of the shards that this process owns into it again, from their streams.
+// Maintains a saga index outside the event database: checks regularly whether the index is complete, and
+// otherwise rebuilds the entries of this process's shards from the saga streams.
 
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
@@ -17,40 +17,40 @@ export interface KeepSagaIndexOptions {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly pollMs: number;
-  /** Those that this process owns. */
+  /** The shards that this process owns. */
   readonly shards: () => readonly number[];
-  /** Reads the saga, and puts its entry. */
+  /** Loads the saga and writes its index entry. */
   readonly enter: (stream: string) => Promise<void>;
 }
 
 export function keepSagaIndex(options: KeepSagaIndexOptions): AsyncDisposable {
   const { saga, upkeep, clock, observer, pollMs } = options;
   const end = new AbortController();
-  let isAway = false;
+  let isFailing = false;
 
-  async function look(): Promise<void> {
+  async function rebuildIncomplete(): Promise<void> {
     const shards = options.shards();
     if (shards.length === 0) return;
     const incomplete = await upkeep.incomplete({ saga: saga.category, shards });
     if (incomplete.length === 0) return;
     const fields = { saga: saga.subscription, shards: incomplete };
-    observer.log?.info(fields, 'index of the saga is filled from its streams');
+    observer.log?.info(fields, 'rebuilding saga index from its streams');
     const done = await upkeep.renew({ saga: saga.category, shards: incomplete });
     const sagas = await fill(options, new Set(incomplete), end.signal);
     await done();
-    observer.log?.info({ ...fields, sagas }, 'index of the saga is filled');
+    observer.log?.info({ ...fields, sagas }, 'saga index rebuilt');
   }
 
   async function run(): Promise<void> {
     while (!end.signal.aborted) {
       try {
-        await look();
-        isAway = false;
+        await rebuildIncomplete();
+        isFailing = false;
       } catch (err) {
         if (end.signal.aborted || hasCode(err, 'STORE_CLOSED')) return;
-        // Once, however long it takes.
-        if (!isAway) observer.log?.warn({ saga: saga.category, err }, 'index of the saga is away');
-        isAway = true;
+        // Log only the first of consecutive failures.
+        if (!isFailing) observer.log?.warn({ saga: saga.category, err }, 'saga index unavailable');
+        isFailing = true;
       }
       await clock.sleep(pollMs, end.signal).catch(() => undefined);
     }
@@ -65,14 +65,14 @@ export function keepSagaIndex(options: KeepSagaIndexOptions): AsyncDisposable {
   };
 }
 
-/** What happens meanwhile is put by whoever handles its event. Returns how many were put. */
+/** Concurrent changes are written by the handler of their event. Returns the number of sagas. */
 async function fill(
   { store, saga, enter }: KeepSagaIndexOptions,
   shards: ReadonlySet<number>,
   signal: AbortSignal,
 ): Promise<number> {
   const of = saga.tuning.shards ?? 1;
-  // A saga's events stand near each other: most are put once, none is forgotten.
+  // Events of one saga are close together, so a bounded set avoids most repeated writes.
   const recent = new Set<string>();
   let count = 0;
   const own = store.readAll({ filter: { types: sagaTypes(saga) }, signal });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../testing/support/subscriptions/rig.ts';
-import { orderSaga, paid, placed } from './example-order.test.ts';
-import { throughHops } from './hops.test.ts';
-import { append, createSagaRig, type Receiver } from './saga-rig.test.ts';
+import { orderSaga, paid, placed } from '../testing/support/reactors/example-order.ts';
+import { throughHops } from '../testing/support/reactors/hops.ts';
+import { append, createSagaRig, type Receiver } from '../testing/support/reactors/saga-rig.ts';
 import { createSagaRunner } from './saga-runner.ts';
 import type { SagaStatus } from './saga-state.ts';
 
@@ -41,7 +41,7 @@ const scenarios: readonly Scenario[] = [
 
 const tuning = { leaseMs: 300, checkpointMs: 20, pollMs: 100, timerPollMs: 1_000, drainMs: 1_000 };
 
-/** Returns the hop that the first process was killed at; undefined: it came to the end before. */
+/** Returns the hop at which the first process was killed; undefined: it finished before. */
 async function runKilledAt(killAt: number, scenario: Scenario): Promise<string | undefined> {
   const saga = orderSaga(scenario.isPaid ? {} : { paymentMs: 100 });
   const { clock, store, receiver, admin, at } = createSagaRig(saga);
@@ -54,7 +54,7 @@ async function runKilledAt(killAt: number, scenario: Scenario): Promise<string |
     if (hops >= killAt) await new Promise<never>(() => undefined);
   });
   const options = { clock, ...tuning };
-  // Never stopped: a process that was killed has no chance to.
+  // Never stopped, like a killed process.
   void createSagaRunner(first.store, saga, { ...options, send: first.send }).start();
   await append(store, placed({ orderId: 'o1' }));
   if (scenario.isPaid) await append(store, paid({ orderId: 'o1' }));
@@ -80,7 +80,7 @@ async function runKilledAt(killAt: number, scenario: Scenario): Promise<string |
 }
 
 for (const scenario of scenarios) {
-  test(`killed at any hop, another process ends it the same way when ${scenario.title}`, async () => {
+  test(`after a kill at any hop, another process reaches the same result when ${scenario.title}`, async () => {
     const seen = new Set<string>();
     for (let killAt = 1; ; killAt += 1) {
       const label = await runKilledAt(killAt, scenario);

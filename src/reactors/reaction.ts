@@ -1,33 +1,34 @@
-// A command that follows from an event: who it is for, and who it is when it comes again.
+// Commands caused by events: their idempotency keys, how they are sent, and how they are answered.
 
 import type { CommandRequest } from '../aggregates/command-handler.ts';
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
 import { traceOf } from '../foundation/trace-of.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 
 export interface Reaction {
-  /** Of the aggregate that the command is for. */
+  /** Id of the aggregate that receives the command. */
   readonly id: string;
   readonly command: NewCommand;
   /** Default: the event's. */
-  readonly tenant?: string;
-  /** Tells commands of one type for one aggregate apart. Default: their order. */
-  readonly name?: string;
-  readonly user?: NonNullable<DomainEventEnvelope['user']>;
+  readonly tenant?: string | undefined;
+  /** Distinguishes several commands of one type for one aggregate. Default: their order. */
+  readonly name?: string | undefined;
+  readonly user?: NonNullable<DomainEventEnvelope['user']> | undefined;
 }
 
-/** How commands leave: `dispatchCommands` makes one from command handlers. */
+/** Sends a command; `dispatchCommands` creates this function from command handlers. */
 export type SendCommand = (request: CommandRequest<NewCommand>) => Promise<unknown>;
 
-/** An event that was recorded, with its payload's type. */
+/** A recorded event with the type of its payload. */
 export type RecordedEventOf<Event extends NewEvent> = Event extends NewEvent
   ? RecordedEvent<Event['payload']> & { readonly type: Event['type'] }
   : never;
 
-/** The part of an event's definition that is needed here. */
+/** The part of an event definition that reactors need. */
 export interface EventNamed {
   readonly type: string;
   parse(payload: unknown): unknown;
@@ -35,17 +36,17 @@ export interface EventNamed {
 
 export interface ReactionSource {
   readonly service: string;
-  /** Without a version: a new version of a reactor has the same intents as the one before. */
+  /** Without a version: a new version of a reactor sends the same commands with the same keys. */
   readonly reactor: string;
-  /** Sets those apart that follow from a refusal. */
-  readonly branch?: string;
-  /** The trace that goes on, as headers. Default: the event's. */
-  readonly trace?: Readonly<Record<string, string>>;
+  /** Distinguishes the commands that replace a refused one. */
+  readonly branch?: string | undefined;
+  /** The trace context for the commands, as headers. Default: the event's. */
+  readonly trace?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * The requests for the reactions to an event. The key says what is wanted of whom because of which
- * event, not the place in the list: a handler that returns less or more than it did the last time
+ * The command requests for the reactions to an event. The idempotency key depends on event, command and
+ * target, not on the place in the list: a handler that returns fewer or more reactions the next time
  * still gives the same command the same key.
  */
 export function toRequests(
@@ -53,14 +54,14 @@ export function toRequests(
   reactions: readonly Reaction[],
   { service, reactor, branch = '', trace }: ReactionSource,
 ): readonly CommandRequest<NewCommand>[] {
-  // Only the trace: other headers say something about the event that need not hold for what follows.
+  // Copy only the trace context: other headers of the event may not apply to the command.
   const headers = { ...(trace ?? traceOf(event.headers)) };
   const counts = new Map<string, number>();
   return reactions.map(({ id, command, tenant = event.tenant, name, user }) => {
-    const alike = `${command.type} ${tenant} ${id} ${name ?? ''}`;
-    const count = counts.get(alike) ?? 0;
-    counts.set(alike, count + 1);
-    const intent = idFromKey(`${event.stream} ${event.eventId} ${alike} ${count} ${branch}`);
+    const target = `${command.type} ${tenant} ${id} ${name ?? ''}`;
+    const count = counts.get(target) ?? 0;
+    counts.set(target, count + 1);
+    const intent = idFromKey(`${event.stream} ${event.eventId} ${target} ${count} ${branch}`);
     return {
       tenant,
       id,
@@ -74,7 +75,89 @@ export function toRequests(
       correlationId: event.correlationId,
       causationId: event.eventId,
       headers,
-      ...(user === undefined ? {} : { user }),
+      user,
     };
   });
+}
+
+/** Both kinds are final, and the command had no effect. */
+export interface CommandDenied {
+  /** `refused`: by a business rule of the aggregate. `rejected`: no handler accepts the command. */
+  readonly kind: 'refused' | 'rejected';
+  readonly reason: string;
+  readonly message: string;
+  readonly cause: unknown;
+}
+
+export type CommandAnswer = { readonly kind: 'accepted' } | CommandDenied;
+
+/** Sends a command. Rejects if it is unknown whether the command took effect: send it again then. */
+export async function askCommand(
+  send: SendCommand,
+  request: Parameters<SendCommand>[0],
+): Promise<CommandAnswer> {
+  try {
+    await send(request);
+    return { kind: 'accepted' };
+  } catch (cause) {
+    if (hasCode(cause, 'COMMAND_REFUSED')) {
+      const { reason } = cause.details;
+      const known = typeof reason === 'string' ? reason : cause.code;
+      return { kind: 'refused', reason: known, message: cause.message, cause };
+    }
+    if (hasCode(cause, 'COMMAND_UNKNOWN') || hasCode(cause, 'COMMAND_KEY_REUSED')) {
+      return { kind: 'rejected', reason: cause.code, message: cause.message, cause };
+    }
+    if (cause instanceof Error && cause.name === 'Terminal') {
+      return { kind: 'rejected', reason: 'terminal', message: cause.message, cause };
+    }
+    throw cause;
+  }
+}
+
+/** A command handler of any aggregate, as returned by `createCommandHandler`. */
+export interface CommandReceiver {
+  handle(request: CommandRequest<never>): Promise<unknown>;
+}
+
+/**
+ * Sends each command to the handler of its aggregate: `account.deposit` to `account`.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { createCommandHandler, defineAggregate } from 'millrace/aggregates';
+ * import { defineCommand, defineEvent } from 'millrace/contracts';
+ * import { dispatchCommands } from 'millrace/reactors';
+ * import { z } from 'zod';
+ *
+ * const rung = defineEvent('bell.rung.v1', z.object({}));
+ * const ring = defineCommand('bell.ring', z.object({}));
+ * const bell = defineAggregate({
+ *   bc: 'house',
+ *   name: 'bell',
+ *   version: 1,
+ *   events: [rung],
+ *   commands: [ring],
+ *   initial: 0,
+ *   evolve: { 'bell.rung.v1': (times) => times + 1 },
+ *   decide: { 'bell.ring': () => rung({}) },
+ * });
+ *
+ * await using store = memoryEventStore();
+ * const send = dispatchCommands({ bell: createCommandHandler(store, bell) });
+ * await send({ tenant: 'core', id: 'door', command: ring({}) });
+ */
+export function dispatchCommands(handlers: Readonly<Record<string, CommandReceiver>>): SendCommand {
+  const known = new Map(Object.entries(handlers));
+  return async (request) => {
+    const { type } = request.command;
+    const receiver = known.get(type.slice(0, type.indexOf('.')));
+    if (receiver === undefined) {
+      throw new MillraceError('COMMAND_UNKNOWN', `no command handler for '${type}'`, {
+        details: { command: type, aggregates: [...known.keys()] },
+      });
+    }
+    // The key of the handler guarantees that it accepts commands of this aggregate.
+    return receiver.handle(request as CommandRequest<never>);
+  };
 }

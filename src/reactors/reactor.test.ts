@@ -9,7 +9,7 @@ import {
   open,
   withdraw,
   withdrawn,
-} from '../aggregates/example-account.test.ts';
+} from '../testing/support/aggregates/example-account.ts';
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { EventStore } from '../store/event-store.ts';
@@ -18,14 +18,13 @@ import { until } from '../testing/support/subscriptions/rig.ts';
 import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscription } from '../subscriptions/subscription.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { dispatchCommands } from './dispatch-commands.ts';
-import { toRequests, type Reaction, type SendCommand } from './reaction.ts';
+import { dispatchCommands, type Reaction, type SendCommand, toRequests } from './reaction.ts';
 import { reactor, type RefusalPolicy } from './reactor.ts';
 import { startReactor } from './start-reactor.ts';
 
 const retry = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 3 };
 
-/** Every deposit on an account is followed by the same amount on the savings account. */
+/** Deposits the same amount on the savings account after each deposit. */
 function mirror(options: { onRefused?: RefusalPolicy; from?: 'now' | 'start' } = {}) {
   const { onRefused = 'dead-letter', from = 'start' } = options;
   return reactor({
@@ -68,7 +67,7 @@ async function rig() {
 const amounts = (events: readonly RecordedEvent[]): number[] =>
   events.flatMap(({ payload }) => (payload as { amount?: number }).amount ?? []);
 
-test('sends the command with the event’s correlation, and the event as its cause', async () => {
+test('sends the command with the event’s correlation id, and the event as its cause', async () => {
   const { clock, store, put, send, openSavings, inSavings } = await rig();
   await openSavings();
   const { events } = await put(5);
@@ -80,7 +79,7 @@ test('sends the command with the event’s correlation, and the event as its cau
   assert.match(last?.idempotencyKey ?? '', /^core\|banking\|mirror\|/);
 });
 
-test('does nothing twice after a reset, in a new process, or as a new version', async () => {
+test('repeats no effect after a reset, in a new process, or as a new version', async () => {
   const { clock, store, put, send, openSavings, inSavings } = await rig();
   await openSavings();
   await put(5);
@@ -104,18 +103,18 @@ test('does nothing twice after a reset, in a new process, or as a new version', 
   assert.deepEqual(amounts(await inSavings()), [5, 6]);
 });
 
-test('a kill between the command and the checkpoint repeats nothing', async () => {
+test('a kill between the command and the checkpoint repeats no effect', async () => {
   const { clock, store, put, send, openSavings, inSavings } = await rig();
   await openSavings();
   await put(5);
   let isKilled = true;
-  const struck: SendCommand = async (request) => {
+  const losingAnswers: SendCommand = async (request) => {
     const result = await send(request);
-    // The answer is lost: the command took effect, and nobody here knows.
+    // The answer is lost, although the command took effect.
     if (isKilled) throw new Error('killed');
     return result;
   };
-  await using runner = await startReactor(store, mirror(), { send: struck, clock });
+  await using runner = await startReactor(store, mirror(), { send: losingAnswers, clock });
   await until(clock, async () => (await inSavings()).length === 2);
   isKilled = false;
   await until(clock, () => runner.status.shards[0]?.inFlight === 0);
@@ -123,7 +122,7 @@ test('a kill between the command and the checkpoint repeats nothing', async () =
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
 });
 
-test('a new one that begins now leaves the past alone, also after a restart', async () => {
+test('a reactor that starts now ignores earlier events, also after a restart', async () => {
   const { clock, store, put, send, openSavings, inSavings } = await rig();
   await openSavings();
   await put(5);
@@ -139,7 +138,7 @@ test('a new one that begins now leaves the past alone, also after a restart', as
   assert.deepEqual(amounts(await inSavings()), [6]);
 });
 
-test('rebuilding a read model from the start makes no reactor act', async () => {
+test('rebuilding a read model triggers no reactor', async () => {
   const { clock, store, put, send, openSavings } = await rig();
   await openSavings();
   await put(5);
@@ -163,7 +162,7 @@ test('rebuilding a read model from the start makes no reactor act', async () => 
   assert.equal(sends, 1);
 });
 
-test('a refusal is ignored, or a dead letter, as the reactor says', async () => {
+test('a refusal is ignored or becomes a dead letter, as configured', async () => {
   for (const onRefused of ['ignore', 'dead-letter'] as const) {
     const { clock, store, put, send } = await rig();
     await put(5);
@@ -175,7 +174,7 @@ test('a refusal is ignored, or a dead letter, as the reactor says', async () => 
   }
 });
 
-test('a refusal is compensated by other commands, each of them once', async () => {
+test('a refusal is replaced by other commands, each sent once', async () => {
   const { clock, store, accounts, put, send } = await rig();
   await put(50);
   const seen: unknown[] = [];
@@ -195,7 +194,7 @@ test('a refusal is compensated by other commands, each of them once', async () =
   assert.equal(state.balance, 43);
 });
 
-/** Every deposit on an account is followed by one on each of these. */
+/** Deposits the same amount on each of these accounts after each deposit. */
 function spread(onRefused: RefusalPolicy, ids: readonly string[]) {
   return reactor({
     name: 'sub:banking:spread:v1',
@@ -211,7 +210,7 @@ function spread(onRefused: RefusalPolicy, ids: readonly string[]) {
   });
 }
 
-test('commands that need nobody go out together, so many at a time', async () => {
+test('independent commands are sent concurrently, up to a limit', async () => {
   const { clock, store, put } = await rig();
   await put(5);
   const ids = Array.from({ length: 150 }, (_, at) => `s-${at}`);
@@ -229,27 +228,27 @@ test('commands that need nobody go out together, so many at a time', async () =>
   assert.deepEqual([sent, most], [ids, 64]);
 });
 
-test('of those that go out together each is tried, and what was left open or lost is tried again', async () => {
+test('concurrent commands are all sent, and unanswered ones are sent again', async () => {
   const { clock, store, put, accounts, send } = await rig();
   for (const id of ['a', 'c']) {
     await accounts.handle({ tenant: 'core', id, command: open({ owner: 'ada' }) });
   }
   await put(5);
-  let isAway = true;
+  let isDown = true;
   const tried: string[] = [];
-  const struck: SendCommand = async (request) => {
+  const losingAnswers: SendCommand = async (request) => {
     tried.push(request.id);
-    // b does not exist: that is final, but nobody may hear of it before the others are done.
+    // b does not exist: that refusal is final, but must not be reported before the others are done.
     const result = await send(request);
-    if (request.id === 'a' && isAway) throw new Error('the answer is lost');
+    if (request.id === 'a' && isDown) throw new Error('the answer is lost');
     return result;
   };
   const { deadLetters } = store.subscriptions;
   const each = spread('dead-letter', ['a', 'b', 'c']);
-  await using runner = await startReactor(store, each, { send: struck, clock });
+  await using runner = await startReactor(store, each, { send: losingAnswers, clock });
   await until(clock, () => tried.length === 3);
   assert.equal(await deadLetters.count({}), 0);
-  isAway = false;
+  isDown = false;
   await until(clock, async () => (await deadLetters.count({})) === 1);
   assert.deepEqual(tried, ['a', 'b', 'c', 'a', 'b', 'c']);
   await until(clock, () => runner.status.shards[0]?.inFlight === 0);
@@ -259,26 +258,26 @@ test('of those that go out together each is tried, and what was left open or los
   }
 });
 
-test('refusals of those that go out together are ignored where the reactor says so', async () => {
+test('refusals of concurrent commands are ignored if configured', async () => {
   const { clock, store, put, send } = await rig();
   await put(5);
   await using runner = await startReactor(store, spread('ignore', ['x', 'y']), { send, clock });
   await runner.whenCaughtUp();
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
-  assert.throws(() => spread(() => [], []), /REACTOR_INVALID|sends together/);
+  assert.throws(() => spread(() => [], []), /cannot be combined with an onRefused function/);
 });
 
-test('a command that nobody knows is a dead letter at once', async () => {
+test('an unknown command becomes a dead letter immediately', async () => {
   const { clock, store, put } = await rig();
   await put(5);
   await using runner = await startReactor(store, mirror(), { send: dispatchCommands({}), clock });
   await until(clock, () => runner.status.shards[0]?.isLive === true);
   const [letter] = await store.subscriptions.deadLetters.list({});
   assert.equal(letter?.attempts, 1);
-  assert.match(letter.error, /there is no handler for 'account\.deposit'/);
+  assert.match(letter.error, /no command handler for 'account\.deposit'/);
 });
 
-test('an event whose person was forgotten leads to nothing', async () => {
+test('an event with a forgotten data subject causes no command', async () => {
   const clock = fakeClock();
   const store = memoryEventStore({ clock });
   await appendAbout(store, deposited({ amount: 5 }), 'ada');
@@ -289,7 +288,7 @@ test('an event whose person was forgotten leads to nothing', async () => {
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
 });
 
-test('the key of a command is the same wherever it stands among the others', () => {
+test('the key of a command does not depend on its place in the list', () => {
   const event = {
     ...createEnvelope(deposited({ amount: 1 }), {
       tenant: 'core',
@@ -315,7 +314,7 @@ test('the key of a command is the same wherever it stands among the others', () 
   );
 });
 
-test('a definition that does not say what follows from an event is refused', () => {
+test('a definition without a handler for an event is rejected', () => {
   const on = {} as unknown as { 'account.withdrawn.v1': () => undefined };
   assert.throws(
     () =>

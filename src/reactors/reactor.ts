@@ -1,4 +1,4 @@
-// What a reactor is: for each kind of event, the commands that follow from it.
+// A reactor: for each event type, the commands that it causes.
 
 import { parseSubscriptionName } from '../contracts/subscription-name.ts';
 import type { EventOf } from '../contracts/define-event.ts';
@@ -11,14 +11,14 @@ import type { SubscriptionDefinition } from '../subscriptions/subscription.ts';
 import type { EventNamed, Reaction, RecordedEventOf } from './reaction.ts';
 
 export interface ReactorContext {
-  /** From 1. */
+  /** Counts from 1. */
   readonly attempt: number;
   readonly signal: AbortSignal;
 }
 
 type Reactions = readonly Reaction[] | Reaction | undefined;
 
-/** By event type, what follows. The same event must lead to the same commands, whenever it is asked. */
+/** For each event type, the resulting commands. A handler must return the same commands for the same event. */
 export type ReactorMap<Event extends NewEvent> = {
   readonly [Type in Event['type']]: (
     event: RecordedEventOf<Extract<Event, { readonly type: Type }>>,
@@ -26,27 +26,27 @@ export type ReactorMap<Event extends NewEvent> = {
   ) => Reactions | Promise<Reactions>;
 };
 
-/** The aggregate said no. */
+/** The aggregate refused a command. */
 export interface Refusal {
   readonly event: RecordedEvent;
   readonly reaction: Reaction;
   readonly reason: string;
   readonly message: string;
-  /** What was sent and accepted for this event before. */
+  /** The commands of this event that were accepted before. */
   readonly accepted: readonly Reaction[];
 }
 
 /**
- * `ignore`: no is an answer, the next command goes out. `dead-letter`: somebody must look at it;
- * later commands of the event are not sent. A function: these commands go out instead of the later
- * ones; if one of them is refused too, it is a dead letter.
+ * `ignore`: continue with the next command. `dead-letter`: the event becomes a dead letter, and its
+ * later commands are not sent. A function: its commands are sent instead of the later ones; if one of
+ * them is refused too, the event becomes a dead letter.
  */
 export type RefusalPolicy =
   | 'ignore'
   | 'dead-letter'
   | ((refusal: Refusal) => readonly Reaction[] | Promise<readonly Reaction[]>);
 
-/** How its subscription runs: see `subscription`. */
+/** Options of the subscription: see `subscription`. */
 export type ReactorTuning = Pick<
   SubscriptionDefinition,
   'inFlightMax' | 'lanes' | 'onDeadLetter' | 'retry' | 'shards' | 'timeoutMs'
@@ -58,20 +58,22 @@ export interface ReactorDefinition<
   /** `sub:<service>:<name>:v<n>`. */
   readonly name: string;
   readonly events: Definitions;
-  /** Where a new one begins: with what is appended from now on, or with all that ever happened. */
+  /** Where a new subscription starts: with events appended from now on, or with the first event. */
   readonly from: 'now' | 'start' | Position;
   readonly on: ReactorMap<EventOf<Definitions[number]>>;
   readonly onRefused: RefusalPolicy;
   /**
-   * Several commands of one event: each when the one before it was accepted, or all at once, where none of
-   * them needs another. Default: `in-order`.
+   * How several commands of one event are sent: each after the previous one is accepted, or all
+   * concurrently. Default: `in-order`.
    */
-  readonly sends?: 'in-order' | 'together';
-  /** Beside the types. */
-  readonly filter?: Omit<EventFilter, 'types' | 'typePrefixes' | 'typePattern' | 'system'>;
+  readonly sends?: 'in-order' | 'together' | undefined;
+  /** In addition to the event types. */
+  readonly filter?:
+    | Omit<EventFilter, 'types' | 'typePrefixes' | 'typePattern' | 'system'>
+    | undefined;
 }
 
-/** As `startReactor` and `givenReactor` take it. */
+/** The checked definition, for `startReactor` and `givenReactor`. */
 export interface Reactor {
   readonly name: string;
   readonly service: string;
@@ -81,7 +83,7 @@ export interface Reactor {
   readonly onRefused: RefusalPolicy;
   readonly sends: 'in-order' | 'together';
   readonly tuning: ReactorTuning;
-  /** The commands that follow from an event of one of its types. */
+  /** The commands caused by an event. */
   react(event: RecordedEvent, context: ReactorContext): Promise<readonly Reaction[]>;
 }
 
@@ -117,16 +119,21 @@ export function reactor<const Definitions extends readonly EventNamed[]>(
   const types = events.map(({ type }) => type);
   const missing = types.find((type) => !handlers.has(type));
   if (types.length === 0 || missing !== undefined || handlers.size !== new Set(types).size) {
-    const what = missing === undefined ? 'the events it handles' : `what follows from ${missing}`;
-    throw new MillraceError('REACTOR_INVALID', `${name} does not say ${what}`, {
+    const problem =
+      missing === undefined ? 'events and handlers differ' : `no handler for ${missing}`;
+    throw new MillraceError('REACTOR_INVALID', `${name}: ${problem}`, {
       details: { name, types, handled: [...handlers.keys()] },
     });
   }
   if (sends === 'together' && typeof onRefused === 'function') {
-    // What goes out instead depends on what was accepted before.
-    throw new MillraceError('REACTOR_INVALID', `${name} sends together, and has commands instead`, {
-      details: { name, field: 'sends' },
-    });
+    // The replacement commands depend on which commands were accepted before.
+    throw new MillraceError(
+      'REACTOR_INVALID',
+      `${name}: sends 'together' cannot be combined with an onRefused function`,
+      {
+        details: { name, field: 'sends' },
+      },
+    );
   }
   return {
     name,

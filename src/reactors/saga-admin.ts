@@ -1,6 +1,7 @@
-// Sagas from the outside: where each of them is, and what an operator does with a parked one. It
-// needs the saga's name only, none of its code.
+// Administration of sagas: shows their state, and lets an operator resume or skip a parked one. It needs
+// only the saga's name, not its code.
 
+import { parseStreamName } from '../contracts/stream-name.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -24,7 +25,7 @@ export interface SagaAddress {
   readonly key: string;
 }
 
-/** Where a saga is, for people. */
+/** The state of a saga, for display. */
 export interface SagaInfo extends SagaAddress {
   readonly stream: string;
   readonly status: SagaStatus;
@@ -40,35 +41,35 @@ export interface SagaInfo extends SagaAddress {
     readonly reason: string | undefined;
   }[];
   readonly timers: readonly { readonly timer: string; readonly dueAt: string }[];
-  /** Events that wait for the start, or for the saga to be resumed. */
+  /** Number of events that wait until the saga starts or is resumed. */
   readonly held: number;
-  /** Why it is compensated. */
+  /** Why the saga is compensated. */
   readonly reason: string | undefined;
   readonly parked: SagaParked | undefined;
 }
 
 export interface SagaPage {
   readonly sagas: readonly SagaEntry[];
-  /** What `after` of the next page is; undefined: this is the last one. */
+  /** `after` of the next page; undefined: this is the last page. */
   readonly next: string | undefined;
 }
 
 export interface SagaAdmin {
-  /** From its stream, so that it is never late. */
+  /** Reads the stream, so the result is always current. */
   get(address: SagaAddress): Promise<SagaInfo>;
-  /** From the index, which follows within moments. */
+  /** Reads the index, which may lag slightly. */
   list(query?: Omit<SagaQuery, 'saga'>): Promise<SagaPage>;
-  /** Lets a parked saga try again what it is parked at. */
+  /** Retries the work that the saga is parked at. */
   resume(address: SagaAddress, operator: SagaOperator): Promise<void>;
   /**
-   * Lets a parked saga go on without it. A compensation was done by hand; a step without an answer
-   * had no effect, and the saga is compensated.
+   * Continues without the work that the saga is parked at. A skipped compensation counts as done by hand;
+   * a skipped step counts as failed, and the saga is compensated.
    */
   skip(address: SagaAddress, operator: SagaOperator): Promise<void>;
 }
 
 /**
- * The operator's side of a saga.
+ * Creates the administration of a saga.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -83,36 +84,40 @@ export function sagaAdmin(
   store: EventStore & Partial<SagaHost>,
   saga: SagaName,
   options: {
-    readonly index?: SagaIndex;
-    readonly clock?: Clock;
-    readonly tenants?: TenantLookup;
+    readonly index?: SagaIndex | undefined;
+    readonly clock?: Clock | undefined;
+    readonly tenants?: TenantLookup | undefined;
   } = {},
 ): SagaAdmin {
   const { clock = systemClock, tenants } = options;
   const journal = createSagaJournal(store, saga, { clock, tenants });
   const streamOf = (address: SagaAddress): string => sagaStream(saga, address, tenants);
 
-  const known = (state: SagaState, { tenant, key }: SagaAddress): void => {
+  const assertExists = (state: SagaState, { tenant, key }: SagaAddress): void => {
     if (state.revision !== -1) return;
     throw new MillraceError('SAGA_UNKNOWN', `${saga.name} has no saga '${key}'`, {
       details: { saga: saga.name, tenant, key },
     });
   };
 
-  const goOn = async (
+  const unpark = async (
     address: SagaAddress,
     how: 'resume' | 'skip',
     { by, note }: SagaOperator,
   ): Promise<void> => {
     await journal.change(streamOf(address), (state) => {
-      known(state, address);
+      assertExists(state, address);
       const operator = note === undefined ? { by } : { by, note };
       const facts = decideResume(state, how, operator);
       if (facts.length === 0) {
         const { status } = state;
-        throw new MillraceError('SAGA_NOT_PARKED', `the saga '${address.key}' is ${status}`, {
-          details: { ...address, status },
-        });
+        throw new MillraceError(
+          'SAGA_NOT_PARKED',
+          `saga '${address.key}' is not parked but ${status}`,
+          {
+            details: { ...address, status },
+          },
+        );
       }
       const causationId = state.correlationId ?? address.key;
       return { facts, cause: { id: `${how} ${state.resumes}`, causationId } };
@@ -123,7 +128,7 @@ export function sagaAdmin(
     async get(address) {
       const stream = streamOf(address);
       const state = await journal.load(stream);
-      known(state, address);
+      assertExists(state, address);
       return toInfo(state, { stream, ...address });
     },
     async list({ limit = sagaListLimit, ...query } = {}) {
@@ -136,9 +141,23 @@ export function sagaAdmin(
       const sagas = found.slice(0, size);
       return { sagas, next: found.length > size ? sagas.at(-1)?.stream : undefined };
     },
-    resume: (address, operator) => goOn(address, 'resume', operator),
-    skip: (address, operator) => goOn(address, 'skip', operator),
+    resume: (address, operator) => unpark(address, 'resume', operator),
+    skip: (address, operator) => unpark(address, 'skip', operator),
   };
+}
+
+/** The saga of a stream: the stream name identifies the saga, its first event the tenant. */
+export async function sagaAt(
+  store: EventStore & Partial<SagaHost>,
+  stream: string,
+  options: { readonly index?: SagaIndex; readonly clock?: Clock } = {},
+): Promise<{ readonly sagas: SagaAdmin; readonly address: SagaAddress }> {
+  const [first] = await store.readStream(stream, { limit: 1 }).toArray();
+  // Only the event shows where a tenant name with a hyphen ends.
+  const tenants = new Set(first === undefined ? [] : [first.tenant]);
+  const { bc, agg, version, tenant, id } = parseStreamName(stream, tenants);
+  const sagas = sagaAdmin(store, { bc, name: agg, version }, { ...options, tenants });
+  return { sagas, address: { tenant, key: id } };
 }
 
 function toInfo(

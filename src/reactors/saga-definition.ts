@@ -1,4 +1,4 @@
-// What a user writes down to define a saga.
+// The types of a saga definition.
 
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { EventOf } from '../contracts/define-event.ts';
@@ -9,18 +9,18 @@ import type { EventNamed, RecordedEventOf } from './reaction.ts';
 import type { ReactorTuning } from './reactor.ts';
 import type { SagaStepStatus } from './saga-state.ts';
 
-/** What a decision may know. */
+/** The input of a decision. */
 export interface SagaView<Data = unknown> {
   readonly tenant: string;
   readonly key: string;
   readonly data: Data;
   readonly nowMs: number;
   readonly correlationId: string;
-  /** Its steps so far, in the order in which they were asked for. */
+  /** The steps so far, in the order of their requests. */
   readonly steps: readonly { readonly step: string; readonly status: SagaStepStatus }[];
 }
 
-/** What follows: decided by a pure function, written down, then carried out. */
+/** Decided by a pure function, stored as an event, then carried out. */
 export type SagaAction<Data, Step extends string, Timer extends string> =
   /** Sends a command; the step is done when it is accepted. */
   | {
@@ -28,23 +28,23 @@ export type SagaAction<Data, Step extends string, Timer extends string> =
       readonly id: string;
       readonly command: NewCommand;
       /** Default: the saga's. */
-      readonly tenant?: string;
+      readonly tenant?: string | undefined;
     }
-  /** What the saga knows from now on: JSON. */
+  /** Replaces the saga's data, which must be JSON. */
   | { readonly data: Data }
-  /** Sets the timer, or sets it anew. */
+  /** Sets or resets the timer. */
   | { readonly timer: Timer; readonly afterMs: number }
   | { readonly cancel: Timer }
-  /** As soon as all steps are answered; if one of them is denied, it is compensated after all. */
+  /** Completes when all steps are answered; if one is denied, the saga is compensated instead. */
   | { readonly end: 'completed' }
-  /** What was done is undone, last step first. */
+  /** Compensates all completed steps, last step first. */
   | { readonly end: 'failed'; readonly reason: string };
 
 export type SagaActions<Data, Step extends string, Timer extends string> =
   | readonly SagaAction<Data, Step, Timer>[]
   | undefined;
 
-/** The command that undoes a step; undefined: nothing is to be undone. */
+/** The command that undoes a step; undefined: there is nothing to undo. */
 export type Compensation =
   | { readonly id: string; readonly command: NewCommand; readonly tenant?: string }
   | undefined;
@@ -56,10 +56,12 @@ export interface StepDenial {
 }
 
 export interface SagaStep<Data, Step extends string, Timer extends string> {
-  readonly onDone?: (view: SagaView<Data>) => SagaActions<Data, Step, Timer>;
-  /** Default: the saga has failed, and is compensated. */
-  readonly onDenied?: (view: SagaView<Data>, denial: StepDenial) => SagaActions<Data, Step, Timer>;
-  /** Absent: the step needs no undoing. */
+  readonly onDone?: ((view: SagaView<Data>) => SagaActions<Data, Step, Timer>) | undefined;
+  /** Default: the saga fails and is compensated. */
+  readonly onDenied?:
+    | ((view: SagaView<Data>, denial: StepDenial) => SagaActions<Data, Step, Timer>)
+    | undefined;
+  /** Absent: the step needs no compensation. */
   readonly compensate?: (
     view: SagaView<Data>,
     sent: { readonly tenant: string; readonly id: string; readonly command: NewCommand },
@@ -89,18 +91,18 @@ export interface SagaDefinition<
   /** With `name` and `version`: the category of its streams, and `sub:<bc>:<name>:v<version>`. */
   readonly bc: Identifier<Bc>;
   readonly name: Identifier<Name>;
-  /** Raised when sagas under way should end by the old rules. */
+  /** Increase it when running sagas should finish with the old rules. */
   readonly version: number;
   readonly events: Definitions;
-  /** Where a new one begins: with what is appended from now on, or with all that ever happened. */
+  /** Where a new subscription starts: with events appended from now on, or with the first event. */
   readonly from: 'now' | 'start' | Position;
-  /** Empty, with `onEarly: 'ignore'`: those under way end, and no new one begins. */
+  /** Empty, with `onEarly: 'ignore'`: running sagas finish, and no new one starts. */
   readonly startOn: readonly EventOf<Definitions[number]>['type'][];
-  /** Which saga of its tenant an event belongs to; undefined: to none. One key runs once. */
+  /** The key of the saga that an event belongs to; undefined: none. Each key runs once per tenant. */
   readonly correlateBy: (
     event: RecordedEventOf<EventOf<Definitions[number]>>,
   ) => string | undefined;
-  /** What it knows before its first event. */
+  /** The data before the first event. */
   readonly initial: Data;
   readonly on: SagaEventMap<
     EventOf<Definitions[number]>,
@@ -116,15 +118,15 @@ export interface SagaDefinition<
       view: SagaView<NoInfer<Data>>,
     ) => SagaActions<NoInfer<Data>, NoInfer<Step>, NoInfer<Timer>>;
   };
-  /** From its start; then it has failed, and is compensated. */
-  readonly expiresAfterMs?: number;
-  /** An event that comes before the start waits for it (default), or is ignored. */
-  readonly onEarly?: 'hold' | 'ignore';
+  /** Time limit from the start; after it, the saga fails and is compensated. */
+  readonly expiresAfterMs?: number | undefined;
+  /** An event before the start event is held until the start (default), or ignored. */
+  readonly onEarly?: 'hold' | 'ignore' | undefined;
   /**
-   * A step whose command has no answer after the last attempt, neither yes nor no: the saga is
-   * parked (default), or compensated, and this step with it, as it may have taken effect.
+   * A step whose command is still unanswered after the last attempt: the saga is parked (default), or
+   * compensated together with this step, because the command may have taken effect.
    */
-  readonly onUnanswered?: 'park' | 'compensate';
-  /** How long one attempt at a command may take. Default: 10 s. */
-  readonly commandTimeoutMs?: number;
+  readonly onUnanswered?: 'park' | 'compensate' | undefined;
+  /** Time limit of one command attempt. Default: 10 s. */
+  readonly commandTimeoutMs?: number | undefined;
 }

@@ -1,5 +1,5 @@
-// What happens in a saga, as events of its own stream. They say what was decided, never why: folding
-// them needs none of the user's code, so that a changed saga reads its old streams as they were.
+// The events in a saga's stream. They record what was decided, not why: folding them needs none of the
+// user's code, so a changed saga definition can still read old streams.
 
 import type { NewCommand } from '../contracts/define-command.ts';
 import { createEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
@@ -11,31 +11,31 @@ import { idFromKey } from '../foundation/ids.ts';
 import { isForgotten, subjectHeader } from '../store/erasure.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 
-/** Which saga: all that is needed to find and to read its streams. */
+/** Identifies a saga: enough to find and read its streams. */
 export interface SagaName {
   readonly bc: string;
   readonly name: string;
   readonly version: number;
 }
 
-/** A command as a saga keeps it until it is answered. */
+/** A command as a saga stores it until it is answered. */
 export interface SagaRequest {
   readonly tenant: string;
   readonly id: string;
   readonly command: NewCommand;
 }
 
-/** What could not go on when a saga was parked. */
+/** The work that failed when the saga was parked. */
 export type ParkedAt =
-  /** The step's command has no answer. */
+  /** The step's command is unanswered. */
   | { readonly at: 'step'; readonly n: number }
-  /** The step was answered; what follows from that could not be decided. */
+  /** The step was answered, but the decision after the answer failed. */
   | { readonly at: 'answer'; readonly n: number; readonly accepted: boolean }
   | { readonly at: 'compensation'; readonly n: number }
   | { readonly at: 'timer'; readonly timer: string }
   | { readonly at: 'event'; readonly eventId: string };
 
-/** Who resumed it, and why. */
+/** The operator who resumed the saga, and why. */
 export interface SagaOperator {
   readonly by: string;
   readonly note?: string;
@@ -44,7 +44,7 @@ export interface SagaOperator {
 export type SagaFact =
   | { readonly kind: 'started'; readonly eventType: string }
   | { readonly kind: 'event-taken'; readonly eventId: string; readonly eventType: string }
-  /** It came before the start, or while the saga is parked: it waits in the saga's own stream. */
+  /** The event came before the start or while the saga was parked; it waits in the saga's stream. */
   | {
       readonly kind: 'event-held';
       readonly eventId: string;
@@ -65,13 +65,13 @@ export type SagaFact =
       readonly reason: string;
       readonly message?: string;
     }
-  /** Nobody knows whether it took effect: it is compensated as if it had. */
+  /** It is unknown whether the step took effect; it is compensated as if it had. */
   | { readonly kind: 'step-doubted'; readonly n: number; readonly message?: string }
   | { readonly kind: 'timer-set'; readonly timer: string; readonly dueAt: string }
   | { readonly kind: 'timer-cancelled'; readonly timer: string }
   | { readonly kind: 'timer-fired'; readonly timer: string }
   | { readonly kind: 'timer-taken'; readonly timer: string }
-  /** Completed as soon as the last step is answered. */
+  /** The saga completes when the last step is answered. */
   | { readonly kind: 'completing' }
   | { readonly kind: 'completed' }
   | { readonly kind: 'compensating'; readonly reason: string }
@@ -81,7 +81,7 @@ export type SagaFact =
       readonly request?: SagaRequest;
     }
   | { readonly kind: 'compensation-done'; readonly n: number }
-  /** There is nothing to compensate, or an operator did it by hand. */
+  /** There is nothing to compensate, or an operator did it manually. */
   | { readonly kind: 'compensation-skipped'; readonly n: number }
   | { readonly kind: 'compensated' }
   | (ParkedAt & { readonly kind: 'parked'; readonly reason: string; readonly message?: string })
@@ -113,7 +113,7 @@ const kinds: Readonly<Record<SagaFactKind, true>> = {
   resumed: true,
 };
 
-/** Of the streams of a saga. */
+/** The category of a saga's streams. */
 export function sagaCategory({ bc, name, version }: SagaName): string {
   return buildCategory<string, string>(bc, name, version);
 }
@@ -126,41 +126,41 @@ export function sagaStream(
   return buildStreamName<string, string>(bc, name, version, tenant, key, tenants);
 }
 
-/** The types of a saga's own events. */
+/** The event types in a saga's stream. */
 export function sagaTypes({ name, version }: SagaName): readonly string[] {
   return Object.keys(kinds).map((kind) =>
     buildEventType<string, string, number>(name, kind, version),
   );
 }
 
-/** Undefined: it is none of ours, or of a version that knows more. */
+/** Undefined: not a saga event, or one of a newer version. */
 export function toFact({ type, payload, headers }: RecordedEvent): SagaFact | undefined {
   const kind = type.split('.')[1] ?? '';
   if (!Object.hasOwn(kinds, kind)) return undefined;
-  // Whom it is about was forgotten: what is left is the skeleton, which the fold needs.
+  // The data subject was forgotten: only the skeleton is left, which is enough for folding.
   const body = isForgotten(payload) ? headers?.[skeletonHeader] : payload;
   return { ...(body as object), kind } as SagaFact;
 }
 
-/** The header that repeats, beside a sealed payload, what holds no personal data. */
+/** The header with the part of an encrypted payload that contains no personal data. */
 const skeletonHeader = 'saga';
 
 export interface FactPlace extends SagaName {
   readonly stream: string;
   readonly tenant: string;
   readonly key: string;
-  /** Of the last event before. */
+  /** Revision of the previous event. */
   readonly revision: number;
   readonly correlationId: string;
-  /** Whose personal data the facts may hold. */
+  /** The person whose data the facts may contain. */
   readonly subject: string | undefined;
 }
 
-/** Why the facts come about: the same cause gives them the same ids, whoever writes them. */
+/** The cause of the facts: the same cause gives the same event ids in every process. */
 export interface FactCause {
   readonly id: string;
   readonly causationId: string;
-  /** The headers of the trace that it is part of. */
+  /** The trace context, as headers. */
   readonly trace?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -195,7 +195,7 @@ export function toEnvelopes(
   });
 }
 
-/** Without what may be about a person. */
+/** Removes the members that may contain personal data. */
 export function skeletonOf<Fact extends object>(fact: Fact): Fact {
   const {
     data: _data,

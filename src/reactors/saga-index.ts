@@ -1,5 +1,5 @@
-// Where sagas are found without reading their streams: by status, and by the time at which they want
-// to be woken. It is derived: the streams are the truth, and whoever handles their events keeps it.
+// The port for finding sagas by status and by timer without reading their streams. The index is derived
+// from the streams and updated by the process that handles their events.
 
 import type { SagaStatus } from './saga-state.ts';
 
@@ -10,24 +10,24 @@ export interface SagaEntry {
   readonly tenant: string;
   readonly key: string;
   readonly status: SagaStatus;
-  /** Of the saga's last event when this was written. */
+  /** Revision of the saga's last event when the entry was written. */
   readonly revision: number;
   readonly updatedAtMs: number;
-  /** When the first of its timers is due. */
+  /** When the earliest timer is due. */
   readonly dueAtMs: number | undefined;
-  /** Of the saga's subscription: whose owner fires the timers. */
+  /** Shard of the saga's subscription; the owner of the shard fires the timers. */
   readonly shard: number;
-  /** Why it is parked, or compensated. */
+  /** Why the saga is parked or compensated. */
   readonly reason: string | undefined;
 }
 
 export interface SagaQuery {
-  readonly saga?: string;
-  readonly status?: SagaStatus;
-  readonly tenant?: string;
-  /** The stream of the last one of the page before. */
-  readonly after?: string;
-  readonly limit?: number;
+  readonly saga?: string | undefined;
+  readonly status?: SagaStatus | undefined;
+  readonly tenant?: string | undefined;
+  /** The stream of the last entry of the previous page. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
 }
 
 export interface SagaShards {
@@ -35,20 +35,20 @@ export interface SagaShards {
   readonly shards: readonly number[];
 }
 
-/** How an index that lost something gets it back: its owner puts everything again. */
+/** Repairs an index that lost entries: the owner of a shard writes all its entries again. */
 export interface SagaIndexUpkeep {
-  /** Those of these shards that may lack entries: never filled, or lost since, wholly or in part. */
+  /** The shards that may lack entries: never filled, or partly or completely lost. */
   incomplete(query: SagaShards): Promise<readonly number[]>;
   /**
-   * Before every entry of these shards is put again; what it returns is called behind that. If
-   * something is lost in between, or somebody else has begun it, they stay incomplete.
+   * Called before all entries of these shards are written again; the returned function is called after
+   * that. If entries are lost in between, or another process starts a renewal, the shards stay incomplete.
    */
   renew(query: SagaShards): Promise<() => Promise<void>>;
 }
 
 /**
- * The port. The store's own database brings it where it has room; another place may (a Redis hash
- * `checkpoint:workflow:<saga>:{<tenant>}`), as long as `put` is fenced.
+ * Usually stored in the event database. It may be stored elsewhere (a Redis hash
+ * `checkpoint:workflow:<saga>:{<tenant>}`) if `put` compares revisions.
  *
  * @example
  * import { memorySagaIndex, type SagaIndex } from 'millrace/reactors';
@@ -57,21 +57,21 @@ export interface SagaIndexUpkeep {
  * const parked = await index.list({ saga: 'shop.fulfilment.v1', status: 'parked' });
  */
 export interface SagaIndex {
-  /** An entry of a lower or the same revision than the one that is kept changes nothing. */
+  /** Ignores an entry whose revision is not higher than the stored one. */
   put(entry: SagaEntry): Promise<void>;
-  /** Those that wait for a time, the earliest first, whether it has come or not. */
+  /** Sagas with timers, earliest first, due or not. */
   upcoming(query: {
     readonly saga: string;
     readonly shards: readonly number[];
     readonly limit: number;
   }): Promise<readonly { readonly stream: string; readonly dueAtMs: number }[]>;
-  /** In the order of their streams. */
+  /** Ordered by stream. */
   list(query: SagaQuery): Promise<readonly SagaEntry[]>;
-  /** Of an index that can be lost without the events; one in their database shares their fate. */
-  readonly upkeep?: SagaIndexUpkeep;
+  /** For an index outside the event database, which can be lost while the events remain. */
+  readonly upkeep?: SagaIndexUpkeep | undefined;
 }
 
-/** An event store whose database has room for it. */
+/** An event store that also stores this index. */
 export interface SagaHost {
   readonly sagas: SagaIndex;
 }

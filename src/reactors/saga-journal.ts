@@ -1,5 +1,5 @@
-// The saga's own stream: read, decided on, written with the revision that was read. Whoever was slower
-// reads again; whoever was killed finds what was written.
+// Changes a saga's stream with optimistic concurrency: read, decide, append at the revision that was read.
+// After a conflict, the change reads and decides again.
 
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { parseStreamName } from '../contracts/stream-name.ts';
@@ -19,17 +19,17 @@ import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
 export interface SagaChange {
   readonly facts: readonly SagaFact[];
   readonly cause: FactCause;
-  /** Of the event behind it; a saga that has begun keeps its own. */
-  readonly correlationId?: string;
-  /** Whose personal data came with that event. */
+  /** Correlation id of the causing event; a started saga keeps its own. */
+  readonly correlationId?: string | undefined;
+  /** The data subject of that event. */
   readonly subject?: string | undefined;
 }
 
 export interface SagaJournal {
   load(stream: string): Promise<SagaState>;
-  /** Decides until nobody came in between; undefined: there is nothing to write. */
+  /** Decides again after each conflict; `decide` returns undefined if there is nothing to write. */
   change(stream: string, decide: (state: SagaState) => SagaChange | undefined): Promise<SagaState>;
-  /** Whose saga a stream holds. */
+  /** The tenant and key of a saga's stream. */
   addressOf(stream: string): { readonly tenant: string; readonly key: string };
 }
 
@@ -79,7 +79,7 @@ export function createSagaJournal(
           const { revision, repeated } = await store.append(stream, envelopes, {
             expected: state.revision === -1 ? 'none' : state.revision,
           });
-          // What was written then is what counts.
+          // The first append counts, so load its events.
           if (repeated) return await load(stream);
           const after = envelopes.reduce(
             (before, envelope, index) => evolveSaga(before, written[index] as SagaFact, envelope),
@@ -89,7 +89,7 @@ export function createSagaJournal(
           return { ...after, revision, updatedAt, subject: subject ?? after.subject };
         } catch (error) {
           if (hasCode(error, 'SUBJECT_FORGOTTEN') && !isForgotten) {
-            // The saga goes on with what it may still know.
+            // The saga continues without the personal data.
             isForgotten = true;
             continue;
           }

@@ -1,5 +1,5 @@
-// What runs a saga in this process: one subscription for the events of the outside and for the
-// saga's own, and the timers.
+// Runs a saga in this process: one subscription for the events that it handles and for its own events,
+// and the timers.
 
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { systemClock } from '../foundation/clock.ts';
@@ -30,17 +30,58 @@ import { startSagaTimers, type SagaTimers } from './saga-timers.ts';
 
 export interface SagaOptions extends SubscriptionOptions {
   readonly send: SendCommand;
-  /** Default: the store's own. One that lacks sagas of this one's shards is filled from their streams. */
-  readonly index?: SagaIndex;
-  /** Tenants whose names hold a hyphen must be known. */
-  readonly tenants?: TenantLookup;
-  /** How often this process looks for timers that others have set. Default: 1 s. */
-  readonly timerPollMs?: number;
+  /** Default: the store's index. An incomplete index is filled from the saga streams. */
+  readonly index?: SagaIndex | undefined;
+  /** Required for tenants whose names contain a hyphen. */
+  readonly tenants?: TenantLookup | undefined;
+  /** How often this process polls for timers set by other processes. Default: 1 s. */
+  readonly timerPollMs?: number | undefined;
 }
 
 export interface SagaRunner extends Lifecycle {
-  /** Pausing, resetting, waiting: as with every subscription. */
+  /** For pausing, resetting and waiting, as with every subscription. */
   readonly subscription: SubscriptionRunner;
+}
+
+/**
+ * Runs a saga in this process until it is stopped. In several processes, each saga is handled by one of
+ * them at a time, and another one takes over when that process dies.
+ *
+ * @example
+ * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { defineEvent } from 'millrace/contracts';
+ * import { saga, startSaga } from 'millrace/reactors';
+ * import { z } from 'zod';
+ *
+ * const asked = defineEvent('question.asked.v1', z.object({ id: z.string() }));
+ * const reminder = saga({
+ *   bc: 'help',
+ *   name: 'reminder',
+ *   version: 1,
+ *   from: 'now',
+ *   events: [asked],
+ *   startOn: ['question.asked.v1'],
+ *   correlateBy: ({ payload }) => payload.id,
+ *   initial: {},
+ *   on: { 'question.asked.v1': () => [{ timer: 'tomorrow', afterMs: 86_400_000 }] },
+ *   steps: {},
+ *   timers: { tomorrow: () => [{ end: 'completed' }] },
+ * });
+ *
+ * await using store = memoryEventStore();
+ * await using runner = await startSaga(store, reminder, {
+ *   send: async ({ command }) => console.log(command.type),
+ * });
+ * await runner.subscription.whenCaughtUp();
+ */
+export async function startSaga(
+  store: EventStore & Partial<SubscriptionHost> & Partial<SagaHost>,
+  saga: Saga,
+  options: SagaOptions,
+): Promise<SagaRunner> {
+  const runner = createSagaRunner(store, saga, options);
+  await runner.start();
+  return runner;
 }
 
 export function createSagaRunner(
@@ -62,16 +103,16 @@ export function createSagaRunner(
     { attempt, signal, caused }: HandlerContext<unknown>,
   ): Promise<void> {
     if (event.stream.startsWith(`${saga.category}-`)) {
-      if (attempt === 1) tell(event);
+      if (attempt === 1) reportOutcome(event);
       if (settled.isPast(event)) return;
       const state = await drive(event, { attempt, signal, trace: caused.headers });
       await enter(event.stream, state);
       if (nextWork(state).kind === 'none') settled.note(event.stream, state.revision);
       return;
     }
-    // Another stream's events may have the names of our own.
+    // Events in other streams may have the same types as saga events.
     if (!saga.handles.has(event.type)) return;
-    // The person was forgotten: nobody is left to act for.
+    // The data subject was forgotten, so there is nothing to act on.
     if (isForgotten(event.payload)) return;
     const key = saga.correlate(event);
     if (key === undefined) return;
@@ -84,8 +125,8 @@ export function createSagaRunner(
     }));
   }
 
-  /** What people want to hear of: how sagas end, and that one waits for somebody. */
-  function tell(own: RecordedEvent): void {
+  /** Counts ended and parked sagas, and logs parked ones. */
+  function reportOutcome(own: RecordedEvent): void {
     const fact = toFact(own);
     if (fact?.kind === 'completed' || fact?.kind === 'compensated' || fact?.kind === 'parked') {
       observer.count?.('sagas_total', { saga: saga.subscription, outcome: fact.kind });
@@ -95,7 +136,7 @@ export function createSagaRunner(
     const { at, reason } = fact;
     observer.log?.error(
       { saga: saga.subscription, stream, tenant, correlationId, eventId, at, reason },
-      'saga is parked',
+      'saga parked',
     );
   }
 
@@ -114,11 +155,11 @@ export function createSagaRunner(
       );
       return { facts, cause: { id: `due ${setBy.join(' ')}`, causationId: setBy[0] ?? stream } };
     });
-    // Otherwise it would stand there as due until its event was handled.
+    // Otherwise the entry would stay due until the timer event is handled.
     await enter(stream, state);
   }
 
-  /** Again, for an index that may lack it. */
+  /** Writes the entry again, for an incomplete index. */
   async function reenter(stream: string): Promise<void> {
     try {
       await enter(stream, await journal.load(stream));
@@ -163,13 +204,13 @@ export function createSagaRunner(
   return withLifecycle(lifecycle, { subscription: runner });
 }
 
-/** Of the sagas that this process was at last: up to where nothing is left to do. */
+/** For recently handled sagas, the revision up to which no work is left. */
 interface Settled {
   isPast(own: Pick<RecordedEvent, 'stream' | 'revision'>): boolean;
   note(stream: string, revision: number): void;
 }
 
-/** Most of a saga's events were dealt with before they come: their appends came in one piece of work. */
+/** One piece of work appends several events, so most of them need no work when they are delivered. */
 function createSettled(sizeMax: number): Settled {
   const revisions = new Map<string, number>();
   return {
@@ -206,5 +247,5 @@ function toEntry(
 export function indexOf(store: Partial<SagaHost>, given: SagaIndex | undefined): SagaIndex {
   const index = given ?? store.sagas;
   if (index !== undefined) return index;
-  throw new MillraceError('NOT_SUPPORTED', 'this store has no index of sagas: pass one');
+  throw new MillraceError('NOT_SUPPORTED', 'this store has no saga index: pass the `index` option');
 }

@@ -1,11 +1,11 @@
-// Where a saga is, folded from its own events.
+// The state of a saga, folded from the events in its stream.
 
 import { isForgotten, subjectOf } from '../store/erasure.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { toFact, type ParkedAt, type SagaFact, type SagaRequest } from './saga-fact.ts';
 
 export type SagaStatus =
-  /** Events came, but not yet the one that starts it. */
+  /** The saga has events, but no start event yet. */
   'waiting' | 'running' | 'compensating' | 'parked' | 'completed' | 'compensated';
 
 export type SagaStepStatus =
@@ -21,9 +21,9 @@ export interface SagaStepState {
   readonly n: number;
   readonly step: string;
   readonly status: SagaStepStatus;
-  /** Undefined: whom it was about was forgotten. */
+  /** Undefined: the data subject was forgotten. */
   readonly request: SagaRequest | undefined;
-  /** Of the event that asks for it: what its command is caused by. */
+  /** Id of the event that requested the step: the cause of its command. */
   readonly requestId: string;
   readonly compensation?: SagaRequest | undefined;
   readonly compensationId?: string;
@@ -32,7 +32,7 @@ export interface SagaStepState {
 
 interface SagaTimer {
   readonly dueAtMs: number;
-  /** Of the event that set it. */
+  /** Id of the event that set the timer. */
   readonly setBy: string;
 }
 
@@ -50,7 +50,7 @@ export type SagaParked = ParkedAt & {
 
 export interface SagaState {
   readonly status: SagaStatus;
-  /** −1: there is nothing of it. */
+  /** −1: the stream has no events. */
   readonly revision: number;
   /** Undefined: never set, or forgotten. */
   readonly data: unknown;
@@ -60,18 +60,18 @@ export interface SagaState {
   readonly correlationId: string | undefined;
   readonly subject: string | undefined;
   readonly steps: readonly SagaStepState[];
-  /** Numbers of the steps that took effect, in the order in which they did. */
+  /** Numbers of the steps that took effect, in that order. */
   readonly done: readonly number[];
   readonly timers: ReadonlyMap<string, SagaTimer>;
-  /** Timers that fired, and that nothing followed from yet. */
+  /** Fired timers that are not handled yet. */
   readonly fired: readonly string[];
   readonly held: readonly HeldEvent[];
   readonly taken: ReadonlySet<string>;
   readonly isEnding: boolean;
-  /** Why it is compensated. */
+  /** Why the saga is compensated. */
   readonly reason: string | undefined;
   readonly parked: SagaParked | undefined;
-  /** How often an operator resumed it. */
+  /** How often an operator resumed the saga. */
   readonly resumes: number;
 }
 
@@ -88,7 +88,7 @@ interface Draft extends Mutable<
   timers: Map<string, SagaTimer>;
 }
 
-/** What a fact means depends on nothing but the fact and where it stands. */
+/** The part of an event's envelope that folding needs. */
 export interface FactEvent {
   readonly eventId: string;
   readonly occurredAt: string;
@@ -109,19 +109,19 @@ export function foldSaga(events: readonly RecordedEvent[]): SagaState {
   return draft;
 }
 
-/** The state after facts that are being decided. */
+/** The state after a newly decided fact. */
 export function evolveSaga(state: SagaState, fact: SagaFact, event: FactEvent): SagaState {
   const draft = draftOf(state);
   apply(draft, fact, event);
   return draft;
 }
 
-/** Requested, and neither accepted nor denied yet. */
+/** The first step that is requested but neither accepted nor denied. */
 export function unanswered({ steps }: SagaState): SagaStepState | undefined {
   return steps.find(({ status }) => status === 'requested');
 }
 
-/** When it wants to be woken: only a running saga does. */
+/** When the earliest timer is due; only a running saga has timers. */
 export function dueAtMs({ status, timers }: SagaState): number | undefined {
   if (status !== 'running' || timers.size === 0) return undefined;
   return Math.min(...[...timers.values()].map((timer) => timer.dueAtMs));
@@ -167,7 +167,7 @@ function apply(draft: Draft, fact: SagaFact, event: FactEvent): void {
       draft.status = 'running';
       draft.startedBy = fact.eventType;
       draft.startedAt = event.occurredAt;
-      // The flow is the one of the event that started it, whatever came too early.
+      // The start event sets the correlation id, even if other events came before it.
       draft.correlationId = event.correlationId;
       return;
     case 'event-taken':
@@ -208,7 +208,7 @@ function apply(draft: Draft, fact: SagaFact, event: FactEvent): void {
     case 'compensated':
       draft.status = fact.kind;
       if (fact.kind === 'compensating') draft.reason = fact.reason;
-      rest(draft);
+      discardInputs(draft);
       return;
     case 'parked': {
       const { kind: _kind, ...where } = fact;
@@ -263,8 +263,8 @@ function applyToStep(draft: Draft, fact: StepFact, { eventId }: FactEvent): void
   }
 }
 
-/** From here on nothing that comes from outside changes its way. */
-function rest(draft: Draft): void {
+/** Discards timers and held events: they no longer affect the saga. */
+function discardInputs(draft: Draft): void {
   draft.timers.clear();
   draft.fired = [];
   draft.held = [];

@@ -1,5 +1,5 @@
-// Fires the timers of sagas: asks the index for the next ones, sleeps until then, writes down that
-// they fired. What follows is decided where the saga's events are handled.
+// Fires saga timers: polls the index for the next ones, sleeps until they are due, and stores that they
+// fired. The handler of the saga's events decides what follows.
 
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
@@ -13,26 +13,26 @@ export interface SagaTimersOptions {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly pollMs: number;
-  /** Those that this process owns. */
+  /** The shards that this process owns. */
   readonly shards: () => readonly number[];
-  /** Writes down which timers of the saga fired, and brings its entry up to date. */
+  /** Stores which timers of the saga fired, and updates its index entry. */
   readonly fire: (stream: string) => Promise<void>;
 }
 
 export interface SagaTimers extends AsyncDisposable {
-  /** Something is due at this time: sooner, perhaps, than what is slept for. */
+  /** Reports a timer that may be due before the current wake-up time. */
   note(dueAtMs: number): void;
 }
 
 export function startSagaTimers(options: SagaTimersOptions): SagaTimers {
   const { saga, index, clock, observer, pollMs } = options;
   const end = new AbortController();
-  let napping = new AbortController();
+  let nap = new AbortController();
   let wakeAtMs = Number.POSITIVE_INFINITY;
-  let isAway = false;
+  let isFailing = false;
 
-  /** Returns when to look again. */
-  async function look(): Promise<number> {
+  /** Returns the time of the next poll. */
+  async function poll(): Promise<number> {
     const shards = options.shards();
     const later = clock.now() + pollMs;
     if (shards.length === 0) return later;
@@ -49,28 +49,28 @@ export function startSagaTimers(options: SagaTimersOptions): SagaTimers {
       }
       const next = upcoming[due.length];
       if (next !== undefined) return Math.min(later, next.dueAtMs);
-      // A page of those that were fired a moment ago: they set the next timer into the past.
+      // The page contains only sagas fired in this poll, which have set another timer in the past.
       if (due.length < limit || fresh.length === 0) return later;
     }
   }
 
   async function run(): Promise<void> {
     while (!end.signal.aborted) {
-      // Whatever is noted while we look is looked at again.
+      // Reset first, so a timer reported during the poll is not lost.
       wakeAtMs = Number.POSITIVE_INFINITY;
-      napping = new AbortController();
+      nap = new AbortController();
       let atMs = clock.now() + pollMs;
       try {
-        atMs = await look();
-        isAway = false;
+        atMs = await poll();
+        isFailing = false;
       } catch (err) {
         if (hasCode(err, 'STORE_CLOSED')) return;
-        // Once, however long it takes.
-        if (!isAway) observer.log?.warn({ saga, err }, 'timers of the saga cannot be read');
-        isAway = true;
+        // Log only the first of consecutive failures.
+        if (!isFailing) observer.log?.warn({ saga, err }, 'could not read saga timers');
+        isFailing = true;
       }
       wakeAtMs = Math.min(wakeAtMs, atMs);
-      const signal = AbortSignal.any([end.signal, napping.signal]);
+      const signal = AbortSignal.any([end.signal, nap.signal]);
       await clock.sleep(Math.max(0, wakeAtMs - clock.now()), signal).catch(() => undefined);
     }
   }
@@ -80,7 +80,7 @@ export function startSagaTimers(options: SagaTimersOptions): SagaTimers {
     note(dueAtMs) {
       if (dueAtMs >= wakeAtMs) return;
       wakeAtMs = dueAtMs;
-      napping.abort();
+      nap.abort();
     },
     async [Symbol.asyncDispose]() {
       end.abort();

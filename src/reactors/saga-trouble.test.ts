@@ -12,21 +12,20 @@ import { givenEvent } from '../testing/given-event.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { decideEvent } from './decide-saga.ts';
 import { createDriveSaga } from './drive-saga.ts';
-import { orderSaga, paid, placed, quickRetry } from './example-order.test.ts';
+import { orderSaga, paid, placed, quickRetry } from '../testing/support/reactors/example-order.ts';
 import type { SendCommand } from './reaction.ts';
 import { saga } from './saga.ts';
 import { createSagaJournal } from './saga-journal.ts';
 import { memorySagaIndex } from './saga-index.ts';
-import { append, createSagaRig } from './saga-rig.test.ts';
-import { createSagaRunner } from './saga-runner.ts';
-import { startSaga } from './start-saga.ts';
+import { append, createSagaRig } from '../testing/support/reactors/saga-rig.ts';
+import { createSagaRunner, startSaga } from './saga-runner.ts';
 
 const asked = defineEvent('question.asked.v1', z.object({ orderId: z.string() }));
 const answered = defineEvent('question.answered.v1', z.object({ orderId: z.string() }));
 const think = defineCommand('mind.think', z.object({ orderId: z.string() }));
 const forget = defineCommand('mind.forget', z.object({ orderId: z.string() }));
 
-/** Its code throws where it is told to. */
+/** A saga whose code throws at the given places. */
 function faultySaga(faults: Set<string>) {
   const mayFail = (place: string): void => {
     if (faults.has(place)) throw new Error(`a mistake at ${place}`);
@@ -86,7 +85,7 @@ for (const [place, at] of [
   ['timer', 'timer'],
   ['compensate', 'compensation'],
 ] as const) {
-  test(`a mistake in ${place} parks the saga; mended and resumed, it goes on`, async () => {
+  test(`an error in ${place} parks the saga; fixed and resumed, it continues`, async () => {
     const faults = new Set([place as string]);
     const faulty = faultySaga(faults);
     const rig = createSagaRig(faulty);
@@ -106,7 +105,7 @@ for (const [place, at] of [
   });
 }
 
-test('what an operator skips is as good as done: an answer, a timer, an event', async () => {
+test('a skipped answer, timer or event counts as done', async () => {
   const faults = new Set(['onDone']);
   const faulty = faultySaga(faults);
   const rig = createSagaRig(faulty);
@@ -136,7 +135,7 @@ test('what an operator skips is as good as done: an answer, a timer, an event', 
   assert.deepEqual(timers, []);
 });
 
-test('a mistake at the start is a dead letter of the event, and its replay starts the saga', async () => {
+test('an error at the start makes the event a dead letter, and its replay starts the saga', async () => {
   const faults = new Set(['start']);
   const faulty = faultySaga(faults);
   const rig = createSagaRig(faulty);
@@ -150,7 +149,7 @@ test('a mistake at the start is a dead letter of the event, and its replay start
   assert.equal(runner.state, 'started');
 });
 
-test('a denied step may have another way out', async () => {
+test('a denied step may continue with other actions', async () => {
   const faulty = faultySaga(new Set());
   const rig = createSagaRig(faulty);
   rig.receiver.answer('mind.think', 'refuse');
@@ -158,12 +157,12 @@ test('a denied step may have another way out', async () => {
   await append(rig.store, asked(q1));
   await rig.untilStatus('q1', 'compensated');
   assert.equal((await rig.admin.get(rig.at('q1'))).reason, 'no thought');
-  // Nothing took effect, so nothing is undone.
+  // No step took effect, so nothing is compensated.
   assert.deepEqual(rig.receiver.effects, []);
   assert.equal(runner.state, 'started');
 });
 
-test('a command that takes too long is given up, and sent again', async () => {
+test('a command that exceeds its time limit is aborted and sent again', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
   let isStuck = true;
@@ -172,9 +171,9 @@ test('a command that takes too long is given up, and sent again', async () => {
     send: async (request) => {
       if (!isStuck) return rig.receiver.send(request);
       isStuck = false;
-      // Ends when it is told to, not before.
+      // Settles only when aborted.
       return new Promise((_resolve, reject) => {
-        request.signal?.addEventListener('abort', () => reject(new Error('told to end')));
+        request.signal?.addEventListener('abort', () => reject(new Error('aborted')));
       });
     },
   });
@@ -185,7 +184,7 @@ test('a command that takes too long is given up, and sent again', async () => {
   assert.equal(runner.state, 'started');
 });
 
-test('two events of one key, handled by two processes at once, come into one order', async () => {
+test('two events of one key, handled concurrently by two processes, are serialised', async () => {
   const order = orderSaga({ shards: 4 });
   const rig = createSagaRig(order);
   await using first = await startSaga(rig.store, order, rig.options);
@@ -215,7 +214,7 @@ test('two events of one key, handled by two processes at once, come into one ord
   }
 });
 
-test('an owner that was overtaken has its command accepted, which was refused to the other: it is undone', async () => {
+test('a command accepted from an expired owner after its refusal to the new one is compensated', async () => {
   const order = orderSaga();
   const { clock, store, receiver, admin, at } = createSagaRig(order);
   const journal = createSagaJournal(store, order, { clock });
@@ -234,7 +233,7 @@ test('an owner that was overtaken has its command accepted, which was refused to
   assert.ok(own !== undefined);
   const refusing = drive(() => Promise.reject(new Refused('sold-out', 'there is none')));
   const overtaken = drive(async (request) => {
-    // While it stood still, the other one was at work, and has ended the saga.
+    // During the pause, the other process ended the saga.
     assert.equal((await refusing(own, start)).status, 'compensated');
     return receiver.send(request);
   });
@@ -244,7 +243,7 @@ test('an owner that was overtaken has its command accepted, which was refused to
   assert.equal((await admin.get(at('o1'))).reason, 'reserve: accepted after it was refused');
 });
 
-test('a definition that does not fit together is refused', () => {
+test('an inconsistent definition is rejected', () => {
   const invalid = (error: unknown): boolean =>
     error instanceof MillraceError && error.code === 'REACTOR_INVALID';
   const define = (more: object) =>
@@ -268,7 +267,7 @@ test('a definition that does not fit together is refused', () => {
   assert.throws(() => define({ commandTimeoutMs: 0 }), invalid);
 });
 
-test('what ends and what is parked is told, once, and the trace goes on to the commands', async () => {
+test('ended and parked sagas are reported once, and commands carry the trace context', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
   rig.receiver.answer('parcel.ship', 'refuse');
@@ -298,7 +297,7 @@ test('what ends and what is parked is told, once, and the trace goes on to the c
   assert.deepEqual(rig.receiver.calls[0]?.headers, { traceparent });
 });
 
-test('a receiver that wants to be asked later does not use up attempts', async () => {
+test('a snoozed command does not use up attempts', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
   let snoozes = 0;
@@ -316,7 +315,7 @@ test('a receiver that wants to be asked later does not use up attempts', async (
   assert.equal(runner.state, 'started');
 });
 
-test('an old version that starts on nothing lets those under way end', async () => {
+test('an old version with an empty startOn finishes its running sagas', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
   {
@@ -335,7 +334,7 @@ test('an old version that starts on nothing lets those under way end', async () 
   assert.equal((await rig.admin.list()).sagas.length, 1);
 });
 
-test('an index that was lost is made again by a reset, and nothing is sent for it', async () => {
+test('a reset rebuilds a lost index without sending commands', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
   {
@@ -358,7 +357,7 @@ test('an index that was lost is made again by a reset, and nothing is sent for i
   assert.equal(upcoming?.stream, 'shop.fulfilment.v1-core-o1');
 });
 
-test('start and stop may come in any order, and leave no lease and no timer behind', async () => {
+test('start and stop in any order leave no lease and no timer', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
   await stressLifecycle({

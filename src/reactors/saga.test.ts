@@ -10,13 +10,13 @@ import {
   placed,
   quickRetry,
   withdrawn,
-} from './example-order.test.ts';
-import { append, createSagaRig } from './saga-rig.test.ts';
-import { startSaga } from './start-saga.ts';
+} from '../testing/support/reactors/example-order.ts';
+import { append, createSagaRig } from '../testing/support/reactors/saga-rig.ts';
+import { startSaga } from './saga-runner.ts';
 
 const o1 = { orderId: 'o1' };
 
-test('goes through its steps and is completed, each command once', async () => {
+test('runs its steps to completion, each command once', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   await using started = await startSaga(store, saga, options);
@@ -34,7 +34,7 @@ test('goes through its steps and is completed, each command once', async () => {
     ['reserve done', 'charge done', 'ship done'],
   );
   assert.deepEqual(timers, []);
-  // One flow, from the first event to the last command; each command names the event that asked.
+  // One correlation id for the whole flow; each command names the event that caused it.
   const [start] = await store.readStream('shop.order.v1-core-o1').toArray();
   assert.equal(start?.eventId, startId);
   const own = await store.readStream('shop.fulfilment.v1-core-o1').toArray();
@@ -45,7 +45,7 @@ test('goes through its steps and is completed, each command once', async () => {
   assert.ok(own.every(({ correlationId }) => correlationId === start.correlationId));
 });
 
-test('a refused step undoes what was done, last first', async () => {
+test('a refused step compensates the completed steps, last first', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   receiver.answer('parcel.ship', 'refuse');
@@ -63,7 +63,7 @@ test('a refused step undoes what was done, last first', async () => {
   assert.equal((await admin.get(at('o1'))).reason, 'ship: said-no');
 });
 
-test('a timer fires once, at its time, and its end undoes the steps', async () => {
+test('a timer fires once, at its time, and its failure compensates the steps', async () => {
   const saga = orderSaga();
   const { clock, store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   await using started = await startSaga(store, saga, options);
@@ -89,7 +89,7 @@ test('a timer survives the process that set it', async () => {
     await untilStatus('o1', 'running');
     await until(clock, () => receiver.effects.length === 1);
   }
-  // Nobody is there when it is due.
+  // No process is running when the timer is due.
   await clock.advance(paymentMs * 2);
   await using started = await startSaga(store, saga, options);
   assert.equal(started.state, 'started');
@@ -97,7 +97,7 @@ test('a timer survives the process that set it', async () => {
   assert.deepEqual(receiver.effects, ['stock.reserve o1', 'stock.release o1']);
 });
 
-test('a saga that takes too long is undone, and with it the step that is under way', async () => {
+test('an expired saga is compensated together with its pending step', async () => {
   const saga = orderSaga({
     retry: { ...quickRetry, initialMs: 5_000, capMs: 5_000, attemptsMax: 100 },
   });
@@ -113,7 +113,7 @@ test('a saga that takes too long is undone, and with it the step that is under w
   await clock.advance(5_000);
   await untilStatus('o1', 'compensated');
   assert.equal((await admin.get(at('o1'))).reason, 'expired');
-  // Whether the charge took effect is not known: it is brought to an answer first, and then undone.
+  // It is unknown whether the charge took effect: it is answered first and then compensated.
   assert.deepEqual(receiver.effects, [
     'stock.reserve o1',
     'card.charge o1',
@@ -122,7 +122,7 @@ test('a saga that takes too long is undone, and with it the step that is under w
   ]);
 });
 
-test('a lost answer is asked for again, and the command has its effect once', async () => {
+test('after a lost answer the command is sent again and takes effect once', async () => {
   const saga = orderSaga();
   const { store, receiver, options, untilStatus } = createSagaRig(saga);
   receiver.answer('card.charge', 'lose-answer', 'accept');
@@ -135,7 +135,7 @@ test('a lost answer is asked for again, and the command has its effect once', as
   assert.equal(receiver.calls.length, 4);
 });
 
-test('a step without an answer parks the saga, or is undone with the others', async () => {
+test('an unanswered step parks the saga, or is compensated with the others', async () => {
   for (const onUnanswered of ['park', 'compensate'] as const) {
     const saga = orderSaga({ onUnanswered });
     const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
@@ -151,7 +151,7 @@ test('a step without an answer parks the saga, or is undone with the others', as
         at: 'step',
         n: 1,
         reason: 'unanswered',
-        message: 'card.charge cannot be reached',
+        message: 'card.charge is unavailable',
         from: 'running',
       });
       assert.equal(receiver.effects.length, 2);
@@ -161,7 +161,7 @@ test('a step without an answer parks the saga, or is undone with the others', as
   }
 });
 
-test('an operator who skips a step without an answer has the others undone', async () => {
+test('skipping an unanswered step compensates the others', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   receiver.answer('card.charge', 'fail');
@@ -175,7 +175,7 @@ test('an operator who skips a step without an answer has the others undone', asy
   assert.deepEqual(receiver.effects, ['stock.reserve o1', 'stock.release o1']);
 });
 
-test('a compensation that fails parks the saga; resumed, it goes on where it was', async () => {
+test('a failed compensation parks the saga; resumed, it continues there', async () => {
   const saga = orderSaga();
   const { clock, store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   receiver.answer('parcel.ship', 'refuse');
@@ -192,7 +192,7 @@ test('a compensation that fails parks the saga; resumed, it goes on where it was
     steps.map(({ status }) => status),
     ['done', 'compensating', 'failed'],
   );
-  // Still no: parked again, and nothing behind it was touched.
+  // Still refused: parked again, and no later compensation was sent.
   const { revision } = await admin.get(at('o1'));
   await admin.resume(at('o1'), { by: 'ada' });
   await until(clock, async () => (await admin.get(at('o1'))).revision === revision + 2);
@@ -208,7 +208,7 @@ test('a compensation that fails parks the saga; resumed, it goes on where it was
   );
 });
 
-test('a compensation that was done by hand is skipped, and those before it go on', async () => {
+test('a compensation done manually is skipped, and the remaining ones continue', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   receiver.answer('parcel.ship', 'refuse');
@@ -226,7 +226,7 @@ test('a compensation that was done by hand is skipped, and those before it go on
   assert.deepEqual(resumed?.payload, { how: 'skip', by: 'ada', note: 'refunded in the shop' });
 });
 
-test('an event that comes before the start waits for it', async () => {
+test('an event before the start is held until the start', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   await using started = await startSaga(store, saga, options);
@@ -239,7 +239,7 @@ test('an event that comes before the start waits for it', async () => {
   assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
 });
 
-test('an early event can be ignored; then nothing is kept of it', async () => {
+test('an ignored early event is not stored', async () => {
   const saga = orderSaga({ onEarly: 'ignore' });
   const { clock, store, admin, at, options, untilStatus } = createSagaRig(saga);
   await using runner = await startSaga(store, saga, options);
@@ -251,7 +251,7 @@ test('an early event can be ignored; then nothing is kept of it', async () => {
   await untilStatus('o1', 'running');
 });
 
-test('a duplicate, a second start and an event after the end change nothing', async () => {
+test('a duplicate, a second start event and an event after the end change nothing', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   await using runner = await startSaga(store, saga, options);
@@ -268,7 +268,7 @@ test('a duplicate, a second start and an event after the end change nothing', as
   assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
 });
 
-test('a reset of its subscription reads everything again, and repeats nothing', async () => {
+test('a reset of its subscription repeats no effect', async () => {
   const saga = orderSaga();
   const { clock, store, receiver, options, untilStatus } = createSagaRig(saga);
   await using runner = await startSaga(store, saga, options);
@@ -282,7 +282,7 @@ test('a reset of its subscription reads everything again, and repeats nothing', 
   assert.equal(receiver.calls.length, length);
 });
 
-test('events while it is parked wait in their order until it is resumed', async () => {
+test('events for a parked saga are held in order until it is resumed', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   receiver.answer('stock.reserve', 'fail');
@@ -313,7 +313,7 @@ test('lists by status, page by page', async () => {
     const page = await admin.list({
       status: 'running',
       limit: 2,
-      ...(after === undefined ? {} : { after }),
+      after,
     });
     keys.push(...page.sagas.map(({ key }) => key));
     after = page.next;
@@ -321,7 +321,7 @@ test('lists by status, page by page', async () => {
   assert.deepEqual(keys, ['n0', 'n1', 'n2', 'n4', 'n5', 'n6']);
 });
 
-test('a person who is forgotten is forgotten in the saga, too', async () => {
+test('forgetting a person also erases the data in the saga', async () => {
   const saga = orderSaga();
   const { store, admin, at, options, untilStatus, clock, receiver } = createSagaRig(saga);
   await using started = await startSaga(store, saga, options);
@@ -334,7 +334,7 @@ test('a person who is forgotten is forgotten in the saga, too', async () => {
   assert.equal(data, undefined);
   assert.equal(status, 'running');
   assert.equal(steps[0]?.command, undefined);
-  // What it was to undo is not known any more: somebody has to look at it.
+  // The data for the compensation was erased, so an operator must decide.
   await append(store, withdrawn(o1));
   await untilStatus('o1', 'parked');
   assert.equal((await admin.get(at('o1'))).parked?.reason, 'forgotten');

@@ -1,4 +1,4 @@
-// A saga, checked: a state machine for each key, which commands go out when, and how they are undone.
+// Defines a saga: a state machine per key that sends commands and compensates them on failure.
 
 import { eventFlowBackoff, type BackoffPolicy } from '../foundation/backoff.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -19,40 +19,40 @@ import { sagaCategory, sagaTypes, type SagaName } from './saga-fact.ts';
 
 export const sagaLimits = {
   commandTimeoutMs: 10_000,
-  /** What is left of the handler's time to write the answer down. */
+  /** Time left for the handler to store the answer. */
   answerMarginMs: 20_000,
-  /** How often a saga that others change at the same time is decided anew. */
+  /** Maximum number of new decisions after conflicts with other processes. */
   conflictRetriesMax: 50,
-  /** How often each process looks for timers that others have set. */
+  /** How often each process polls for timers set by other processes. */
   pollMs: 1_000,
-  /** Timers that are fired before looking again. */
+  /** Maximum number of timers fired per poll. */
   timersPerLook: 100,
-  /** A century: what is longer was not meant in milliseconds. */
+  /** 100 years: a longer time is probably a mistake in the unit. */
   timerMsMax: 100 * 365 * 86_400_000,
   listMax: 1_000,
-  /** Sagas that a process remembers to have nothing to do for. */
+  /** Maximum number of idle sagas that a process remembers. */
   settledMax: 10_000,
-  /** Sagas that are put at once into an index that was lost. */
+  /** Sagas written concurrently when an index is rebuilt. */
   fillAtOnce: 16,
 } as const;
 
-/** The timer of `expiresAfterMs`; no name of a user's holds a `$`. */
+/** The timer of `expiresAfterMs`; timer names of users cannot contain `$`. */
 export const expiryTimer = '$expiry';
 
 export type AnyAction = SagaAction<unknown, string, string>;
 type AnyActions = SagaActions<unknown, string, string>;
 type AnyStep = SagaStep<unknown, string, string>;
 
-/** As `startSaga` and `givenSaga` take it. */
+/** The checked definition, for `startSaga` and `givenSaga`. */
 export interface Saga extends SagaName {
   /** `sub:<bc>:<name>:v<version>`. */
   readonly subscription: string;
-  /** Of its streams. */
+  /** Category of its streams. */
   readonly category: string;
   readonly from: 'start' | 'end' | Position;
-  /** Those of the outside. */
+  /** The types of the external events. */
   readonly handles: ReadonlySet<string>;
-  /** Those that it handles, and its own. */
+  /** The types of the external events and of the events in its stream. */
   readonly types: readonly string[];
   readonly startOn: ReadonlySet<string>;
   readonly initial: unknown;
@@ -130,21 +130,21 @@ export function saga<
   const handlers = new Map(Object.entries(on as Readonly<Record<string, AnyHandler>>));
   const types = events.map(({ type }) => type);
 
-  const refuse = (reason: string): never => {
+  const fail = (reason: string): never => {
     throw new MillraceError('REACTOR_INVALID', `${subscription} ${reason}`, {
       details: { saga: subscription },
     });
   };
   const unhandled = types.find((type) => !handlers.has(type));
-  if (unhandled !== undefined) refuse(`does not say what follows from ${unhandled}`);
+  if (unhandled !== undefined) fail(`has no handler for ${unhandled}`);
   if (startOn.length === 0 && onEarly === 'hold') {
-    refuse("starts on nothing: to let those under way end, it also needs onEarly: 'ignore'");
+    fail("has an empty startOn: to only finish running sagas, also set onEarly: 'ignore'");
   }
   const foreign = startOn.find((type) => !types.includes(type));
-  if (foreign !== undefined) refuse(`starts on ${foreign}, which is not among its events`);
+  if (foreign !== undefined) fail(`starts on ${foreign}, which is not one of its events`);
   for (const [field, value] of Object.entries({ commandTimeoutMs, expiresAfterMs })) {
-    const isFine = value === undefined || (Number.isSafeInteger(value) && value >= 1);
-    if (!isFine) refuse(`needs a whole number of milliseconds as ${field}`);
+    const isValid = value === undefined || (Number.isSafeInteger(value) && value >= 1);
+    if (!isValid) fail(`needs a positive integer as ${field}`);
   }
   encodePayload(initial);
 

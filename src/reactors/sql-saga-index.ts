@@ -1,4 +1,4 @@
-// The index of sagas on an SQL database: one row for each, beside the events.
+// The saga index in an SQL database: one row per saga, in the event database.
 
 import type { SqlCell, SqlCells, SqlDatabase } from '../subscriptions/sql/database.ts';
 import { sagaListLimit, type SagaEntry, type SagaIndex } from './saga-index.ts';
@@ -14,7 +14,7 @@ export function sqlSagaIndex({ dialect, run }: SqlDatabase): SagaIndex {
         updated_at_ms = excluded.updated_at_ms, due_at_ms = excluded.due_at_ms,
         shard = excluded.shard, reason = excluded.reason
       where s.revision < excluded.revision`,
-    // Shard by shard: each is a range of the index, already in order.
+    // One query per shard: each reads a sorted range of the index.
     upcoming: `select stream, due_at_ms from ${table}
       where saga = ?1 and shard = ?2 and due_at_ms is not null order by due_at_ms limit ?3`,
   };
@@ -37,7 +37,7 @@ export function sqlSagaIndex({ dialect, run }: SqlDatabase): SagaIndex {
         .slice(0, limit);
     },
     async list({ saga, status, tenant, after = '', limit = sagaListLimit }) {
-      // Every stream of a saga begins with its category: what sorts before it need not be looked at.
+      // All streams of a saga start with its category, so rows that sort before it are skipped.
       const values: SqlCell[] = [saga !== undefined && saga > after ? saga : after, limit];
       const equals = Object.entries({ saga, status, tenant }).flatMap(([column, value]) =>
         value === undefined ? [] : [`and ${column} = ?${values.push(value)}`],

@@ -1,5 +1,5 @@
-// A reactor at work: a subscription whose handler sends commands. It has a checkpoint of its own, so
-// that whoever rebuilds a read model never makes it act again.
+// Runs a reactor: a subscription whose handler sends commands. It has a separate checkpoint, so
+// rebuilding a read model never sends commands again.
 
 import { isForgotten } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
@@ -12,8 +12,13 @@ import {
 } from '../subscriptions/subscription-runner.ts';
 import { subscription, type HandlerContext } from '../subscriptions/subscription.ts';
 import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
-import { askCommand, type CommandDenied } from './command-answer.ts';
-import { toRequests, type Reaction, type SendCommand } from './reaction.ts';
+import {
+  askCommand,
+  type CommandDenied,
+  type Reaction,
+  type SendCommand,
+  toRequests,
+} from './reaction.ts';
 import type { Reactor } from './reactor.ts';
 
 export interface ReactorOptions extends SubscriptionOptions {
@@ -21,9 +26,9 @@ export interface ReactorOptions extends SubscriptionOptions {
 }
 
 /**
- * Runs a reactor in this process. Each command has a key that comes from the event and the reactor:
- * after a crash, a reset or in another process it is the same command again, and the aggregate
- * answers with what it did the first time.
+ * Runs a reactor in this process. The idempotency key of each command is derived from the event and the
+ * reactor: after a crash, a reset or in another process the command has the same key, and the aggregate
+ * returns its first result.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -69,7 +74,7 @@ async function react(
   event: RecordedEvent,
   { attempt, signal, caused }: HandlerContext<unknown>,
 ): Promise<void> {
-  // The person was forgotten: nobody is left to act for.
+  // The data subject was forgotten, so there is nothing to act on.
   if (isForgotten(event.payload)) return;
   const reactions = await reactor.react(event, { attempt, signal });
   const { onRefused } = reactor;
@@ -89,9 +94,9 @@ async function react(
     if (answer.kind === 'refused' && onRefused === 'ignore') continue;
     if (answer.kind === 'rejected' || typeof onRefused === 'string') throw denied(request, answer);
     const { reason, message } = answer;
-    const instead = await onRefused({ event, reaction, reason, message, accepted });
+    const replacements = await onRefused({ event, reaction, reason, message, accepted });
     const branch = request.idempotencyKey ?? '';
-    for (const other of toRequests(event, instead, { ...source, branch })) {
+    for (const other of toRequests(event, replacements, { ...source, branch })) {
       const again = await askCommand(send, { ...other, signal });
       if (again.kind !== 'accepted') throw denied(other, again);
     }
@@ -99,10 +104,10 @@ async function react(
   }
 }
 
-/** So many at a time: an event may concern a thousand people. */
+/** Maximum number of concurrent commands per event. */
 const togetherMax = 64;
 
-/** All are tried, whatever comes of the others; a repeat finds those that were accepted. */
+/** Sends all commands even if some fail; a retry gets the first result of those already accepted. */
 async function sendTogether(
   send: SendCommand,
   {
@@ -120,7 +125,7 @@ async function sendTogether(
     const answers = await Promise.allSettled(
       some.map((request) => askCommand(send, { ...request, signal })),
     );
-    // What was left open is tried again, and with it what was denied: that would be final.
+    // Unanswered commands are retried first; throwing for a denied one would end all retries.
     const open = answers.find((answer) => answer.status === 'rejected');
     if (open !== undefined) throw open.reason;
     for (const [index, request] of some.entries()) {

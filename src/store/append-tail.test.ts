@@ -29,7 +29,7 @@ const query = (
   filter: compileFilter(filter),
 });
 
-test('what was added is read behind any position that is known, and nothing is at the end', () => {
+test('reads the rows after any position in memory, and nothing at the end', () => {
   const tail = createAppendTail();
   assert.equal(tail.read(query(0)), undefined);
   tail.add(rows(5, 8));
@@ -42,7 +42,7 @@ test('what was added is read behind any position that is known, and nothing is a
   assert.equal(tail.read({ ...query(6), isLive: false }), undefined, 'others may have, too');
 });
 
-test('backwards, it is read where all of the page is known', () => {
+test('reads backwards if the whole page is in memory', () => {
   const tail = createAppendTail();
   tail.add([...rows(5, 7), row(8, { tenant: 'acme' })]);
   const back = (after: number, limit: number, filter: EventFilter = {}) =>
@@ -60,7 +60,7 @@ test('backwards, it is read where all of the page is known', () => {
   assert.equal(createAppendTail().read({ ...query(1), direction: 'backwards' }), undefined);
 });
 
-test('a hole, where another process has written, makes it begin anew', () => {
+test('a gap, written by another process, clears the tail', () => {
   const tail = createAppendTail();
   tail.add(rows(1, 3));
   tail.add(rows(5, 6));
@@ -69,7 +69,7 @@ test('a hole, where another process has written, makes it begin anew', () => {
   assert.deepEqual(tail.read(query(4))?.rows, rows(5, 6));
 });
 
-test('rows of a commit that was overtaken are left out, and what is known stays without a hole', () => {
+test('rows of an overtaken commit are ignored, and the tail stays without gaps', () => {
   const tail = createAppendTail();
   tail.add(rows(4, 6));
   tail.add(rows(2, 3));
@@ -78,7 +78,7 @@ test('rows of a commit that was overtaken are left out, and what is known stays 
   assert.deepEqual(tail.read(query(3))?.rows, rows(4, 6));
 });
 
-test('a page ends at its limit, and says how far it looked when nothing fits', () => {
+test('a page ends at its limit, and reports how far it read if no row matches', () => {
   const tail = createAppendTail();
   tail.add([...rows(1, 4), row(5, { stream: 'shop.order.v1-acme-1', tenant: 'acme' }), row(6)]);
   assert.deepEqual(tail.read(query(0, { limit: 2 })), {
@@ -92,10 +92,10 @@ test('a page ends at its limit, and says how far it looked when nothing fits', (
   assert.deepEqual(of({ category: 'shop.order.v1' }), [5]);
   assert.deepEqual(of({ streamPrefixes: ['shop.'] }), [5]);
   assert.deepEqual(of({ types: ['account.closed.v1'] }), []);
-  assert.equal(tail.read(query(0, { filter: { tenant: 'nobody' } }))?.considered, 6);
+  assert.equal(tail.read(query(0, { filter: { tenant: 'unknown' } }))?.considered, 6);
 });
 
-test('it holds no more than it may, and forgets when it is told to', () => {
+test('the tail is bounded and can be cleared', () => {
   const tail = createAppendTail();
   for (let at = 1; at <= 3 * tailLimits.rowsMax; at += 1) tail.add([row(at)]);
   const last = 3 * tailLimits.rowsMax;
@@ -111,7 +111,7 @@ test('it holds no more than it may, and forgets when it is told to', () => {
   assert.equal(tail.last, last + 2);
 });
 
-test('the rows of an append are those that the database has', () => {
+test('the rows of an append equal the rows in the database', () => {
   const written = rows(1, 2).map(({ eventId, type, tenant, payload, meta }) => ({
     eventId,
     type,

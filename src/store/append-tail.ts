@@ -1,18 +1,17 @@
-// What this process has just appended, for those who wait for it: they need not ask the database for what
-// went through here a moment ago.
+// The last rows that this process appended: live readers get them from memory instead of the database.
 
 import { categoryOf, type StoredRow } from './recorded-event.ts';
 import type { AllPage, AllQuery, RowToWrite, StreamWrite } from './store-engine.ts';
 
-/** A row as it was written, with what only the commit knew. */
+/** A written row with the values that the commit assigned. */
 export interface TailRow extends StoredRow, Pick<RowToWrite, 'tenant'> {}
 
 export interface AppendTail {
-  /** The last sequence that is known here; 0: none. */
+  /** The highest sequence in memory; 0: none. */
   readonly last: number;
-  /** Rows of commits, in the order of their sequences; those below the last one are left out. */
+  /** Adds committed rows in sequence order; rows up to `last` are ignored. */
   add(rows: readonly TailRow[]): void;
-  /** Undefined: not all of it is known here. */
+  /** Undefined: the query needs rows that are not in memory. */
   read(query: AllQuery): AllPage | undefined;
   forget(): void;
 }
@@ -20,7 +19,7 @@ export interface AppendTail {
 export const tailLimits = { rowsMax: 2_048, charsMax: 2_097_152 } as const;
 
 export function createAppendTail(limits: typeof tailLimits = tailLimits): AppendTail {
-  /** Their sequences have no hole: numbers are given out one by one, whichever process asks. */
+  /** Consecutive sequences without gaps; all processes share one counter. */
   let rows: TailRow[] = [];
   let first = 0;
   let chars = 0;
@@ -44,7 +43,7 @@ export function createAppendTail(limits: typeof tailLimits = tailLimits): Append
     first = 0;
   }
 
-  /** All that is below a number that is known here; others come behind it. */
+  /** Fills the page from memory, or returns undefined if it needs older rows. */
   function readBackwards({ after, limit, filter }: AllQuery): AllPage | undefined {
     if (after > last + 1) return undefined;
     const found: StoredRow[] = [];
@@ -63,9 +62,9 @@ export function createAppendTail(limits: typeof tailLimits = tailLimits): Append
     },
     add(added) {
       for (const row of added) {
-        // A commit that overtook this one was told of first.
+        // A later commit was added first.
         if (row.sequence <= last) continue;
-        // Somebody else was in between: what they wrote is in the database only.
+        // Another process wrote the rows in between, so only the database has them.
         if (row.sequence !== last + 1) clear();
         rows.push(row);
         chars += charsOf(row);
@@ -77,7 +76,7 @@ export function createAppendTail(limits: typeof tailLimits = tailLimits): Append
       const { isLive, after, limit, filter } = query;
       if (query.direction === 'backwards') return readBackwards(query);
       const known = rows.length - first;
-      // At the last one, only the database can tell whether others have written since.
+      // After the last row, only the database knows whether other processes have written more.
       if (isLive !== true || after >= last || after < last - known) return undefined;
       const found: StoredRow[] = [];
       for (let at = rows.length - (last - after); at < rows.length; at += 1) {
@@ -92,7 +91,7 @@ export function createAppendTail(limits: typeof tailLimits = tailLimits): Append
   };
 }
 
-/** The rows of an append, once it is known where they are. */
+/** The rows of an append with their committed sequence and revision. */
 export function tailRows(
   { stream, rows }: StreamWrite,
   nowMs: number,

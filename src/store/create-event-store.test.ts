@@ -6,14 +6,14 @@ import type { StoreEngine, StreamWrite, WriteOutcome } from './store-engine.ts';
 import { newEvent, newEvents, newStream } from '../testing/conformance/store/fixture.ts';
 
 describe('createEventStore', () => {
-  test('an engine that loses an outcome is told on', async () => {
+  test('an engine that returns too few outcomes is an error', async () => {
     const store = createEventStore(stubEngine({ write: async () => [] }));
     await assert.rejects(store.append(newStream(), [newEvent()]), (error) =>
       hasCode(error, 'STORE_CORRUPT'),
     );
   });
 
-  test('an engine that takes one stream at a time never sees several', async () => {
+  test('an engine without multi-stream appends never gets several streams', async () => {
     const { engine, writes } = recordingEngine();
     const store = createEventStore(engine);
     const appends = [newStream(), newStream()].map((stream) => ({ stream, events: [newEvent()] }));
@@ -23,7 +23,7 @@ describe('createEventStore', () => {
     assert.equal(writes.length, 1);
   });
 
-  test('counts what was appended, and tells repeats apart', async () => {
+  test('counts appended and duplicate events separately', async () => {
     const counted: unknown[] = [];
     const kinds = ['appended', 'repeated'] as const;
     let call = 0;
@@ -45,7 +45,7 @@ describe('createEventStore', () => {
     ]);
   });
 
-  test('a deletion reaches the engine with what it expects of the stream', async () => {
+  test('a deletion passes the expected revision to the engine', async () => {
     const { engine, writes } = recordingEngine();
     const store = createEventStore(engine);
     await store.deleteStream('account-1', { expected: 4 });
@@ -58,7 +58,7 @@ describe('createEventStore', () => {
     });
   });
 
-  test('a refused deletion names the stream, not its metadata stream', async () => {
+  test('a rejected deletion names the stream, not its metadata stream', async () => {
     const outcomes: WriteOutcome[] = [{ kind: 'conflict', actual: 7 }, { kind: 'deleted' }];
     const store = createEventStore(stubEngine({ write: async () => outcomes.splice(0, 1) }));
     await assert.rejects(store.deleteStream('account-1', { expected: 4 }), (error) => {
@@ -73,7 +73,7 @@ describe('createEventStore', () => {
     });
   });
 
-  test('an engine is closed once', async () => {
+  test('the engine is closed only once', async () => {
     let closed = 0;
     const store = createEventStore(
       stubEngine({
@@ -98,7 +98,7 @@ function recordingEngine() {
   return { engine, writes };
 }
 
-/** An engine that holds nothing. */
+/** An empty engine. */
 function stubEngine(parts: Partial<StoreEngine>): StoreEngine {
   return {
     capabilities: {

@@ -1,4 +1,4 @@
-// The event store over any engine: validation at the edge, envelopes, erasure, paging, live reading.
+// The event store on any engine: validation, envelopes, erasure, paging and live reading.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -14,8 +14,7 @@ import {
   storeLimits,
 } from './prepare-append.ts';
 import { compileFilter } from './event-filter.ts';
-import { eventFeed } from './event-feed.ts';
-import { createEventReader } from './event-reader.ts';
+import { createEventReader, eventFeed } from './event-feed.ts';
 import type {
   AppendOptions,
   AppendResult,
@@ -41,22 +40,22 @@ import {
 } from './stream-metadata.ts';
 
 export interface EventStoreOptions extends Partial<PayloadLimits> {
-  readonly clock?: Clock;
-  readonly ids?: IdSource;
-  readonly observer?: Observer;
+  readonly clock?: Clock | undefined;
+  readonly ids?: IdSource | undefined;
+  readonly observer?: Observer | undefined;
   /**
-   * `strict` (default): event types follow the grammar and the stream belongs to the envelope's
+   * `strict` (default): event types follow the naming rules and the stream belongs to the envelope's
    * tenant. `open`: any names, for servers that speak another system's protocol.
    */
-  readonly names?: 'strict' | 'open';
+  readonly names?: 'strict' | 'open' | undefined;
 }
 
 const pageSizeDefault = 500;
 const pageSizeMax = 10_000;
-/** How long a subscription waits at most before it asks a database again that was away. */
+/** Maximum delay before a subscription retries after a database failure. */
 const pauseMsMax = 2_000;
 /**
- * Builds the event store on an engine; adapters call it, users get it from them.
+ * Creates the event store on an engine; called by the engines, not by users.
  *
  * @example
  * import { createEventStore, type EventStore, type StoreEngine } from 'millrace/store';
@@ -68,7 +67,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
   let closed = false;
 
   const assertOpen = (): void => {
-    if (closed) throw new MillraceError('STORE_CLOSED', 'the event store was closed');
+    if (closed) throw new MillraceError('STORE_CLOSED', 'the event store is closed');
   };
 
   const decode = (rows: readonly StoredRow[]): Promise<RecordedEvent[]> =>
@@ -99,7 +98,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     const { transaction } = writeOptions;
     const rules = system === true ? { ...options, names: 'open' as const } : options;
     const subjectKeys = transaction === undefined ? engine.subjectKeys : keysWithin(transaction);
-    // All of them before the first wait: from then on the events are the caller's to change.
+    // Encode everything before the first await: afterwards the caller may modify the events.
     const prepared = appends.map((append) => prepareAppend(append, rules, subjectKeys));
     const writes = isReady(prepared)
       ? prepared
@@ -112,11 +111,11 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     writeOptions: WriteOptions,
   ): Promise<readonly AppendResult[]> => {
     const outcomes = await engine.write(writes, writeOptions);
-    // Any refusal means that nothing was written; the first one tells why.
+    // One rejected write means that nothing was written; throw the first reason.
     return writes.map((each, index) => {
       const outcome = outcomes[index];
       if (outcome === undefined)
-        throw new MillraceError('STORE_CORRUPT', 'an engine lost an outcome');
+        throw new MillraceError('STORE_CORRUPT', 'the engine returned fewer outcomes than writes');
       const { retention } = each;
       if (outcome.kind === 'deleted') throw streamDeleted(retention?.of ?? each.stream);
       if (outcome.kind === 'conflict') {
@@ -178,7 +177,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     const retention = {
       of: stream,
       values: toRetention(fromMetadataPayload(payload)),
-      ...(expected === undefined ? {} : { expected }),
+      expected,
     };
     await commit([systemWrite(metadataStream(stream), metadataType, payload, { retention })], {});
   };
@@ -207,14 +206,14 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     return fromMetadataPayload(latest?.payload);
   };
 
-  /** Who was busy while the store was closed was not there to be woken. */
+  /** Checks first, because a reader that was busy when the store closed was not woken. */
   const whenMore = async (after: number, signal: AbortSignal): Promise<void> => {
     assertOpen();
     await engine.whenMore(after, signal);
   };
 
   const pause = async (failures: number, err: unknown, signal: AbortSignal): Promise<void> => {
-    observer.log?.warn({ failures, err }, 'live reading failed, trying again');
+    observer.log?.warn({ failures, err }, 'live read failed, retrying');
     await clock.sleep(Math.min(50 * 2 ** failures, pauseMsMax), signal);
   };
 
@@ -222,18 +221,21 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     capabilities: engine.capabilities,
 
     async append(stream, events, { expected = 'any', follows, ...writeOptions } = {}) {
-      const behind = follows === undefined ? {} : { follows };
-      const [result] = await write([{ stream, events, expected, ...behind }], writeOptions);
+      const [result] = await write([{ stream, events, expected, follows }], writeOptions);
       if (result === undefined)
-        throw new MillraceError('STORE_CORRUPT', 'an engine lost an outcome');
+        throw new MillraceError('STORE_CORRUPT', 'the engine returned fewer outcomes than writes');
       return result;
     },
 
     async appendMany(appends, writeOptions = {}) {
       if (!engine.capabilities.multiStreamAppend && appends.length > 1) {
-        throw new MillraceError('NOT_SUPPORTED', 'this engine appends to one stream at a time', {
-          details: { capability: 'multiStreamAppend' },
-        });
+        throw new MillraceError(
+          'NOT_SUPPORTED',
+          'this engine cannot append to several streams at once',
+          {
+            details: { capability: 'multiStreamAppend' },
+          },
+        );
       }
       return write(appends, writeOptions);
     },
@@ -310,13 +312,13 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       const { after = -1, signal } = subscribeOptions;
       const limit = boundedPageSize(subscribeOptions.pageSize);
       assertOpen();
-      // The feed counts in the store's sequence; the stream's own revisions are kept beside it.
+      // The feed counts in sequences of the store; `from` tracks the revision in the stream.
       let from = (after === 'end' ? ((await stateOf(stream))?.revision ?? -1) : after) + 1;
       yield* eventFeed(
         {
           async read(considered, readSignal) {
             assertOpen();
-            // Asked first: an event between the two reads is only found later, never passed over.
+            // Read the head first: an event between the two reads is then found later instead of skipped.
             const head = await engine.head();
             const query = {
               stream,
@@ -328,7 +330,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
             const { state, rows } = await engine.readStream({ ...query, signal: readSignal });
             if (state?.tombstoned === true) throw streamDeleted(stream);
             const events = await decode(rows);
-            // Last: a step that failed is taken again from where it began.
+            // Update last, so a failed read is retried from the same revision.
             from = (rows.at(-1)?.revision ?? from - 1) + 1;
             const end = rows.length < limit;
             const last = rows.at(-1)?.sequence ?? considered;
@@ -351,7 +353,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
         stream,
         revision: state.revision,
         deleted: state.tombstoned ? 'tombstone' : soft ? 'soft' : 'no',
-        // The stream's own row knows when an append revived it; its metadata event does not.
+        // Only the stream's row, not its metadata event, shows that an append revived the stream.
         metadata: { ...metadata, ...(truncateBefore > 0 && !soft ? { truncateBefore } : {}) },
       };
     },
@@ -405,12 +407,12 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
 function checkFollowing({ capabilities }: StoreEngine, appends: readonly StreamAppend[]): void {
   if (capabilities.followingAppend === true) return;
   if (appends.every(({ follows }) => follows === undefined)) return;
-  throw new MillraceError('NOT_SUPPORTED', 'this engine does not append behind a named event', {
+  throw new MillraceError('NOT_SUPPORTED', 'this engine does not support the `follows` option', {
     details: { capability: 'followingAppend' },
   });
 }
 
-/** Nothing to wait for, as without personal data: then nobody waits. */
+/** True without personal data: then the append needs no await. */
 function isReady(
   prepared: readonly (StreamWrite | Promise<StreamWrite>)[],
 ): prepared is readonly StreamWrite[] {
@@ -428,7 +430,7 @@ function versionConflict(
 ): MillraceError {
   return new MillraceError(
     'VERSION_CONFLICT',
-    `stream '${stream}' was expected at ${expected} and is at ${actual === -1 ? 'none' : actual}`,
+    `stream '${stream}' was expected at ${expected}, but is at ${actual === -1 ? 'none' : actual}`,
     { details: { stream, expected, actual } },
   );
 }

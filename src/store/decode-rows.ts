@@ -1,4 +1,4 @@
-// Rows to events; the keys of all people in a page are looked up in one go.
+// Converts rows to events; the keys of all data subjects in a page are loaded with one call.
 
 import { subjectOf, unseal } from './erasure.ts';
 import { toRecordedEvent, type RecordedEvent, type StoredRow } from './recorded-event.ts';

@@ -8,7 +8,7 @@ const key = newSubjectKey();
 const event = { eventId: 'e-1', subject: 'person-1' };
 
 describe('sealing', () => {
-  test('any JSON comes back, with the key and the event that it was sealed for', () => {
+  test('any JSON is decrypted with the key and event id that it was encrypted for', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.string({ minLength: 1 }), (payload, eventId) => {
         const json = JSON.stringify(payload);
@@ -19,7 +19,7 @@ describe('sealing', () => {
     );
   });
 
-  test('a payload that was moved, changed, or sealed for somebody else is noticed', () => {
+  test('a payload that was moved, modified or encrypted with another key is detected', () => {
     const sealed = seal('{"name":"Jane"}', key, 'e-1');
     const attempts = [
       () => unseal(JSON.parse(sealed), { ...event, eventId: 'e-2' }, { kind: 'key', key }),
@@ -31,7 +31,7 @@ describe('sealing', () => {
     }
   });
 
-  test('without its key it is forgotten, whether that is known or not', () => {
+  test('a payload without its key is forgotten, also if the time is unknown', () => {
     const sealed: unknown = JSON.parse(seal('1', key, 'e-1'));
     const forgotten = unseal(sealed, event, { kind: 'forgotten', forgottenAtMs: 1_000 });
     assert.deepEqual(forgotten, {
@@ -41,14 +41,14 @@ describe('sealing', () => {
     assert.ok(isForgotten(unseal(sealed, event, undefined)));
   });
 
-  test('what was never sealed stays as it is', () => {
+  test('a payload that was never encrypted is returned unchanged', () => {
     for (const payload of [null, 1, 'x', [], { $sealed: 1 }, { name: 'Jane' }]) {
       assert.deepEqual(unseal(payload, event, { kind: 'forgotten', forgottenAtMs: 0 }), payload);
       assert.equal(isForgotten(payload), false);
     }
   });
 
-  test('a subject is a text that is not empty', () => {
+  test('a subject is a non-empty text', () => {
     assert.equal(subjectOf({ headers: { dataSubject: 'person-1' } }), 'person-1');
     for (const headers of [{}, { dataSubject: '' }, { dataSubject: 7 }]) {
       assert.equal(subjectOf({ headers }), undefined);
@@ -56,7 +56,7 @@ describe('sealing', () => {
   });
 });
 
-/** One bit of the sealed text changed. */
+/** Flips one bit of the encrypted text. */
 function flipped(sealed: string): string {
   const { $sealed } = JSON.parse(sealed) as { readonly $sealed: string };
   const bytes = Buffer.from($sealed, 'base64');

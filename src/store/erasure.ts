@@ -1,21 +1,21 @@
-// Crypto-shredding: payloads about a person are sealed with the person's key, and forgetting the
-// person is destroying the key. Streams, revisions and projections stay whole.
+// Crypto-shredding: payloads about a person are encrypted with the person's key, and forgetting the
+// person destroys the key. Streams, revisions and projections stay intact.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { SubjectKey } from './store-engine.ts';
 
-/** The header of an envelope that names whose personal data its payload holds. */
+/** The envelope header that names the person whose data the payload contains. */
 export const subjectHeader = 'dataSubject';
 
-/** What a payload reads as once its subject was forgotten. */
+/** Replaces a payload whose subject was forgotten. */
 export interface Forgotten {
   readonly $forgotten: { readonly subject: string; readonly forgottenAt: string };
 }
 
 /**
- * Tells a forgotten payload from every other.
+ * Whether a payload was erased because its subject was forgotten.
  *
  * @example
  * import { isForgotten } from 'millrace/store';
@@ -38,7 +38,7 @@ interface Sealed {
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** AES-256-GCM bound to the event's id, so that a sealed payload cannot be moved to another event. */
+/** AES-256-GCM bound to the event id: a sealed payload cannot be moved to another event. */
 export function seal(json: string, key: Uint8Array, eventId: string): string {
   const iv = randomBytes(ivBytes);
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(eventId));
@@ -49,7 +49,7 @@ export function seal(json: string, key: Uint8Array, eventId: string): string {
   return JSON.stringify(sealed);
 }
 
-/** The payload behind a sealed one, or the forgotten value. */
+/** The decrypted payload, or the forgotten value. */
 export function unseal(
   payload: unknown,
   event: { readonly eventId: string; readonly subject: string },
@@ -90,9 +90,13 @@ function open(sealed: string, key: Uint8Array, eventId: string): string {
       decipher.final('utf8')
     );
   } catch (error) {
-    throw new MillraceError('STORE_CORRUPT', `the sealed payload of event ${eventId} was changed`, {
-      cause: error,
-      details: { eventId },
-    });
+    throw new MillraceError(
+      'STORE_CORRUPT',
+      `the encrypted payload of event ${eventId} cannot be decrypted`,
+      {
+        cause: error,
+        details: { eventId },
+      },
+    );
   }
 }

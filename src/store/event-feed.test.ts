@@ -8,7 +8,7 @@ import { toPosition } from './position.ts';
 import { toRecordedEvent } from './recorded-event.ts';
 
 describe('eventFeed', () => {
-  test('fetches one page ahead of its consumer, and no more', async () => {
+  test('prefetches exactly one page', async () => {
     const source = scripted([page(1), page(2), page(3), page(4, { end: true })]);
     const feed = start(source);
     for (const [pulled, reads] of [
@@ -25,7 +25,7 @@ describe('eventFeed', () => {
     await feed.return();
   });
 
-  test('a page that fails ahead is told when it is asked for, not before', async () => {
+  test('a failed prefetch rejects when its page is requested, not before', async () => {
     const failure = new MillraceError('STORE_CORRUPT', 'torn');
     const source = scripted([page(1), failure]);
     const feed = start(source);
@@ -35,8 +35,8 @@ describe('eventFeed', () => {
     assert.equal((await feed.next()).done, true);
   });
 
-  test('a page that fails ahead of nobody harms nobody', async () => {
-    const source = scripted([page(1), new Error('nobody waits for this')]);
+  test('a failed prefetch after the consumer left is ignored', async () => {
+    const source = scripted([page(1), new Error('prefetch failed')]);
     for await (const item of start(source)) {
       assert.equal(item.kind, 'events');
       break;
@@ -44,7 +44,7 @@ describe('eventFeed', () => {
     await new Promise(setImmediate);
   });
 
-  test('leaving the loop ends the read that is under way', async () => {
+  test('exiting the loop aborts the pending read', async () => {
     const source = scripted([page(1), 'never']);
     const feed = start(source);
     await feed.next();
@@ -53,7 +53,7 @@ describe('eventFeed', () => {
     assert.equal(source.signals.at(-1)?.aborted, true);
   });
 
-  test('wake-ups without anything new are not told', async () => {
+  test('wake-ups without new events emit nothing', async () => {
     const nothing = page(1, { events: 0, end: true });
     const source = scripted([page(1, { end: true }), nothing, nothing, page(2, { end: true })]);
     const feed = start(source);
@@ -64,7 +64,7 @@ describe('eventFeed', () => {
     await feed.return();
   });
 
-  test('checkpoints come when so much was looked at in vain, counted from the last item', async () => {
+  test('a checkpoint is emitted after enough events without a match since the last item', async () => {
     const source = scripted([
       page(50, { events: 0 }),
       page(99, { events: 0 }),
@@ -86,7 +86,7 @@ describe('eventFeed', () => {
     );
   });
 
-  test('falling behind is told with the position that was reached before', async () => {
+  test('fellBehind carries the position reached before', async () => {
     const source = scripted([page(1, { end: true }), page(5), page(9, { end: true })]);
     const items = await take(start(source), 6);
     assert.deepEqual(
@@ -102,32 +102,32 @@ describe('eventFeed', () => {
     );
   });
 
-  test('however an engine says that it was aborted, the feed ends quietly', async () => {
+  test('the feed ends without an error for every kind of abort error', async () => {
     for (const error of [aborted(), new DOMException('stop', 'AbortError')]) {
-      const leaving = new AbortController();
+      const exit = new AbortController();
       const source = scripted([page(1, { end: true })], async () => {
-        leaving.abort(new Error('my own reason'));
+        exit.abort(new Error('my own reason'));
         throw error;
       });
       const items: FeedItem[] = [];
-      for await (const item of start(source, { signal: leaving.signal })) items.push(item);
+      for await (const item of start(source, { signal: exit.signal })) items.push(item);
       assert.equal(items.length, 2);
     }
   });
 
-  test('a failure is a failure, also while it is being aborted', async () => {
-    const leaving = new AbortController();
+  test('a failure during an abort is still thrown', async () => {
+    const exit = new AbortController();
     const failure = new MillraceError('STORE_CORRUPT', 'torn');
     const source = scripted([page(1, { end: true })], async () => {
-      leaving.abort();
+      exit.abort();
       throw failure;
     });
-    const feed = start(source, { signal: leaving.signal });
+    const feed = start(source, { signal: exit.signal });
     await take(feed, 2);
     await assert.rejects(feed.next(), failure);
   });
 
-  test('a store that is away for a while is waited for, and read on from where it was', async () => {
+  test('an unavailable store is retried from the same position', async () => {
     const away = new MillraceError('STORE_UNAVAILABLE', 'away');
     const source = scripted([page(1), away, away, page(2, { end: true })]);
     const pauses: unknown[] = [];
@@ -149,32 +149,32 @@ describe('eventFeed', () => {
     await feed.return();
   });
 
-  test('an abort while the store is away ends the feed quietly', async () => {
-    const leaving = new AbortController();
+  test('an abort while the store is unavailable ends the feed without an error', async () => {
+    const exit = new AbortController();
     const source = scripted([new MillraceError('STORE_UNAVAILABLE', 'away')]);
     const feed = start(source, {
-      signal: leaving.signal,
+      signal: exit.signal,
       async pause(_failures, _error, signal) {
-        leaving.abort();
+        exit.abort();
         throw aborted(signal);
       },
     });
     assert.equal((await feed.next()).done, true);
   });
 
-  test('a wait that fails without anybody aborting it fails the feed', async () => {
+  test('a wait that fails without an abort fails the feed', async () => {
     const source = scripted([page(1, { end: true })], () => Promise.reject(aborted()));
     const feed = start(source);
     await take(feed, 2);
     await assert.rejects(feed.next(), { code: 'ABORTED' });
   });
 
-  test('an abort between two pages is seen even by an engine that does not look', async () => {
-    const leaving = new AbortController();
+  test('an abort between two pages ends the feed even if the engine ignores the signal', async () => {
+    const exit = new AbortController();
     const source = scripted([page(1), page(2), page(3), page(4, { end: true })]);
-    const feed = start(source, { signal: leaving.signal });
+    const feed = start(source, { signal: exit.signal });
     await feed.next();
-    leaving.abort();
+    exit.abort();
     assert.equal((await feed.next()).done, true);
     assert.ok(source.reads.length <= 2);
   });

@@ -1,14 +1,56 @@
-// Live reading: catch up page by page, then wait for more. The consumer pulls, so what is held in
-// memory is one page being consumed and one being fetched, whatever the lag.
+// Reading page by page: bounded readers, and live feeds that catch up and then wait for more. The consumer
+// pulls, so memory holds one page being consumed and one being fetched, whatever the lag.
 
 import { aborted } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
-import type { FeedItem } from './event-store.ts';
+import type { EventReader, FeedItem, ReadOptions } from './event-store.ts';
 import { nextTurn } from './next-turn.ts';
 import { toPosition } from './position.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
-/** One step of reading on: what was found, how far it looked, whether that was all. */
+interface PageSource {
+  readonly start: number;
+  readonly pageSize: number;
+  readonly read: (
+    from: number,
+    limit: number,
+  ) => Promise<{
+    readonly events: readonly RecordedEvent[];
+    readonly next: number;
+    readonly end: boolean;
+  }>;
+}
+
+export function createEventReader(options: ReadOptions, source: PageSource): EventReader {
+  async function* pages(): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
+    let left = Math.floor(options.limit ?? Number.POSITIVE_INFINITY);
+    let from = source.start;
+    let end = false;
+    while (!end && left > 0) {
+      if (options.signal?.aborted === true) throw aborted(options.signal);
+      const page = await source.read(from, Math.min(source.pageSize, left));
+      left -= page.events.length;
+      from = page.next;
+      end = page.end;
+      if (page.events.length > 0) yield page.events;
+      if (!end && left > 0) await nextTurn();
+    }
+  }
+
+  return {
+    pages,
+    async *[Symbol.asyncIterator]() {
+      for await (const page of pages()) yield* page;
+    },
+    async toArray() {
+      const all: RecordedEvent[] = [];
+      for await (const page of pages()) all.push(...page);
+      return all;
+    },
+  };
+}
+
+/** One page of a feed; all sequences up to `considered` were checked against the filter. */
 interface FeedPage {
   readonly events: readonly RecordedEvent[];
   readonly considered: number;
@@ -16,7 +58,7 @@ interface FeedPage {
 }
 
 export interface FeedSource {
-  /** `isLive`: it was at the end before, and `whenMore` tells of what this read may leave out there. */
+  /** `isLive`: the feed had reached the end, and `whenMore` reports events that this read leaves out. */
   readonly read: (after: number, signal: AbortSignal, isLive: boolean) => Promise<FeedPage>;
   readonly whenMore: (after: number, signal: AbortSignal) => Promise<void>;
 }
@@ -24,9 +66,9 @@ export interface FeedSource {
 export interface FeedOptions {
   readonly after: number;
   readonly signal: AbortSignal | undefined;
-  /** Waits before the next try after so many failures in a row; rejects when aborted. */
+  /** Waits before the next retry; `failures` counts consecutive failures. Rejects when aborted. */
   readonly pause: (failures: number, error: unknown, signal: AbortSignal) => Promise<void>;
-  /** Without a match for so many sequences, a checkpoint tells how far it got. */
+  /** A checkpoint is emitted after this many sequences without a match. */
   readonly checkpointEvery: number;
 }
 
@@ -34,18 +76,16 @@ export async function* eventFeed(
   source: FeedSource,
   options: FeedOptions,
 ): AsyncGenerator<FeedItem, void, undefined> {
-  // Leaving the loop must also end a wait under way.
-  const leaving = new AbortController();
+  // Exiting the loop must also end a pending wait.
+  const exit = new AbortController();
   const signal =
-    options.signal === undefined
-      ? leaving.signal
-      : AbortSignal.any([leaving.signal, options.signal]);
+    options.signal === undefined ? exit.signal : AbortSignal.any([exit.signal, options.signal]);
   let after = options.after;
-  let told = after;
+  let reported = after;
   let live = false;
   let next: Promise<FeedPage> | undefined;
-  // A database that is away for a while is no end of a subscription: it goes on where it was.
-  const persistently = async <T>(work: () => Promise<T>): Promise<T> => {
+  // A lost database connection does not end a subscription: it retries from the same position.
+  const withRetry = async <T>(work: () => Promise<T>): Promise<T> => {
     for (let failures = 1; ; failures += 1) {
       try {
         return await work();
@@ -56,26 +96,26 @@ export async function* eventFeed(
     }
   };
   const read = (from: number): Promise<FeedPage> =>
-    persistently(() => source.read(from, signal, live));
+    withRetry(() => source.read(from, signal, live));
   try {
     for (;;) {
       const page = await (next ?? read(after));
-      // Not every engine looks at the signal; an abort must not wait for the end of the store.
+      // Some engines ignore the signal; an abort must not wait until the whole store is read.
       if (signal.aborted) throw aborted(signal);
       const before = after;
       after = page.considered;
-      // The next page is fetched while the consumer works on this one.
-      next = page.end ? undefined : handled(read(after));
+      // Fetch the next page while the consumer processes this one.
+      next = page.end ? undefined : markHandled(read(after));
       if (live && !page.end) {
         live = false;
-        // The page is still to be given out: its own position would not be safe to keep yet.
+        // This page is not delivered yet, so its position is not a safe checkpoint.
         yield { kind: 'fellBehind', position: toPosition(before) };
       }
       if (page.events.length > 0) {
-        told = after;
+        reported = after;
         yield { kind: 'events', events: page.events, position: toPosition(after) };
-      } else if (after - told >= options.checkpointEvery) {
-        told = after;
+      } else if (after - reported >= options.checkpointEvery) {
+        reported = after;
         yield { kind: 'checkpoint', position: toPosition(after) };
       }
       if (!page.end) {
@@ -84,21 +124,21 @@ export async function* eventFeed(
       }
       if (!live) {
         live = true;
-        told = after;
+        reported = after;
         yield { kind: 'caughtUp', position: toPosition(after) };
       }
-      await persistently(() => source.whenMore(after, signal));
+      await withRetry(() => source.whenMore(after, signal));
     }
   } catch (error) {
-    // The caller's own signal is how a subscription ends; everything else is a failure.
+    // The caller's signal ends a subscription normally; any other error is a failure.
     if (options.signal?.aborted !== true || !isAbort(error)) throw error;
   } finally {
-    leaving.abort();
+    exit.abort();
   }
 }
 
-/** A page that is fetched ahead may fail after nobody waits for it any more. */
-function handled<T>(promise: Promise<T>): Promise<T> {
+/** Marks a prefetched page as handled: it may fail after the consumer has left. */
+function markHandled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }

@@ -5,7 +5,7 @@ import { hasCode } from '../foundation/error.ts';
 import { compileFilter, filterLimits } from './event-filter.ts';
 
 describe('compileFilter', () => {
-  test('leaves out what the filter does not ask for, so that engines need not look', () => {
+  test('omits the parts that the filter does not use', () => {
     assert.deepEqual(compileFilter({ system: true }), {
       type: undefined,
       category: undefined,
@@ -21,7 +21,7 @@ describe('compileFilter', () => {
     assert.equal(type?.('$metadata'), false);
   });
 
-  test('without a filter only the system is left out', () => {
+  test('an empty filter excludes only system events', () => {
     fc.assert(
       fc.property(fc.string(), (type) => {
         assert.equal(compileFilter().type?.(type), !type.startsWith('$'));
@@ -39,7 +39,7 @@ describe('compileFilter', () => {
     );
   });
 
-  test('a pattern finds what a regular expression of JavaScript finds', () => {
+  test('a pattern matches like a JavaScript regular expression', () => {
     const piece = fc.constantFrom('a', 'b', '.', 'a+', '[ab]', '(a|b)', '\\.', 'b?', '^a', 'b$');
     fc.assert(
       fc.property(
@@ -54,12 +54,12 @@ describe('compileFilter', () => {
     );
   });
 
-  test('a catastrophic pattern takes time in proportion to the text', () => {
+  test('a pattern with nested quantifiers matches in linear time', () => {
     const { stream } = compileFilter({ streamPattern: '^(a+)+$' });
     assert.equal(stream?.(`${'a'.repeat(50_000)}b`), false);
   });
 
-  test('says which part of a filter is wrong', () => {
+  test('the error names the invalid part of the filter', () => {
     for (const part of ['typePattern', 'streamPattern']) {
       assert.throws(
         () => compileFilter({ [part]: '(' }),

@@ -1,31 +1,31 @@
-// Which events a reader wants: by type, stream, category and tenant, in time linear in the text.
+// Filters events by type, stream, category and tenant, in time linear in the length of the text.
 
 import { RE2JS } from 're2js';
 import { MillraceError } from '../foundation/error.ts';
 import type { RowFilter } from './store-engine.ts';
 
 /**
- * All given parts must hold; within a list one is enough. Patterns are regular expressions without
- * back-references and look-around, so that no pattern can take longer than the text allows.
+ * An event must match all given parts, and one item of each list. Patterns are regular expressions without
+ * back-references and look-around, so matching takes linear time.
  */
 export interface EventFilter {
-  readonly types?: readonly string[];
-  readonly typePrefixes?: readonly string[];
-  readonly typePattern?: string;
-  readonly streamPrefixes?: readonly string[];
-  readonly streamPattern?: string;
+  readonly types?: readonly string[] | undefined;
+  readonly typePrefixes?: readonly string[] | undefined;
+  readonly typePattern?: string | undefined;
+  readonly streamPrefixes?: readonly string[] | undefined;
+  readonly streamPattern?: string | undefined;
   /** `<bc>.<agg>.v<version>`, as in `$ce-<category>`. */
-  readonly category?: string;
-  readonly tenant?: string;
+  readonly category?: string | undefined;
+  readonly tenant?: string | undefined;
   /** Also events whose type starts with `$` (metadata, tombstones). Default: no. */
-  readonly system?: boolean;
+  readonly system?: boolean | undefined;
 }
 
 export const filterLimits = { patternCharsMax: 1_000, listItemsMax: 1_000 } as const;
 
 type Test = (text: string) => boolean;
 
-/** Turns a filter into what engines evaluate. */
+/** Compiles a filter into the functions that engines evaluate. */
 export function compileFilter(filter: EventFilter = {}): RowFilter {
   const byType = both(
     both(
@@ -56,7 +56,11 @@ function byPattern(name: string, pattern: string | undefined): Test | undefined 
     const compiled = RE2JS.compile(pattern);
     return (text) => compiled.matcher(text).find();
   } catch (error) {
-    throw invalid(name, 'is not a regular expression of the linear kind', error);
+    throw invalid(
+      name,
+      'is not a valid RE2 regular expression (no look-around or back-references)',
+      error,
+    );
   }
 }
 
@@ -80,6 +84,6 @@ function both(a: Test | undefined, b: Test | undefined): Test | undefined {
 function invalid(part: string, reason: string, cause?: unknown): MillraceError {
   return new MillraceError('FILTER_INVALID', `${part} of the filter ${reason}`, {
     details: { part, reason },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }

@@ -20,12 +20,12 @@ const metaOf = ({ type: _type, eventId: _id, payload: _payload, ...meta }: Domai
 const again = (name: string, given: DomainEventEnvelope) =>
   decodeMeta(name, encodeMeta(name, given));
 
-test('what the name of the stream says is not written down', () => {
+test('values from the stream name are not stored', () => {
   assert.equal(encodeMeta(stream, envelope), '["2026-11-15T10:00:00.000Z","c1"]');
   assert.deepEqual(again(stream, envelope), metaOf(envelope));
 });
 
-test('an aggregate with a version, or of another name, is written down', () => {
+test('an aggregate with a version or another name is stored', () => {
   for (const aggregate of [
     { ...envelope.aggregate, version: 3 },
     { ...envelope.aggregate, id: 'a-2' },
@@ -35,7 +35,7 @@ test('an aggregate with a version, or of another name, is written down', () => {
   }
 });
 
-test('envelopes come back as they were, whatever the stream is called', () => {
+test('envelopes survive a round trip, whatever the stream name', () => {
   const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 });
   const token = fc.constantFrom('core', 'demo-za', 'a', 'b-c', 'message-request', 'null');
   const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
@@ -69,7 +69,7 @@ test('envelopes come back as they were, whatever the stream is called', () => {
   );
 });
 
-test('an open store gives back envelopes of any shape', () => {
+test('a store with open names returns envelopes of any shape', () => {
   for (const odd of [
     { causationId: null },
     { user: null, headers: 7 },

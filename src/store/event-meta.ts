@@ -1,12 +1,12 @@
-// The part of an envelope that engines keep as one text: a list, as the names of its members would
-// be the longer half of it, and without what the stream's name says already.
+// The part of an envelope that engines store as one JSON text: a list, because member names would take
+// more than half of the space, without the values that the stream name contains.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import { kebabCase } from '../contracts/identifier.ts';
 
 export type EventMeta = Omit<DomainEventEnvelope, 'type' | 'eventId' | 'payload'>;
 
-/** Null or left out: the envelope has none, or the stream's name tells. */
+/** Null or absent: the envelope has no such value, or the stream name contains it. */
 type MetaList = readonly [
   occurredAt: string,
   correlationId: string,
@@ -18,7 +18,7 @@ type MetaList = readonly [
   aggregate?: EventMeta['aggregate'] | null,
 ];
 
-/** The text of all but type, id and payload, for an event of this stream. */
+/** Encodes everything except type, id and payload, for an event of this stream. */
 export function encodeMeta(stream: string, envelope: DomainEventEnvelope): string {
   const { occurredAt, correlationId, causationId, idempotencyKey } = envelope;
   const { tenant, aggregate, user, headers } = envelope;
@@ -27,9 +27,9 @@ export function encodeMeta(stream: string, envelope: DomainEventEnvelope): strin
     return JSON.stringify({ ...named, causationId, idempotencyKey, user, headers });
   }
   const place = placeOf(stream);
-  const toldTenant = place?.tenant === tenant ? null : tenant;
-  const toldAggregate =
-    toldTenant === null && place !== undefined && isSame(aggregate, place) ? null : aggregate;
+  const ownTenant = place?.tenant === tenant ? null : tenant;
+  const ownAggregate =
+    ownTenant === null && place !== undefined && isSame(aggregate, place) ? null : aggregate;
   const list: MetaList = [
     occurredAt,
     correlationId,
@@ -37,8 +37,8 @@ export function encodeMeta(stream: string, envelope: DomainEventEnvelope): strin
     idempotencyKey ?? null,
     user ?? null,
     headers ?? null,
-    toldTenant,
-    toldAggregate,
+    ownTenant,
+    ownAggregate,
   ];
   const text = JSON.stringify(list);
   let end = text.length - 1;
@@ -46,7 +46,7 @@ export function encodeMeta(stream: string, envelope: DomainEventEnvelope): strin
   return end === text.length - 1 ? text : `${text.slice(0, end)}]`;
 }
 
-/** All that the text and the stream's name tell. `named`: an open store took another shape. */
+/** The decoded text and stream name. `named`: an envelope of another shape, from a store with open names. */
 type ReadMeta =
   | {
       readonly list: MetaList;
@@ -55,7 +55,7 @@ type ReadMeta =
     }
   | { readonly list: undefined; readonly named: EventMeta };
 
-/** For those who put an event together at once. */
+/** For callers that build the whole event in one step. */
 export function readMeta(stream: string, text: string): ReadMeta {
   const list = JSON.parse(text) as MetaList | EventMeta;
   if (!isList(list)) return { list: undefined, named: list };
@@ -68,7 +68,7 @@ export function readMeta(stream: string, text: string): ReadMeta {
   };
 }
 
-/** The reverse of `encodeMeta`. Stores with open names take envelopes of any shape, as they are. */
+/** The reverse of `encodeMeta`. Stores with open names accept envelopes of any shape. */
 export function decodeMeta(stream: string, text: string): EventMeta {
   const read = readMeta(stream, text);
   if (read.list === undefined) return read.named;
@@ -77,7 +77,7 @@ export function decodeMeta(stream: string, text: string): EventMeta {
   return addRest({ occurredAt, correlationId, tenant, aggregate }, read.list);
 }
 
-/** One by one: spreading what may be absent would cost more than parsing it. */
+/** Assigns members one by one: conditional spreads would be slower than the parsing. */
 export function addRest<Event extends EventMeta>(event: Event, list: MetaList): Event {
   const [, , causationId = null, idempotencyKey = null, user = null, headers = null] = list;
   const open: { -readonly [Key in keyof EventMeta]: EventMeta[Key] } = event;
@@ -121,7 +121,7 @@ function isObject(value: unknown): boolean {
 function isSame(aggregate: EventMeta['aggregate'], place: Place): boolean {
   const { bc, type, id } = aggregate;
   if (bc !== place.bc || type !== place.type || id !== place.id) return false;
-  // A version, or whatever else an open store was given.
+  // More members, such as a version, do not fit the short form.
   return Object.keys(aggregate).length === 3;
 }
 
@@ -132,7 +132,7 @@ interface Place {
   readonly id: string;
 }
 
-/** Categories are few; more of them than this are not worth remembering. */
+/** Maximum number of cached categories. */
 const categoriesMax = 1_000;
 const categories = new Map<string, Pick<Place, 'bc' | 'type'>>();
 const categoryShape = /^([a-z][a-zA-Z0-9]*)\.([a-z][a-zA-Z0-9]*)\.v[0-9]+$/;
@@ -140,9 +140,9 @@ const categoryShape = /^([a-z][a-zA-Z0-9]*)\.([a-z][a-zA-Z0-9]*)\.v[0-9]+$/;
 let lastStream = '';
 let lastPlace: Place | undefined;
 
-/** What a stream's name says; a guess is good enough, as it is compared before it is relied on. */
+/** Splits the stream name without validation; callers compare the result with the envelope. */
 function placeOf(stream: string): Place | undefined {
-  // The events of a page, or of an append, mostly have one stream.
+  // Most events of a page or append belong to the same stream.
   if (stream !== lastStream) {
     lastPlace = readPlace(stream);
     lastStream = stream;

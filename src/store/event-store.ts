@@ -1,4 +1,4 @@
-// The event store: the one truth that everything else reads.
+// The event store port.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import type { EventFilter } from './event-filter.ts';
@@ -9,80 +9,80 @@ import type { ScavengeProgress, StoreCapabilities } from './store-engine.ts';
 
 export interface AppendOptions {
   /** Default: `any`. */
-  readonly expected?: ExpectedRevision;
+  readonly expected?: ExpectedRevision | undefined;
   /**
-   * The id of the event at the `expected` revision: unless readers still find it at the stream's end, it
-   * is a `VERSION_CONFLICT`. For those who decide on what they remember (`followingAppend`).
+   * The id of the event at the `expected` revision: unless it is still the last visible event, the append
+   * is a `VERSION_CONFLICT`. For callers that decide on a cached state (`followingAppend`).
    */
-  readonly follows?: string;
-  readonly signal?: AbortSignal;
-  /** Appends inside a transaction of the caller's, where the engine can (`callerTransaction`). */
+  readonly follows?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Appends inside the caller's transaction, if the engine supports it (`callerTransaction`). */
   readonly transaction?: unknown;
-  /** To a stream of the system (`$…`), which is refused otherwise: for records of Millrace's own. */
-  readonly system?: boolean;
+  /** Allows an append to a system stream (`$…`), for records of Millrace itself. */
+  readonly system?: boolean | undefined;
 }
 
 export interface AppendResult {
   readonly stream: string;
-  /** Of the last event of this append. */
+  /** Revision of the last event of this append. */
   readonly revision: number;
   readonly position: Position;
-  /** The same events had been appended before; nothing was written now. */
+  /** The append is a duplicate: the events were appended before, and nothing was written. */
   readonly repeated: boolean;
 }
 
 export interface StreamAppend {
   readonly stream: string;
   readonly events: readonly DomainEventEnvelope[];
-  readonly expected?: ExpectedRevision;
-  /** As of `append`. */
-  readonly follows?: string;
+  readonly expected?: ExpectedRevision | undefined;
+  /** As in `AppendOptions`. */
+  readonly follows?: string | undefined;
 }
 
 export interface ReadOptions {
-  readonly direction?: 'forwards' | 'backwards';
-  readonly limit?: number;
-  readonly pageSize?: number;
-  readonly signal?: AbortSignal;
+  readonly direction?: 'forwards' | 'backwards' | undefined;
+  readonly limit?: number | undefined;
+  readonly pageSize?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ReadStreamOptions extends ReadOptions {
   /** Inclusive. Default: the stream's first event, or its last when reading backwards. */
-  readonly from?: number;
+  readonly from?: number | undefined;
 }
 
 export interface ReadAllOptions extends ReadOptions {
-  /** Exclusive. Default: before the first event, or behind the last when reading backwards. */
-  readonly after?: Position;
-  readonly filter?: EventFilter;
+  /** Exclusive. Default: before the first event, or after the last when reading backwards. */
+  readonly after?: Position | undefined;
+  readonly filter?: EventFilter | undefined;
 }
 
-/** Events one by one, or page by page; pages are fetched as they are asked for. */
+/** Events one by one, or page by page; each page is fetched on demand. */
 export interface EventReader extends AsyncIterable<RecordedEvent> {
   pages(): AsyncIterable<readonly RecordedEvent[]>;
   toArray(): Promise<RecordedEvent[]>;
 }
 
 export interface SubscribeOptions {
-  /** Exclusive. Default: before the first event. `end`: only what is appended from now on. */
-  readonly after?: Position | 'end';
-  readonly filter?: EventFilter;
-  readonly pageSize?: number;
-  /** Without a match for so many sequences, a checkpoint tells how far it got. Default: 10,000. */
-  readonly checkpointEvery?: number;
-  readonly signal?: AbortSignal;
+  /** Exclusive. Default: before the first event. `end`: only events appended from now on. */
+  readonly after?: Position | 'end' | undefined;
+  readonly filter?: EventFilter | undefined;
+  readonly pageSize?: number | undefined;
+  /** A checkpoint is emitted after this many sequences without a match. Default: 10,000. */
+  readonly checkpointEvery?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface SubscribeToStreamOptions {
-  /** Exclusive. Default: before the first event. `end`: only what is appended from now on. */
-  readonly after?: number | 'end';
-  readonly pageSize?: number;
-  readonly signal?: AbortSignal;
+  /** Exclusive. Default: before the first event. `end`: only events appended from now on. */
+  readonly after?: number | 'end' | undefined;
+  readonly pageSize?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * What a live subscription tells. `position` is always safe to keep as a checkpoint: everything up
- * to it that matches has been given out.
+ * The items of a live subscription. `position` is always safe to store as a checkpoint: all matching
+ * events up to it were delivered.
  */
 export type FeedItem =
   | {
@@ -90,7 +90,7 @@ export type FeedItem =
       readonly events: readonly RecordedEvent[];
       readonly position: Position;
     }
-  /** Nothing matched for a while: a rarely matching filter need not start again from far behind. */
+  /** No match for a while: a reader with a rarely matching filter can resume from here. */
   | { readonly kind: 'checkpoint'; readonly position: Position }
   | { readonly kind: 'caughtUp'; readonly position: Position }
   | { readonly kind: 'fellBehind'; readonly position: Position };
@@ -98,11 +98,11 @@ export type FeedItem =
 export interface StreamMetadata {
   /** Events below this revision are hidden. */
   readonly truncateBefore?: number;
-  /** Only the last so many events are visible. */
+  /** Only the last `maxCount` events are visible. */
   readonly maxCount?: number;
   /** Only events younger than this are visible. */
   readonly maxAgeSeconds?: number;
-  /** The user's own. */
+  /** Members defined by the user. */
   readonly custom?: Readonly<Record<string, unknown>>;
 }
 
@@ -117,53 +117,56 @@ export interface StreamInfo {
 export interface EventStore extends AsyncDisposable {
   readonly capabilities: StoreCapabilities;
 
-  /** Acknowledged means durable. The same event ids again give the first result. */
+  /** Resolves when the events are durable. An append with the same event ids returns the first result. */
   append(
     stream: string,
     events: readonly DomainEventEnvelope[],
     options?: AppendOptions,
   ): Promise<AppendResult>;
 
-  /** All streams or none (`multiStreamAppend`). */
+  /** Appends to all streams or to none (`multiStreamAppend`). */
   appendMany(
     appends: readonly StreamAppend[],
     options?: Omit<AppendOptions, 'expected'>,
   ): Promise<readonly AppendResult[]>;
 
-  /** A stream that does not exist, or was deleted, has no events. A tombstone: `STREAM_DELETED`. */
+  /** A stream that does not exist or was deleted has no events. A tombstone throws `STREAM_DELETED`. */
   readStream(stream: string, options?: ReadStreamOptions): EventReader;
   readAll(options?: ReadAllOptions): EventReader;
-  /** The event with this id in this stream: how a repeated command finds its first result. */
+  /** The event with this id in this stream; duplicate commands find their first result with it. */
   findEvent(stream: string, eventId: string): Promise<RecordedEvent | undefined>;
 
-  /** Catches up, then follows; ends when its signal fires or the loop is left. */
+  /** Catches up, then follows new events; ends when the signal aborts or the loop exits. */
   subscribe(options?: SubscribeOptions): AsyncIterable<FeedItem>;
   subscribeToStream(stream: string, options?: SubscribeToStreamOptions): AsyncIterable<FeedItem>;
 
-  /** Undefined: nothing was ever written to the stream. */
+  /** Undefined: the stream was never written to. */
   streamInfo(stream: string): Promise<StreamInfo | undefined>;
   setStreamMetadata(
     stream: string,
     metadata: StreamMetadata,
     options?: Pick<AppendOptions, 'system'>,
   ): Promise<void>;
-  /** Hides all events; a new append brings the stream back and goes on counting. */
-  deleteStream(stream: string, options?: { readonly expected?: ExpectedRevision }): Promise<void>;
-  /** Ends the stream for ever. */
+  /** Hides all events; a new append revives the stream and continues its revisions. */
+  deleteStream(
+    stream: string,
+    options?: { readonly expected?: ExpectedRevision | undefined },
+  ): Promise<void>;
+  /** Deletes the stream permanently: no further append is possible. */
   tombstoneStream(
     stream: string,
-    options?: { readonly expected?: ExpectedRevision },
+    options?: { readonly expected?: ExpectedRevision | undefined },
   ): Promise<void>;
 
-  /** Behind the last event that readers can see. */
+  /** The position of the last event visible to readers. */
   head(): Promise<Position>;
 
-  /** Removes for good what retention hides. */
+  /** Permanently removes events hidden by retention. */
   scavenge(options?: {
-    readonly signal?: AbortSignal;
-    readonly onProgress?: (progress: ScavengeProgress) => void;
+    readonly signal?: AbortSignal | undefined;
+    readonly onProgress?: ((progress: ScavengeProgress) => void) | undefined;
   }): Promise<ScavengeProgress>;
 
-  /** Destroys the subject's key: payloads that it protected read as forgotten from now on. */
+  /** Destroys the subject's key: payloads encrypted with it are read as forgotten. */
   forget(subject: string): Promise<{ readonly forgotten: boolean }>;
 }

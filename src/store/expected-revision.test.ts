@@ -26,7 +26,7 @@ const modelStream = fc
   });
 
 describe('decideAppend', () => {
-  test('decides as the model does, for every stream, expectation and list of ids', () => {
+  test('matches the model for every stream, expectation and list of ids', () => {
     fc.assert(
       fc.property(
         modelStream,
@@ -40,7 +40,7 @@ describe('decideAppend', () => {
     );
   });
 
-  test('a repeat of a repeat is the same repeat', () => {
+  test('a duplicate of a duplicate has the same result', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(id, { minLength: 1, maxLength: 6 }),
@@ -57,7 +57,7 @@ describe('decideAppend', () => {
     );
   });
 
-  test('looks nothing up where the state alone decides', () => {
+  test('makes no lookup if the state alone decides', () => {
     const known = {
       idsFrom: () => assert.fail('looked at slots'),
       revisionOf: () => assert.fail('looked for ids'),
@@ -71,7 +71,7 @@ describe('decideAppend', () => {
     assert.equal(decideAppend(dead, 'any', ['x'], known).kind, 'deleted');
   });
 
-  test('says when an append brings a deleted stream back', () => {
+  test('reports when an append revives a deleted stream', () => {
     const state = { revision: 4, truncateBefore: softDeleted, tombstoned: false };
     const known = { idsFrom: () => [], revisionOf: () => undefined };
     for (const wanted of ['any', 'none', 4] as const) {
@@ -84,7 +84,7 @@ describe('decideAppend', () => {
   });
 });
 
-/** The decision in the words of the model. */
+/** The decision as defined by the model. */
 function decided(stream: ModelStream, wanted: ExpectedRevision, ids: readonly string[]) {
   const state = stream.known
     ? {

@@ -1,46 +1,46 @@
-// Optimistic concurrency and idempotent append, decided in one place: EventStoreDB's rules.
+// Optimistic concurrency and idempotent appends, by EventStoreDB's rules.
 
 /**
- * What a writer believes about the stream: its last revision, that it has none (`none`), that it
- * has some (`exists`), or nothing at all (`any`).
+ * The state that a writer expects: the last revision, no stream (`none`), an existing stream
+ * (`exists`), or no expectation (`any`).
  */
 export type ExpectedRevision = number | 'none' | 'exists' | 'any';
 
-/** What an engine knows of a stream while it holds the right to write to it. */
+/** The state of a stream, read under the engine's write lock. */
 export interface StreamState {
   /** The last event's revision; −1 while only metadata exists. */
   readonly revision: number;
-  /** Events below it are hidden; `softDeleted` hides all there are. */
+  /** Events below this revision are hidden; `softDeleted` hides all. */
   readonly truncateBefore: number;
   readonly maxCount?: number;
   readonly maxAgeSeconds?: number;
   readonly tombstoned: boolean;
 }
 
-/** The truncate-before of a stream that was deleted but may come back. */
+/** The `truncateBefore` of a deleted stream that an append may revive. */
 export const softDeleted = Number.MAX_SAFE_INTEGER;
 
 export type AppendDecision =
   | { readonly kind: 'append'; readonly firstRevision: number; readonly revives: boolean }
-  /** The same events are there already; the last of them has this revision. */
+  /** The same events are already stored; the last one has this revision. */
   | { readonly kind: 'repeated'; readonly revision: number }
   | { readonly kind: 'conflict'; readonly actual: number }
   | { readonly kind: 'deleted' };
 
-/** Looks up what is stored, only where the decision needs it. */
+/** Lookups of stored events, called only if the decision needs them. */
 export interface KnownEvents {
-  /** Event ids at these revisions of the stream, in order; shorter where the stream ends. */
+  /** Event ids at these revisions of the stream, in order; fewer at the end of the stream. */
   idsFrom(revision: number, count: number): readonly string[];
   /** The revision of the event with this id in the stream. */
   revisionOf(eventId: string): number | undefined;
 }
 
 /**
- * Decides an append of `ids` to a stream. At an exact revision, the same ids in the same slots are
- * a repeat and other ids a conflict; with `any` and `exists`, ids that are all known are a repeat,
- * a first id that is unknown is new, and a mixture is a conflict. `follows` is the id that the event at
- * the exact revision must have: whoever decided on what was read before asks for it, as a stream that
- * was deleted meanwhile is at the same revision still.
+ * Decides an append of `ids` to a stream. At an exact revision, the same ids at the same revisions are
+ * a duplicate and other ids a conflict. With `any` and `exists`, ids that are all known are a duplicate,
+ * an unknown first id is new, and a mixture is a conflict. `follows` is the id that the event at the
+ * exact revision must have: it detects a stream that was deleted since the caller read it, which still
+ * has the same revision.
  */
 export function decideAppend(
   state: StreamState | undefined,
@@ -60,21 +60,20 @@ export function decideAppend(
   }
   const exact = expected === 'none' ? -1 : expected;
   if (exact === revision) {
-    const isBehind =
-      follows === undefined || (state !== undefined && isLast(state, follows, known));
-    return isBehind ? append : { kind: 'conflict', actual: revision };
+    const isNext = follows === undefined || (state !== undefined && isLast(state, follows, known));
+    return isNext ? append : { kind: 'conflict', actual: revision };
   }
   if (exact > revision) return { kind: 'conflict', actual: revision };
   const stored = known.idsFrom(exact + 1, ids.length);
   if (ids.every((id, index) => stored[index] === id)) {
     return { kind: 'repeated', revision: exact + ids.length };
   }
-  // A soft-deleted stream counts as none and goes on where it was, but not for a late repeat.
+  // A soft-deleted stream counts as none and continues its revisions, except for a late duplicate.
   if (expected === 'none' && revives && stored[0] !== ids[0]) return append;
   return { kind: 'conflict', actual: revision };
 }
 
-/** Whether readers of the stream find this event at its end; by its age, only they can tell. */
+/** Whether this is the last visible event; with `maxAgeSeconds` that is unknown, so false. */
 function isLast(state: StreamState, eventId: string, known: KnownEvents): boolean {
   const { revision, truncateBefore, maxAgeSeconds } = state;
   return (

@@ -1,7 +1,7 @@
-// Page after page must not keep timers, sockets and signals waiting: an engine that reads on the
-// caller's thread never leaves it by itself.
+// Reading many pages must not block timers, sockets and signals: an engine that reads on the
+// caller's thread never yields to the event loop.
 
-/** Taken once: a test that fakes the timers later must not stop the store. */
+/** Captured at load time, so a test with fake timers does not stop the store. */
 const immediate = globalThis.setImmediate;
 
 export function nextTurn(): Promise<void> {

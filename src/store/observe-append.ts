@@ -1,5 +1,5 @@
-// The span of an append: below whoever made the events, and linked to the others where they came from
-// several. The events keep the trace that they were made in: what was appended is what is read.
+// The span of an append: a child of the first event's trace, linked to the traces of the other events.
+// The events keep the trace context that they were created with.
 
 import { hasCode } from '../foundation/error.ts';
 import type { Observer, TraceContext } from '../foundation/observer.ts';
@@ -35,7 +35,7 @@ export async function observeAppend<Result>(
   try {
     return await work();
   } catch (error) {
-    // To come second is an answer: the command is decided again.
+    // A conflict is a normal outcome: the command is decided again.
     if (hasCode(error, 'VERSION_CONFLICT')) span.set({ outcome: 'conflict' });
     else span.fail(error);
     throw error;

@@ -7,7 +7,7 @@ import { parsePosition, startPosition, toPosition, toSequence, type Position } f
 const sequence = fc.oneof(fc.nat(), fc.maxSafeNat());
 
 describe('position', () => {
-  test('compares as text the way its number compares', () => {
+  test('text order equals numeric order', () => {
     fc.assert(
       fc.property(sequence, sequence, (a, b) => {
         assert.equal(toPosition(a) < toPosition(b), a < b);
@@ -16,7 +16,7 @@ describe('position', () => {
     );
   });
 
-  test('gives its number back, and is accepted as a position', () => {
+  test('converts back to its number, and parses as a position', () => {
     fc.assert(
       fc.property(sequence, (number) => {
         const position = toPosition(number);
@@ -27,12 +27,12 @@ describe('position', () => {
     assert.equal(toSequence(toPosition(Number.MAX_SAFE_INTEGER)), Number.MAX_SAFE_INTEGER);
   });
 
-  test('the start is before all others', () => {
+  test('the start position sorts before all others', () => {
     assert.equal(startPosition, toPosition(0));
     assert.ok(startPosition < toPosition(1));
   });
 
-  test('refuses every other text, and quotes no more than a little of it', () => {
+  test('rejects every other text, and truncates it in the error', () => {
     for (const text of [
       '',
       '0',

@@ -1,31 +1,31 @@
-// Where an event stands among all events: opaque to callers, ordered by plain text comparison.
+// The position of an event among all events: opaque to callers, ordered by text comparison.
 
 import { MillraceError } from '../foundation/error.ts';
 
 declare const brand: unique symbol;
 
-/** Compare with `<` and `>`; keep it as it is; it stays valid as long as the store does. */
+/** Compare positions with `<` and `>`; a position stays valid for the lifetime of the store. */
 export type Position = string & { readonly [brand]: 'position' };
 
 const digits = 16;
-/** Up to the largest number that JavaScript counts exactly. */
+/** Up to `Number.MAX_SAFE_INTEGER`. */
 const shape = /^00[01][0-9a-f]{13}$/;
 
 /** Before the first event of any store. */
 export const startPosition = '0'.repeat(digits) as Position;
 
-/** Fixed width, so that text order is numeric order. */
+/** Fixed width: text order equals numeric order. */
 export function toPosition(sequence: number): Position {
   return sequence.toString(16).padStart(digits, '0') as Position;
 }
 
-/** The engine's own number behind a position; what is none would be read as "not a number". */
+/** The engine's sequence number of a position; throws if the position is invalid. */
 export function toSequence(position: Position): number {
   return Number.parseInt(parsePosition(position), 16);
 }
 
 /**
- * Checks a position that came from outside: a checkpoint, a header, a command line.
+ * Checks an external position: from a checkpoint, a header or a command line.
  *
  * @example
  * import { parsePosition } from 'millrace/store';

@@ -7,7 +7,7 @@ import type { SubjectKey, SubjectKeys } from './store-engine.ts';
 import { newEvent, newEvents, newStream, only } from '../testing/conformance/store/fixture.ts';
 
 describe('prepareAppend', () => {
-  test('an append of too many bytes is refused, though each payload is small enough', () => {
+  test('an append with too many bytes is rejected although each payload is small enough', () => {
     const payload = 'x'.repeat(1_000_000);
     const events = newEvents(Math.ceil(storeLimits.appendBytesMax / 1_000_000) + 1, { payload });
     assert.throws(
@@ -16,12 +16,12 @@ describe('prepareAppend', () => {
     );
   });
 
-  test('asks for no key when the events are about nobody', async () => {
+  test('requests no key for events without a data subject', async () => {
     const { rows } = await prepareAppend({ stream: newStream(), events: newEvents(3) }, {}, noKeys);
     assert.equal(rows.length, 3);
   });
 
-  test('an engine gets a payload about a person in a form that it cannot read', async () => {
+  test('an engine gets personal data only encrypted', async () => {
     const key = newSubjectKey();
     const event = newEvent({
       payload: { name: 'Jane Doe' },
@@ -39,14 +39,14 @@ describe('prepareAppend', () => {
     assert.deepEqual(unseal(JSON.parse(payload), about, { kind: 'key', key }), event.payload);
   });
 
-  test('seals the same payload differently each time', async () => {
+  test('encrypts the same payload differently each time', async () => {
     const keys = keysOf(new Map([['person-1', { kind: 'key', key: newSubjectKey() }]]));
     const events = newEvents(2, { payload: 'x', headers: { [subjectHeader]: 'person-1' } });
     const { rows } = await prepareAppend({ stream: newStream(), events }, {}, keys);
     assert.notEqual(rows[0]?.payload, rows[1]?.payload);
   });
 
-  test('events that change while it waits for keys are written as they were', async () => {
+  test('events modified while keys are loaded are written unmodified', async () => {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<ReadonlyMap<string, SubjectKey>>();
     const keys: SubjectKeys = {
@@ -75,7 +75,7 @@ describe('prepareAppend', () => {
     assert.deepEqual(unseal(JSON.parse(sealed?.payload ?? ''), about, key), { amount: 1 });
   });
 
-  test('metadata in an open store becomes retention, other events there do not', async () => {
+  test('in a store with open names, only metadata events change the retention', async () => {
     const payload = { $maxCount: 2, owner: 'jane' };
     const events = [newEvent({ type: '$metadata', payload })];
     const open = { names: 'open' } as const;
@@ -88,7 +88,7 @@ describe('prepareAppend', () => {
 
 const noKeys: SubjectKeys = {
   get: () => assert.fail('asked for keys'),
-  forget: () => assert.fail('forgot somebody'),
+  forget: () => assert.fail('forget must not be called'),
 };
 
 function keysOf(keys: ReadonlyMap<string, SubjectKey>): SubjectKeys {

@@ -1,4 +1,4 @@
-// The store's edge: what may be appended, checked before anything is written.
+// Validates and encodes an append before anything is written.
 
 import { isEnvelope, validateEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
 import {
@@ -23,29 +23,32 @@ import {
 export const storeLimits = {
   eventsPerAppendMax: 10_000,
   appendBytesMax: 64 * 1_048_576,
-  /** A filtered subscription reports how far it looked at least this often, counted in events. */
+  /** A filtered subscription emits a checkpoint after this many events without a match. */
   checkpointEvery: 10_000,
 } as const;
 
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+// oxlint-disable-next-line no-control-regex -- it matches control characters on purpose
 const control = /[\u0000-\u001f\u007f]/;
 
-/** A promise only where there is personal data: everybody else is spared the wait. */
+/** Returns a promise only for personal data: other appends need no await. */
 export function prepareAppend(
   append: StreamAppend,
-  options: Partial<PayloadLimits> & { readonly names?: 'strict' | 'open' },
+  options: Partial<PayloadLimits> & { readonly names?: 'strict' | 'open' | undefined },
   subjectKeys: SubjectKeys,
 ): StreamWrite | Promise<StreamWrite> {
   const { stream, events, expected = 'any', follows } = append;
   checkStream(stream, options.names);
   checkExpected(expected);
   if (follows !== undefined && (typeof expected !== 'number' || follows === '')) {
-    throw appendInvalid(stream, 'what follows an event names its id, and expects its revision');
+    throw appendInvalid(
+      stream,
+      '`follows` needs an event id and a number as the expected revision',
+    );
   }
   if (events.length === 0 || events.length > storeLimits.eventsPerAppendMax) {
     throw appendInvalid(
       stream,
-      `an append holds 1 to ${storeLimits.eventsPerAppendMax} events, not ${events.length}`,
+      `an append must have 1 to ${storeLimits.eventsPerAppendMax} events, not ${events.length}`,
     );
   }
   if (options.names !== 'open') for (const event of events) checkEnvelope(stream, event);
@@ -53,7 +56,7 @@ export function prepareAppend(
 
   let bytes = 0;
   const subjects = new Set<string>();
-  // All of it before the first wait: from then on the events are the caller's to change.
+  // Encode everything before the first await: afterwards the caller may modify the events.
   const rows = events.map((event): RowToWrite => {
     const payload = encodePayload(event.payload, options);
     const meta = metaOf(stream, event, options);
@@ -67,11 +70,10 @@ export function prepareAppend(
   if (bytes > storeLimits.appendBytesMax) {
     throw appendInvalid(
       stream,
-      `an append holds at most ${storeLimits.appendBytesMax} bytes, not ${bytes}`,
+      `an append must have at most ${storeLimits.appendBytesMax} bytes, not ${bytes}`,
     );
   }
-  const behind = follows === undefined ? {} : { follows };
-  const write: StreamWrite = { stream, expected, rows, ...behind, ...change };
+  const write: StreamWrite = { stream, expected, rows, follows, ...change };
   if (subjects.size === 0) return write;
   const owners = events.map(subjectOf);
   return keysFor(subjects, subjectKeys).then((keys) => ({
@@ -85,16 +87,16 @@ export function prepareAppend(
   }));
 }
 
-/** What several appends may not be together: nothing, too many, or twice the same event. */
+/** Rejects an empty list of appends, too many events, and duplicate event ids in a stream. */
 export function checkTogether(appends: readonly StreamAppend[]): void {
   const [first] = appends;
-  if (first === undefined) throw appendInvalid('', 'there is no stream to append to');
+  if (first === undefined) throw appendInvalid('', 'the list of appends is empty');
   if (appends.length === 1) return;
   const total = appends.reduce((sum, { events }) => sum + events.length, 0);
   if (total > storeLimits.eventsPerAppendMax) {
     throw appendInvalid(
       first.stream,
-      `an append holds at most ${storeLimits.eventsPerAppendMax} events over all streams, not ${total}`,
+      `an append must have at most ${storeLimits.eventsPerAppendMax} events over all streams, not ${total}`,
     );
   }
   for (const [stream, parts] of Map.groupBy(appends, (append) => append.stream)) {
@@ -107,7 +109,7 @@ export function checkTogether(appends: readonly StreamAppend[]): void {
   }
 }
 
-/** The person that a key is kept for: a text that every engine gives back as it was. */
+/** A data subject must be a text that every engine stores unchanged. */
 export function checkSubject(subject: unknown): void {
   const fits =
     typeof subject === 'string' &&
@@ -130,9 +132,9 @@ export function checkStream(stream: string, names: 'strict' | 'open' | undefined
       : stream.length > nameLimits.streamCharsMax
         ? `has ${stream.length} characters, at most ${nameLimits.streamCharsMax} are allowed`
         : control.test(stream) || !stream.isWellFormed()
-          ? 'must not hold control characters or halves of surrogate pairs'
+          ? 'must not contain control characters or lone surrogates'
           : names !== 'open' && stream.startsWith('$')
-            ? 'streams that start with $ belong to the system'
+            ? 'streams that start with $ are reserved for the system'
             : undefined;
   if (reason !== undefined) throw nameInvalid('stream', stream, reason);
 }
@@ -143,7 +145,7 @@ export function checkExpected(expected: unknown): void {
     return;
   throw new MillraceError(
     'APPEND_INVALID',
-    `expected must be a revision from 0, 'none', 'exists' or 'any', not ${String(expected)}`,
+    `expected must be a revision of at least 0, 'none', 'exists' or 'any', not ${String(expected)}`,
     { details: { expected } },
   );
 }
@@ -151,7 +153,7 @@ export function checkExpected(expected: unknown): void {
 function checkEnvelope(stream: string, event: DomainEventEnvelope): void {
   if (!isEnvelope(event)) validateEnvelope(event);
   const { tenant } = event;
-  // A stream without a hyphen belongs to nobody in particular.
+  // A stream name without a hyphen has no tenant.
   const at = stream.indexOf('-');
   if (at === -1 || stream.startsWith(`${tenant}-`, at + 1)) return;
   throw new MillraceError(
@@ -162,13 +164,13 @@ function checkEnvelope(stream: string, event: DomainEventEnvelope): void {
 }
 
 function checkDistinct(stream: string, events: readonly DomainEventEnvelope[]): void {
-  // Ids made by time go up, and then no two are the same.
+  // Time-ordered ids are ascending, and ascending ids are distinct.
   let isAscending = true;
   let last = '';
   for (const { eventId } of events) {
-    // Two ids with different halves of surrogate pairs would be one and the same in a database.
+    // A database stores all lone surrogates as the same character, so two ids could become equal.
     if (!eventId.isWellFormed()) {
-      throw appendInvalid(stream, 'an event id holds half a surrogate pair');
+      throw appendInvalid(stream, 'an event id contains a lone surrogate');
     }
     isAscending &&= eventId > last;
     last = eventId;
@@ -177,10 +179,10 @@ function checkDistinct(stream: string, events: readonly DomainEventEnvelope[]): 
   const distinct = new Set<string>();
   for (const { eventId } of events) distinct.add(eventId);
   if (distinct.size < events.length)
-    throw appendInvalid(stream, 'two of its events have one event id');
+    throw appendInvalid(stream, 'two events have the same event id');
 }
 
-/** The rest of the envelope; headers and user are the parts that the schema leaves open. */
+/** The rest of the envelope; only headers and user have no fixed schema. */
 function metaOf(
   stream: string,
   event: DomainEventEnvelope,
@@ -190,7 +192,7 @@ function metaOf(
   if (headers?.[subjectHeader] !== undefined) checkSubject(headers[subjectHeader]);
   if (headers !== undefined || user !== undefined) assertJson({ headers, user }, options);
   const meta = encodeMeta(stream, event);
-  // Measured on its own only where it can be too much.
+  // Measure exactly only if the text may exceed the limit.
   const { payloadBytesMax = payloadLimits.payloadBytesMax } = options;
   if (meta.length * 3 > payloadBytesMax) encodePayload({ headers, user }, options);
   return meta;
@@ -212,7 +214,7 @@ async function keysFor(
   return keys;
 }
 
-/** An append to `$$x` of a `$metadata` event changes x's retention, whoever makes it. */
+/** An append of a `$metadata` event to `$$x` changes the retention of `x`. */
 function metadataChange(
   stream: string,
   events: readonly DomainEventEnvelope[],

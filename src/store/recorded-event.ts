@@ -1,4 +1,4 @@
-// Events as they come back from the store: the whole envelope, and where it was recorded.
+// Events as read from the store: the whole envelope with stream, revision and position.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import { addRest, readMeta } from './event-meta.ts';
@@ -6,14 +6,14 @@ import { toPosition, type Position } from './position.ts';
 
 export type RecordedEvent<Payload = unknown> = DomainEventEnvelope<Payload> & {
   readonly stream: string;
-  /** Counts from 0 within the stream, without holes. */
+  /** Counts from 0 within the stream, without gaps. */
   readonly revision: number;
   readonly position: Position;
-  /** When the store took it, ISO 8601. */
+  /** When the event was stored, ISO 8601. */
   readonly recordedAt: string;
 };
 
-/** One row as engines keep it: names as columns, the rest of the envelope as `meta`. */
+/** One row as engines store it: names as columns, the rest of the envelope as `meta`. */
 export interface StoredRow {
   readonly sequence: number;
   readonly stream: string;
@@ -55,7 +55,7 @@ const dayMs = 86_400_000;
 let lastDay = Number.NaN;
 let lastDate = '';
 
-/** As `Date.toISOString` writes it, which alone would take a fifth of the time of reading. */
+/** Like `Date.toISOString`, which would take a fifth of the read time. */
 export function toIsoTime(ms: number): string {
   const day = Math.floor(ms / dayMs);
   if (day !== lastDay) {

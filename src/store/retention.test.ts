@@ -8,7 +8,7 @@ const state: StreamState = { revision: 4, truncateBefore: 0, tombstoned: false }
 const deleted: StreamState = { ...state, truncateBefore: softDeleted };
 
 describe('retention', () => {
-  test('the stricter of truncation and count decides what is visible first', () => {
+  test('the stricter of truncation and count decides the first visible revision', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -36,7 +36,7 @@ describe('retention', () => {
     );
   });
 
-  test('an event is too old from its maximal age on, to the millisecond', () => {
+  test('an event expires exactly at its maximum age', () => {
     const aging = { ...state, maxAgeSeconds: 60 };
     const row = { revision: 1, recordedAtMs: 1_000_000 };
     assert.equal(isVisible(aging, row, 1_059_999), true);
@@ -44,7 +44,7 @@ describe('retention', () => {
     assert.equal(isVisible(state, row, 9_999_999_999), true);
   });
 
-  test('a change is checked against what is expected of the stream', () => {
+  test('a change is checked against the expected revision', () => {
     const values = { truncateBefore: softDeleted };
     const decide = (
       of: StreamState | undefined,
@@ -65,7 +65,7 @@ describe('retention', () => {
     assert.deepEqual(decide({ ...state, tombstoned: true }), { kind: 'deleted' });
   });
 
-  test('new metadata of a deleted stream keeps what was deleted hidden', () => {
+  test('new metadata of a deleted stream keeps deleted events hidden', () => {
     const decide = (of: StreamState, truncateBefore?: number) =>
       decideRetention(of, {
         of: 's',

@@ -1,4 +1,4 @@
-// What a stream's metadata hides, decided the same way for every engine that asks.
+// Which events a stream's metadata hides: one set of rules for every engine.
 
 import { softDeleted, type StreamState } from './expected-revision.ts';
 import type { RetentionChange, StreamQuery } from './store-engine.ts';
@@ -10,7 +10,7 @@ export type RetentionDecision =
 
 /**
  * Decides a change of a stream's retention, deletion included, by EventStoreDB's rules. New metadata
- * of a deleted stream brings the stream back, but none of the events that were deleted.
+ * of a deleted stream revives the stream, but none of its deleted events.
  */
 export function decideRetention(
   state: StreamState | undefined,
@@ -37,7 +37,7 @@ export function firstVisible(state: StreamState): number {
   return Math.max(0, state.truncateBefore, byCount);
 }
 
-/** The revisions that a query selects and retention shows; undefined: none. Older rows are hidden by their age. */
+/** The visible revisions of a query; undefined: none. Rows recorded before `recordedAfterMs` are hidden by age. */
 export function visibleRange(
   { direction, from, nowMs }: Pick<StreamQuery, 'direction' | 'from' | 'nowMs'>,
   state: StreamState,

@@ -1,15 +1,15 @@
-// The walk over streams that retention touches: small steps, each of which an engine commits on its
-// own, with progress and a way to stop between any two of them.
+// Walks over the streams with retention in small steps. The engine commits each step separately,
+// reports progress after it and may be aborted between two steps.
 
 import { aborted } from '../foundation/clock.ts';
 import type { ScavengeProgress, StoreEngine } from './store-engine.ts';
 
 export type ScavengeOptions = Parameters<StoreEngine['scavenge']>[0];
 
-/** Events that a step removes at most: bounds how long an append waits behind one. */
+/** Maximum events removed per step: limits how long an append waits for a step. */
 export const scavengeStepMax = 5_000;
 
-/** `removeSome` removes up to `scavengeStepMax` hidden events of a stream and says how many. */
+/** `removeSome` removes up to `scavengeStepMax` hidden events of a stream and returns the count. */
 export async function scavengeStreams<Stream>(
   streams: readonly Stream[],
   { signal, onProgress }: ScavengeOptions,

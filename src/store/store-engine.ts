@@ -1,12 +1,12 @@
-// What an engine has to bring: rows in, pages of rows out, and a nudge when there is more. All that
-// engines have in common (validation, envelopes, erasure, paging, live reading) is built on top of
-// it once, by `createEventStore`.
+// The port that an engine implements: write rows, read pages of rows, signal new rows. Everything that
+// engines have in common (validation, envelopes, erasure, paging, live reading) is implemented once
+// in `createEventStore`.
 
 import type { EventFilter } from './event-filter.ts';
 import type { ExpectedRevision, StreamState } from './expected-revision.ts';
 import type { StoredRow } from './recorded-event.ts';
 
-/** What an engine can do beyond the common part; the conformance suite asks before it tests. */
+/** Optional features of an engine; the conformance suite tests only those that are declared. */
 export interface StoreCapabilities {
   /** Several streams in one atomic append. */
   readonly multiStreamAppend: boolean;
@@ -14,14 +14,14 @@ export interface StoreCapabilities {
   readonly callerTransaction: boolean;
   /** Survives the end of the process. */
   readonly durable: boolean;
-  /** Sees what other processes append, and is told of it without waiting for a poll. */
+  /** Gets events from other processes, with a notification instead of polling. */
   readonly crossProcess: boolean;
-  /** Appends behind an event that is named by its id (`follows`). Default: no. */
-  readonly followingAppend?: boolean;
-  /** Removes what retention hides when it is asked to. Default: yes; some servers do it their own way. */
-  readonly scavenge?: boolean;
-  /** Tells when an event was recorded to the millisecond. Default: yes. */
-  readonly exactTimes?: boolean;
+  /** Supports `follows`: an append directly after an event named by its id. Default: no. */
+  readonly followingAppend?: boolean | undefined;
+  /** Supports `scavenge`. Default: yes; some servers remove hidden events by themselves. */
+  readonly scavenge?: boolean | undefined;
+  /** Stores the recording time with millisecond precision. Default: yes. */
+  readonly exactTimes?: boolean | undefined;
 }
 
 export interface RowToWrite {
@@ -32,31 +32,31 @@ export interface RowToWrite {
   readonly meta: string;
 }
 
-/** A stream's retention as its metadata states it; absent members are unset. */
+/** The retention settings in a stream's metadata; absent members are unset. */
 export interface Retention {
   readonly truncateBefore?: number;
   readonly maxCount?: number;
   readonly maxAgeSeconds?: number;
 }
 
-/** Engines ask `decideRetention` what it does, under the same lock as the append. */
+/** Engines apply it with `decideRetention`, under the same lock as the append. */
 export interface RetentionChange {
   readonly of: string;
   readonly values: Retention;
-  /** What the stream `of` must be at, where its retention is changed by a deletion. */
-  readonly expected?: ExpectedRevision;
+  /** The expected revision of the stream `of`, for a deletion. */
+  readonly expected?: ExpectedRevision | undefined;
 }
 
 export interface StreamWrite {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly rows: readonly RowToWrite[];
-  /** The id of the event at `expected`, a number then; only with `followingAppend`. */
-  readonly follows?: string;
-  /** These rows are metadata of `of`: its retention changes with them. */
-  readonly retention?: RetentionChange;
+  /** The id of the event at `expected`, which is then a number; only with `followingAppend`. */
+  readonly follows?: string | undefined;
+  /** The rows are metadata of the stream `of` and change its retention. */
+  readonly retention?: RetentionChange | undefined;
   /** No append may ever follow this one. */
-  readonly tombstone?: boolean;
+  readonly tombstone?: boolean | undefined;
 }
 
 export type WriteOutcome =
@@ -70,7 +70,7 @@ export type WriteOutcome =
 
 export interface WriteOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The engine's own kind of transaction; only with `callerTransaction`. */
+  /** A transaction of the engine's driver; only with `callerTransaction`. */
   readonly transaction?: unknown;
 }
 
@@ -85,39 +85,39 @@ export interface StreamQuery {
 }
 
 export interface StreamPage {
-  /** Undefined: nothing was ever written to the stream. */
+  /** Undefined: the stream was never written to. */
   readonly state: StreamState | undefined;
   readonly rows: readonly StoredRow[];
 }
 
-/** The part of a filter that engines evaluate themselves; members are alternatives, parts all hold. */
+/** The compiled filter that engines evaluate; a row must match all members. */
 export interface RowFilter {
-  /** Decides by type alone; engines ask once per type, not once per event. */
+  /** Depends on the type only; engines call it once per type, not once per event. */
   readonly type: ((type: string) => boolean) | undefined;
   readonly category: string | undefined;
   readonly tenant: string | undefined;
-  /** Decides by stream; asked for each event that passed the rest. */
+  /** Called for each event that matches all other members. */
   readonly stream: ((stream: string) => boolean) | undefined;
-  /** As the caller wrote it, for engines that hand parts of it to a server. */
+  /** The original filter, for engines that pass parts of it to a server. */
   readonly given?: EventFilter | undefined;
 }
 
 export interface AllQuery {
   readonly direction: 'forwards' | 'backwards';
-  /** Exclusive; forwards what is above it, backwards what is below it. */
+  /** Exclusive: rows above it forwards, rows below it backwards. */
   readonly after: number;
   readonly limit: number;
   readonly filter: RowFilter;
-  /** Whoever asks waits with `whenMore` at the end: what others append meanwhile may be left to that. */
-  readonly isLive?: boolean;
+  /** The caller waits with `whenMore` at the end, so the engine may omit rows that it reports there. */
+  readonly isLive?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface AllPage {
   readonly rows: readonly StoredRow[];
-  /** Everything up to here was looked at: where the next page begins, also when no row matched. */
+  /** All rows up to this sequence were checked: the next page starts here, even if no row matched. */
   readonly considered: number;
-  /** There was nothing more at the time of reading. */
+  /** There were no further rows at the time of the read. */
   readonly end: boolean;
 }
 
@@ -128,16 +128,16 @@ export interface ScavengeProgress {
 }
 
 export interface SubjectKeys {
-  /** The subjects' keys; a forgotten subject has none, an unknown one is made when `create`. */
+  /** The keys of the subjects; a forgotten subject has none, a missing key is created with `create`. */
   get(
     subjects: readonly string[],
     options: {
       readonly create: boolean;
-      /** The caller's, where the append is a part of it; the engine need not use it. */
+      /** The caller's transaction that contains the append; the engine may ignore it. */
       readonly transaction?: unknown;
     },
   ): Promise<ReadonlyMap<string, SubjectKey>>;
-  /** Destroys the key for ever; true when there was one to destroy. */
+  /** Destroys the key permanently; true if there was one. */
   forget(subject: string, nowMs: number): Promise<boolean>;
 }
 
@@ -152,17 +152,17 @@ export interface StoreEngine extends AsyncDisposable {
   readStream(query: StreamQuery): Promise<StreamPage>;
   readAll(query: AllQuery): Promise<AllPage>;
   /**
-   * What the stream is, for engines whose pages cannot tell: then the state of a page need only say
-   * whether the stream has a tombstone.
+   * The state of the stream, for engines whose pages do not contain it: then the state of a page only
+   * reports whether the stream has a tombstone.
    */
   streamState?(stream: string): Promise<StreamState | undefined>;
-  /** The event with this id in this stream, hidden by retention or not. */
+  /** The event with this id in this stream, even if retention hides it. */
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
-  /** The highest sequence below which nothing can still appear. */
+  /** The highest sequence below which no row can still appear. */
   head(): Promise<number>;
-  /** Resolves when there may be something above `after`, or after a while; rejects when aborted. */
+  /** Resolves when there may be rows above `after`, or after a timeout; rejects when aborted. */
   whenMore(after: number, signal: AbortSignal): Promise<void>;
-  /** Removes what retention hides, stream by stream. */
+  /** Removes events hidden by retention, stream by stream. */
   scavenge(options: {
     readonly nowMs: number;
     readonly signal?: AbortSignal | undefined;

@@ -11,7 +11,7 @@ import {
 } from './stream-metadata.ts';
 
 describe('stream metadata', () => {
-  test('comes back from its payload as it went in', () => {
+  test('survives a round trip through its payload', () => {
     const metadata = fc.record(
       {
         truncateBefore: fc.maxSafeNat(),
@@ -33,12 +33,12 @@ describe('stream metadata', () => {
     );
   });
 
-  test("EventStoreDB's number for everything is ours", () => {
+  test("EventStoreDB's number for a soft delete is recognised", () => {
     const payload: unknown = JSON.parse('{"$tb":9223372036854775807}');
     assert.deepEqual(fromMetadataPayload(payload), { truncateBefore: softDeleted });
   });
 
-  test('bounds that mean nothing are not taken from a payload', () => {
+  test('invalid limits in a payload are ignored', () => {
     for (const bad of [-1, 1.5, '3', null, true]) {
       assert.deepEqual(fromMetadataPayload({ $tb: bad, $maxCount: bad, $maxAge: bad }), {});
     }
@@ -47,11 +47,11 @@ describe('stream metadata', () => {
     }
   });
 
-  test("the user's own part is no retention", () => {
+  test('custom metadata is not part of the retention', () => {
     assert.deepEqual(toRetention({ maxCount: 2, custom: { a: 1 } }), { maxCount: 2 });
   });
 
-  test('the metadata stream of a stream leads back to it', () => {
+  test('the name of a metadata stream converts back to its stream', () => {
     assert.equal(streamOfMetadata(metadataStream('account-1')), 'account-1');
     assert.equal(streamOfMetadata('account-1'), undefined);
   });

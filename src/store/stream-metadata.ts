@@ -1,4 +1,4 @@
-// Stream metadata travels as an event of its own stream, `$$<stream>`, as in EventStoreDB.
+// Stream metadata is stored as an event in the stream `$$<stream>`, as in EventStoreDB.
 
 import { MillraceError } from '../foundation/error.ts';
 import { softDeleted } from './expected-revision.ts';
@@ -8,19 +8,19 @@ import type { Retention } from './store-engine.ts';
 export const metadataType = '$metadata';
 export const tombstoneType = '$streamDeleted';
 
-/** EventStoreDB's own number for "everything", which JavaScript cannot hold exactly. */
-const softDeletedText = 9_223_372_036_854_775_807n;
+/** EventStoreDB's `truncateBefore` of a soft delete; too large for an exact JavaScript number. */
+const eventStoreSoftDeleted = 9_223_372_036_854_775_807n;
 
 export function metadataStream(stream: string): string {
   return `$$${stream}`;
 }
 
-/** The stream whose metadata this stream holds. */
+/** The stream that this metadata stream belongs to. */
 export function streamOfMetadata(stream: string): string | undefined {
   return stream.startsWith('$$') ? stream.slice(2) : undefined;
 }
 
-/** Refuses bounds that would mean nothing, or hide everything by accident. */
+/** Rejects invalid limits, and limits that would hide all events by accident. */
 export function checkMetadata(stream: string, metadata: StreamMetadata): void {
   const { truncateBefore = 0, maxCount = 1, maxAgeSeconds = 1 } = metadata;
   const bad =
@@ -28,9 +28,9 @@ export function checkMetadata(stream: string, metadata: StreamMetadata): void {
       ? Number.isSafeInteger(maxCount) && maxCount >= 1
         ? Number.isSafeInteger(maxAgeSeconds) && maxAgeSeconds >= 1
           ? undefined
-          : 'maxAgeSeconds must be a whole number from 1'
-        : 'maxCount must be a whole number from 1'
-      : 'truncateBefore must be a whole number from 0';
+          : 'maxAgeSeconds must be an integer of at least 1'
+        : 'maxCount must be an integer of at least 1'
+      : 'truncateBefore must be an integer of at least 0';
   if (bad === undefined) return;
   throw new MillraceError('APPEND_INVALID', `metadata of '${stream}': ${bad}`, {
     details: { stream, reason: bad },
@@ -62,8 +62,8 @@ export function toRetention(metadata: StreamMetadata): Retention {
   return retention;
 }
 
-/** A number that stands for "all", however it was written down, is our own "all". */
+/** EventStoreDB's soft-delete number becomes ours. */
 function member(name: string, value: unknown): Record<string, number> {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) return {};
-  return { [name]: value >= Number(softDeletedText) ? softDeleted : value };
+  return { [name]: value >= Number(eventStoreSoftDeleted) ? softDeleted : value };
 }

@@ -1,12 +1,12 @@
-// Callers that wait for a change: woken together, each at most once, and forgotten when they leave.
+// Callers that wait for a change: all are woken together, each at most once.
 
 import { aborted, type Clock } from '../foundation/clock.ts';
 
 export interface Waiters {
   readonly size: number;
   wakeAll(): void;
-  /** Resolves at the next wake-up, or at once when `isThere` already holds; rejects when aborted. */
-  wait(signal: AbortSignal, isThere: () => boolean): Promise<void>;
+  /** Resolves at the next wake-up, or immediately if `isReady` is true; rejects when aborted. */
+  wait(signal: AbortSignal, isReady: () => boolean): Promise<void>;
 }
 
 export function createWaiters(): Waiters {
@@ -18,7 +18,7 @@ export function createWaiters(): Waiters {
     wakeAll() {
       for (const wake of waiting) wake();
     },
-    wait(signal, isThere) {
+    wait(signal, isReady) {
       if (signal.aborted) return Promise.reject(aborted(signal));
       return new Promise((resolve, reject) => {
         const leave = (): void => {
@@ -35,9 +35,9 @@ export function createWaiters(): Waiters {
         };
         waiting.add(wake);
         signal.addEventListener('abort', onAbort, { once: true });
-        // Checked after joining: a change in between wakes this caller.
+        // Check after joining: a change in between wakes this caller.
         try {
-          if (isThere()) wake();
+          if (isReady()) wake();
         } catch (error) {
           leave();
           reject(error);
@@ -61,7 +61,7 @@ export async function waitWithPoll(
   try {
     await Promise.race([waiters.wait(both, () => false), clock.sleep(pollMs, both)]);
   } finally {
-    // Ends the other wait. The reason is given because creating a default one, with its stack, is slow.
+    // Ends the other wait. The explicit reason avoids the slow creation of a default error with its stack.
     either.abort('over');
   }
 }

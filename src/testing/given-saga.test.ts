@@ -11,7 +11,7 @@ import {
   reserve,
   ship,
   withdrawn,
-} from '../reactors/example-order.test.ts';
+} from './support/reactors/example-order.ts';
 import { reactor } from '../reactors/reactor.ts';
 import { givenReactor } from './given-reactor.ts';
 import { givenSaga } from './given-saga.ts';

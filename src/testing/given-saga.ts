@@ -3,7 +3,7 @@
 import { AssertionError } from 'node:assert';
 import { assertEqual } from './assertions.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
-import type { CommandAnswer } from '../reactors/command-answer.ts';
+import type { CommandAnswer } from '../reactors/reaction.ts';
 import {
   decideAnswer,
   decideCompensationAnswer,

@@ -10,7 +10,7 @@ import {
   rename,
   withdraw,
   withdrawn,
-} from '../aggregates/example-account.test.ts';
+} from './support/aggregates/example-account.ts';
 import { given } from './given.ts';
 
 const history = [opened({ owner: 'ada' }), deposited({ amount: 100 })];

@@ -1,5 +1,5 @@
-// Flows from a store in memory: what is indexed is found, what is not is said, and nothing of another
-// tenant is told.
+// Flows from a store in memory: indexed events are found, missing ones are reported, and tenants are
+// separated.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -50,7 +50,7 @@ async function indexed(store: Store, options?: { notBeforeMs: () => number }): P
 const eventIds = ({ nodes }: Awaited<ReturnType<Traces['get']>>): string[] =>
   nodes.flatMap((node) => (node.kind === 'event' ? [node.eventId] : []));
 
-test('a flow is found among others, in whatever streams it is', async () => {
+test('a flow is found across streams and among other flows', async () => {
   await using store = memoryEventStore();
   const others = Array.from({ length: 200 }, (_, at) => envelope(`x${at}`, { correlationId: 'x' }));
   await store.append(stream, [envelope('a'), ...others, envelope('b')]);
@@ -59,11 +59,11 @@ test('a flow is found among others, in whatever streams it is', async () => {
   const trace = await tracesOf(store).get('flow');
   assert.deepEqual(eventIds(trace), ['a', 'c', 'b']);
   assert.deepEqual([trace.complete, trace.truncated, trace.missing], [true, false, 0]);
-  assert.deepEqual((await tracesOf(store).get('nobody')).nodes, []);
+  assert.deepEqual((await tracesOf(store).get('unknown')).nodes, []);
   assert.deepEqual((await tracesOf(store).get('\u0000')).nodes, []);
 });
 
-test('an index whose answers are lost, or that begins again, has each event once', async () => {
+test('an index contains each event once after lost answers or a restart', async () => {
   await using store = memoryEventStore();
   await store.append(stream, [envelope('a'), envelope('b', { causationId: 'a' })]);
   let isLost = false;
@@ -86,7 +86,7 @@ test('an index whose answers are lost, or that begins again, has each event once
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
 });
 
-test('a tenant sees its part of a flow, and nothing of the others', async () => {
+test('a tenant sees only its part of a flow', async () => {
   await using store = memoryEventStore();
   await store.append(stream, [envelope('a')]);
   const theirs = { tenant: 'demo', causationId: 'a' };
@@ -122,7 +122,7 @@ test('a tenant sees its part of a flow, and nothing of the others', async () => 
   assert.deepEqual((await traces.get('flow', { tenant: 'other' })).nodes, []);
 });
 
-test('events that were deleted since are counted, not shown', async () => {
+test('deleted events are counted as missing', async () => {
   await using store = memoryEventStore();
   await store.append(stream, [envelope('a')]);
   await store.append('rig.item.v1-core-i2', [envelope('b')]);
@@ -134,7 +134,7 @@ test('events that were deleted since are counted, not shown', async () => {
   assert.deepEqual([eventIds(trace), trace.missing], [['c'], 2]);
 });
 
-test('a flow of more events than the limit is cut, and says so', async () => {
+test('a flow with more events than the limit is truncated and reports it', async () => {
   await using store = memoryEventStore();
   await store.append(
     stream,
@@ -145,7 +145,7 @@ test('a flow of more events than the limit is cut, and says so', async () => {
   assert.deepEqual([eventIds(trace).length, trace.truncated], [1_000, true]);
 });
 
-test('an index that does not get there in time is said, and one that is cut off is told', async () => {
+test('a lagging index is reported as incomplete, and a failed wait as an error', async () => {
   await using store = memoryEventStore();
   const clock = fakeClock();
   const asked = Promise.withResolvers<AbortSignal>();
@@ -172,7 +172,7 @@ test('an index that does not get there in time is said, and one that is cut off 
   );
 });
 
-test('handlers are shown by what is written down: passed, waiting, dead, not there yet', async () => {
+test('handlers are shown as passed, waiting, dead or pending', async () => {
   await using store = memoryEventStore();
   const wanted = { filter: { types: ['item.changed.v1'] } };
   const start = (name: string, handler: () => void, more: object = {}) =>
@@ -214,7 +214,7 @@ test('handlers are shown by what is written down: passed, waiting, dead, not the
   );
 });
 
-test('events without a flow, and those that are too old to keep, are not indexed', async () => {
+test('events without a flow and events that are too old are not indexed', async () => {
   const clock = fakeClock();
   await using store = memoryEventStore({ clock, names: 'open' });
   const odd = [undefined, 7, 'a\u0000b', '\ud800', 'x'.repeat(2_000)];

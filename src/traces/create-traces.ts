@@ -1,4 +1,4 @@
-// A flow by its correlation id: from the index to the events, to what became of them, to the tree.
+// Reads a flow by its correlation id: index entries, events, their handlers and deliveries, then the tree.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
@@ -14,22 +14,22 @@ import { buildTraceTree, traceLimits as limits, type TraceTree } from './trace-t
 
 export interface Trace extends TraceTree {
   readonly correlationId: string;
-  /** False: the index had not reached what was the end of the store when it was asked. */
+  /** False: the index had not caught up with the store at the time of the request. */
   readonly complete: boolean;
-  /** Events that the index knows and the store does not show any more. */
+  /** Number of indexed events that the store no longer returns. */
   readonly missing: number;
 }
 
 export interface TraceOptions {
-  /** Nothing of another tenant is told. */
+  /** Restricts the flow to this tenant. */
   readonly tenant?: string | undefined;
-  /** For the index to come to the end of the store. Default: 2 s; 0: not at all. */
+  /** How long to wait for the index to catch up. Default: 2 s; 0: no wait. */
   readonly waitMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Traces {
-  /** Without nodes where nothing is known of it. */
+  /** An unknown correlation id returns a trace without nodes. */
   get(correlationId: string, options?: TraceOptions): Promise<Trace>;
 }
 
@@ -37,26 +37,26 @@ export interface TraceSources {
   readonly store: EventStore;
   readonly storage: SubscriptionStorage;
   readonly index: TraceIndex;
-  /** What was enqueued for these events. */
+  /** The outbox messages of these events. */
   readonly messagesOf: (
     sources: readonly { readonly sourceStreamId: string; readonly sourceEventId: string }[],
     limit: number,
   ) => Promise<readonly TracedMessage[]>;
-  /** Until the index holds what the store holds now; rejects when the signal fires. */
+  /** Resolves when the index has caught up with the store; rejects when aborted. */
   readonly whenIndexed: (signal: AbortSignal) => Promise<void>;
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 const waitMsDefault = 2_000;
-/** What lies between two events of a stream is read along, rather than asking twice. */
+/** Events of a stream with a smaller gap are read in one query. */
 const gapMax = 50;
-/** Events that are asked about together, and how many answers there may be for them. */
-const eventsAtOnce = 20;
-const answersMax = 1_000;
+/** Events per query, and the maximum number of results per query. */
+const eventsPerQuery = 20;
+const resultsMax = 1_000;
 const readsAtOnce = 8;
 
 /**
- * Reads flows.
+ * Creates the reader of flows.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -78,7 +78,7 @@ export function createTraces(sources: TraceSources): Traces {
   const { store, storage, index, messagesOf, clock = systemClock } = sources;
 
   const lettersOf = (events: readonly TracedEvent[]): Promise<Found<TracedLetter>> => {
-    // Ids are unique within a stream only.
+    // Event ids are unique only within a stream.
     const streams = new Set(events.map(({ stream }) => stream));
     return inChunks(
       events.filter(({ eventId }) => isIndexable(eventId)),
@@ -100,7 +100,7 @@ export function createTraces(sources: TraceSources): Traces {
 
   return {
     async get(correlationId, { tenant, waitMs = waitMsDefault, signal } = {}) {
-      const complete = await isReached(sources.whenIndexed, { clock, waitMs, signal });
+      const complete = await waitForIndex(sources.whenIndexed, { clock, waitMs, signal });
       const query = { tenant, limit: limits.eventsMax + 1 };
       const found = isIndexable(correlationId) ? await index.find(correlationId, query) : [];
       const entries = found.slice(0, limits.eventsMax);
@@ -116,7 +116,7 @@ export function createTraces(sources: TraceSources): Traces {
         events,
         handlers,
         letters: letters.found,
-        // Whoever enqueued one may have named another tenant than the event's.
+        // A message may name a different tenant than its event.
         messages: messages.found.filter(
           ({ tenantId }) => tenant === undefined || tenantId === tenant,
         ),
@@ -135,7 +135,7 @@ export function createTraces(sources: TraceSources): Traces {
 
 interface Found<Item> {
   readonly found: readonly Item[];
-  /** There may be more. */
+  /** There may be more results. */
   readonly isCut: boolean;
 }
 
@@ -144,12 +144,12 @@ async function inChunks<Item>(
   ask: (some: readonly TracedEvent[], limit: number) => Promise<readonly Item[]>,
 ): Promise<Found<Item>> {
   const answers: (readonly Item[])[] = [];
-  for (const some of chunksOf(events, eventsAtOnce)) answers.push(await ask(some, answersMax));
-  return { found: answers.flat(), isCut: answers.some(({ length }) => length >= answersMax) };
+  for (const some of chunksOf(events, eventsPerQuery)) answers.push(await ask(some, resultsMax));
+  return { found: answers.flat(), isCut: answers.some(({ length }) => length >= resultsMax) };
 }
 
-/** False: not within the time. */
-async function isReached(
+/** False: the index did not catch up in time. */
+async function waitForIndex(
   whenIndexed: TraceSources['whenIndexed'],
   options: {
     readonly clock: Clock;
@@ -169,12 +169,12 @@ async function isReached(
     },
   );
   const late = slept(clock, waitMs, ended).then(() => false);
-  const isThere = await Promise.race([reached, late]).finally(() => ending.abort());
+  const isCaughtUp = await Promise.race([reached, late]).finally(() => ending.abort());
   signal?.throwIfAborted();
-  return isThere;
+  return isCaughtUp;
 }
 
-/** Stream by stream, events that are near each other together. Those that are gone are left out. */
+/** Reads stream by stream, with nearby events in one query. Deleted events are omitted. */
 async function readEvents(
   store: EventStore,
   entries: readonly TraceEntry[],
@@ -188,7 +188,7 @@ async function readEvents(
   for (const some of chunksOf(runs, readsAtOnce)) {
     const read = await Promise.all(
       some.map(({ stream, from, to }) => {
-        const range = { from, limit: to - from + 1, ...(signal === undefined ? {} : { signal }) };
+        const range = { from, limit: to - from + 1, signal };
         return visible(store.readStream(stream, range).toArray());
       }),
     );

@@ -1,4 +1,4 @@
-// Fills the index: a subscription to everything, which appends never wait for.
+// Fills the trace index: a subscription to all events, which never delays appends.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
@@ -9,19 +9,19 @@ import type { TraceEntry, TraceIndex } from './trace-index.ts';
 export const traceSubscriptionName = 'sub:millrace:traces:v1';
 
 export interface TraceSubscriptionOptions {
-  /** Older events are not worth a row that is swept at once. */
-  readonly notBeforeMs?: () => number;
-  /** How long a small batch waits for more: those who append have the database meanwhile. Default: 50. */
-  readonly lingerMs?: number;
-  readonly clock?: Clock;
+  /** Events recorded before this time are not indexed, because they would be swept immediately. */
+  readonly notBeforeMs?: (() => number) | undefined;
+  /** How long a small batch waits for more events, to write less often. Default: 50. */
+  readonly lingerMs?: number | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const batchSize = 5_000;
 const lingerMsDefault = 50;
 
 /**
- * The subscription that fills an index. Its rows go before its checkpoint and are recognised when they
- * come again: a crash between the two costs a repeat that changes nothing.
+ * The subscription that fills an index. Rows are written before the checkpoint, and duplicate rows are
+ * ignored, so a crash between the two changes nothing.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -39,12 +39,12 @@ export function traceSubscription(
   const { notBeforeMs = () => 0, lingerMs = lingerMsDefault, clock = systemClock } = options;
   return subscription({
     name: traceSubscriptionName,
-    // One lane: few large writes instead of many small ones; their order does not matter.
+    // One lane gives few large writes instead of many small ones.
     lanes: 1,
     batchSize,
     inFlightMax: 2 * batchSize,
     async batchHandler(events, { signal }) {
-      // What is appended meanwhile goes together with the next batch.
+      // Events appended during the wait are part of the next batch.
       if (events.length < batchSize) await slept(clock, lingerMs, signal);
       const fromMs = notBeforeMs();
       const entries = events.flatMap(entriesOf);
@@ -53,7 +53,7 @@ export function traceSubscription(
   });
 }
 
-/** Stores with open names take envelopes of any shape: what has no flow is in none. */
+/** Stores with open names accept envelopes of any shape: events without a valid flow are skipped. */
 function entriesOf(event: RecordedEvent): readonly TraceEntry[] {
   const { correlationId, position, tenant, stream, revision, recordedAt } = event;
   if (!isIndexable(correlationId) || !isIndexable(stream)) return [];
@@ -69,7 +69,7 @@ function entriesOf(event: RecordedEvent): readonly TraceEntry[] {
   ];
 }
 
-/** Databases refuse some texts, and one of these must not stop the index for ever. */
+/** Databases reject some texts, and a single such text must not block the index. */
 export function isIndexable(text: unknown): text is string {
   return (
     typeof text === 'string' &&

@@ -1,5 +1,5 @@
-// What subscriptions are known to have done with the events of a flow: from their filters, checkpoints,
-// marks and waiting events. What is not written down is not guessed.
+// The progress of subscriptions on the events of a flow, from their filters, checkpoints, completion marks
+// and waiting events.
 
 import { compileFilter } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
@@ -22,7 +22,7 @@ export async function readHandlers(
 ): Promise<readonly HandlerFact[]> {
   const known = await storage.checkpoints.list();
   const all: (readonly HandlerFact[])[] = [];
-  // One after the other: a look into a flow must not take all connections.
+  // Sequential: one trace request must not use all database connections.
   for (const state of known) {
     if (state.subscription === traceSubscriptionName) continue;
     const filter = compileFilter(state.filter);
@@ -64,7 +64,7 @@ async function factsOf(
 
 function failuresOf({ failures, history }: WaitingEvent): Partial<HandlerFact> {
   const last = history.at(-1);
-  return { failures, ...(last === undefined ? {} : { error: last.error }) };
+  return { failures, error: last?.error };
 }
 
 function matches(filter: RowFilter, { type, stream, tenant }: TracedEvent): boolean {

@@ -1,4 +1,4 @@
-// The index of traces on an SQL database: one narrow row for each event, beside the events.
+// The trace index in an SQL database: one small row per event.
 
 import { toPosition, toSequence } from '../store/position.ts';
 import type { SqlCell, SqlDatabase } from '../subscriptions/sql/database.ts';
@@ -43,10 +43,10 @@ export function sqlTraceIndex({ dialect, run }: SqlDatabase): TraceIndex {
           values,
         },
       ]);
-      return rows.map(([position, its, stream, revision, recordedAtMs]) => ({
+      return rows.map(([position, owner, stream, revision, recordedAtMs]) => ({
         correlationId,
         position: toPosition(Number(position)),
-        tenant: String(its),
+        tenant: String(owner),
         stream: String(stream),
         revision: Number(revision),
         recordedAtMs: Number(recordedAtMs),

@@ -1,26 +1,26 @@
-// What is known of a flow before it is a tree: its events, and what became of each.
+// The input of a trace tree: the events of a flow, their handlers, dead letters and messages.
 
 import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { DeadLetter } from '../subscriptions/dead-letter.ts';
 
-/** An event without what it says. */
+/** An event without its payload. */
 export type TracedEvent = Omit<RecordedEvent, 'payload'>;
 
-/** What a subscription is known to have done with an event. */
+/** The progress of a subscription on one event. */
 export interface HandlerFact {
   readonly subscription: string;
-  /** Of the event. */
+  /** Position of the event. */
   readonly position: Position;
   /**
-   * `passed`: the checkpoint is at the event or beyond, or it is marked as done. A subscription that
-   * was begun behind the event has passed it as well. `waiting`: it failed, or is behind one of its
-   * aggregate that did. `pending`: neither is written down yet.
+   * `passed`: the checkpoint is at or after the event, or the event is marked as done. A subscription that
+   * started after the event has passed it as well. `waiting`: the event failed, or is queued after a
+   * failed event of its aggregate. `pending`: neither is recorded yet.
    */
   readonly state: 'passed' | 'pending' | 'waiting';
-  /** Of one that waits. */
-  readonly failures?: number;
-  readonly error?: string;
+  /** Failed attempts of a waiting event. */
+  readonly failures?: number | undefined;
+  readonly error?: string | undefined;
 }
 
 export type TracedLetter = Pick<
@@ -28,7 +28,7 @@ export type TracedLetter = Pick<
   'attempts' | 'createdAt' | 'error' | 'eventId' | 'handler' | 'id' | 'status' | 'stream'
 >;
 
-/** One that carried a message through a queue. */
+/** A queue job that delivered a message. */
 export interface TracedJob {
   readonly id: string;
   readonly queue: string;
@@ -39,7 +39,7 @@ export interface TracedJob {
   readonly outcome: 'sent' | 'failed' | 'dead' | 'running' | 'lost';
 }
 
-/** A message for the outside; fits what the outbox tells. */
+/** An outgoing message, as stored by the outbox. */
 export interface TracedMessage {
   readonly id: string;
   readonly sourceStreamId: string;
@@ -55,8 +55,8 @@ export interface TracedMessage {
   readonly updatedAt: Date;
   readonly sentAt: Date | undefined;
   readonly lastError: string | undefined;
-  /** Those that were begun, oldest first; absent where no queue was between. */
-  readonly jobs?: readonly TracedJob[];
+  /** The started jobs, oldest first; absent without a queue. */
+  readonly jobs?: readonly TracedJob[] | undefined;
 }
 
 export interface TraceFacts {

@@ -1,4 +1,4 @@
-// Which events a flow has: events are not found by their correlation id, so a narrow row of each is.
+// The port for finding the events of a flow by correlation id, with one small row per event.
 
 import type { Position } from '../store/position.ts';
 
@@ -12,7 +12,7 @@ export interface TraceEntry {
 }
 
 export interface TraceQuery {
-  /** Of this tenant only. */
+  /** Only entries of this tenant. */
   readonly tenant?: string | undefined;
   readonly limit: number;
   /** Exclusive. */
@@ -20,7 +20,7 @@ export interface TraceQuery {
 }
 
 /**
- * The port. The store's own database brings it where it has room.
+ * Usually stored in the event database.
  *
  * @example
  * import { memoryTraceIndex, type TraceIndex } from 'millrace/traces';
@@ -29,15 +29,15 @@ export interface TraceQuery {
  * console.log(await index.find('request-1', { limit: 100 })); // []
  */
 export interface TraceIndex {
-  /** Those that are there already change nothing. */
+  /** Ignores entries that are already stored. */
   add(entries: readonly TraceEntry[]): Promise<void>;
-  /** In the order of their positions. */
+  /** Ordered by position. */
   find(correlationId: string, query: TraceQuery): Promise<readonly TraceEntry[]>;
-  /** Forgets up to so many of events that were recorded before this. Returns how many. */
+  /** Deletes up to `limit` entries of events recorded before this time. Returns the number deleted. */
   sweep(recordedBeforeMs: number, limit: number): Promise<number>;
 }
 
-/** An event store whose database has room for it. */
+/** An event store that also stores this index. */
 export interface TraceHost {
   readonly traces: TraceIndex;
 }

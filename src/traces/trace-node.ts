@@ -1,4 +1,4 @@
-// What stands in the tree of a flow, and how each is made of what is known.
+// The nodes of a trace tree, and how each is built from the facts.
 
 import type {
   HandlerFact,
@@ -10,24 +10,24 @@ import type {
 
 interface NodeBase {
   readonly id: string;
-  /** Null: nothing in the flow has caused it. */
+  /** Null: the cause is not part of the flow. */
   readonly parent: string | null;
   readonly depth: number;
-  /** Since the first time that the flow knows of; null where no time is known. */
+  /** Since the earliest time in the flow; null if the node has no time. */
   readonly offsetMs: number | null;
 }
 
 export interface CommandNode extends NodeBase {
   readonly kind: 'command';
   readonly command: string;
-  /** Of a command that no event of the flow has caused: its own id, or what its sender named as the cause. */
+  /** Set if no event of the flow caused the command: the command id, or the cause that its sender named. */
   readonly causationId: string | null;
   readonly idempotencyKey: string | null;
   readonly tenant: string;
   readonly stream: string;
-  /** When it was decided. */
+  /** When the command was decided. */
   readonly at: string;
-  /** From the decision until its last event was recorded. */
+  /** From the decision to the recording of its last event. */
   readonly durationMs: number;
 }
 
@@ -35,7 +35,7 @@ export interface EventNode extends NodeBase {
   readonly kind: 'event';
   readonly type: string;
   readonly eventId: string;
-  /** Where the flow has no such event or command. */
+  /** Set if the cause is not part of the flow. */
   readonly causationId: string | null;
   readonly tenant: string;
   readonly stream: string;
@@ -49,11 +49,11 @@ export interface HandlerNode extends NodeBase {
   readonly kind: 'handler';
   readonly subscription: string;
   readonly state: HandlerFact['state'] | 'dead' | 'discarded' | 'replayed';
-  /** Failed attempts, as far as they were written down. */
+  /** Recorded failed attempts. */
   readonly failures: number | null;
   readonly error: string | null;
   readonly deadLetter: string | null;
-  /** When it became a dead letter: others leave no time. */
+  /** When the event became a dead letter; other states have no time. */
   readonly at: string | null;
 }
 
@@ -63,21 +63,21 @@ export interface DeliveryNode extends NodeBase {
   readonly destination: string;
   readonly type: string;
   readonly status: string;
-  /** Those that failed. */
+  /** Failed attempts. */
   readonly attempts: number;
   readonly attemptsMax: number;
   readonly enqueuedAt: string;
   readonly dueAt: string;
   readonly sentAt: string | null;
-  /** From being enqueued until it was sent. */
+  /** From enqueuing to sending. */
   readonly durationMs: number | null;
   readonly error: string | null;
 }
 
-/** Below the delivery that it carried through a queue: one for each attempt. */
+/** A child of its delivery: one queue job per attempt. */
 export interface JobNode extends NodeBase {
   readonly kind: 'job';
-  /** As the queue knew it. */
+  /** The job id in the queue. */
   readonly job: string;
   readonly queue: string;
   readonly attempt: number;
@@ -85,15 +85,15 @@ export interface JobNode extends NodeBase {
   readonly enqueuedAt: string;
   readonly startedAt: string;
   readonly finishedAt: string | null;
-  /** From being enqueued until a worker began. */
+  /** From enqueuing to the start of the job. */
   readonly waitedMs: number;
-  /** From there until it was finished. */
+  /** From the start to the end of the job. */
   readonly durationMs: number | null;
 }
 
 export type TraceNode = CommandNode | DeliveryNode | EventNode | HandlerNode | JobNode;
 
-/** Before its place is known. */
+/** A node without its place in the tree. */
 export type Draft<Node extends TraceNode = TraceNode> = Node extends TraceNode
   ? Omit<Node, 'depth' | 'offsetMs' | 'parent'> & { readonly atMs: number | null }
   : never;

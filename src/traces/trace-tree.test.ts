@@ -1,5 +1,5 @@
-// Trees from good data and bad: commands above their events, handlers with what is known of them, and no
-// data that makes it loop, throw or leave an event out.
+// Trees from valid and invalid data: commands are parents of their events, and no data causes a loop, an
+// error or a missing event.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -67,7 +67,7 @@ function job(attempt: number, more: Partial<TracedJob> = {}): TracedJob {
 
 const none: TraceFacts = { events: [], handlers: [], letters: [], messages: [] };
 
-/** `  event e1`, indented by its depth. */
+/** `  event e1`, indented by depth. */
 function drawn({ nodes }: TraceTree): string[] {
   return nodes.map((node) => {
     const name =
@@ -84,7 +84,7 @@ function drawn({ nodes }: TraceTree): string[] {
   });
 }
 
-test('a flow from a command by a reactor to a delivery, with what is known of each handler', () => {
+test('a flow from a command through a reactor to a delivery, with its handlers', () => {
   const ordered = event(1, { command: 'order.place', causationId: 'c1' });
   const key = 'core|shop|billing|x';
   const second = { causationId: 'e1', idempotencyKey: key, stream: 'shop.bill.v1-core-b1' };
@@ -163,7 +163,7 @@ test('a flow from a command by a reactor to a delivery, with what is known of ea
   assert.equal(tree.truncated, false);
 });
 
-test('which of two versions of a handler has sent a command is not guessed', () => {
+test('with two versions of a handler, a command is a child of its event', () => {
   const cause = event(1);
   const sent = event(2, {
     command: 'bill.send',
@@ -182,7 +182,7 @@ test('which of two versions of a handler has sent a command is not guessed', () 
   assert.deepEqual(drawn(tree).slice(-2), ['  command bill.send', '    event e2']);
 });
 
-test('two commands of one type because of one event are two', () => {
+test('two commands of one type with the same cause are separate nodes', () => {
   const keyed = (at: number) =>
     event(at, { command: 'a.b', causationId: 'e1', idempotencyKey: `k${at}`, occurredAt: iso(5) });
   const tree = buildTraceTree({ ...none, events: [event(1), keyed(2), keyed(3)] });
@@ -195,7 +195,7 @@ test('two commands of one type because of one event are two', () => {
   ]);
 });
 
-test('a cause that the flow does not have is named, and there may be several roots', () => {
+test('a cause outside the flow is named, and there may be several roots', () => {
   const tree = buildTraceTree({
     ...none,
     events: [event(1, { causationId: 'away' }), event(2), event(3, { causationId: 'e3' })],
@@ -205,7 +205,7 @@ test('a cause that the flow does not have is named, and there may be several roo
   assert.equal(first?.kind === 'event' ? first.causationId : '', 'away');
 });
 
-test('events that have caused each other begin with the first of them', () => {
+test('events that name each other as causes start with the first of them', () => {
   const events = [
     event(1, { causationId: 'e3' }),
     event(2, { causationId: 'e1', command: 'a.b' }),
@@ -221,7 +221,7 @@ test('events that have caused each other begin with the first of them', () => {
   ]);
 });
 
-test('times that are none, and a flow of nothing, are no reason to fail', () => {
+test('invalid times and an empty flow do not fail', () => {
   assert.deepEqual(buildTraceTree(none), {
     nodes: [],
     startedAt: null,
@@ -233,19 +233,19 @@ test('times that are none, and a flow of nothing, are no reason to fail', () => 
   assert.equal(node?.offsetMs, null);
 });
 
-test('a flow that is too large is cut, and says so', () => {
+test('a flow with too many nodes is truncated and reports it', () => {
   const events = Array.from({ length: 20 }, (_, at) => event(at + 1, { causationId: `e${at}` }));
   const tree = buildTraceTree({ ...none, events }, { nodesMax: 7 });
   assert.deepEqual([tree.nodes.length, tree.nodes.at(-1)?.depth, tree.truncated], [7, 6, true]);
 });
 
-test('a chain of thousands is as deep as it is', () => {
+test('a chain of thousands of events keeps its depth', () => {
   const events = Array.from({ length: 5_000 }, (_, at) => event(at + 1, { causationId: `e${at}` }));
   const { nodes } = buildTraceTree({ ...none, events });
   assert.equal(nodes.at(-1)?.depth, 4_999);
 });
 
-test('whatever causes what: every event is there once, below its parent, in the order of a tree', () => {
+test('for any causes, every event appears once, after its parent, in depth-first order', () => {
   const id = fc.integer({ min: 0, max: 12 });
   const events = fc.array(
     fc.record({
@@ -257,7 +257,7 @@ test('whatever causes what: every event is there once, below its parent, in the 
   );
   fc.assert(
     fc.property(events, (given) => {
-      const made = given.map(({ eventId, causationId, command }, at) =>
+      const flow = given.map(({ eventId, causationId, command }, at) =>
         event(at + 1, {
           eventId: `e${eventId}`,
           occurredAt: iso(0),
@@ -265,11 +265,11 @@ test('whatever causes what: every event is there once, below its parent, in the 
           ...(command === null ? {} : { command }),
         }),
       );
-      const { nodes } = buildTraceTree({ ...none, events: made });
+      const { nodes } = buildTraceTree({ ...none, events: flow });
       const positions = nodes.flatMap((node) => (node.kind === 'event' ? [node.position] : []));
       assert.deepEqual(
         positions.toSorted(),
-        made.map(({ position }) => position),
+        flow.map(({ position }) => position),
       );
       const path: string[] = [];
       for (const { id: own, parent, depth } of nodes) {

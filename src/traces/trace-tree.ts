@@ -1,7 +1,7 @@
-// From what is known of a flow to its tree, as a list in the order in which a tree is drawn: flows may be
-// deeper than what recursion or nested JSON bears. Pure; bad data makes an odd tree, never a loop.
+// Builds the tree of a flow as a list in depth-first order, because a flow may be too deep for recursion
+// or nested JSON. Pure; inconsistent data never causes an infinite loop.
 
-import { commandHeader } from '../aggregates/first-result.ts';
+import { commandHeader } from '../aggregates/idempotency.ts';
 import type { TracedEvent, TraceFacts } from './trace-facts.ts';
 import {
   aliveHandler,
@@ -18,21 +18,21 @@ import {
 } from './trace-node.ts';
 
 export interface TraceTree {
-  /** Each behind its parent, children together. */
+  /** In depth-first order. */
   readonly nodes: readonly TraceNode[];
   readonly startedAt: string | null;
-  /** The last thing that is known to have happened. */
+  /** The latest time in the flow. */
   readonly endedAt: string | null;
   readonly durationMs: number;
-  /** There are more than were asked for. */
+  /** The flow has more nodes than the limit. */
   readonly truncated: boolean;
 }
 
 export const traceLimits = { eventsMax: 1_000, nodesMax: 10_000 } as const;
 
 /**
- * Builds the tree of a flow. An event hangs below the command that its headers name, a command below the
- * handler that sent it or the event that caused it.
+ * Builds the tree of a flow. The parent of an event is the command named in its headers; the parent of a
+ * command is the handler that sent it or the event that caused it.
  *
  * @example
  * import { buildTraceTree } from 'millrace/traces';
@@ -52,7 +52,7 @@ export function buildTraceTree(
     parents.push({ id: draft.id, parent });
   };
 
-  // Ids are unique within a stream only: of two that share one, the first is taken for the cause.
+  // Event ids are unique only within a stream: if two events share an id, the first counts as the cause.
   const byEventId = new Map(events.toReversed().map((event) => [event.eventId, event]));
   const causeOf = ({ causationId, position }: TracedEvent): TracedEvent | undefined => {
     const cause = causationId === undefined ? undefined : byEventId.get(causationId);
@@ -84,7 +84,7 @@ export function buildTraceTree(
     const sender = (above === undefined ? undefined : handlers.get(above))?.filter((handler) =>
       isSender(handler.subscription, first.idempotencyKey),
     );
-    // Versions of one handler send under the same key: which of them it was is not known.
+    // All versions of a handler use the same keys, so with several versions the sender is unknown.
     place(draft, sender?.length === 1 ? sender[0]?.id : above);
     for (const event of [first, ...rest]) place(eventNode(event, undefined), draft.id);
   }
@@ -103,7 +103,7 @@ export function buildTraceTree(
 
 interface Forest {
   readonly drafts: ReadonlyMap<string, Draft>;
-  /** By parent; those below nothing are the tops. */
+  /** Nodes by parent; those without a parent are the roots. */
   readonly below: ReadonlyMap<string | undefined, readonly { readonly id: string }[]>;
   readonly startMs: number | null;
 }
@@ -111,9 +111,9 @@ interface Forest {
 function inOrder({ drafts, below, startMs }: Forest, max: number): readonly TraceNode[] {
   const nodes: TraceNode[] = [];
   const seen = new Set<string>();
-  const walk = (top: string): void => {
+  const walk = (root: string): void => {
     const left: { id: string; parent: string | null; depth: number }[] = [
-      { id: top, parent: null, depth: 0 },
+      { id: root, parent: null, depth: 0 },
     ];
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
       const { id, parent, depth } = next;
@@ -131,14 +131,14 @@ function inOrder({ drafts, below, startMs }: Forest, max: number): readonly Trac
     }
   };
   for (const { id } of below.get(undefined) ?? []) walk(id);
-  // Events that claim to have caused each other hang below no top: the first of them becomes one.
+  // Events that name each other as causes have no root: the first of them becomes one.
   for (const { id, kind } of drafts.values()) {
     if (!seen.has(id) && (kind === 'command' || kind === 'event')) walk(id);
   }
   return nodes;
 }
 
-/** Events of one command: decided at one time, for one aggregate, because of one thing. */
+/** Events with the same command, cause, stream, key and time belong to one command. */
 function groupKey(event: TracedEvent): string {
   const command = commandOf(event);
   if (command === undefined) return `event ${event.position}`;
@@ -151,7 +151,7 @@ function commandOf({ headers }: TracedEvent): string | undefined {
   return typeof command === 'string' && command !== '' ? command : undefined;
 }
 
-/** By the id of their event's node, in the order of their names. A letter says more than a checkpoint. */
+/** Handlers by the id of their event's node, sorted by name. A dead letter takes precedence over a checkpoint. */
 function handlersOf(
   { handlers, letters }: TraceFacts,
   events: readonly TracedEvent[],
@@ -176,7 +176,7 @@ function handlersOf(
   );
 }
 
-/** Reactors and sagas send under keys of their own name: `<tenant>|<service>|<name>|…`. */
+/** Reactors and sagas use keys with their name: `<tenant>|<service>|<name>|…`. */
 function isSender(subscription: string, idempotencyKey: string | undefined): boolean {
   if (idempotencyKey === undefined) return false;
   const [, service, name] = subscription.split(':');

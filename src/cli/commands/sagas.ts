@@ -81,7 +81,7 @@ const show = defineCommand({
     const { values } = input;
     const stream = oneArgument(input, oneSaga);
     await using store = await openExistingStore(context, values.store);
-    const { sagaAt } = await import('../../reactors/saga-at.ts');
+    const { sagaAt } = await import('../../reactors/saga-admin.ts');
     const { sagas, address } = await sagaAt(sagaHost(store), stream);
     const info = await sagas.get(address);
     return printResult(context, values, { json: info, text: infoText(info).trimEnd() });
@@ -110,7 +110,7 @@ const resume = defineCommand({
     const { by = operatorName(context), note } = values;
     const how = values.skip === true ? 'skip' : 'resume';
     await using store = await openExistingStore(context, values.store);
-    const { sagaAt } = await import('../../reactors/saga-at.ts');
+    const { sagaAt } = await import('../../reactors/saga-admin.ts');
     const { sagas, address } = await sagaAt(sagaHost(store), stream);
     await audited(context, { store, action: `saga.${how}`, target: stream }, () =>
       sagas[how](address, { by, ...defined({ note }) }),

@@ -1,8 +1,8 @@
 // The event store in memory, for unit tests: the same rules as the durable engines, lost with the process.
 
-import type { AggregateStorage } from '../../aggregates/aggregate-storage.ts';
-import { memoryKeyClaims } from '../../aggregates/key-claims.ts';
-import { memorySnapshots } from '../../aggregates/memory-snapshots.ts';
+import type { AggregateStorage } from '../../aggregates/command-handler.ts';
+import { memoryKeyClaims } from '../../aggregates/idempotency.ts';
+import { memorySnapshots } from '../../aggregates/snapshot-store.ts';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';

@@ -2,7 +2,7 @@
 
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { sagaAt } from '../../reactors/saga-at.ts';
+import { sagaAt } from '../../reactors/saga-admin.ts';
 import { sagaStatuses } from '../../reactors/saga-index.ts';
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import {

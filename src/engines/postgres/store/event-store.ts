@@ -1,7 +1,7 @@
 // The event store in PostgreSQL: in the user's database, with an ordinary role, without gaps for any reader.
 
 import type { ClientBase, Pool } from 'pg';
-import type { AggregateStorage } from '../../../aggregates/aggregate-storage.ts';
+import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
 import { aborted, systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import type { InlineHost } from '../../../projections/inline-appends.ts';

@@ -1,6 +1,6 @@
 // The embedded event store: one file, no server; every acknowledged append is on disk.
 
-import type { AggregateStorage } from '../../../aggregates/aggregate-storage.ts';
+import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import type { OutboxHost } from '../../../outbox/outbox-ledger.ts';
 import type { SagaHost } from '../../../reactors/saga-index.ts';

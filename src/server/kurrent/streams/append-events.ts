@@ -81,7 +81,7 @@ function revisionAsExpected(
   if (fits) return actual;
   throw new MillraceError(
     'VERSION_CONFLICT',
-    `stream '${stream}' was expected at ${expected} and is at ${actual}`,
+    `stream '${stream}' was expected at ${expected}, but is at ${actual}`,
     { details: { stream, expected, actual } },
   );
 }

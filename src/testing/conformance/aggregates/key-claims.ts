@@ -1,7 +1,7 @@
 // What every implementation of key claims must do, for any test runner.
 
 import assert from 'node:assert/strict';
-import type { KeyClaims, KeyUse } from '../../../aggregates/key-claims.ts';
+import type { KeyClaims, KeyUse } from '../../../aggregates/idempotency.ts';
 
 export interface KeyClaimsCase {
   readonly name: string;

@@ -1,12 +1,11 @@
-// The domain that the tests of this folder share; no tests of its own. It lies in a test file
-// because it must not be published and uses zod.
+// The account domain shared by the aggregate tests.
 
 import { z } from 'zod';
-import { defineCommand, type CommandOf } from '../contracts/define-command.ts';
-import { defineEvent, type EventOf } from '../contracts/define-event.ts';
-import { defineAggregate } from './define-aggregate.ts';
-import { Refused } from './refused.ts';
-import type { SnapshotPolicy } from './aggregate.ts';
+import { defineCommand, type CommandOf } from '../../../contracts/define-command.ts';
+import { defineEvent, type EventOf } from '../../../contracts/define-event.ts';
+import { defineAggregate } from '../../../aggregates/define-aggregate.ts';
+import { Refused } from '../../../aggregates/refused.ts';
+import type { SnapshotPolicy } from '../../../aggregates/aggregate.ts';
 
 const money = z.object({ amount: z.number().int().positive() });
 export const opened = defineEvent('account.opened.v1', z.object({ owner: z.string() }));
@@ -62,7 +61,7 @@ export function accountWith(snapshot: Partial<SnapshotPolicy<AccountState>>) {
       },
       'account.withdraw': ({ amount }, state) => {
         mustBeOpen(state);
-        // A fee of 1 above 50: some commands make two things happen.
+        // A fee of 1 above 50: this command produces two events.
         const fee = amount > 50 ? 1 : 0;
         if (amount + fee > state.balance) {
           throw new Refused('insufficient-funds', `only ${state.balance} left`);

@@ -1,29 +1,29 @@
-// What the tests of sagas share: a store in memory, a receiver that takes each command once, waiting.
+// Shared by the saga tests: a store in memory, an idempotent command receiver, and waiting for a status.
 
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
-import { Refused } from '../aggregates/refused.ts';
-import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
-import type { EventStore } from '../store/event-store.ts';
-import { until } from '../testing/support/subscriptions/rig.ts';
-import { fakeClock } from '../testing/fake-clock.ts';
-import type { SendCommand } from './reaction.ts';
-import type { Saga } from './saga.ts';
-import { sagaAdmin } from './saga-admin.ts';
-import type { SagaStatus } from './saga-state.ts';
+import { memoryEventStore } from '../../../engines/memory/memory-event-store.ts';
+import { Refused } from '../../../aggregates/refused.ts';
+import { createEnvelope, type NewEvent } from '../../../contracts/envelope.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import { until } from '../subscriptions/rig.ts';
+import { fakeClock } from '../../fake-clock.ts';
+import type { SendCommand } from '../../../reactors/reaction.ts';
+import type { Saga } from '../../../reactors/saga.ts';
+import { sagaAdmin } from '../../../reactors/saga-admin.ts';
+import type { SagaStatus } from '../../../reactors/saga-state.ts';
 
 type Answer = 'accept' | 'refuse' | 'fail' | 'lose-answer';
 
 export interface Receiver {
   readonly send: SendCommand;
-  /** What took effect, in order: `stock.reserve o1`. */
+  /** Commands that took effect, in order: `stock.reserve o1`. */
   readonly effects: string[];
-  /** All that came, repeats included. */
+  /** All received commands, including duplicates. */
   readonly calls: Parameters<SendCommand>[0][];
-  /** What the next commands of this type are answered with; the last one stays. */
+  /** Sets the answers to the next commands of this type; the last answer stays. */
   answer(type: string, ...answers: readonly Answer[]): void;
 }
 
-/** As an aggregate does it: a key has its effect once, a refusal leaves nothing. */
+/** Behaves like an aggregate: a key takes effect once, and a refused command has no effect. */
 export function createReceiver(): Receiver {
   const effects: string[] = [];
   const calls: Parameters<SendCommand>[0][] = [];
@@ -42,9 +42,9 @@ export function createReceiver(): Receiver {
       const { command, idempotencyKey = '' } = request;
       await new Promise(setImmediate);
       const answer = next(command.type);
-      if (answer === 'fail') throw new Error(`${command.type} cannot be reached`);
+      if (answer === 'fail') throw new Error(`${command.type} is unavailable`);
       if (keys.has(idempotencyKey)) return;
-      if (answer === 'refuse') throw new Refused('said-no', `${command.type} was not wanted`);
+      if (answer === 'refuse') throw new Refused('said-no', `${command.type} was refused`);
       keys.add(idempotencyKey);
       effects.push(`${command.type} ${(command.payload as { orderId: string }).orderId}`);
       if (answer === 'lose-answer') throw new Error('the answer was lost');
@@ -56,10 +56,10 @@ export async function append(
   store: EventStore,
   event: NewEvent,
   options: {
-    readonly stream?: string;
-    readonly subject?: string;
-    readonly eventId?: string;
-    readonly headers?: Readonly<Record<string, unknown>>;
+    readonly stream?: string | undefined;
+    readonly subject?: string | undefined;
+    readonly eventId?: string | undefined;
+    readonly headers?: Readonly<Record<string, unknown>> | undefined;
   } = {},
 ): Promise<string> {
   const { orderId } = event.payload as { orderId: string };
@@ -88,7 +88,7 @@ export function createSagaRig(saga: Saga) {
     admin,
     at,
     options: { send: receiver.send, clock, timerPollMs: 200 },
-    /** In the index, too. */
+    /** Waits until the index shows this status. */
     untilStatus: (key: string, status: SagaStatus): Promise<void> =>
       until(clock, async () => {
         const { sagas } = await admin.list({ status });

@@ -1,11 +1,11 @@
-// A process of a test: everything that it asks of the outside passes `hop` before it goes and when
-// the answer comes back, so that a test can end it at each of these places.
+// Wraps the store and the sender of a simulated process: each external call passes `hop` before it is
+// made and after it is answered, so a test can stop the process at each of these points.
 
-import type { EventReader, EventStore } from '../store/event-store.ts';
-import type { MemoryTransaction } from '../subscriptions/memory/storage.ts';
-import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
-import type { SendCommand } from './reaction.ts';
-import type { SagaHost } from './saga-index.ts';
+import type { EventReader, EventStore } from '../../../store/event-store.ts';
+import type { MemoryTransaction } from '../../../subscriptions/memory/storage.ts';
+import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
+import type { SendCommand } from '../../../reactors/reaction.ts';
+import type { SagaHost } from '../../../reactors/saga-index.ts';
 
 type Hop = (label: string) => Promise<void>;
 export type SagaStore = EventStore & SubscriptionHost<MemoryTransaction> & SagaHost;

@@ -1,20 +1,19 @@
-// Stores, clocks and observers that the tests of this folder share; no tests of its own.
+// Stores, clocks and observers shared by the aggregate tests.
 
-import type { NewEvent } from '../contracts/envelope.ts';
-import { createEnvelope } from '../contracts/envelope.ts';
-import { parseStreamName } from '../contracts/stream-name.ts';
-import type { Clock } from '../foundation/clock.ts';
-import type { Observer } from '../foundation/observer.ts';
-import type { EventReader, EventStore } from '../store/event-store.ts';
-import type { SnapshotStore } from './snapshot-store.ts';
+import { createEnvelope, type NewEvent } from '../../../contracts/envelope.ts';
+import { parseStreamName } from '../../../contracts/stream-name.ts';
+import type { Clock } from '../../../foundation/clock.ts';
+import type { Observer } from '../../../foundation/observer.ts';
+import type { EventReader, EventStore } from '../../../store/event-store.ts';
+import type { SnapshotStore } from '../../../aggregates/snapshot-store.ts';
 
 export interface Taps {
-  /** Before each append; may append something else first, or throw. */
-  readonly beforeAppend?: (stream: string) => Promise<void> | void;
-  /** After each append that worked; throwing here loses the answer, not the events. */
-  readonly afterAppend?: () => void;
-  readonly onRead?: (events: number) => Promise<void> | void;
-  readonly onFind?: () => Promise<void> | void;
+  /** Called before each append; may append another event first, or throw. */
+  readonly beforeAppend?: ((stream: string) => Promise<void> | void) | undefined;
+  /** Called after each successful append; throwing here loses the result, not the events. */
+  readonly afterAppend?: (() => void) | undefined;
+  readonly onRead?: ((events: number) => Promise<void> | void) | undefined;
+  readonly onFind?: (() => Promise<void> | void) | undefined;
 }
 
 export function tapped(store: EventStore, taps: Taps): EventStore {
@@ -43,7 +42,7 @@ export function tapped(store: EventStore, taps: Taps): EventStore {
   };
 }
 
-/** Sleeps take no time, but time passes. */
+/** A sleep returns immediately and advances the clock. */
 export function instantClock(): Clock & { readonly slept: number[] } {
   let nowMs = Date.UTC(2025, 8, 30, 10);
   const slept: number[] = [];
@@ -57,7 +56,7 @@ export function instantClock(): Clock & { readonly slept: number[] } {
   };
 }
 
-/** Somebody else's append, past the command handler. */
+/** Appends without the command handler, like another writer. */
 export async function appendDirectly(
   store: EventStore,
   stream: string,
@@ -72,7 +71,7 @@ export async function appendDirectly(
   );
 }
 
-/** Remembers what was logged, and counts by name and outcome. */
+/** Collects log messages, and counts by name and outcome. */
 export function listeningObserver(): Observer & {
   readonly logged: string[];
   readonly counted: Map<string, number>;
@@ -93,7 +92,7 @@ export function listeningObserver(): Observer & {
 
 export function failingSnapshots(): SnapshotStore {
   const fail = async (): Promise<never> => {
-    throw new Error('the disk is on fire');
+    throw new Error('snapshot store failed');
   };
   return { load: fail, save: fail };
 }

@@ -1,10 +1,10 @@
-// The saga that the tests share: an order is reserved, charged and shipped, and undone in reverse.
+// The saga shared by the tests: an order is reserved, charged and shipped, and compensated in reverse.
 
 import { z } from 'zod';
-import { defineCommand } from '../contracts/define-command.ts';
-import { defineEvent } from '../contracts/define-event.ts';
-import type { BackoffPolicy } from '../foundation/backoff.ts';
-import { saga } from './saga.ts';
+import { defineCommand } from '../../../contracts/define-command.ts';
+import { defineEvent } from '../../../contracts/define-event.ts';
+import type { BackoffPolicy } from '../../../foundation/backoff.ts';
+import { saga } from '../../../reactors/saga.ts';
 
 const order = z.object({ orderId: z.string() });
 export const placed = defineEvent('order.placed.v1', order);
@@ -54,7 +54,7 @@ export function orderSaga({ paymentMs: afterMs = paymentMs, ...options }: OrderO
         { run: 'reserve', id: 'main', command: reserve(payload) },
         { timer: 'payment', afterMs },
       ],
-      // Whoever pays twice is charged once.
+      // A second payment is ignored.
       'payment.received.v1': ({ payload }, { data }) =>
         data.isPaid
           ? []

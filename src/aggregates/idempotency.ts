@@ -1,0 +1,101 @@
+// Idempotency keys: a command with a key has deterministic ids, and each key has exactly one use.
+
+import { parseIdempotencyKey } from '../contracts/idempotency-key.ts';
+import { MillraceError } from '../foundation/error.ts';
+import { idFromKey, type IdSource } from '../foundation/ids.ts';
+
+/** The event header that names the command which caused the event. */
+export const commandHeader = 'command';
+
+export interface CommandIdentity {
+  readonly key: string | undefined;
+  readonly commandId: string;
+  /** Id of the n-th event that the command causes, from 0. */
+  eventId(index: number): string;
+  /** Ids for one decision; a repeated decision of a command with a key gets the same ids. */
+  decisionIds(): () => string;
+}
+
+export function identifyCommand(
+  {
+    tenant,
+    idempotencyKey: key,
+  }: { readonly tenant: string; readonly idempotencyKey?: string | undefined },
+  ids: IdSource,
+): CommandIdentity {
+  if (key === undefined) {
+    const next = (): string => ids.next();
+    return { key, commandId: next(), eventId: next, decisionIds: () => next };
+  }
+  const { tenant: owner } = parseIdempotencyKey(key);
+  if (owner !== tenant) {
+    throw new MillraceError(
+      'TENANT_MISMATCH',
+      `the idempotency key belongs to tenant '${owner}', the command to tenant '${tenant}'`,
+      { details: { tenant, owner } },
+    );
+  }
+  return {
+    key,
+    // The part after the last # keeps the ids distinct across commands, events and decisions.
+    commandId: idFromKey(`${key}#command`),
+    eventId: (index) => idFromKey(`${key}#${index}`),
+    decisionIds: () => {
+      let count = 0;
+      return () => idFromKey(`${key}#id-${count++}`);
+    },
+  };
+}
+
+/** The stream and command that a key was first used for. */
+export interface KeyUse {
+  readonly stream: string;
+  readonly command: string;
+}
+
+/** Throws if the key was first used for another stream or command: that is a mistake of the caller. */
+export function assertSameUse(wanted: KeyUse, first: KeyUse, key: string | undefined): void {
+  if (wanted.stream === first.stream && wanted.command === first.command) return;
+  throw new MillraceError(
+    'COMMAND_KEY_REUSED',
+    `idempotency key '${key}' was already used for '${first.command}' on '${first.stream}'`,
+    { details: { idempotencyKey: key, ...first } },
+  );
+}
+
+/**
+ * A stream recognises its own keys without this port. The port also detects a key that is reused for
+ * another aggregate, at the cost of one write per command with a key.
+ *
+ * @example
+ * import { memoryKeyClaims, type KeyClaims } from 'millrace/aggregates';
+ *
+ * const claims: KeyClaims = memoryKeyClaims();
+ * const use = { stream: 'banking.account.v1-core-a1', command: 'account.deposit' };
+ * console.log(await claims.claim('core|banking|deposit|order-1', use)); // the same use: the key was free
+ */
+export interface KeyClaims {
+  /** Atomically claims the key for this use if it is free; returns the use that owns the key. */
+  claim(key: string, use: KeyUse): Promise<KeyUse>;
+}
+
+/**
+ * Claims in memory, for unit tests.
+ *
+ * @example
+ * import { memoryKeyClaims } from 'millrace/aggregates';
+ *
+ * const claims = memoryKeyClaims();
+ * await claims.claim('core|banking|open|a1', { stream: 'banking.account.v1-core-a1', command: 'account.open' });
+ */
+export function memoryKeyClaims(): KeyClaims {
+  const uses = new Map<string, KeyUse>();
+  return {
+    async claim(key, use) {
+      const first = uses.get(key);
+      if (first !== undefined) return first;
+      uses.set(key, { stream: use.stream, command: use.command });
+      return use;
+    },
+  };
+}

@@ -1,0 +1,181 @@
+// Taking and loading snapshots. Neither may slow down a command or make it fail.
+
+import { encodePayload } from '../contracts/json-payload.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { withinTime } from '../foundation/within-time.ts';
+import type { SnapshotPolicy } from './aggregate.ts';
+import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
+
+export const snapshotLimits = {
+  stateBytesMax: 16 * 1_048_576,
+  stateDepthMax: 100,
+  /** Streams that wait for their snapshot to be saved; further snapshots are dropped. */
+  waitingMax: 1_000,
+  writersMax: 2,
+  /** Default deadline of `flush` and dispose. */
+  flushMs: 5_000,
+} as const;
+
+/** A state just loaded or decided. */
+interface SnapshotCandidate<State> {
+  readonly state: State;
+  readonly revision: number;
+  readonly eventId: string;
+  /** Revision of the last snapshot; −1: there is none. */
+  readonly snapshotRevision: number;
+  readonly sinceMs: number | undefined;
+  /** The state contains an event that carries a data subject. */
+  readonly isPersonal: boolean;
+}
+
+export interface SnapshotTaker<State> {
+  /** Returns immediately whether a snapshot is due; it is saved in the background. */
+  consider(stream: string, candidate: SnapshotCandidate<State>): boolean;
+  /** True after all scheduled snapshots were saved or failed; false when the deadline passed first. */
+  flush(deadlineMs: number): Promise<boolean>;
+}
+
+export function createSnapshotTaker<State>(
+  policy: SnapshotPolicy<State>,
+  {
+    snapshots,
+    clock,
+    observer,
+  }: {
+    readonly snapshots: SnapshotStore | undefined;
+    readonly clock: Clock;
+    readonly observer: Observer;
+  },
+): SnapshotTaker<State> {
+  if (snapshots === undefined) return { consider: () => false, flush: async () => true };
+  /** At most one per stream: a newer snapshot replaces the one that waits. */
+  const waiting = new Map<string, () => Snapshot>();
+  const writers = new Set<Promise<void>>();
+  let activeWriters = 0;
+
+  async function writeAll(store: SnapshotStore): Promise<void> {
+    for (const [stream, take] of waiting) {
+      waiting.delete(stream);
+      try {
+        await store.save(stream, take());
+        observer.count?.('snapshots_taken_total', { outcome: 'saved' });
+      } catch (err) {
+        observer.count?.('snapshots_taken_total', { outcome: 'failed' });
+        observer.log?.warn({ stream, err }, 'snapshot not saved');
+      }
+    }
+    // Decrement without an await after the last check, or a snapshot scheduled in between would stay.
+    activeWriters -= 1;
+  }
+
+  function schedule(store: SnapshotStore, stream: string, take: () => Snapshot): void {
+    if (waiting.size >= snapshotLimits.waitingMax && !waiting.has(stream)) {
+      observer.count?.('snapshots_taken_total', { outcome: 'dropped' });
+      return;
+    }
+    waiting.set(stream, take);
+    if (activeWriters >= snapshotLimits.writersMax) return;
+    activeWriters += 1;
+    const writer = writeAll(store).finally(() => writers.delete(writer));
+    writers.add(writer);
+  }
+
+  return {
+    consider(stream, { state, revision, eventId, snapshotRevision, sinceMs, isPersonal }) {
+      const nowMs = clock.now();
+      const events = revision - snapshotRevision;
+      if (!isSnapshotDue(policy, { events, sinceMs, nowMs })) return false;
+      if (isPersonal && policy.holdsPersonalData) return false;
+      schedule(snapshots, stream, () => ({
+        revision,
+        eventId,
+        state: encodeState(policy, state),
+        codeVersion: policy.codeVersion,
+        takenAt: new Date(nowMs).toISOString(),
+      }));
+      return true;
+    },
+
+    async flush(deadlineMs) {
+      const written = (async () => {
+        while (writers.size > 0) await Promise.all(writers);
+        return true;
+      })();
+      return withinTime(written, { ms: deadlineMs, late: () => false, clock });
+    },
+  };
+}
+
+export interface SinceSnapshot {
+  /** Number of events that the next load has to read. */
+  readonly events: number;
+  /** When the last snapshot was taken; without one, when the first of these events was recorded. */
+  readonly sinceMs: number | undefined;
+  readonly nowMs: number;
+}
+
+export function isSnapshotDue(
+  { every, afterMs }: Pick<SnapshotPolicy<never>, 'every' | 'afterMs'>,
+  { events, sinceMs, nowMs }: SinceSnapshot,
+): boolean {
+  if (events < 1) return false;
+  if (events >= every) return true;
+  return afterMs !== undefined && sinceMs !== undefined && nowMs - sinceMs >= afterMs;
+}
+
+export interface UsableSnapshot<State> extends Omit<Snapshot, 'state'> {
+  readonly state: State;
+}
+
+/** The stored snapshot if the current code can use it; an unreadable snapshot is only logged. */
+export async function usableSnapshot<State>(
+  stream: string,
+  policy: SnapshotPolicy<State>,
+  { snapshots, observer }: { readonly snapshots: SnapshotStore; readonly observer: Observer },
+): Promise<UsableSnapshot<State> | undefined> {
+  try {
+    const found = await snapshots.load(stream);
+    // A state computed by another code version may have different fields or meanings.
+    if (found === undefined || found.codeVersion !== policy.codeVersion) return undefined;
+    assertValid(found);
+    return { ...found, state: policy.decode(found.state) };
+  } catch (err) {
+    observer.log?.warn({ stream, err }, 'unreadable snapshot ignored');
+    return undefined;
+  }
+}
+
+function assertValid({ revision, eventId, takenAt }: Snapshot): void {
+  const invalidField =
+    !Number.isInteger(revision) || revision < 0
+      ? 'revision'
+      : typeof eventId !== 'string'
+        ? 'eventId'
+        : Number.isNaN(Date.parse(takenAt))
+          ? 'takenAt'
+          : undefined;
+  if (invalidField !== undefined) throw new TypeError(`the snapshot's ${invalidField} is invalid`);
+}
+
+/** The JSON value of a state; throws if JSON cannot represent a member of the state. */
+export function encodeState<State>(policy: SnapshotPolicy<State>, state: State): unknown {
+  const value = policy.encode(state);
+  const { stateBytesMax: payloadBytesMax, stateDepthMax: payloadDepthMax } = snapshotLimits;
+  encodePayload(value, { payloadBytesMax, payloadDepthMax });
+  assertUnchangedByJson(value);
+  return value;
+}
+
+/** For example, a date would be loaded as a string, which `evolve` does not expect. */
+function assertUnchangedByJson(value: unknown): void {
+  JSON.stringify(value, function (this: Readonly<Record<string, unknown>>, key, member: unknown) {
+    if (this[key] === member) return member;
+    throw new MillraceError(
+      'PAYLOAD_NOT_JSON',
+      `'${key}' of the state changes when converted to JSON: define snapshot.encode and snapshot.decode`,
+      { details: { key } },
+    );
+  });
+}
