@@ -2,25 +2,25 @@
 
 import type { Route } from '../../platform/modules/route.ts';
 import type { OpenApiInfo } from '../http/openapi.ts';
-import { adminAliases, type AdminContext } from './admin-context.ts';
-import { auditRoutes } from './audit-routes.ts';
+import { adminAliases, type AdminContext } from './admin/admin-context.ts';
+import { auditRoutes } from './admin/audit-routes.ts';
 import { commandRoutes } from './command-routes.ts';
-import { deadLetterRoutes } from './dead-letter-routes.ts';
+import { deadLetterRoutes } from './admin/dead-letter-routes.ts';
 import { documentRoutes } from './document-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { checkModuleRoutes, type ModuleWebs } from './module-webs.ts';
-import { outboxRoutes } from './outbox-routes.ts';
-import { projectionRoutes } from './projection-routes.ts';
+import { outboxRoutes } from './admin/outbox-routes.ts';
+import { projectionRoutes } from './admin/projection-routes.ts';
 import { referenceRoutes } from './reference-routes.ts';
-import { sagaRoutes } from './saga-routes.ts';
+import { sagaRoutes } from './admin/saga-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
-import { subscriptionRoutes } from './subscription-routes.ts';
-import { taskAdminRoutes } from './task-admin-routes.ts';
+import { subscriptionRoutes } from './admin/subscription-routes.ts';
+import { taskAdminRoutes } from './tasks/task-admin-routes.ts';
 import { taskMonitorRoutes } from './task-monitor-routes.ts';
-import { taskRoutes } from './task-routes.ts';
-import { tokenRoutes } from './token-routes.ts';
+import { taskRoutes } from './tasks/task-routes.ts';
+import { tokenRoutes } from './admin/token-routes.ts';
 import { traceRoutes } from './trace-routes.ts';
-import { workerRoutes } from './worker-routes.ts';
+import { workerRoutes } from './tasks/worker-routes.ts';
 import { wsRoute } from './ws-operations.ts';
 
 export function apiRoutes(

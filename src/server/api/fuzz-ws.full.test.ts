@@ -6,9 +6,9 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
-import { openApi, until } from './api-rig.test.ts';
-import { assertOwn, fuzzRuns, openForFuzz, poolOf } from './fuzz-cases.test.ts';
-import { valueFor, type SchemaPart } from './fuzz-rig.test.ts';
+import { openApi, until } from '../../testing/support/server/api-rig.ts';
+import { assertOwn, fuzzRuns, openForFuzz, poolOf } from '../../testing/support/server/fuzz-cases.ts';
+import { valueFor, type SchemaPart } from '../../testing/support/server/fuzz-rig.ts';
 
 test('a WebSocket takes whatever is sent, and tells nothing of others', async () => {
   await using api = await openForFuzz();

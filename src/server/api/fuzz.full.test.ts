@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { openApi } from './api-rig.test.ts';
-import { assertOwn, fuzz, fuzzRuns, openForFuzz } from './fuzz-cases.test.ts';
+import { openApi } from '../../testing/support/server/api-rig.ts';
+import { assertOwn, fuzz, fuzzRuns, openForFuzz } from '../../testing/support/server/fuzz-cases.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;

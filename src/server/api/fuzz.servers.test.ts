@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
 import { createTempFolder, removeTempFolder } from '../../testing/servers/temp-folder.ts';
-import { fuzz, fuzzRuns, openForFuzz } from './fuzz-cases.test.ts';
+import { fuzz, fuzzRuns, openForFuzz } from '../../testing/support/server/fuzz-cases.ts';
 
 for (const [who, tenant, seed] of [
   ['a tenant', 'core', 11],

@@ -9,7 +9,7 @@ import { createPlatform, defineModule, route, type ModuleWeb } from '../../platf
 import { hasCode } from '../../foundation/index.ts';
 import { defineSocket } from '../../platform/modules/module-web.ts';
 import type { Principal } from '../../platform/modules/principal.ts';
-import { body, openApi, until, type Api } from './api-rig.test.ts';
+import { body, openApi, until, type Api } from '../../testing/support/server/api-rig.ts';
 import { startApi } from './start-api.ts';
 
 interface Told {

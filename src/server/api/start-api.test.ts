@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { body, openApi } from './api-rig.test.ts';
+import { body, openApi } from '../../testing/support/server/api-rig.ts';
 
 test('a command is handled once by its key, and its document can be read at once', async () => {
   await using api = await openApi();

@@ -10,7 +10,7 @@ import {
 } from '../../platform/monitor-tasks.ts';
 import { serverSentEvents, type SentEvent } from '../../platform/modules/server-sent-events.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
-import { audited, checkGlobal, closed, pageOf, text, type AdminContext } from './admin-context.ts';
+import { audited, checkGlobal, closed, pageOf, text, type AdminContext } from './admin/admin-context.ts';
 
 const tag = 'admin: tasks';
 const access = 'admin';

@@ -8,7 +8,7 @@ import { WebSocket } from 'ws';
 import { startHttpServer, type HttpServer } from '../http/http-server.ts';
 import { route } from '../../platform/modules/route.ts';
 import { createWsServer } from '../http/ws-server.ts';
-import { openApi, until } from './api-rig.test.ts';
+import { openApi, until } from '../../testing/support/server/api-rig.ts';
 
 interface Told {
   readonly type: string;

@@ -1,16 +1,16 @@
 // What the routes of tasks share: the shapes of jobs, filters of them, and whose jobs a caller may touch.
 
 import type { Static } from 'typebox';
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import { taskStates } from '../../tasks/task-job.ts';
-import { taskLimits } from '../../tasks/task-limits.ts';
-import type { Task } from '../../tasks/task-record.ts';
-import type { NewTask, TaskQuery } from '../../tasks/tasks.ts';
-import { flowOf } from '../../platform/modules/flow-of.ts';
-import type { ApiRequest } from '../../platform/modules/route.ts';
-import { closed, isWithin, tenantWithin, text, time, timeOf } from './admin-context.ts';
-import type { ApiPlatform } from './api-context.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { taskStates } from '../../../tasks/task-job.ts';
+import { taskLimits } from '../../../tasks/task-limits.ts';
+import type { Task } from '../../../tasks/task-record.ts';
+import type { NewTask, TaskQuery } from '../../../tasks/tasks.ts';
+import { flowOf } from '../../../platform/modules/flow-of.ts';
+import type { ApiRequest } from '../../../platform/modules/route.ts';
+import { closed, isWithin, tenantWithin, text, time, timeOf } from '../admin/admin-context.ts';
+import type { ApiPlatform } from '../api-context.ts';
 
 const optional = Type.Optional(Type.String());
 const tenantCharsMax = 60;

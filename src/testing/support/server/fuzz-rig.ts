@@ -2,7 +2,7 @@
 
 import { request as httpRequest, type Agent, type IncomingMessage } from 'node:http';
 import fc from 'fast-check';
-import type { Route } from '../../platform/modules/route.ts';
+import type { Route } from '../../../platform/modules/route.ts';
 
 /** As much of JSON Schema as our own schemas use. */
 export interface SchemaPart {

@@ -1,10 +1,10 @@
 // Subscriptions over HTTP: how far they are, who works on them, and where they begin again.
 
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import { placeOf, subscriptionOverview } from '../../subscriptions/subscription-overview.ts';
-import { withLeases } from '../../subscriptions/with-leases.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { placeOf, subscriptionOverview } from '../../../subscriptions/subscription-overview.ts';
+import { withLeases } from '../../../subscriptions/with-leases.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   askedBy,
   audited,

@@ -1,10 +1,10 @@
 // Dead letters over HTTP: what handlers could not take, and what becomes of it.
 
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import type { DeadLetter, DeadLetterFilter } from '../../subscriptions/dead-letter.ts';
-import { filterText } from '../../platform/audit-log.ts';
-import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { DeadLetter, DeadLetterFilter } from '../../../subscriptions/dead-letter.ts';
+import { filterText } from '../../../platform/audit-log.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   askedBy,
   audited,

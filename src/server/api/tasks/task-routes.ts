@@ -1,14 +1,14 @@
 // Tasks over HTTP: jobs in, what became of them, and what is told while they run.
 
-import { Type } from '../../contracts/type.ts';
-import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { taskLimits } from '../../tasks/task-limits.ts';
-import type { Enqueued } from '../../tasks/tasks.ts';
-import { followTasks, type FollowedSignal } from '../../platform/follow-tasks.ts';
-import { serverSentEvents, type SentEvent } from '../../platform/modules/server-sent-events.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
-import { checkGlobal, closed, pageOf, pageQuery, tenantWithin, text } from './admin-context.ts';
-import type { ApiPlatform } from './api-context.ts';
+import { Type } from '../../../contracts/type.ts';
+import { hasCode, MillraceError } from '../../../foundation/error.ts';
+import { taskLimits } from '../../../tasks/task-limits.ts';
+import type { Enqueued } from '../../../tasks/tasks.ts';
+import { followTasks, type FollowedSignal } from '../../../platform/follow-tasks.ts';
+import { serverSentEvents, type SentEvent } from '../../../platform/modules/server-sent-events.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
+import { checkGlobal, closed, pageOf, pageQuery, tenantWithin, text } from '../admin/admin-context.ts';
+import type { ApiPlatform } from '../api-context.ts';
 import {
   failureSchema,
   filterFields,

@@ -1,22 +1,22 @@
 // A small bank behind the API, for tests: with a handler, a destination and a saga that can fail.
 
 import { z } from 'zod';
-import { defineAggregate, Refused } from '../../aggregates/index.ts';
-import { defineCommand, defineEvent } from '../../contracts/index.ts';
+import { defineAggregate, Refused } from '../../../aggregates/index.ts';
+import { defineCommand, defineEvent } from '../../../contracts/index.ts';
 import {
   createPlatform,
   defineModule,
   type EngineUrls,
   type Platform,
   type PlatformModule,
-} from '../../platform/index.ts';
-import type { TokenScope } from '../../platform/tokens/token.ts';
-import { projection, readModel, type ProjectedEvent } from '../../projections/index.ts';
-import { saga } from '../../reactors/index.ts';
-import { subscription, Terminal } from '../../subscriptions/index.ts';
-import { bankWeb } from './bank-web-rig.test.ts';
-import { taskType } from '../../tasks/index.ts';
-import { startApi, type ApiOptions, type ApiServer } from './start-api.ts';
+} from '../../../platform/index.ts';
+import type { TokenScope } from '../../../platform/tokens/token.ts';
+import { projection, readModel, type ProjectedEvent } from '../../../projections/index.ts';
+import { saga } from '../../../reactors/index.ts';
+import { subscription, Terminal } from '../../../subscriptions/index.ts';
+import { bankWeb } from './bank-web-rig.ts';
+import { taskType } from '../../../tasks/index.ts';
+import { startApi, type ApiOptions, type ApiServer } from '../../../server/api/start-api.ts';
 
 const money = z.object({ amount: z.number().positive() });
 const deposited = defineEvent('account.deposited.v1', money);

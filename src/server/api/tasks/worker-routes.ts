@@ -2,12 +2,12 @@
 // holds is plain data, an id and a fence; whoever comes with an old fence is told 409 and changes nothing.
 
 import type { Static, TObject, TProperties } from 'typebox';
-import { Type } from '../../contracts/type.ts';
-import { taskLimits } from '../../tasks/task-limits.ts';
-import type { Tasks, TaskToken } from '../../tasks/tasks.ts';
-import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
-import { checkGlobal, closed, text, time, timeOf } from './admin-context.ts';
-import type { ApiPlatform } from './api-context.ts';
+import { Type } from '../../../contracts/type.ts';
+import { taskLimits } from '../../../tasks/task-limits.ts';
+import type { Tasks, TaskToken } from '../../../tasks/tasks.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
+import { checkGlobal, closed, text, time, timeOf } from '../admin/admin-context.ts';
+import type { ApiPlatform } from '../api-context.ts';
 import { failureSchema, idParams, newTaskOf, newTaskSchema, taskSchema } from './task-context.ts';
 
 const tag = 'tasks: workers';

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compileSchema } from '../../contracts/schema.ts';
-import { defineModule, type AuditEntry } from '../../platform/index.ts';
-import { createAuditLog } from '../../platform/audit-log.ts';
-import { projection, readModel } from '../../projections/index.ts';
-import { apiRoutes } from './api-routes.ts';
-import { body, openApi, until, type Api } from './api-rig.test.ts';
+import { compileSchema } from '../../../contracts/schema.ts';
+import { defineModule, type AuditEntry } from '../../../platform/index.ts';
+import { createAuditLog } from '../../../platform/audit-log.ts';
+import { projection, readModel } from '../../../projections/index.ts';
+import { apiRoutes } from '../api-routes.ts';
+import { body, openApi, until, type Api } from '../../../testing/support/server/api-rig.ts';
 
 interface Page<Item> {
   readonly items: readonly Item[];

@@ -1,8 +1,8 @@
 // Tokens over HTTP: a secret is in the answer that made it, and never again.
 
-import { Type } from '../../contracts/type.ts';
-import { tokenLimits, tokenScopes, tokenState, type Token } from '../../platform/tokens/token.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { tokenLimits, tokenScopes, tokenState, type Token } from '../../../platform/tokens/token.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   askedBy,
   audited,

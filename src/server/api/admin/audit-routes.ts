@@ -1,7 +1,7 @@
 // The audit over HTTP: who did what, to what, from where, and what came of it.
 
-import { Type } from '../../contracts/type.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   closed,
   pageOf,

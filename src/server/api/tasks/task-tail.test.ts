@@ -5,8 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { body, openApi, until } from './api-rig.test.ts';
-import { enqueue, eventsOf, running, say, told, type HeardEvent } from './task-rig.test.ts';
+import { body, openApi, until } from '../../../testing/support/server/api-rig.ts';
+import { enqueue, eventsOf, running, say, told, type HeardEvent } from '../../../testing/support/server/task-rig.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-tail-'));
 after(() => rm(folder, { recursive: true, force: true }));

@@ -1,10 +1,10 @@
 // Sagas over HTTP: where each of them is, and what lets a parked one go on.
 
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import { sagaAt } from '../../reactors/saga-at.ts';
-import { sagaStatuses } from '../../reactors/saga-index.ts';
-import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { sagaAt } from '../../../reactors/saga-at.ts';
+import { sagaStatuses } from '../../../reactors/saga-index.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   askedBy,
   audited,

@@ -1,7 +1,7 @@
 // A worker that knows nothing but HTTP, and whoever asks it to work.
 
 import assert from 'node:assert/strict';
-import { body, type Api } from './api-rig.test.ts';
+import { body, type Api } from './api-rig.ts';
 
 export interface Enqueued {
   readonly id: string;

@@ -1,16 +1,16 @@
 // Versions of read models over HTTP: how far each is, which one is asked, building one beside it, and the
 // end of those that nobody asks.
 
-import { Type } from '../../contracts/type.ts';
-import { namedVersion } from '../../projections/named-version.ts';
+import { Type } from '../../../contracts/type.ts';
+import { namedVersion } from '../../../projections/named-version.ts';
 import {
   projectionStatus,
   retireProjection,
   switchProjection,
   type ProjectionStatus,
-} from '../../projections/switch-projection.ts';
-import { withLeases } from '../../subscriptions/with-leases.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+} from '../../../projections/switch-projection.ts';
+import { withLeases } from '../../../subscriptions/with-leases.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
 import { audited, checkGlobal, closed, pageOf, text, type AdminContext } from './admin-context.ts';
 
 const tag = 'admin: projections';

@@ -1,18 +1,18 @@
 // Tasks for administrators: what ends jobs, runs them again, and holds types back. All of it on record.
 
 import type { Static } from 'typebox';
-import { Type } from '../../contracts/type.ts';
-import { filterText } from '../../platform/audit-log.ts';
-import { taskLimits } from '../../tasks/task-limits.ts';
+import { Type } from '../../../contracts/type.ts';
+import { filterText } from '../../../platform/audit-log.ts';
+import { taskLimits } from '../../../tasks/task-limits.ts';
 import type {
   BulkOptions,
   BulkOutcome,
   BulkProgress,
   TaskQuery,
   Tasks,
-} from '../../tasks/tasks.ts';
-import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
-import { route, type Answer, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+} from '../../../tasks/tasks.ts';
+import { serverSentEvents } from '../../../platform/modules/server-sent-events.ts';
+import { route, type Answer, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   audited,
   checkChosen,
@@ -20,9 +20,9 @@ import {
   closed,
   text,
   type AdminContext,
-} from './admin-context.ts';
+} from '../admin/admin-context.ts';
 import { filterFields, findTask, idParams, queryOf, taskSchema } from './task-context.ts';
-import { createProgressNews, toldProgress, wantsProgress } from './told-progress.ts';
+import { createProgressNews, toldProgress, wantsProgress } from '../told-progress.ts';
 
 const tag = 'admin: tasks';
 const access = 'admin';

@@ -2,12 +2,12 @@
 // their inputs and answers that are everywhere the same.
 
 import type { TObject, TProperties, TSchema } from 'typebox';
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import type { AuditLog } from '../../platform/audit-log.ts';
-import { tokenLimits } from '../../platform/tokens/token.ts';
-import type { ApiRequest, Route } from '../../platform/modules/route.ts';
-import type { ApiPlatform } from './api-context.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { AuditLog } from '../../../platform/audit-log.ts';
+import { tokenLimits } from '../../../platform/tokens/token.ts';
+import type { ApiRequest, Route } from '../../../platform/modules/route.ts';
+import type { ApiPlatform } from '../api-context.ts';
 
 export interface AdminContext {
   readonly platform: ApiPlatform;

@@ -1,11 +1,11 @@
 // The outbox over HTTP: what is to leave, what became of it, and which destinations are paused.
 
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import type { OutboxFilter } from '../../outbox/outbox-ledger.ts';
-import { outboxLimits } from '../../outbox/outbox-limits.ts';
-import { filterText } from '../../platform/audit-log.ts';
-import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { OutboxFilter } from '../../../outbox/outbox-ledger.ts';
+import { outboxLimits } from '../../../outbox/outbox-limits.ts';
+import { filterText } from '../../../platform/audit-log.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   askedBy,
   audited,
