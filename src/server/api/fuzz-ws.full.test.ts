@@ -7,7 +7,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { openApi, until } from '../../testing/support/server/api-rig.ts';
-import { assertOwn, fuzzRuns, openForFuzz, poolOf } from '../../testing/support/server/fuzz-cases.ts';
+import {
+  assertOwn,
+  fuzzRuns,
+  openForFuzz,
+  poolOf,
+} from '../../testing/support/server/fuzz-cases.ts';
 import { valueFor, type SchemaPart } from '../../testing/support/server/fuzz-rig.ts';
 
 test('a WebSocket takes whatever is sent, and tells nothing of others', async () => {

@@ -88,7 +88,7 @@ for (const [what, path, sent, status, code] of [
 const stream = 'banking.account.v1-core-a1';
 const event = { type: 'account.deposited.v1', payload: { amount: 3 } };
 
-test('events are appended with what was expected, and read page by page', async () => {
+test('appends events at the expected revision, and reads them page by page', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   const reader = await api.token('read', 'core');
@@ -97,21 +97,26 @@ test('events are appended with what was expected, and read page by page', async 
   assert.equal((await append({ events: [event], expected: 'none' })).status, 409);
   assert.equal((await append({ events: [{ ...event, eventId: 'e-1' }] })).status, 201);
   assert.equal((await append({ events: [{ ...event, eventId: 'e-1' }] })).status, 200);
-  type Page = { events: { revision: number; tenant: string }[]; next?: string };
+  type Page = { items: { revision: number; tenant: string }[]; cursor?: string };
   const first = await body<Page>(await api.ask(`/api/v1/streams/${stream}/events?limit=3`, reader));
   assert.deepEqual(
-    first.events.map(({ revision }) => revision),
+    first.items.map(({ revision }) => revision),
     [0, 1, 2],
   );
-  const path = `/api/v1/streams/${stream}/events?limit=3&from=${first.next}`;
+  const path = `/api/v1/streams/${stream}/events?limit=3&cursor=${first.cursor}`;
   const rest = await body<Page>(await api.ask(path, reader));
   assert.deepEqual(
-    rest.events.map(({ revision }) => revision),
+    rest.items.map(({ revision }) => revision),
     [3],
   );
-  assert.equal(rest.next, undefined);
-  const all = await body<Page>(await api.ask('/api/v1/events?types=account.deposited.v1', reader));
-  assert.equal(all.events.length, 4);
+  assert.equal(rest.cursor, undefined);
+  const deposits = '/api/v1/events?types=account.deposited.v1';
+  const all = await body<Page>(await api.ask(deposits, reader));
+  assert.equal(all.items.length, 4);
+  const three = await body<Page>(await api.ask(`${deposits}&limit=3`, reader));
+  const last = await body<Page>(await api.ask(`${deposits}&cursor=${three.cursor}`, reader));
+  assert.deepEqual(last.items, all.items.slice(3));
+  assert.equal(last.cursor, undefined);
 });
 
 test('events that would stop an aggregate, or that are for a saga to write, are refused', async () => {
@@ -184,8 +189,8 @@ test('nothing of another tenant is read, written, followed or guessed', async ()
   ]) {
     assert.equal((await api.ask(path, theirs)).status, 403, path);
   }
-  const seen = await body<{ events: unknown[] }>(await api.ask('/api/v1/events', theirs));
-  assert.deepEqual(seen.events, []);
+  const seen = await body<{ items: unknown[] }>(await api.ask('/api/v1/events', theirs));
+  assert.deepEqual(seen.items, []);
   const asCore = { 'x-tenant-id': 'core' };
   const written = await api.post(`/api/v1/streams/${stream}/events`, { events: [event] }, theirs);
   assert.equal(written.status, 403);

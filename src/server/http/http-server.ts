@@ -25,20 +25,22 @@ export interface HttpServerOptions {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   /** Default: 127.0.0.1. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Default: 7480; 0: any free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  readonly limits?: Partial<HttpLimits>;
+  readonly limits?: Partial<HttpLimits> | undefined;
   /** Throws `RATE_LIMITED` if the caller exceeds its rate. */
-  readonly admit?: (caller: Caller) => void;
+  readonly admit?: ((caller: Caller) => void) | undefined;
   /** Handles upgrades to WebSocket. */
-  readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  readonly onUpgrade?:
+    | ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)
+    | undefined;
   /** Handles paths outside of the routes, with its own protocol. */
-  readonly beside?: Beside;
+  readonly beside?: Beside | undefined;
   /** Origins that browsers may call from. Default: none. */
-  readonly corsOrigins?: readonly string[];
-  readonly observer?: Observer;
+  readonly corsOrigins?: readonly string[] | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 /** Handles requests whose paths start with a prefix that no route uses. */

@@ -1,7 +1,8 @@
-// Tasks for administrators: what ends jobs, runs them again, and holds types back. All of it on record.
+// Admin actions on jobs and task types, all of them audited: cancel, retry, pause, resume, drain.
 
 import type { Static } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
 import { filterText } from '../../../platform/audit-log.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import type {
@@ -11,33 +12,37 @@ import type {
   TaskQuery,
   Tasks,
 } from '../../../tasks/tasks.ts';
-import { serverSentEvents } from '../../../platform/modules/server-sent-events.ts';
-import { route, type Answer, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
+import { serverSentEvents, type SentEvent } from '../../../platform/modules/server-sent-events.ts';
+import {
+  route,
+  type Answer,
+  type ApiRequest,
+  type Route,
+} from '../../../platform/modules/route.ts';
 import {
   audited,
-  checkChosen,
+  checkBulkFilter,
   checkGlobal,
   closed,
   text,
   type AdminContext,
 } from '../admin/admin-context.ts';
 import { filterFields, findTask, idParams, queryOf, taskSchema } from './task-context.ts';
-import { createProgressNews, toldProgress, wantsProgress } from '../told-progress.ts';
 
 const tag = 'admin: tasks';
 const access = 'admin';
 const reason = Type.Optional(text(500));
 
 const changed = closed({
-  changed: Type.Boolean({ description: 'False: there was nothing to do.' }),
+  changed: Type.Boolean({ description: 'False: no change was necessary.' }),
   task: taskSchema,
 });
 const bulk = closed({
   changed: Type.Integer(),
-  skipped: Type.Integer({ description: 'Nothing to do, or somebody else was quicker.' }),
+  skipped: Type.Integer({ description: 'No change was necessary, or another process was faster.' }),
 });
-const followed =
-  'With `Accept: text/event-stream` it tells how far it is: `progress` after each page, then `done`, or `failed`. Whoever goes away ends it; what was done stays done, and the same call again does the rest.';
+const progressDescription =
+  'With `Accept: text/event-stream` the answer has `progress` after each page, then `done` or `failed`. Disconnecting stops the action; repeating the request continues it.';
 const bulkFields = { ...filterFields, all: Type.Optional(Type.Boolean()) };
 const bulkBody = closed(bulkFields);
 
@@ -48,10 +53,9 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
 
   const one = async (
     request: Pick<ApiRequest, 'address' | 'principal' | 'requestId'>,
-    deed: { readonly action: AdminAction; readonly id: string },
+    { action, id }: { readonly action: AdminAction; readonly id: string },
     work: (tasks: Tasks) => Promise<boolean>,
   ) => {
-    const { action, id } = deed;
     return audited(context, request, { action: `task.${action}`, target: id }, async () => {
       await findTask(platform, request, id);
       const isChanged = await work(await platform.tasks());
@@ -61,26 +65,26 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
 
   const many = async (
     request: Pick<ApiRequest, 'address' | 'principal' | 'requestId' | 'headers' | 'signal'>,
-    deed: { readonly action: AdminAction; readonly asked: Static<typeof bulkBody> },
+    { action, body }: { readonly action: AdminAction; readonly body: Static<typeof bulkBody> },
     work: (tasks: Tasks, query: TaskQuery, how: BulkOptions) => Promise<BulkOutcome>,
   ): Promise<Answer> => {
-    const { all, ...asked } = deed.asked;
-    checkChosen({ all: all === true }, Object.keys(asked).length > 0, 'a filter');
+    const { all, ...filter } = body;
+    checkBulkFilter({ all }, Object.keys(filter).length > 0, 'a filter');
     const { signal } = request;
-    const isTold = wantsProgress(request);
-    const news = createProgressNews<BulkProgress>();
-    const began = Promise.withResolvers<void>();
-    const what = { action: `task.${deed.action}`, target: filterText(asked) };
+    const wantsProgress = (request.headers['accept'] ?? '').includes('text/event-stream');
+    const progress = createLatest<BulkProgress>();
+    const started = Promise.withResolvers<void>();
+    const what = { action: `task.${action}`, target: filterText(filter) };
     const ended = audited(context, request, what, async () => {
-      const query = queryOf(asked, request);
+      const query = queryOf(filter, request);
       const tasks = await platform.tasks();
-      began.resolve();
-      return work(tasks, query, { signal, onProgress: isTold ? news.tell : undefined });
+      started.resolve();
+      return work(tasks, query, { signal, onProgress: wantsProgress ? progress.set : undefined });
     });
-    if (!isTold) return { body: await ended };
-    // Before it has begun, what is wrong is the answer.
-    await Promise.race([began.promise, ended]);
-    return serverSentEvents(toldProgress(ended, news), request);
+    if (!wantsProgress) return { body: await ended };
+    // Errors before the start are an ordinary error answer.
+    await Promise.race([started.promise, ended]);
+    return serverSentEvents(progressEvents(ended, progress), request);
   };
 
   const modeRoute = (verb: 'pause' | 'resume' | 'drain', summary: string): Route =>
@@ -90,10 +94,10 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       summary,
       tag,
       access,
-      params: closed({ type: text(64, 'As in email-send.') }),
+      params: closed({ type: text(64, 'For example email-send.') }),
       answers: {
         200: {
-          description: 'As it is now',
+          description: 'The new mode',
           schema: closed({ type: Type.String(), mode: Type.Enum(['open', 'paused', 'draining']) }),
         },
       },
@@ -112,7 +116,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/jobs/{id}/cancel',
-      summary: 'Cancels a job; one that runs is told, and ended by force after the deadline',
+      summary: 'Cancels a job; a running job is notified, and ended by force after the deadline',
       tag,
       access,
       params: idParams,
@@ -129,13 +133,13 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/jobs/{id}/retry',
-      summary: 'Runs a job that has ended again; finished steps stay finished',
+      summary: 'Retries a job that has ended; completed steps do not run again',
       tag,
       access,
       params: idParams,
       body: closed({
         fromStep: Type.Optional(
-          text(taskLimits.stepNameCharsMax, 'This one and those behind it run again.'),
+          text(taskLimits.stepNameCharsMax, 'This step and later ones run again.'),
         ),
       }),
       answers: { 200: { description: 'The job', schema: changed } },
@@ -147,16 +151,16 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/jobs/cancel',
-      summary: 'Cancels all jobs of a filter',
-      description: followed,
+      summary: 'Cancels all jobs that match a filter',
+      description: progressDescription,
       tag,
       access,
       isLong: true,
       body: closed({ ...bulkFields, reason }),
-      answers: { 200: { description: 'How many', schema: bulk } },
+      answers: { 200: { description: 'The number of changed jobs', schema: bulk } },
       handle: (request) => {
-        const { reason: why, ...asked } = request.body;
-        return many(request, { action: 'cancel', asked }, (tasks, query, how) =>
+        const { reason: why, ...body } = request.body;
+        return many(request, { action: 'cancel', body }, (tasks, query, how) =>
           tasks.cancelMany(query, { ...how, reason: why }),
         );
       },
@@ -164,20 +168,71 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/jobs/retry',
-      summary: 'Runs all jobs of a filter that have ended again',
-      description: followed,
+      summary: 'Retries all ended jobs that match a filter',
+      description: progressDescription,
       tag,
       access,
       isLong: true,
       body: bulkBody,
-      answers: { 200: { description: 'How many', schema: bulk } },
+      answers: { 200: { description: 'The number of changed jobs', schema: bulk } },
       handle: (request) =>
-        many(request, { action: 'retry', asked: request.body }, (tasks, query, how) =>
+        many(request, { action: 'retry', body: request.body }, (tasks, query, how) =>
           tasks.retryMany(query, how),
         ),
     }),
-    modeRoute('pause', 'No worker gets a job of the type; new ones are taken'),
-    modeRoute('resume', 'Undoes pause and drain'),
-    modeRoute('drain', 'Takes no new jobs of the type; what is there is worked off'),
+    modeRoute('pause', 'Pauses a task type: no job starts, new jobs are accepted'),
+    modeRoute('resume', 'Resumes a paused or draining task type'),
+    modeRoute('drain', 'Drains a task type: existing jobs run, new jobs are refused'),
   ];
+}
+
+/** `progress` at the pace of the reader, always the latest; then `done` or `failed`. */
+async function* progressEvents<Progress, Outcome>(
+  done: Promise<Outcome>,
+  progress: Latest<Progress>,
+): AsyncGenerator<SentEvent> {
+  const ended = done.then(
+    (outcome): SentEvent => ({ event: 'done', data: outcome }),
+    (error: unknown): SentEvent => ({ event: 'failed', data: failureOf(error) }),
+  );
+  for (;;) {
+    const next = await Promise.race([ended, progress.next()]);
+    if (!('value' in next)) {
+      yield next;
+      return;
+    }
+    yield { event: 'progress', data: next.value };
+  }
+}
+
+/** Keeps the latest value until it is read. */
+interface Latest<Value> {
+  readonly set: (value: Value) => void;
+  /** Resolves with the latest unread value. */
+  readonly next: () => Promise<{ readonly value: Value }>;
+}
+
+function createLatest<Value>(): Latest<Value> {
+  let written = Promise.withResolvers<void>();
+  let latest: { readonly value: Value } | undefined;
+  return {
+    set(value) {
+      latest = { value };
+      written.resolve();
+    },
+    async next() {
+      for (;;) {
+        const unread = latest;
+        latest = undefined;
+        if (unread !== undefined) return unread;
+        written = Promise.withResolvers();
+        await written.promise;
+      }
+    },
+  };
+}
+
+function failureOf(error: unknown): object {
+  if (error instanceof MillraceError) return { code: error.code, detail: error.message };
+  return { code: 'INTERNAL', detail: 'internal error; see the log' };
 }

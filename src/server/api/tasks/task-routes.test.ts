@@ -3,7 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { body, openApi, until } from '../../../testing/support/server/api-rig.ts';
-import { claim, enqueue, say, type Enqueued, type Shown } from '../../../testing/support/server/task-rig.ts';
+import {
+  claim,
+  enqueue,
+  say,
+  type Enqueued,
+  type Shown,
+} from '../../../testing/support/server/task-rig.ts';
 
 test('a job goes from its enqueuer through a worker of any language to its result', async () => {
   await using api = await openApi();

@@ -1,13 +1,29 @@
-// Tasks over HTTP: jobs in, what became of them, and what is told while they run.
+// Jobs over HTTP: enqueue, query, wait for results, follow signals, and monitor outcomes with a durable group.
 
+import { consumerGroups } from '../../../contracts/subjects.ts';
 import { Type } from '../../../contracts/type.ts';
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import type { Enqueued } from '../../../tasks/tasks.ts';
 import { followTasks, type FollowedSignal } from '../../../platform/follow-tasks.ts';
+import {
+  forgetMonitors,
+  monitorTasks,
+  taskGroups,
+  type MonitoredEnd,
+} from '../../../platform/monitor-tasks.ts';
 import { serverSentEvents, type SentEvent } from '../../../platform/modules/server-sent-events.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
-import { checkGlobal, closed, pageOf, pageQuery, tenantWithin, text } from '../admin/admin-context.ts';
+import {
+  audited,
+  checkGlobal,
+  closed,
+  pageOf,
+  pageQuery,
+  tenantWithin,
+  text,
+  type AdminContext,
+} from '../admin/admin-context.ts';
 import type { ApiPlatform } from '../api-context.ts';
 import {
   failureSchema,
@@ -29,14 +45,14 @@ const limitDefault = 100;
 
 const enqueued = closed({
   id: Type.String(),
-  isDuplicate: Type.Boolean({ description: 'It was there: the id is of the first one.' }),
+  isDuplicate: Type.Boolean({ description: 'The id is that of the first job.' }),
 });
 const counts = Type.Record(Type.String(), Type.Integer());
 const typeInfo = Type.Object(
   {
     name: Type.String(),
     mode: Type.Enum(['open', 'paused', 'draining']),
-    workers: Type.Integer({ description: 'Jobs at once in one process.' }),
+    workers: Type.Integer({ description: 'Concurrent jobs per process.' }),
     stepTimeoutMs: Type.Integer(),
     retries: Type.Integer(),
     priority: Type.Integer(),
@@ -52,26 +68,45 @@ const outcome = Type.Object({
   error: Type.Optional(failureSchema),
 });
 
-export function taskRoutes(platform: ApiPlatform): readonly Route[] {
+const groupText = text(64, `The consumer group. Default: ${consumerGroups.monitors}.`);
+
+const groupInfo = Type.Object(
+  {
+    name: Type.String(),
+    subject: Type.String(),
+    lag: Type.Integer({ description: 'Undelivered messages.' }),
+    pending: Type.Integer({ description: 'Delivered but not acknowledged messages.' }),
+    leaseMs: Type.Integer(),
+    maxAckPending: Type.Integer(),
+  },
+  { title: 'TaskGroup' },
+);
+
+export function taskRoutes(context: AdminContext): readonly Route[] {
+  return [...jobRoutes(context.platform), ...monitorRoutes(context)];
+}
+
+function jobRoutes(platform: ApiPlatform): readonly Route[] {
   return [
     route({
       method: 'POST',
       path: '/api/v1/jobs',
       summary: 'Enqueues a job',
-      description: 'Durable when it is answered. After an error repeat it with the same key.',
+      description:
+        'The job is durable when the answer arrives. After an error, repeat the request with the same key.',
       tag,
       access: 'append',
       body: newTaskSchema,
       answers: {
         201: { description: 'Stored', schema: enqueued },
-        200: { description: 'One with this key was there', schema: enqueued },
-        404: { description: 'No such type is configured' },
-        409: { description: 'The type is drained' },
+        200: { description: 'Duplicate: a job with this key exists', schema: enqueued },
+        404: { description: 'Unknown task type' },
+        409: { description: 'The task type is draining' },
       },
       async handle(request) {
         const tasks = await platform.tasks();
-        const made = await tasks.enqueue(newTaskOf(request.body, request));
-        return { status: made.isDuplicate ? 200 : 201, body: made };
+        const job = await tasks.enqueue(newTaskOf(request.body, request));
+        return { status: job.isDuplicate ? 200 : 201, body: job };
       },
     }),
     route({
@@ -79,20 +114,20 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/jobs/bulk',
       summary: 'Enqueues many jobs',
       description:
-        'All are checked before any is stored. After an error repeat it: those with a key are not stored twice.',
+        'All jobs are validated before any is stored. After an error, repeat the request: jobs with a key are not stored twice.',
       tag,
       access: 'append',
       body: closed({ tasks: Type.Array(newTaskSchema, { minItems: 1, maxItems: bulkMax }) }),
       answers: {
         200: {
-          description: 'In the order asked for',
+          description: 'In the order of the request',
           schema: closed({ items: Type.Array(enqueued) }),
         },
       },
       async handle(request) {
         const tasks = await platform.tasks();
-        const wanted = request.body.tasks.map((each) => newTaskOf(each, request));
-        const items: readonly Enqueued[] = await tasks.enqueueMany(wanted);
+        const added = request.body.tasks.map((each) => newTaskOf(each, request));
+        const items: readonly Enqueued[] = await tasks.enqueueMany(added);
         return { body: { items } };
       },
     }),
@@ -105,20 +140,19 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
       query: closed({ ...filterFields, ...pageQuery }),
       answers: { 200: { description: 'A page', schema: pageOf(taskSchema) } },
       async handle(request) {
-        const { limit = limitDefault, cursor, ...asked } = request.query;
+        const { limit = limitDefault, cursor, ...filter } = request.query;
         const tasks = await platform.tasks();
-        const page = await tasks.list(queryOf(asked, request), {
+        const page = await tasks.list(queryOf(filter, request), {
           limit: Math.min(limit, taskLimits.pageMax),
           cursor,
         });
-        const { cursor: next } = page;
-        return { body: { items: page.tasks, ...(next === undefined ? {} : { cursor: next }) } };
+        return { body: { items: page.tasks, cursor: page.cursor } };
       },
     }),
     route({
       method: 'GET',
       path: '/api/v1/jobs/counts',
-      summary: 'How many jobs of each type are in each state, of all tenants',
+      summary: 'The number of jobs by type and state, for all tenants',
       tag,
       access: 'read',
       answers: {
@@ -136,10 +170,10 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'GET',
       path: '/api/v1/jobs/types',
-      summary: 'The configured types, and whether they are open',
+      summary: 'The configured task types and their modes',
       tag,
       access: 'read',
-      answers: { 200: { description: 'All of them', schema: pageOf(typeInfo) } },
+      answers: { 200: { description: 'All task types', schema: pageOf(typeInfo) } },
       async handle() {
         const tasks = await platform.tasks();
         const modes = await tasks.modes();
@@ -150,12 +184,12 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'GET',
       path: '/api/v1/jobs/workers',
-      summary: 'Who works, of all tenants',
+      summary: 'Workers, for all tenants',
       tag,
       access: 'read',
       answers: {
         200: {
-          description: 'Those that were heard of lately',
+          description: 'Active and recently stopped workers',
           schema: pageOf(
             Type.Object({
               worker: Type.String(),
@@ -175,18 +209,18 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'GET',
       path: '/api/v1/jobs/tail',
-      summary: 'Follows what is told of jobs while they run and when they end (server-sent events)',
+      summary: 'Follows the progress and the outcomes of jobs (server-sent events)',
       description:
-        'From now on. Events are `progress` and `terminal`; the streams are signals: what counts is the job.',
+        'Starts with the next signal. Events are `progress` and `terminal`. Signals can be lost; the state of the job is authoritative.',
       tag,
       access: 'read',
       isLong: true,
       query: closed({
         type: Type.Optional(text(64)),
-        id: Type.Optional(text(120, 'Of one job; ends when it has ended.')),
+        id: Type.Optional(text(120, 'Follow this job only, until it has ended.')),
         tenant: Type.Optional(text(60)),
       }),
-      answers: { 200: { description: 'Signals as they come', contentType: 'text/event-stream' } },
+      answers: { 200: { description: 'A stream of signals', contentType: 'text/event-stream' } },
       async handle(request) {
         const { id } = request.query;
         if (id !== undefined) await findTask(platform, request, id);
@@ -199,13 +233,13 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
             signal: request.signal,
           },
         );
-        return serverSentEvents(toEvents(signals), request);
+        return serverSentEvents(signalEvents(signals), request);
       },
     }),
     route({
       method: 'GET',
       path: '/api/v1/jobs/{id}',
-      summary: 'A job: its steps, its result or error, and what happened to it',
+      summary: 'A job with its steps, result or error, and timeline',
       tag,
       access: 'read',
       params: idParams,
@@ -214,7 +248,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
           description: 'The job',
           schema: Type.Object({ task: taskSchema, timeline: timelineSchema }),
         },
-        404: { description: 'There is none, or its retention is over' },
+        404: { description: 'Unknown job, or its retention has ended' },
       },
       async handle(request) {
         const task = await findTask(platform, request, request.params.id);
@@ -225,7 +259,7 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'GET',
       path: '/api/v1/jobs/{id}/result',
-      summary: 'What came of a job, waiting for its end if asked to',
+      summary: 'The outcome of a job, optionally waiting for its end',
       tag,
       access: 'read',
       isLong: true,
@@ -236,8 +270,8 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
         ),
       }),
       answers: {
-        200: { description: 'It has ended', schema: outcome },
-        202: { description: 'It has not', schema: outcome },
+        200: { description: 'The job has ended', schema: outcome },
+        202: { description: 'The job has not ended', schema: outcome },
       },
       async handle(request) {
         const { id } = request.params;
@@ -257,17 +291,17 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'POST',
       path: '/api/v1/jobs/{id}/events',
-      summary: 'Sends an event to a job that waits for it, now or later',
+      summary: 'Sends an event to a job that waits for it now or will wait for it',
       tag,
       access: 'append',
       params: idParams,
       body: closed({
-        name: text(taskLimits.stepNameCharsMax, 'As in approved.'),
+        name: text(taskLimits.stepNameCharsMax, 'For example approved.'),
         payload: Type.Optional(Type.Unknown()),
-        eventId: Type.Optional(text(100, 'The same one again: no second event.')),
+        eventId: Type.Optional(text(100, 'Sending the same id again has no effect.')),
       }),
       answers: {
-        202: { description: 'The job has it', schema: closed({ id: Type.String() }) },
+        202: { description: 'Stored with the job', schema: closed({ id: Type.String() }) },
         409: { description: 'The job has ended' },
       },
       async handle(request) {
@@ -281,8 +315,70 @@ export function taskRoutes(platform: ApiPlatform): readonly Route[] {
   ];
 }
 
-async function* toEvents(signals: AsyncIterable<FollowedSignal>): AsyncGenerator<SentEvent> {
+function monitorRoutes(context: AdminContext): readonly Route[] {
+  const { platform } = context;
+  return [
+    route({
+      method: 'GET',
+      path: '/api/v1/jobs/groups',
+      summary: 'Consumer groups of the job streams and their lag, for all tenants',
+      tag,
+      access: 'read',
+      answers: { 200: { description: 'All groups', schema: pageOf(groupInfo) } },
+      async handle(request) {
+        checkGlobal(request);
+        return { body: { items: await taskGroups(await platform.taskBus()) } };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/v1/jobs/ends',
+      summary: 'Follows the outcomes of all jobs with a durable group (server-sent events)',
+      description:
+        'Resumes at the position of the group. Each outcome goes to one reader of the group and is acknowledged when the next one is sent; after a disconnect the last ones are sent again. Delete unused groups, because they keep the streams from being trimmed.',
+      tag,
+      access: 'admin',
+      isLong: true,
+      query: closed({ group: Type.Optional(groupText) }),
+      answers: { 200: { description: 'A stream of outcomes', contentType: 'text/event-stream' } },
+      async handle(request) {
+        checkGlobal(request);
+        const { group } = request.query;
+        const bus = await platform.taskBus();
+        const ends = await monitorTasks(bus, { group, signal: request.signal });
+        return serverSentEvents(outcomeEvents(ends), request);
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/admin/jobs/ends/{group}/forget',
+      summary: 'Deletes a consumer group of job outcomes',
+      tag: 'admin: tasks',
+      access: 'admin',
+      params: closed({ group: groupText }),
+      answers: {
+        200: { description: 'False: no such group', schema: closed({ deleted: Type.Boolean() }) },
+      },
+      handle: (request) => {
+        const { group } = request.params;
+        const what = { action: 'task.forget-monitors', target: group };
+        return audited(context, request, what, async () => {
+          checkGlobal(request);
+          return { body: { deleted: await forgetMonitors(await platform.taskBus(), group) } };
+        });
+      },
+    }),
+  ];
+}
+
+async function* signalEvents(signals: AsyncIterable<FollowedSignal>): AsyncGenerator<SentEvent> {
   for await (const { kind, id, at, signal } of signals) {
     yield { event: kind, id, data: { at, ...signal } };
+  }
+}
+
+async function* outcomeEvents(ends: AsyncIterable<MonitoredEnd>): AsyncGenerator<SentEvent> {
+  for await (const { id, at, tenant, deliveryCount, signal } of ends) {
+    yield { event: 'terminal', id, data: { at, tenant, deliveryCount, ...signal } };
   }
 }

@@ -6,7 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { body, openApi, until } from '../../../testing/support/server/api-rig.ts';
-import { enqueue, eventsOf, running, say, told, type HeardEvent } from '../../../testing/support/server/task-rig.ts';
+import {
+  enqueue,
+  eventsOf,
+  running,
+  say,
+  told,
+  type HeardEvent,
+} from '../../../testing/support/server/task-rig.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-tail-'));
 after(() => rm(folder, { recursive: true, force: true }));

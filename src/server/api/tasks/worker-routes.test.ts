@@ -3,7 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { body, openApi } from '../../../testing/support/server/api-rig.ts';
-import { claim, enqueue, running, say, shown, told } from '../../../testing/support/server/task-rig.ts';
+import {
+  claim,
+  enqueue,
+  running,
+  say,
+  shown,
+  told,
+} from '../../../testing/support/server/task-rig.ts';
 
 const soon = (ms: number): string => new Date(Date.now() + ms).toISOString();
 

@@ -6,13 +6,7 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import type { EngineUrls } from '../../../platform/index.ts';
 import { openApi, type Api } from './api-rig.ts';
-import {
-  requestsFor,
-  send,
-  type FuzzAnswer,
-  type FuzzRequest,
-  type Pool,
-} from './fuzz-rig.ts';
+import { requestsFor, send, type FuzzAnswer, type FuzzRequest, type Pool } from './fuzz-rig.ts';
 
 /** In every row of the other tenant's, and in no name. */
 export const secret = 'flow-that-only-acme-knows';
