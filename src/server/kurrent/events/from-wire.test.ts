@@ -6,7 +6,7 @@ import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import { toPosition } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
-import { kurrentStoreOptions } from '../kurrent-store-options.ts';
+import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { placeOf } from './event-place.ts';
 import { fromWire, markHeader, type ForeignEvent, type Mark } from './from-wire.ts';
 import { nativeMetadata } from './native-metadata.ts';

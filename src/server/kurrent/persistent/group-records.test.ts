@@ -4,7 +4,7 @@ import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import { kurrentStoreOptions } from '../kurrent-store-options.ts';
+import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { createGroupRecords, type GroupRecords } from './group-records.ts';
 import type { GroupSettings } from './group-settings.ts';
 

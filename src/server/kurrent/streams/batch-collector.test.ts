@@ -38,7 +38,7 @@ test('chunks of several batches interleave, and each batch is whole with its las
   assert.equal(collector.add(chunk(1), 0).kind, 'open');
   const second = collector.add(chunk(2, { isFinal: true }), 0);
   const first = collector.add(chunk(1, { isFinal: true }), 0);
-  assert.ok(first.kind === 'whole' && second.kind === 'whole');
+  assert.ok(first.kind === 'complete' && second.kind === 'complete');
   assert.deepEqual([first.batch.events.length, second.batch.events.length], [3, 2]);
   assert.equal(collector.size, 0);
 });
@@ -69,7 +69,7 @@ test('deadlines come as a time or as a duration', () => {
       chunk(1, { options: { ...options, ...more }, isFinal: true }),
       5_000,
     );
-    return collected.kind === 'whole' ? collected.batch.deadlineMs : undefined;
+    return collected.kind === 'complete' ? collected.batch.deadlineMs : undefined;
   };
   assert.equal(deadline({}), undefined);
   assert.equal(deadline({ deadlineAt: { seconds: 7, nanos: 500_000_000 } }), 7_500);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { memoryEventStore } from '../../../engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../../store/event-store.ts';
 import { newEvents } from '../../../testing/conformance/store/store-fixture.ts';
-import { kurrentStoreOptions } from '../kurrent-store-options.ts';
+import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { followInPages } from './follow-in-pages.ts';
 import { createPageSize } from './page-size.ts';
 
