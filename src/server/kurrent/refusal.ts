@@ -86,6 +86,6 @@ export function toStatus(
   return { code, message, details: { typeUrl: `type.googleapis.com/${details.type}`, value } };
 }
 
-export function encodeStatus(protocol: Protocol, status: WireStatus): Buffer {
-  return protocol.codec<WireStatus>('event_store.client.Status').encode(status);
+export function encodeStatus(protocol: Protocol, value: WireStatus): Buffer {
+  return protocol.codec<WireStatus>('event_store.client.Status').encode(value);
 }
