@@ -37,14 +37,14 @@ export interface HttpServerOptions {
     | ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)
     | undefined;
   /** Handles paths outside of the routes, with its own protocol. */
-  readonly beside?: Beside | undefined;
+  readonly beside?: PrefixHandler | undefined;
   /** Origins that browsers may call from. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly observer?: Observer | undefined;
 }
 
 /** Handles requests whose paths start with a prefix that no route uses. */
-interface Beside {
+interface PrefixHandler {
   takes(request: IncomingMessage): boolean;
   /** Never rejects. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -142,15 +142,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.maxConnections = limits.connectionsMax;
   const { beside, onUpgrade } = options;
   const own = new Set(options.routes.map(({ path }) => firstSegment(path)));
-  const isBeside = (request: IncomingMessage): boolean =>
+  const usesPrefixHandler = (request: IncomingMessage): boolean =>
     beside !== undefined && !own.has(firstSegment(pathOf(request.url))) && beside.takes(request);
   server.on('request', (request, response) => {
-    if (isBeside(request)) void beside?.serve(request, response);
+    if (usesPrefixHandler(request)) void beside?.serve(request, response);
     else void serve(request, response);
   });
   if (onUpgrade !== undefined) {
     server.on('upgrade', (request, socket, head) => {
-      if (isBeside(request)) void beside?.upgrade(request, socket, head);
+      if (usesPrefixHandler(request)) void beside?.upgrade(request, socket, head);
       else onUpgrade(request, socket, head);
     });
   }

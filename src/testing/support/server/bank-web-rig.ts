@@ -1,4 +1,4 @@
-// What the small bank of the tests offers by itself: a vault over HTTP, and a bell over WebSocket.
+// The routes and messages of the test bank: a vault over HTTP and a bell over WebSocket.
 
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
