@@ -5,7 +5,7 @@ import { openTokens } from '../../platform/tokens/open-tokens.ts';
 import { authenticateByTokens } from './authenticate-by-tokens.ts';
 import { kurrentStoreOptions } from './kurrent-server.ts';
 
-test('a token is taken as a password with its name, or by itself as a bearer', async () => {
+test('accepts a token as a password with its name, or as a bearer token', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await using tokens = await openTokens(store);
   const authenticate = authenticateByTokens(tokens);

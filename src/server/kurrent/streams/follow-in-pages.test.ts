@@ -8,7 +8,7 @@ import { followInPages } from './follow-in-pages.ts';
 import { createPageSize } from './page-size.ts';
 
 for (const kind of ['stream', 'all'] as const) {
-  test(`${kind}: pages grow while catching up, nothing is missed, and live is told once`, async () => {
+  test(`${kind}: pages grow while catching up, no event is lost, and caughtUp is sent once`, async () => {
     await using store = memoryEventStore(kurrentStoreOptions);
     await store.append('a-1', newEvents(300));
     const sizes: unknown[] = [];

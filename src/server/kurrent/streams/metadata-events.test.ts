@@ -6,7 +6,7 @@ import { newEvents } from '../../../testing/conformance/store/store-fixture.ts';
 import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { metadataView } from './metadata-events.ts';
 
-test('the last metadata of a stream that came back says what is hidden now, older ones what was', async () => {
+test('after a soft delete is reverted, the last metadata event has the new truncation, older ones are unchanged', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await store.append('a-1', newEvents(2));
   await store.deleteStream('a-1');
@@ -24,7 +24,7 @@ test('the last metadata of a stream that came back says what is hidden now, olde
   assert.equal(await metadataView({ store }, 'a-1'), undefined);
 });
 
-test('the metadata of a stream with a tombstone is as deleted as the stream', async () => {
+test('the metadata stream of a tombstoned stream is deleted too', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await store.tombstoneStream('a-1');
   await assert.rejects(metadataView({ store }, '$$a-1'), (error) =>
