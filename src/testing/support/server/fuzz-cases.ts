@@ -9,7 +9,7 @@ import { openApi, type Api } from './api-rig.ts';
 import { requestsFor, send, type FuzzAnswer, type FuzzRequest, type Pool } from './fuzz-rig.ts';
 
 /** A marker in all data of the other tenant, and in no name. */
-export const secret = 'flow-that-only-acme-knows';
+const secret = 'flow-that-only-acme-knows';
 
 export const fuzzRuns = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 50_000 : 700;
 
