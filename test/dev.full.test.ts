@@ -38,8 +38,8 @@ async function typesIn(base: string): Promise<readonly string[]> {
   const headers = { authorization: `Bearer ${token}` };
   const answer = await fetch(`${base}/api/v1/events`, { headers });
   assert.equal(answer.status, 200);
-  const { events } = (await answer.json()) as { readonly events: readonly { type: string }[] };
-  return events.map(({ type }) => type);
+  const { items } = (await answer.json()) as { readonly items: readonly { type: string }[] };
+  return items.map(({ type }) => type);
 }
 
 test('sample data is added once, a changed configuration restarts the server, and the token stays the same', async (t) => {

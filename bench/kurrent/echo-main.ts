@@ -9,7 +9,7 @@ import type {
   ServerWritableStream,
 } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
-import { earlyHeaders } from '../../src/server/kurrent/early-headers.ts';
+import { earlyHeaders } from '../../src/server/kurrent/start-kurrent-server.ts';
 import { loadProtocol, type Protocol } from '../../src/server/kurrent/protocol/load-protocol.ts';
 import type {
   WireBatchRequest,

@@ -229,7 +229,7 @@ async function startPlatform(
   opened: AsyncDisposableStack,
 ): Promise<Platform> {
   const { createPlatform } = await import('../platform/create-platform.ts');
-  const { kurrentStoreOptions } = await import('../server/kurrent/kurrent-store-options.ts');
+  const { kurrentStoreOptions } = await import('../server/kurrent/kurrent-server.ts');
   const { platformCollectors } = await import('../telemetry/index.ts');
   const platform = opened.use(
     await createPlatform({

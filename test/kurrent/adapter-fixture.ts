@@ -1,5 +1,4 @@
-// The adapter's stores for the conformance suite: for each an own server of ours, on an own backing
-// store.
+// Stores of the KurrentDB adapter for the conformance suite, each on a separate server of ours with a separate store.
 
 import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
@@ -37,7 +36,7 @@ export function adapterFixture(backing: Backing): AdapterFixture {
       const server = stack.use(
         await startKurrentServer(store, {
           port: 0,
-          // The suite's largest append is larger than KurrentDB's default.
+          // The largest append of the suite exceeds the default of KurrentDB.
           limits: { appendBytesMax: 64 * 1_048_576 },
         }),
       );

@@ -1,5 +1,4 @@
-// The adapter beside others on one server: what they wrote, what it wrote as they see it, and what it
-// keeps to itself.
+// The adapter and other clients on one server: events of others, its events for others, and its private data.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -27,7 +26,7 @@ after(async () => {
   await served[Symbol.asyncDispose]();
 });
 
-test('an event of somebody else reads as an envelope, under its own names', async () => {
+test('an event of another client is read as an envelope, with its own names', async () => {
   const stream = unique('Order-');
   const correlation = randomUUID();
   const sent = event({
@@ -45,14 +44,14 @@ test('an event of somebody else reads as an envelope, under its own names', asyn
   assert.deepEqual([read.tenant, read.aggregate.id], ['', stream]);
 });
 
-test('data that is no JSON reads as its bytes', async () => {
+test('data that is not JSON is read as bytes', async () => {
   const stream = unique('Blob-');
   await client.append(stream, bytesEvent(Uint8Array.from([0, 255, 7])));
   const { payload } = only(await store.readStream(stream).toArray());
   assert.deepEqual(payload, { $bytes: Buffer.from([0, 255, 7]).toString('base64') });
 });
 
-test('an event of ours is JSON data with metadata that KurrentDB’s tools follow', async () => {
+test('an event of the adapter is JSON with metadata that the tools of KurrentDB understand', async () => {
   const stream = newStream();
   const sent = newEvent({ causationId: 'cause-1' });
   await store.append(stream, [sent]);
@@ -64,7 +63,7 @@ test('an event of ours is JSON data with metadata that KurrentDB’s tools follo
   assert.equal(metadata['tenant'], 'core');
 });
 
-test('behind our own server, an event of ours is stored as one of ours', async () => {
+test('on our own server, an event of the adapter is stored as a Millrace event', async () => {
   const stream = newStream();
   const sent = newEvents(2, { eventId: unique('no-uuid-') }).map((each, index) => ({
     ...each,
@@ -88,7 +87,7 @@ test('behind our own server, an event of ours is stored as one of ours', async (
   );
 });
 
-test('keys of people are nowhere among the events of the store', async () => {
+test('erasure keys are not among the events of the store', async () => {
   const stream = newStream();
   const subject = unique('person-');
   await store.append(stream, [newEvent({ headers: { [subjectHeader]: subject } })]);
@@ -103,7 +102,7 @@ test('keys of people are nowhere among the events of the store', async () => {
   );
 });
 
-test('keys can be kept elsewhere', async () => {
+test('erasure keys can be stored elsewhere', async () => {
   const asked: string[] = [];
   await using sealed = await kurrentdbEventStore(served.url, {
     keys: {
@@ -121,7 +120,7 @@ test('keys can be kept elsewhere', async () => {
   assert.deepEqual(asked, [subject]);
 });
 
-test('a client of the user’s is used and left open', async () => {
+test('a client of the user is used and not closed', async () => {
   const borrowed = await kurrentdbEventStore(client.api);
   const stream = newStream();
   await borrowed.append(stream, [newEvent()]);
@@ -129,7 +128,7 @@ test('a client of the user’s is used and left open', async () => {
   assert.equal((await collect(client.api.readStream(stream))).length, 1);
 });
 
-test('a URL that cannot be understood is told without its password', async () => {
+test('the error of an invalid URL does not contain its password', async () => {
   const error = await rejectsWith(
     () => kurrentdbEventStore('kurrentdb://jane:secret@h:port'),
     'CONFIG_INVALID',
@@ -137,7 +136,7 @@ test('a URL that cannot be understood is told without its password', async () =>
   assert.ok(!error.message.includes('secret'));
 });
 
-test('consumers of one group share its events, each once', async ({ signal }) => {
+test('consumers of one group share its events, each event once', async ({ signal }) => {
   const stream = newStream();
   const group = unique('group');
   const events = newEvents(40);
@@ -157,7 +156,7 @@ test('consumers of one group share its events, each once', async ({ signal }) =>
   assert.equal(new Set(seen.values()).size, 2);
 });
 
-test('a delivery that is retried says the how manieth it is, and one that is parked is gone', async ({
+test('a retried delivery has its attempt number, and a parked one is not delivered again', async ({
   signal,
 }) => {
   const stream = newStream();
@@ -179,7 +178,7 @@ test('a delivery that is retried says the how manieth it is, and one that is par
   assert.deepEqual(log, ['0:1', '0:2', '1:1', '2:1']);
 });
 
-test('a group over everything gets what its filter takes, opened', async ({ signal }) => {
+test('a group of $all gets the events of its filter, as envelopes', async ({ signal }) => {
   const category = unique('c');
   const group = unique('group');
   const subject = unique('person-');
@@ -210,9 +209,7 @@ test('closing the store ends its consumers with a reason', async () => {
   await ended;
 });
 
-test('a long way with a filter that matches nothing is gone in stages, each of them told', async ({
-  signal,
-}) => {
+test('a filter without matches reports checkpoints along the way', async ({ signal }) => {
   for (let round = 0; round < 14; round += 1) await store.append(newStream(), newEvents(1_000));
   const filter = { category: unique('nothing') };
   await using follower = follow(store.subscribe({ signal, filter, checkpointEvery: 100 }));
@@ -222,9 +219,7 @@ test('a long way with a filter that matches nothing is gone in stages, each of t
   assertAscending(checkpoints.map(({ position }) => position));
 });
 
-test('a reader that takes its time is not sent more than the page that it works on', async ({
-  signal,
-}) => {
+test('a slow reader gets no more than its current page', async ({ signal }) => {
   const category = unique('c');
   const stream = newStream(category);
   for (let round = 0; round < 4; round += 1) await store.append(stream, newEvents(500));

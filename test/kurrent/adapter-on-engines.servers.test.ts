@@ -1,5 +1,5 @@
-// The store's conformance suite through the official client and our own server, on the engines that
-// keep events: a part of it in `npm test`, all of it in the soak. adapter-on-memory runs the whole.
+// The conformance suite of the store through the official client and our own server, on durable engines: a part of it
+// in `npm test`, all of it in the soak. adapter-on-memory runs the whole suite.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

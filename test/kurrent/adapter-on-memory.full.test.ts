@@ -1,13 +1,13 @@
-// The store's conformance suite through the official client and our own server, on the store in
-// memory: the adapter and the server do the same on every engine. adapter-on-engines runs a part of
-// it on SQLite and PostgreSQL, and the soak all of it.
+// The conformance suite of the store through the official client and our own server, on the memory engine, because
+// adapter and server behave the same on every engine. adapter-on-engines runs a part of it on SQLite and PostgreSQL, and
+// the soak all of it.
 
 import { after, test } from 'node:test';
 import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import { eventStoreConformance } from '../../src/testing/conformance/store/event-store.ts';
 import { adapterFixture } from './adapter-fixture.ts';
 
-/** Larger forms of cases that run here, left to the engines themselves and to the soak. */
+/** Larger variants of cases that run here; the engines and the soak run them. */
 const leftOut = new Set([
   'model: random work on streams gives what the model says (seed 2)',
   // adapter-foreign has it with more events than one scan of the server takes.

@@ -1,4 +1,4 @@
-// The adapter while its server is killed and comes back.
+// The adapter while its server is killed and restarted.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,33 +17,29 @@ import { serveSqlite } from './served-sqlite.ts';
 
 const timeout = 400_000;
 
-test(
-  'while the server is away, every operation says so and that trying again helps',
-  { timeout },
-  async () => {
-    await using server = await serveSqlite();
-    await using store = await kurrentdbEventStore(server.url);
-    const stream = newStream();
-    await store.append(stream, newEvents(3));
-    await server.kill();
-    for (const use of [
-      () => store.append(stream, [newEvent()]),
-      () => store.readStream(stream).toArray(),
-      () => store.readAll({ limit: 1 }).toArray(),
-      () => store.streamInfo(stream),
-      () => store.setStreamMetadata(stream, { maxCount: 5 }),
-      () => store.deleteStream(stream),
-      () => store.head(),
-      () => store.forget('person-1'),
-    ]) {
-      const { retryable } = await rejectsWith(use, 'STORE_UNAVAILABLE');
-      assert.equal(retryable, true);
-    }
-  },
-);
+test('without a server every operation fails with a retryable error', { timeout }, async () => {
+  await using server = await serveSqlite();
+  await using store = await kurrentdbEventStore(server.url);
+  const stream = newStream();
+  await store.append(stream, newEvents(3));
+  await server.kill();
+  for (const use of [
+    () => store.append(stream, [newEvent()]),
+    () => store.readStream(stream).toArray(),
+    () => store.readAll({ limit: 1 }).toArray(),
+    () => store.streamInfo(stream),
+    () => store.setStreamMetadata(stream, { maxCount: 5 }),
+    () => store.deleteStream(stream),
+    () => store.head(),
+    () => store.forget('person-1'),
+  ]) {
+    const { retryable } = await rejectsWith(use, 'STORE_UNAVAILABLE');
+    assert.equal(retryable, true);
+  }
+});
 
 test(
-  'when the server is back, everything works again without a new store',
+  'after a restart of the server all operations work with the same store',
   { timeout },
   async () => {
     await using server = await serveSqlite();
@@ -62,51 +58,43 @@ test(
   },
 );
 
-test(
-  'a first read that finds no server does not spoil the reads after it',
-  { timeout },
-  async () => {
-    await using server = await serveSqlite();
-    // Opening asks for the server's features only: nothing was read through the bridge yet.
-    await using store = await kurrentdbEventStore(server.url);
-    const stream = newStream();
+test('a failed first read does not affect later reads', { timeout }, async () => {
+  await using server = await serveSqlite();
+  // Opening requests only the server features, so the bridge has no connection yet.
+  await using store = await kurrentdbEventStore(server.url);
+  const stream = newStream();
+  await server.kill();
+  await rejectsWith(() => store.readStream(stream).toArray(), 'STORE_UNAVAILABLE');
+  await server.startAgain();
+  assert.deepEqual(await again(() => store.readStream(stream).toArray()), []);
+  await store.append(stream, [newEvent()]);
+  assert.equal((await store.readStream(stream).toArray()).length, 1);
+});
+
+test('live subscriptions resume without gaps and duplicates', { timeout }, async ({ signal }) => {
+  await using server = await serveSqlite();
+  await using store = await kurrentdbEventStore(server.url);
+  const stream = newStream();
+  const events = newEvents(30);
+  await using all = follow(store.subscribe({ signal, pageSize: 4 }));
+  await using one = follow(store.subscribeToStream(stream, { signal, pageSize: 4 }));
+  await all.caughtUp();
+  await one.caughtUp();
+  for (let at = 0; at < events.length; at += 10) {
+    const batch = events.slice(at, at + 10);
+    await again(() => store.append(stream, batch));
+    await Promise.all([all.count(at + 10), one.count(at + 10)]);
     await server.kill();
-    await rejectsWith(() => store.readStream(stream).toArray(), 'STORE_UNAVAILABLE');
     await server.startAgain();
-    assert.deepEqual(await again(() => store.readStream(stream).toArray()), []);
-    await store.append(stream, [newEvent()]);
-    assert.equal((await store.readStream(stream).toArray()).length, 1);
-  },
-);
+  }
+  const last = newEvent();
+  await again(() => store.append(stream, [last]));
+  for (const follower of [all, one]) {
+    assert.deepEqual(idsOf(await follower.count(31)), idsOf([...events, last]));
+  }
+});
 
-test(
-  'live subscriptions go on by themselves, without a gap and without a repeat',
-  { timeout },
-  async ({ signal }) => {
-    await using server = await serveSqlite();
-    await using store = await kurrentdbEventStore(server.url);
-    const stream = newStream();
-    const events = newEvents(30);
-    await using all = follow(store.subscribe({ signal, pageSize: 4 }));
-    await using one = follow(store.subscribeToStream(stream, { signal, pageSize: 4 }));
-    await all.caughtUp();
-    await one.caughtUp();
-    for (let at = 0; at < events.length; at += 10) {
-      const batch = events.slice(at, at + 10);
-      await again(() => store.append(stream, batch));
-      await Promise.all([all.count(at + 10), one.count(at + 10)]);
-      await server.kill();
-      await server.startAgain();
-    }
-    const last = newEvent();
-    await again(() => store.append(stream, [last]));
-    for (const follower of [all, one]) {
-      assert.deepEqual(idsOf(await follower.count(31)), idsOf([...events, last]));
-    }
-  },
-);
-
-test('an append whose answer was lost is known when it is repeated', { timeout }, async () => {
+test('repeating an append whose answer was lost has no effect', { timeout }, async () => {
   await using server = await serveSqlite();
   await using store = await kurrentdbEventStore(server.url);
   const stream = newStream();
@@ -122,7 +110,7 @@ test('an append whose answer was lost is known when it is repeated', { timeout }
   assert.equal(new Set(ids).size, 81);
 });
 
-test('a store cannot be opened where no server is', { timeout }, async () => {
+test('opening a store without a server fails', { timeout }, async () => {
   const server = await serveSqlite();
   await server[Symbol.asyncDispose]();
   const { retryable } = await rejectsWith(

@@ -1,4 +1,4 @@
-// Appending: what each expected revision allows, what is a repeat, and what comes back as it was.
+// Appends: expected revisions, idempotent repeats, and unchanged data.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -16,7 +16,7 @@ import {
 } from './official-clients.ts';
 
 export const appendCases: ClientCases = ({ api, append, kind }) => {
-  test('any: the first event of a stream has revision 0, at the position that reading tells', async () => {
+  test('any: the first event of a stream has revision 0, at the position that a read returns', async () => {
     const stream = unique();
     const result = await append(stream, event());
     assert.equal(result.success, true);
@@ -28,7 +28,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(read?.event?.position, result.position);
   });
 
-  test('the result of several events is that of the last one', async () => {
+  test('the result of several events has the revision and position of the last one', async () => {
     const stream = unique();
     const sent = events(5);
     const { nextExpectedRevision } = await append(stream, sent);
@@ -38,11 +38,11 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(revisionsOf(read), [0, 1, 2, 3, 4]);
   });
 
-  test('no_stream: appends to a stream that is not there', async () => {
+  test('no_stream: appends to a new stream', async () => {
     assert.equal((await append(unique(), events(2), 'no_stream')).nextExpectedRevision, 1n);
   });
 
-  test('no_stream: a stream that is there is the wrong version, with what was expected and what is', async () => {
+  test('no_stream: an existing stream is a version conflict with the expected and the actual version', async () => {
     const stream = unique();
     await append(stream, events(3));
     const error = await refused('wrong-expected-version', () =>
@@ -52,40 +52,40 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal((await collect(api.readStream(stream))).length, 3);
   });
 
-  test('a revision: appends right behind it', async () => {
+  test('a revision: appends directly after it', async () => {
     const stream = unique();
     await append(stream, events(2));
     assert.equal((await append(stream, events(2), 1n)).nextExpectedRevision, 3n);
   });
 
-  test('a revision: a stream that has gone on is the wrong version', async () => {
+  test('a revision: a stream with later events is a version conflict', async () => {
     const stream = unique();
     await append(stream, events(4));
     const error = await refused('wrong-expected-version', () => append(stream, event(), 1n));
     assert.deepEqual([error.expected, error.actual], [1n, 3n]);
   });
 
-  test('a revision: a stream that is not as far is the wrong version', async () => {
+  test('a revision: a stream with fewer events is a version conflict', async () => {
     const stream = unique();
     await append(stream, event());
     const error = await refused('wrong-expected-version', () => append(stream, event(), 7n));
     assert.deepEqual([error.expected, error.actual], [7n, 0n]);
   });
 
-  test('a revision: a stream that is not there is the wrong version, and still not there', async () => {
+  test('a revision: an unknown stream is a version conflict, and is not created', async () => {
     const stream = unique();
     const error = await refused('wrong-expected-version', () => append(stream, event(), 3n));
     assert.deepEqual([error.expected, error.actual], [3n, 'no_stream']);
     await refused('stream-not-found', () => collect(api.readStream(stream)));
   });
 
-  test('stream_exists: appends to a stream that is there', async () => {
+  test('stream_exists: appends to an existing stream', async () => {
     const stream = unique();
     await append(stream, event());
     assert.equal((await append(stream, event(), 'stream_exists')).nextExpectedRevision, 1n);
   });
 
-  test('stream_exists: a stream that is not there is the wrong version', async () => {
+  test('stream_exists: an unknown stream is a version conflict', async () => {
     const error = await refused('wrong-expected-version', () =>
       append(unique(), event(), 'stream_exists'),
     );
@@ -99,7 +99,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
   });
 
   for (const expected of ['any', 'no_stream', 'stream_exists', 2n] as const) {
-    test(`the same events again, with ${expected}: the first result, and one copy`, async () => {
+    test(`repeating an append with ${expected} returns the first result and stores one copy`, async () => {
       const stream = unique();
       const before = expected === 2n || expected === 'stream_exists' ? 3 : 0;
       if (before > 0) await append(stream, events(before));
@@ -111,7 +111,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     });
   }
 
-  test('a repeat is known long after, whatever followed it', async () => {
+  test('a repeat is recognized after later appends', async () => {
     const stream = unique();
     const sent = events(2);
     const first = await append(stream, sent, 'no_stream');
@@ -120,7 +120,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual((await append(stream, sent, 'any')).position, first.position);
   });
 
-  test('a repeat with one event more is the wrong version', async () => {
+  test('a repeat with an additional event is a version conflict', async () => {
     const stream = unique();
     const sent = events(2);
     await append(stream, sent);
@@ -130,13 +130,13 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal((await collect(api.readStream(stream))).length, 2);
   });
 
-  test('other events in the slots of an earlier append are the wrong version', async () => {
+  test('other events at the revisions of an earlier append are a version conflict', async () => {
     const stream = unique();
     await append(stream, events(3), 'no_stream');
     await refused('wrong-expected-version', () => append(stream, events(3), 'no_stream'));
   });
 
-  test('one event id in two streams is two events', async () => {
+  test('the same event id in two streams is two events', async () => {
     const [a, b] = [unique(), unique()];
     const sent = event();
     await append(a, sent, 'no_stream');
@@ -144,7 +144,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(await collect(api.readStream(b))), [sent.id]);
   });
 
-  test('binary data comes back byte by byte', async () => {
+  test('binary data is returned unchanged', async () => {
     const stream = unique();
     const data = Uint8Array.from({ length: 512 }, (_, index) => index % 256);
     await append(stream, bytesEvent(data));
@@ -153,7 +153,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(Buffer.from(read.event.data), Buffer.from(data));
   });
 
-  test('JSON data and metadata come back as they were', async () => {
+  test('JSON data and metadata are returned unchanged', async () => {
     const stream = unique();
     const data = { text: 'Grüße 世界 👩‍👧', list: [1, null, false, { deep: '' }], __proto: 1 };
     const metadata = { $correlationId: randomUUID(), tags: ['a', 'b'], n: 1.5 };
@@ -164,7 +164,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(read?.event?.isJson, true);
   });
 
-  test('metadata that is no JSON comes back byte by byte', async () => {
+  test('metadata that is not JSON is returned unchanged', async () => {
     const stream = unique();
     const metadata = Uint8Array.from([0, 255, 1, 254, 128]);
     await append(stream, event({ metadata }));
@@ -179,7 +179,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(read?.event?.metadata, undefined);
   });
 
-  test('numbers that JavaScript cannot hold reach the other side as they were sent', async () => {
+  test('numbers beyond the precision of JavaScript are returned unchanged', async () => {
     const stream = unique();
     const text = '{"big":12345678901234567890,"spaced": 1.0}';
     const raw = bytesEvent(Buffer.from(text));
@@ -188,7 +188,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(Buffer.from(read?.event?.data as Uint8Array).toString(), text);
   });
 
-  test('an append above the limit is refused with the limit, and nothing of it is there', async () => {
+  test('an append above the limit is refused with the limit, and writes nothing', async () => {
     const stream = unique();
     const large = event({ data: { text: 'x'.repeat(1_100_000) } });
     const error = await refused('maximum-append-size-exceeded', () => append(stream, large));
@@ -196,7 +196,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     await refused('stream-not-found', () => collect(api.readStream(stream)));
   });
 
-  test('an append that travels in many messages is one append', async () => {
+  test('an append in many messages is one append', async () => {
     const stream = unique();
     const sent = events(300);
     const { nextExpectedRevision } = await append(stream, sent, 'no_stream', {
@@ -206,7 +206,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(await collect(api.readStream(stream))), idsOf(sent));
   });
 
-  test('two hundred appends at once each get their own result', async () => {
+  test('two hundred concurrent appends each get their own result', async () => {
     const streams = Array.from({ length: 200 }, () => unique());
     const results = await Promise.all(
       streams.map((stream, index) => append(stream, events(1 + (index % 3)), 'no_stream')),
@@ -218,7 +218,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(new Set(results.map(({ position }) => position?.commit)).size, 200);
   });
 
-  test('of twenty that expect no stream, one wins', async () => {
+  test('of twenty concurrent appends that expect no stream, one succeeds', async () => {
     const stream = unique();
     const outcomes = await Promise.allSettled(
       Array.from({ length: 20 }, () => append(stream, event(), 'no_stream')),
@@ -227,7 +227,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal((await collect(api.readStream(stream))).length, 1);
   });
 
-  test('a name that is not ASCII is a name like any other, also in an error', async () => {
+  test('names can contain non-ASCII characters, also in errors', async () => {
     const stream = `${unique()}-Grüße-世界 "%&/`;
     await append(stream, event());
     const [read] = await collect(api.readStream(stream));
@@ -236,16 +236,16 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(error.streamName, stream);
   });
 
-  test('an event without a type, as no client should send it, is refused', async () => {
+  test('an event without a type is refused', async () => {
     const stream = unique();
     await assert.rejects(() => append(stream, event({ type: '' })));
     await refused('stream-not-found', () => collect(api.readStream(stream)));
   });
 
-  // Credentials of a call rule BatchAppend out: each append is a call of its own.
+  // With call credentials clients do not use BatchAppend: each append is a separate call.
   const credentials = { username: 'admin', password: 'changeit' };
 
-  test('with credentials: the same results by Append', async () => {
+  test('with credentials: Append returns the same results', async () => {
     const stream = unique();
     const sent = events(3);
     const first = await append(stream, sent, 'no_stream', { credentials });
@@ -259,7 +259,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     [5n, 1n],
     ['stream_exists', 'no_stream'],
   ] as const) {
-    test(`with credentials: the wrong version is told by Append, expecting ${expected}`, async () => {
+    test(`with credentials: Append reports a version conflict, expecting ${expected}`, async () => {
       const stream = unique();
       if (expected !== 'stream_exists') await append(stream, events(2));
       const error = await refused('wrong-expected-version', () =>
@@ -272,7 +272,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     });
   }
 
-  test('with credentials: an append above the limit is refused by Append', async () => {
+  test('with credentials: Append refuses an append above the limit', async () => {
     const large = event({ data: { text: 'x'.repeat(1_100_000) } });
     const error = await refused('maximum-append-size-exceeded', () =>
       append(unique(), large, 'any', { credentials }),
@@ -280,7 +280,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(error.maxAppendSize, 1_048_576);
   });
 
-  test('a client that does not want errors gets a result that says no', async () => {
+  test('a client without thrown errors gets an unsuccessful result', async () => {
     await using served = await serveMemory();
     await using quiet = kind.connect(`${served.url}&throwOnAppendFailure=false`);
     const stream = unique();

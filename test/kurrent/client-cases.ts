@@ -1,4 +1,4 @@
-// Runs cases through one of the official clients, on a server of ours over a store in memory.
+// Runs cases with one of the official clients, on our own server with a memory store.
 
 import { after, describe } from 'node:test';
 import { memoryEventStore } from '../../src/engines/memory/index.ts';
@@ -14,7 +14,7 @@ import type { ClientKind, OfficialClient } from './official-clients.ts';
 export interface ServedMemory extends AsyncDisposable {
   readonly store: EventStore;
   readonly server: KurrentServer;
-  /** With the bridge's wait before its first connection turned off. */
+  /** Without the delay of the bridge before its first connection. */
   readonly url: string;
 }
 
@@ -49,7 +49,7 @@ interface ClientContext extends OfficialClient {
 
 export type ClientCases = (context: ClientContext) => void;
 
-/** Registers the cases of every topic, each topic on a server and a client of its own. */
+/** Registers the cases of every topic, each with a separate server and client. */
 export async function runClientCases(
   kind: ClientKind,
   topics: Readonly<Record<string, ClientCases>>,
@@ -57,7 +57,7 @@ export async function runClientCases(
   for (const [topic, cases] of Object.entries(topics)) {
     const served = await serveMemory();
     const client = kind.connect(served.url);
-    // Of the file, not of the suite: a suite that is left out has none.
+    // A hook of the file, because a skipped suite runs no hooks.
     after(async () => {
       await client[Symbol.asyncDispose]();
       await served[Symbol.asyncDispose]();

@@ -1,4 +1,4 @@
-// What both clients are taken through.
+// The topics that run with both clients.
 
 import { appendCases } from './append-cases.ts';
 import type { ClientCases } from './client-cases.ts';

@@ -1,4 +1,4 @@
-// Finding the server, being let in, and a server that is not there.
+// Discovery, credentials, TLS, and a missing server.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,30 +7,30 @@ import { serveMemory, type ClientCases } from './client-cases.ts';
 import { collect, event, idsOf, refused, unique, type OfficialClient } from './official-clients.ts';
 import { throwawayCertificate } from './throwaway-certificate.ts';
 
-/** gRPC's code. */
+/** The gRPC status code. */
 const unavailable = 14;
 
-/** Node takes no address for the name of a TLS server. */
+/** Node does not accept an IP address as a TLS server name. */
 const byName = (url: string): string => url.replace('127.0.0.1', 'localhost');
 
 export const connectCases: ClientCases = ({ kind, served }) => {
   const { port } = served.server;
   const quick = 'discoveryInterval=1';
 
-  test('several hosts: the client asks for the cluster and finds the one node', async () => {
+  test('several hosts: the client requests the cluster members and finds the only node', async () => {
     await using client = kind.connect(
       `kurrentdb://127.0.0.1:${port},127.0.0.1:${port}?tls=false&${quick}`,
     );
     await worksWith(client);
   });
 
-  test('discovery by name: the client asks for the cluster and finds the one node', async () => {
+  test('discovery by name: the client requests the cluster members and finds the only node', async () => {
     await using client = kind.connect(`kurrentdb+discover://127.0.0.1:${port}?tls=false&${quick}`);
     await worksWith(client);
   });
 
   for (const preference of ['leader', 'random'] as const) {
-    test(`discovery: the one node is found by who prefers ${preference}`, async () => {
+    test(`discovery: a client that prefers ${preference} finds the only node`, async () => {
       await using client = kind.connect(
         `kurrentdb+discover://127.0.0.1:${port}?tls=false&nodePreference=${preference}&${quick}`,
       );
@@ -38,12 +38,12 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     });
   }
 
-  test('a name in the place of an address', async () => {
+  test('connects by host name', async () => {
     await using client = kind.connect(`kurrentdb://localhost:${port}?tls=false&${quick}`);
     await worksWith(client);
   });
 
-  test('what needs a leader is done by the one node', async () => {
+  test('the only node handles calls that require a leader', async () => {
     await using client = kind.connect(served.url);
     const stream = unique();
     await client.append(stream, event());
@@ -56,11 +56,11 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     const gone = await serveMemory();
     await gone[Symbol.asyncDispose]();
     await using client = kind.connect(gone.url);
-    // Asked for the server's features first, the clients pass gRPC's own error on.
+    // Clients that request server features first return the gRPC error.
     await assert.rejects(() => client.append(unique(), event()), { code: unavailable });
   });
 
-  test('over TLS: the certificate is checked against the authority that was given', async () => {
+  test('over TLS: the certificate is verified with the given authority', async () => {
     using certificate = throwawayCertificate();
     await using secure = await serveMemory({ tls: certificate });
     const url = `${byName(secure.url)}&tlsCAFile=${certificate.authorityFile}`;
@@ -68,7 +68,7 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     await worksWith(client);
   });
 
-  test('over TLS: a certificate of nobody knows whom is refused', async () => {
+  test('over TLS: a certificate of an unknown authority is refused', async () => {
     using certificate = throwawayCertificate();
     await using secure = await serveMemory({ tls: certificate });
     await using client = kind.connect(byName(secure.url));
@@ -92,7 +92,7 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     await work(client);
   }
 
-  test('credentials of the connection let its calls in', () =>
+  test('credentials of the connection are used for its calls', () =>
     withUsers('jane:secret@', (client) => worksWith(client)));
 
   test('a wrong password is refused as access denied, in every kind of call', () =>
@@ -102,13 +102,13 @@ export const connectCases: ClientCases = ({ kind, served }) => {
       await refused('access-denied', () => client.api.deleteStream(unique()));
     }));
 
-  test('who may only read is refused when it writes', () =>
+  test('a read-only caller cannot write', () =>
     withUsers('reader:secret@', async (client) => {
       await refused('access-denied', () => client.append(unique(), event()));
       await refused('stream-not-found', () => collect(client.api.readStream(unique())));
     }));
 
-  test('credentials of a call come before those of the connection', () =>
+  test('credentials of a call take precedence over those of the connection', () =>
     withUsers('jane:wrong@', async (client) => {
       const stream = unique();
       const credentials = { username: 'jane', password: 'secret' };

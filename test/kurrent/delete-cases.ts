@@ -1,4 +1,4 @@
-// Deleting a stream so that it may come back, and ending it for ever.
+// Soft deletes, which an append can revert, and tombstones, which are permanent.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import type { ClientCases } from './client-cases.ts';
 import { collect, event, events, idsOf, refused, revisionsOf, unique } from './official-clients.ts';
 
 export const deleteCases: ClientCases = ({ api, append }) => {
-  test('deleted: the stream is not found, and its events are still among all', async () => {
+  test('deleted: the stream is not found, and $all still has its events', async () => {
     const stream = unique();
     const sent = events(2);
     await append(stream, sent);
@@ -19,7 +19,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
   });
 
   for (const expected of ['any', 'no_stream', 2n] as const) {
-    test(`deleted: an append with ${expected} brings it back, and goes on counting`, async () => {
+    test(`deleted: an append with ${expected} restores it and continues its revisions`, async () => {
       const stream = unique();
       await append(stream, events(3));
       await api.deleteStream(stream);
@@ -32,7 +32,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     });
   }
 
-  test('deleted: an append that wants it to exist is refused as deleted', async () => {
+  test('deleted: an append with stream_exists is refused as deleted', async () => {
     const stream = unique();
     await append(stream, event());
     await api.deleteStream(stream);
@@ -40,7 +40,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal(error.streamName, stream);
   });
 
-  test('deleted: its metadata says so, until it comes back', async () => {
+  test('deleted: the metadata shows it until the stream is restored', async () => {
     const stream = unique();
     await append(stream, events(2));
     await api.deleteStream(stream);
@@ -51,7 +51,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal(Number(back.metadata?.truncateBefore), 2);
   });
 
-  test('deleting: the expected revision is respected', async () => {
+  test('deleting: checks the expected revision', async () => {
     const stream = unique();
     await append(stream, events(3));
     const error = await refused('wrong-expected-version', () =>
@@ -63,7 +63,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     await refused('stream-not-found', () => collect(api.readStream(stream)));
   });
 
-  test('deleting: a stream that must not be there, and is', async () => {
+  test('deleting: no_stream refuses an existing stream', async () => {
     const stream = unique();
     await append(stream, event());
     await refused('wrong-expected-version', () =>
@@ -71,7 +71,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     );
   });
 
-  test('tombstone: neither reading nor appending ever again', async () => {
+  test('tombstone: refuses reads and appends', async () => {
     const stream = unique();
     await append(stream, events(2));
     await api.tombstoneStream(stream);
@@ -83,7 +83,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     }
   });
 
-  test('tombstone: with credentials, Append says the same', async () => {
+  test('tombstone: with credentials Append is refused the same way', async () => {
     const stream = unique();
     await api.tombstoneStream(stream);
     const credentials = { username: 'admin', password: 'changeit' };
@@ -93,7 +93,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal(error.streamName, stream);
   });
 
-  test('tombstone: the expected revision is respected', async () => {
+  test('tombstone: checks the expected revision', async () => {
     const stream = unique();
     await append(stream, events(2));
     const error = await refused('wrong-expected-version', () =>
@@ -103,7 +103,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal((await collect(api.readStream(stream))).length, 2);
   });
 
-  test('tombstone: a stream cannot be ended or deleted twice', async () => {
+  test('tombstone: refuses a second tombstone or delete', async () => {
     const stream = unique();
     await append(stream, event());
     await api.tombstoneStream(stream);
@@ -111,7 +111,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     await refused('stream-deleted', () => api.deleteStream(stream));
   });
 
-  test('tombstone: a stream that never was can be ended before it begins', async () => {
+  test('tombstone: works on a stream that does not exist', async () => {
     const stream = unique('ümläut-');
     await api.tombstoneStream(stream, { expectedRevision: 'no_stream' });
     const error = await refused('stream-deleted', () => append(stream, event()));

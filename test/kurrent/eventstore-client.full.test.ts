@@ -1,7 +1,6 @@
-// The official client of EventStoreDB, as it was called before, against our own server. The newer
-// client runs all cases in `npm test`; the older one runs those of the calls in which they differ,
-// and all of them in the soak. src/server/kurrent/streams/eventstore-client.full.test.ts has it read
-// and subscribe.
+// The official EventStoreDB client (the older name of KurrentDB) on our own server. The newer client runs all cases in
+// `npm test`; the older one runs those of calls that differ, and all of them in the soak.
+// src/server/kurrent/streams/eventstore-client.full.test.ts tests its reads and subscriptions.
 
 import { runClientCases } from './client-cases.ts';
 import { clientTopics } from './client-topics.ts';

@@ -1,4 +1,4 @@
-// A subscription of a client's under a test's control.
+// A client subscription that a test controls.
 
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
@@ -6,15 +6,15 @@ import type { ResolvedEvent } from '@kurrent/kurrentdb-client';
 
 export interface Followed<T extends ResolvedEvent = ResolvedEvent> extends AsyncDisposable {
   readonly seen: readonly T[];
-  /** All that has come, once it is so much. */
+  /** All received events, when there are at least this many. */
   count(atLeast: number): Promise<readonly T[]>;
-  /** Once everything that was there has been given out, or now if that was before. */
+  /** Resolves when the subscription has caught up. */
   caughtUp(): Promise<void>;
-  /** The error that it ends with. */
+  /** The error that ends the subscription. */
   failed(): Promise<unknown>;
 }
 
-/** Any subscription: a Readable that can be unsubscribed from. */
+/** Any subscription: a Readable with `unsubscribe`. */
 interface Subscription extends Readable {
   unsubscribe(): Promise<void>;
 }

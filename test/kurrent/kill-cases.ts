@@ -1,5 +1,5 @@
-// The server is killed while a client appends, follows and consumes, and is started again: nothing
-// that it acknowledged is lost, and the client reconnects.
+// The server is killed and restarted while a client appends, follows and consumes: no acknowledged event is lost, and
+// the client reconnects.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { serveSqlite } from './served-sqlite.ts';
 
 const timeout = 300_000;
 
-/** One kill for all cases: each start of a server costs half a second of CPU. */
+/** One kill for all cases, because each server start costs half a second of CPU. */
 export function runKillCases(kind: ClientKind): void {
   test(`${kind.name}: the server is killed`, { timeout }, async (context) => {
     await using server = await serveSqlite({ groupLeaseMs: 3_000 });

@@ -1,4 +1,4 @@
-// The official client of KurrentDB against our own server.
+// The official KurrentDB client on our own server.
 
 import { runClientCases } from './client-cases.ts';
 import { clientTopics } from './client-topics.ts';

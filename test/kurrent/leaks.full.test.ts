@@ -1,4 +1,4 @@
-// Hundreds of connections, each broken in the middle of reading; a thousand in the soak.
+// Hundreds of connections that break during a read; a thousand in the soak.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ const write = 'event_store.client.streams.Streams/BatchAppend';
 const group = 'event_store.client.persistent_subscriptions.PersistentSubscriptions/Read';
 
 const connections = soakMinutes > 0 ? 800 : 160;
-/** Each connection may leave no more than this. */
+/** The maximum memory growth per connection. */
 const bytesMax = 10_000;
 
 test('clients that disconnect while reading leave neither memory nor handles', async () => {
@@ -94,7 +94,7 @@ test('clients that disconnect while reading leave neither memory nor handles', a
   };
   const handles = (): number => process.getActiveResourcesInfo().length;
 
-  // Compiled code and caches are there afterwards.
+  // Compiled code and caches remain.
   await rounds(connections / 4);
   const before = { bytes: heapBytes(), handles: handles() };
   await rounds(connections);

@@ -1,4 +1,4 @@
-// Started and stopped in every order: the server, the adapter's store, and tokens leave nothing open.
+// Starts and stops in any order: the server, the store of the adapter, and tokens leave nothing open.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,10 +11,10 @@ import { stressLifecycle } from '../../src/testing/index.ts';
 import { soakMinutes } from '../store/rig.ts';
 import { serveMemory } from './client-cases.ts';
 
-/** A quarter of what the soak takes. */
+/** A quarter of the rounds of the soak. */
 const rounds = soakMinutes > 0 ? 200 : 50;
 
-/** Holds what `open` gives from start to stop. */
+/** Keeps the result of `open` from start to stop. */
 function holding(open: (signal: AbortSignal) => Promise<AsyncDisposable>) {
   let held: AsyncDisposable | undefined;
   return createLifecycle({
@@ -32,7 +32,7 @@ function holding(open: (signal: AbortSignal) => Promise<AsyncDisposable>) {
 const openNow = (kind: string): number =>
   process.getActiveResourcesInfo().filter((name) => name === kind).length;
 
-/** Sockets close a moment after who closed them. */
+/** Sockets close asynchronously. */
 async function atMost(kind: string, count: number): Promise<void> {
   for (let turn = 0; openNow(kind) > count; turn += 1) {
     assert.ok(turn < 6_000, `${openNow(kind)} of ${kind} are open, not ${count}`);
@@ -61,7 +61,7 @@ test("the adapter's store that is opened and closed in any order leaves no conne
   });
 });
 
-test('tokens that are opened and closed in any order leave nobody waiting', async () => {
+test('tokens that are opened and closed in any order leave no pending waits', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   const before = openNow('Timeout');
   await stressLifecycle({

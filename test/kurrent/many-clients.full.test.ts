@@ -1,4 +1,4 @@
-// Clients that come, go and die: the server keeps nothing of them. Measured in the server's process.
+// Clients that connect, disconnect and are killed leave nothing in the server. Measured in the process of the server.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,15 +9,15 @@ import { soakMinutes } from '../store/rig.ts';
 import { serveSqlite, type ServedSqlite } from './served-sqlite.ts';
 import type { SlowReaderInput } from './slow-reader-main.ts';
 
-// The older client, because it opens and closes its connections itself: what the bridge of the newer
-// one opens is closed when garbage is collected.
+// The older client, because it closes its connections itself; the bridge of the newer one closes them at garbage
+// collection.
 const kind = await eventStoreClient();
 const timeout = 500_000;
 const mebibyte = 1_048_576;
 const isSoak = soakMinutes > 0;
 
 test(
-  'six clients are subscribed and one is killed in the middle of it: the others go on, and nothing is left of it',
+  'killing one of six subscribed clients does not affect the others, and its resources are freed',
   { timeout },
   async () => {
     await using server = await serveSqlite();
@@ -71,8 +71,8 @@ test(
     const visits = async (count: number): Promise<void> => {
       for (let done = 0; done < count; done += clients.length) {
         clients = Array.from({ length: 10 }, () => kind.connect(server.url));
-        // One step after the other: all clients of a process share one table of waiting appends, and
-        // one that leaves cancels all of it.
+        // Sequentially: all clients of a process share one table of pending appends, and a client that disconnects
+        // cancels all of them.
         await Promise.all(clients.map((client) => client.append(stream, event())));
         await Promise.all(clients.map(look));
         await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
@@ -86,12 +86,12 @@ test(
     const grown = (after.heapBytes - before.heapBytes) / mebibyte;
     assert.ok(grown < (isSoak ? 6 : 2), `the heap grew by ${grown.toFixed(1)} MiB`);
     const resident = (after.rssBytes - before.rssBytes) / mebibyte;
-    // The allocator's own; what a leak would leave is in the heap or holds a socket.
+    // Memory of the allocator; a leak would be in the heap or keep a socket open.
     assert.ok(resident < 150, `the process grew by ${resident.toFixed(1)} MiB`);
   },
 );
 
-/** Sockets close in their own time. */
+/** Sockets close asynchronously. */
 async function settled(
   server: ServedSqlite,
   sockets: number,

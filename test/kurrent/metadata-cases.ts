@@ -1,4 +1,4 @@
-// Stream metadata, and what it hides.
+// Stream metadata and the events that it hides.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import type { ClientCases } from './client-cases.ts';
 import { collect, event, events, refused, revisionsOf, unique } from './official-clients.ts';
 
 export const metadataCases: ClientCases = ({ api, append }) => {
-  test('what was set is what is got, the user’s own members included', async () => {
+  test('metadata is returned unchanged, including custom members', async () => {
     const stream = unique();
     const metadata = {
       maxCount: 10,
@@ -29,17 +29,17 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual([metadata, metastreamRevision], [undefined, undefined]);
   });
 
-  test('metadata counts its own revisions, and can be expected at one', async () => {
+  test('metadata has its own revisions, which can be expected', async () => {
     const stream = unique();
     await api.setStreamMetadata(stream, { maxCount: 1 }, expecting('no_stream'));
     await api.setStreamMetadata(stream, { maxCount: 2 }, expecting(0n));
     const { metadata } = await api.getStreamMetadata(stream);
     assert.deepEqual(metadata, { maxCount: 2 });
-    // What the clients call the metadata's revision is its position.
+    // The metadata revision of the clients is its position.
     assert.deepEqual(revisionsOf(await collect(api.readStream(`$$${stream}`))), [0, 1]);
   });
 
-  test('metadata is an event of the stream’s own metadata stream', async () => {
+  test('metadata is an event of the metadata stream', async () => {
     const stream = unique();
     await api.setStreamMetadata(stream, { maxCount: 3 });
     const [read] = await collect(api.readStream(`$$${stream}`));
@@ -47,7 +47,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(read?.event?.data, { $maxCount: 3 });
   });
 
-  test('maximal count: only the newest events are visible, in both directions', async () => {
+  test('maximum count: only the newest events are visible, in both directions', async () => {
     const stream = unique();
     await append(stream, events(6));
     await api.setStreamMetadata(stream, { maxCount: 2 });
@@ -58,7 +58,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [5, 6]);
   });
 
-  test('truncation: events below it are hidden, and a read from before begins there', async () => {
+  test('truncation: earlier events are hidden, and a read from before starts there', async () => {
     const stream = unique();
     await append(stream, events(6));
     await api.setStreamMetadata(stream, { truncateBefore: 4 });
@@ -67,7 +67,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream, from))), [4, 5]);
   });
 
-  test('truncation and count: the stricter of the two counts', async () => {
+  test('truncation and count: the stricter one applies', async () => {
     const stream = unique();
     await append(stream, events(8));
     await api.setStreamMetadata(stream, { truncateBefore: 2, maxCount: 3 });
@@ -76,14 +76,14 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [7]);
   });
 
-  test('maximal age: young events stay visible', async () => {
+  test('maximum age: recent events stay visible', async () => {
     const stream = unique();
     await append(stream, events(2));
     await api.setStreamMetadata(stream, { maxAge: 3_600 });
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [0, 1]);
   });
 
-  test('hidden events still count: the revision, and a repeat', async () => {
+  test('hidden events still count for revisions and repeats', async () => {
     const stream = unique();
     const sent = events(3);
     await append(stream, sent);
@@ -93,7 +93,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [3]);
   });
 
-  test('hidden events are still among all events', async () => {
+  test('hidden events are still in $all', async () => {
     const stream = unique();
     await append(stream, events(4));
     await api.setStreamMetadata(stream, { maxCount: 1 });
@@ -101,7 +101,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.equal(all.filter((read) => read.event?.streamId === stream).length, 4);
   });
 
-  test('new metadata in place of the old lets events be seen again', async () => {
+  test('new metadata makes hidden events visible again', async () => {
     const stream = unique();
     await append(stream, events(3));
     await api.setStreamMetadata(stream, { maxCount: 1 });
@@ -109,7 +109,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.equal((await collect(api.readStream(stream))).length, 3);
   });
 
-  test('metadata expected at the wrong revision is refused', async () => {
+  test('metadata with a wrong expected revision is refused', async () => {
     const stream = unique();
     await api.setStreamMetadata(stream, { maxCount: 1 });
     await refused('wrong-expected-version', () =>
@@ -118,7 +118,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
   });
 };
 
-/** By the names that the two clients have for it. */
+/** With the names of both clients. */
 function expecting(revision: 'no_stream' | bigint): object {
   return { streamState: revision, expectedRevision: revision };
 }

@@ -1,4 +1,4 @@
-// Several streams in one append, by the second version of the protocol.
+// Appends to several streams with version 2 of the protocol.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { bytesEvent, collect, event, events, idsOf, refused, unique } from './of
 export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
   const options = { skip: kind.hasMultiStream ? false : 'this client knows one stream at a time' };
 
-  test('appends to all streams, and tells the revision of each', options, async () => {
+  test('appends to all streams and returns the revision of each', options, async () => {
     const streams = [unique(), unique(), unique()];
     const sent = streams.map((_stream, index) => events(index + 1));
     const { responses, position } = await api.multiStreamAppend(
@@ -28,7 +28,7 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     }
   });
 
-  test('one wrong version, and nothing is written to any of them', options, async () => {
+  test('a version conflict in one stream prevents all writes', options, async () => {
     const [fine, taken] = [unique(), unique()];
     await append(taken, events(2));
     const error = await refused('wrong-expected-version', () =>
@@ -41,7 +41,7 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     await refused('stream-not-found', () => collect(api.readStream(fine)));
   });
 
-  test('one stream with a tombstone, and nothing is written to the others', options, async () => {
+  test('a tombstoned stream prevents all writes', options, async () => {
     const [fine, dead] = [unique(), unique()];
     await api.tombstoneStream(dead);
     await refused('stream-tombstoned', () =>
@@ -53,7 +53,7 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     await refused('stream-not-found', () => collect(api.readStream(fine)));
   });
 
-  test('the same again gives the same revisions, and one copy', options, async () => {
+  test('repeating an append returns the same revisions and stores one copy', options, async () => {
     const streams = [unique(), unique()];
     const requests = streams.map((streamName) => ({
       streamName,
@@ -79,7 +79,7 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(stored['who'], 'jane');
   });
 
-  test('bytes come back byte by byte', options, async () => {
+  test('binary data is returned unchanged', options, async () => {
     const streamName = unique();
     const data = Uint8Array.from([0, 1, 254, 255]);
     await api.multiStreamAppend([{ streamName, events: [bytesEvent(data)], expectedState: 'any' }]);
@@ -87,47 +87,39 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(Buffer.from(read?.event?.data as Uint8Array), Buffer.from(data));
   });
 
-  test(
-    'records: the order over all streams is the order in which they were sent',
-    options,
-    async () => {
-      const [a, b] = [unique('rec'), unique('rec')];
-      const sent = events(5);
-      const { responses } = await api.appendRecords(
-        sent.map((record, index) => ({ streamName: index % 2 === 0 ? a : b, record })),
-      );
-      assert.deepEqual(
-        new Map(responses.map(({ streamName, revision }) => [streamName, revision])),
-        new Map([
-          [a, 2n],
-          [b, 1n],
-        ]),
-      );
-      const all = await collect(api.readAll());
-      const mine = all.filter((read) => [a, b].includes(read.event?.streamId ?? ''));
-      assert.deepEqual(idsOf(mine), idsOf(sent));
-    },
-  );
+  test('records: the order of all streams is the order of sending', options, async () => {
+    const [a, b] = [unique('rec'), unique('rec')];
+    const sent = events(5);
+    const { responses } = await api.appendRecords(
+      sent.map((record, index) => ({ streamName: index % 2 === 0 ? a : b, record })),
+    );
+    assert.deepEqual(
+      new Map(responses.map(({ streamName, revision }) => [streamName, revision])),
+      new Map([
+        [a, 2n],
+        [b, 1n],
+      ]),
+    );
+    const all = await collect(api.readAll());
+    const mine = all.filter((read) => [a, b].includes(read.event?.streamId ?? ''));
+    assert.deepEqual(idsOf(mine), idsOf(sent));
+  });
 
-  test(
-    'records: a check of a stream that is only read holds the append back',
-    options,
-    async () => {
-      const [written, looked] = [unique(), unique()];
-      await append(looked, events(3));
-      const check = { type: 'stream_state', streamName: looked } as const;
-      await refused('append-consistency-violation', () =>
-        api.appendRecords(
-          [{ streamName: written, record: event() }],
-          [{ ...check, expectedState: 0n }],
-        ),
-      );
-      await refused('stream-not-found', () => collect(api.readStream(written)));
-      await api.appendRecords(
+  test('records: a failed check of an unwritten stream prevents the append', options, async () => {
+    const [written, looked] = [unique(), unique()];
+    await append(looked, events(3));
+    const check = { type: 'stream_state', streamName: looked } as const;
+    await refused('append-consistency-violation', () =>
+      api.appendRecords(
         [{ streamName: written, record: event() }],
-        [{ ...check, expectedState: 2n }],
-      );
-      assert.equal((await collect(api.readStream(written))).length, 1);
-    },
-  );
+        [{ ...check, expectedState: 0n }],
+      ),
+    );
+    await refused('stream-not-found', () => collect(api.readStream(written)));
+    await api.appendRecords(
+      [{ streamName: written, record: event() }],
+      [{ ...check, expectedState: 2n }],
+    );
+    assert.equal((await collect(api.readStream(written))).length, 1);
+  });
 };

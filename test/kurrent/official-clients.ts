@@ -1,6 +1,5 @@
-// Both official npm clients behind one face: their methods are the same but for the names of a few
-// options and error fields. Each is loaded in a process of its own: what their messages are generated
-// from registers itself globally, and the second to come breaks the first.
+// One interface for both official npm clients, which differ in the names of a few options and error fields. Each one
+// needs a separate process, because their generated messages register globally and overwrite each other.
 
 import { randomUUID } from 'node:crypto';
 import assert from 'node:assert/strict';
@@ -16,7 +15,7 @@ import type {
 type Expected = 'any' | 'no_stream' | 'stream_exists' | bigint;
 
 export interface OfficialClient extends AsyncDisposable {
-  /** What the two have in common; `append` is where they differ. */
+  /** The common part; `append` differs. */
   readonly api: KurrentDBClient;
   readonly append: (
     stream: string,
@@ -33,9 +32,9 @@ interface AppendExtras {
 
 export interface ClientKind {
   readonly name: string;
-  /** Multi-stream append came with KurrentDB. */
+  /** Multi-stream append needs the KurrentDB client. */
   readonly hasMultiStream: boolean;
-  /** The consumer strategy PinnedByCorrelation came with KurrentDB. */
+  /** The strategy PinnedByCorrelation needs the KurrentDB client. */
   readonly hasPinnedByCorrelation: boolean;
   readonly connect: (url: string) => OfficialClient;
 }
@@ -77,14 +76,14 @@ export async function eventStoreClient(): Promise<ClientKind> {
   };
 }
 
-/** `dispose` ends the calls, but leaves the connection open. */
+/** `dispose` ends the calls but not the connection. */
 async function closed(api: KurrentDBClient): Promise<void> {
   await api.dispose();
   const inside = api as unknown as { getChannel(): Promise<{ close(): void }> };
   (await inside.getChannel()).close();
 }
 
-/** A word that no other test uses. */
+/** A unique name. */
 export function unique(prefix = 'stream'): string {
   return `${prefix}${randomUUID().replaceAll('-', '')}`;
 }
@@ -131,12 +130,12 @@ interface Refusal {
   readonly streamName?: string;
   readonly groupName?: string;
   readonly maxAppendSize?: number;
-  /** Of a wrong expected version, however the client calls them. */
+  /** The versions of a conflict, independent of the client. */
   readonly expected?: unknown;
   readonly actual?: unknown;
 }
 
-/** What must be refused with an error of this type of the client's. */
+/** Asserts that a call is refused with this error type of the client. */
 export async function refused(type: string, work: () => Promise<unknown>): Promise<Refusal> {
   try {
     await work();

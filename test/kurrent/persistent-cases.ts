@@ -1,4 +1,4 @@
-// Persistent subscriptions: the server keeps a group's place and shares the work among its consumers.
+// Persistent subscriptions: the server stores the position of a group and distributes events to its consumers.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -44,7 +44,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
   type Api = typeof api;
   const group = (): string => unique('group');
 
-  /** Acknowledges what comes, unless told otherwise. */
+  /** Acknowledges events by default. */
   const consume = (
     stream: string,
     name: string,
@@ -68,7 +68,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     return Object.assign(following, { opened: acks });
   };
 
-  test('from the start: what was there, then what comes', async () => {
+  test('from the start: stored events, then new ones', async () => {
     const [stream, name] = [unique(), group()];
     const sent = events(6);
     await append(stream, sent.slice(0, 3));
@@ -79,7 +79,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(await consumer.count(6)), idsOf(sent));
   });
 
-  test('from the end: only what comes', async () => {
+  test('from the end: only new events', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(3));
     await api.createPersistentSubscriptionToStream(stream, name, toStream({ startFrom: 'end' }));
@@ -88,7 +88,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(revisionsOf(await consumer.count(1)), [3]);
   });
 
-  test('from a revision: itself included', async () => {
+  test('from a revision: inclusive', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(5));
     await api.createPersistentSubscriptionToStream(stream, name, toStream({ startFrom: 3n }));
@@ -96,7 +96,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(revisionsOf(await consumer.count(2)), [3, 4]);
   });
 
-  test('a group that is there cannot be created again', async () => {
+  test('an existing group cannot be created again', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
     const error = await refused('persistent-subscription-exists', () =>
@@ -105,7 +105,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual([error.streamName, error.groupName], [stream, name]);
   });
 
-  test('a group that is not there cannot be subscribed to, updated or deleted', async () => {
+  test('an unknown group cannot be subscribed to, updated or deleted', async () => {
     const [stream, name] = [unique(), group()];
     const type = 'persistent-subscription-does-not-exist';
     await using consumer = consume(stream, name);
@@ -115,7 +115,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await refused(type, () => api.getPersistentSubscriptionToStreamInfo(stream, name));
   });
 
-  test('deleting a group ends its consumers', async () => {
+  test('deleting a group disconnects its consumers', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
     const consumer = consume(stream, name);
@@ -128,7 +128,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await ended;
   });
 
-  test('no more is in flight than the consumer has room for', async () => {
+  test('messages in flight do not exceed the buffer of the consumer', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(20));
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
@@ -141,7 +141,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await consumer.count(6);
   });
 
-  test('not acknowledged, to be retried: it comes again, and says the how manieth time', async () => {
+  test('nack with retry: the event is delivered again with its retry count', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(2));
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
@@ -158,7 +158,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     );
   });
 
-  test('not acknowledged, to be skipped: it does not come again', async () => {
+  test('nack with skip: the event is not delivered again', async () => {
     const [stream, name] = [unique(), group()];
     const sent = events(3);
     await append(stream, sent);
@@ -171,7 +171,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(consumer.seen).slice(0, 3), idsOf(sent));
   });
 
-  test('not acknowledged, to be parked: set aside, counted, and replayed when asked', async () => {
+  test('nack with park: the event is parked, counted, and replayed on request', async () => {
     const [stream, name] = [unique(), group()];
     const sent = events(3);
     await append(stream, sent);
@@ -195,7 +195,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(seen.slice(3)).toSorted(), idsOf(sent).toSorted());
   });
 
-  test('replaying stops where it is told to', async () => {
+  test('replaying stops at the requested count', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(4));
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
@@ -216,7 +216,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(consumer.seen.length, 7);
   });
 
-  test('after the last retry an event is parked by itself', async () => {
+  test('an event is parked after the last retry', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(1));
     await api.createPersistentSubscriptionToStream(stream, name, toStream({ maxRetryCount: 2 }));
@@ -230,7 +230,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(consumer.seen.length, 3);
   });
 
-  test('what is not settled in time comes again', async () => {
+  test('an event that is not acknowledged in time is delivered again', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(1));
     await api.createPersistentSubscriptionToStream(stream, name, toStream({ messageTimeout: 100 }));
@@ -240,7 +240,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(seen[0]?.event?.id, seen[1]?.event?.id);
   });
 
-  test('what a lost consumer had not settled goes to another', async () => {
+  test('unacknowledged events of a lost consumer go to another one', async () => {
     const [stream, name] = [unique(), group()];
     const sent = events(5);
     await append(stream, sent);
@@ -284,7 +284,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     );
   });
 
-  test('Pinned: a stream’s events stay with one consumer', async () => {
+  test('Pinned: the events of a stream stay with one consumer', async () => {
     const [category, name] = [unique('c'), group()];
     const settings = toStream({ consumerStrategyName: 'Pinned', resolveLinkTos: true });
     await api.createPersistentSubscriptionToStream(`$ce-${category}`, name, settings);
@@ -331,7 +331,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     },
   );
 
-  test('a group takes no more consumers than it may have', async () => {
+  test('a group refuses consumers beyond the maximum', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(
       stream,
@@ -345,7 +345,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(error.type, 'maximum-subscribers-reached');
   });
 
-  test('the settings are those that were given, and can be changed', async () => {
+  test('settings are returned unchanged, and can be updated', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(stream, name, toStream({ maxRetryCount: 3 }));
     const before = await api.getPersistentSubscriptionToStreamInfo(stream, name);
@@ -358,7 +358,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(settings.consumerStrategyName, 'DispatchToSingle');
   });
 
-  test('groups are listed by stream, and all together', async () => {
+  test('groups are listed by stream and in total', async () => {
     const stream = unique();
     const names = [group(), group()];
     for (const name of names) {
@@ -370,7 +370,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.ok(names.every((name) => all.some(({ groupName }) => groupName === name)));
   });
 
-  test('a category is consumed with its links resolved, and acknowledged by them', async () => {
+  test('a category is consumed with resolved links, and acknowledged by link', async () => {
     const [category, name] = [unique('c'), group()];
     const sent = events(4);
     await append(`${category}-1`, sent.slice(0, 2));
@@ -382,7 +382,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(await consumer.count(4)), idsOf(sent));
   });
 
-  test('all: every event, those before included', async () => {
+  test('all: every event, including stored ones', async () => {
     const name = group();
     const [stream, sent] = [unique(), events(3)];
     await append(stream, sent);
@@ -394,7 +394,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await api.deletePersistentSubscriptionToAll(name);
   });
 
-  test('all, filtered: only what matches', async () => {
+  test('all, filtered: only matching events', async () => {
     const [name, word] = [group(), unique('w')];
     const sent = events(4);
     await append(`${word}-1`, sent.slice(0, 2));
@@ -409,7 +409,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await api.deletePersistentSubscriptionToAll(name);
   });
 
-  test('all: groups are listed apart', async () => {
+  test('all: groups are listed separately', async () => {
     const name = group();
     await api.createPersistentSubscriptionToAll(name, toAll({ startFrom: 'end' }));
     const listed = await api.listPersistentSubscriptionsToAll();
@@ -417,7 +417,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await api.deletePersistentSubscriptionToAll(name);
   });
 
-  test('the subsystem can be started anew', async () => {
+  test('the subsystem can be restarted', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
     await api.restartPersistentSubscriptionSubsystem();
@@ -426,7 +426,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await consumer.count(1);
   });
 
-  test('a group goes on where it was when the server starts again', async () => {
+  test('a group resumes at its checkpoint after a restart of the server', async () => {
     await using store = memoryEventStore(kurrentStoreOptions);
     const [stream, name] = [unique(), group()];
     const sent = events(6);
@@ -451,7 +451,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
   });
 };
 
-/** What the server does in its own time, and tells nobody. */
+/** Waits for asynchronous work of the server that has no signal. */
 async function eventually(holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 120_000;
   while (!(await holds())) {

@@ -1,4 +1,4 @@
-// Reading a stream, in both directions, and the streams of links.
+// Reads of streams in both directions, and of index streams.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,21 +25,21 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(idsOf(read), idsOf(sent.toReversed()));
   });
 
-  test('forwards: at a revision, itself included', async () => {
+  test('forwards: from a revision, inclusive', async () => {
     const stream = unique();
     await append(stream, events(6));
     const read = await collect(api.readStream(stream, { fromRevision: 3n }));
     assert.deepEqual(revisionsOf(read), [3, 4, 5]);
   });
 
-  test('backwards: at a revision, itself included', async () => {
+  test('backwards: from a revision, inclusive', async () => {
     const stream = unique();
     await append(stream, events(6));
     const from = { direction: 'backwards', fromRevision: 3n } as const;
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream, from))), [3, 2, 1, 0]);
   });
 
-  test('streams that are not kept say so, instead of being empty', async () => {
+  test('unsupported system streams are an error instead of empty', async () => {
     for (const stream of ['$streams', '$bc-1']) {
       await assert.rejects(
         collect(api.readStream(stream)),
@@ -48,7 +48,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     }
   });
 
-  test('no more than the count, in either direction', async () => {
+  test('the count limits reads in both directions', async () => {
     const stream = unique();
     await append(stream, events(6));
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream, { maxCount: 2 }))), [0, 1]);
@@ -56,7 +56,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream, newest))), [5, 4]);
   });
 
-  test('beyond the end there is nothing, and that is no error', async () => {
+  test('a read beyond the end is empty and not an error', async () => {
     const stream = unique();
     await append(stream, events(2));
     assert.deepEqual(await collect(api.readStream(stream, { fromRevision: 9n })), []);
@@ -64,7 +64,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream, from))), [1, 0]);
   });
 
-  test('a stream that is not there is not found, by its name', async () => {
+  test('an unknown stream is not found, and the error has its name', async () => {
     const stream = unique('missing-Grüße-');
     for (const direction of ['forwards', 'backwards'] as const) {
       const fromRevision = direction === 'forwards' ? 'start' : 'end';
@@ -75,7 +75,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     }
   });
 
-  test('an event is told with everything that is known of it', async () => {
+  test('an event has all its fields', async () => {
     const stream = unique();
     const sent = event({ metadata: { who: 'jane' } });
     const before = Date.now();
@@ -91,18 +91,18 @@ export const readCases: ClientCases = ({ api, append }) => {
       revision: 0n,
       isJson: true,
     });
-    // The bridge of the newer client knows whole seconds only.
+    // The bridge of the newer client has a resolution of one second.
     assert.ok(created.getTime() >= before - 1_000 && created.getTime() <= Date.now());
   });
 
-  test('two thousand events come whole and in order', async () => {
+  test('two thousand events are read completely and in order', async () => {
     const stream = unique();
     const sent = events(2_000);
     for (let at = 0; at < sent.length; at += 500) await append(stream, sent.slice(at, at + 500));
     assert.deepEqual(idsOf(await collect(api.readStream(stream))), idsOf(sent));
   });
 
-  test('a reader that leaves early leaves the connection in order', async () => {
+  test('cancelling a read keeps the connection usable', async () => {
     const stream = unique();
     await append(stream, events(500));
     for (let round = 0; round < 20; round += 1) {
@@ -111,7 +111,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.equal((await collect(api.readStream(stream))).length, 500);
   });
 
-  test('fifty reads at once do not mix', async () => {
+  test('fifty concurrent reads are independent', async () => {
     const streams = Array.from({ length: 50 }, () => unique());
     await Promise.all(streams.map((stream, index) => append(stream, events(1 + (index % 7)))));
     const reads = await Promise.all(streams.map((stream) => collect(api.readStream(stream))));
@@ -121,7 +121,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     }
   });
 
-  test('a category, with links resolved: the events of its streams, each with its link', async () => {
+  test('a category with resolved links: the events of its streams, each with its link', async () => {
     const category = unique('category');
     const [a, b, other] = [`${category}-1`, `${category}-2`, `${category}x-1`];
     const sent = events(4);
@@ -136,7 +136,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     );
   });
 
-  test('a category, with links as they are', async () => {
+  test('a category without resolved links: only the links', async () => {
     const category = unique('category');
     await append(`${category}-1`, events(2));
     const read = await collect(api.readStream(`$ce-${category}`));
@@ -149,7 +149,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     );
   });
 
-  test('a category, backwards and no more than the count', async () => {
+  test('a category, backwards with a count', async () => {
     const category = unique('category');
     const sent = events(5);
     await append(`${category}-1`, sent);
@@ -164,7 +164,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(idsOf(read), idsOf(sent.toReversed().slice(0, 3)));
   });
 
-  test('a category goes on at the number of a link', async () => {
+  test('a category can be read from the number of a link', async () => {
     const category = unique('category');
     const sent = events(5);
     await append(`${category}-1`, sent);
@@ -178,7 +178,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(idsOf(rest), idsOf(sent.slice(2)));
   });
 
-  test('an event type: the events of all streams that are of it', async () => {
+  test('an event type: its events of all streams', async () => {
     const type = unique('Type');
     const sent = events(3, { type });
     await append(unique('a-'), [...sent.slice(0, 2), event()]);
@@ -193,7 +193,7 @@ export const readCases: ClientCases = ({ api, append }) => {
   });
 };
 
-/** `revision@stream`; clients differ in whether they take it for JSON. */
+/** `revision@stream`; clients differ in whether they parse it as JSON. */
 function linkText(link: { readonly data: unknown } | undefined): string {
   const data = link?.data;
   return data instanceof Uint8Array ? Buffer.from(data).toString() : String(data);

@@ -1,4 +1,4 @@
-// A server process of ours over a SQLite file, which tests kill; it tells of its own memory and handles.
+// A server process on a SQLite file, which tests kill; it reports its memory and handles.
 
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
@@ -30,7 +30,7 @@ const server = await startKurrentServer(store, {
 tell({ kind: 'listening', port: server.port });
 
 process.on('message', () => {
-  // Twice: what the first collection finalizes, the second frees.
+  // Twice, because the second collection frees what the first one finalizes.
   globalThis.gc?.();
   setImmediate(() => {
     globalThis.gc?.();

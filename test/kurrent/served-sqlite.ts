@@ -1,4 +1,4 @@
-// The other side of served-sqlite-main.ts.
+// Starts and controls the process of served-sqlite-main.ts.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,16 +15,16 @@ export interface ServedSqlite extends AsyncDisposable {
   readonly file: string;
   pid(): number;
   kill(): Promise<void>;
-  /** On the same port and the same file. */
+  /** With the same port and file. */
   startAgain(): Promise<void>;
-  /** After a collection of garbage. */
+  /** After garbage collection. */
   usage(): Promise<Usage>;
 }
 
 const script = new URL('./served-sqlite-main.ts', import.meta.url);
 
 export interface ServeSqliteOptions {
-  /** Another server's: both work on one database. */
+  /** The file of another server, to share one database. */
   readonly file?: string;
   readonly groupLeaseMs?: number;
 }

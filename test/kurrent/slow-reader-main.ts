@@ -1,4 +1,4 @@
-// A client in a process of its own, which reads so slowly that it is killed in the middle of it.
+// A client process that reads slowly, so that tests can kill it during a read.
 
 import { KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';

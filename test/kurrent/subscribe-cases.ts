@@ -1,4 +1,4 @@
-// Live subscriptions: what was there, then what comes, once and in order.
+// Live subscriptions: stored events, then new ones, once and in order.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { event, events, idsOf, revisionsOf, unique } from './official-clients.ts
 import { filterOn } from './read-all-cases.ts';
 
 export const subscribeCases: ClientCases = ({ api, append }) => {
-  test('a stream: what was there, then what comes', async () => {
+  test('a stream: stored events, then new ones', async () => {
     const stream = unique();
     const sent = events(6);
     await append(stream, sent.slice(0, 3));
@@ -20,14 +20,14 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(follower.seen), [0, 1, 2, 3, 4, 5]);
   });
 
-  test('a stream: after a revision, itself left out', async () => {
+  test('a stream: after a revision, exclusive', async () => {
     const stream = unique();
     await append(stream, events(5));
     await using follower = followed(api.subscribeToStream(stream, { fromRevision: 2n }));
     assert.deepEqual(revisionsOf(await follower.count(2)), [3, 4]);
   });
 
-  test('a stream: from the end, only what comes', async () => {
+  test('a stream: from the end, only new events', async () => {
     const stream = unique();
     await append(stream, events(3));
     const opened = api.subscribeToStream(stream, { fromRevision: 'end' });
@@ -37,7 +37,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await follower.count(1)), [3]);
   });
 
-  test('a stream that is not there yet is waited for', async () => {
+  test('an unknown stream can be followed before its first event', async () => {
     const stream = unique();
     const opened = api.subscribeToStream(stream);
     await using follower = followed(opened);
@@ -46,7 +46,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await follower.count(2)), [0, 1]);
   });
 
-  test('a stream: others do not disturb it', async () => {
+  test('a stream: events of other streams are not sent', async () => {
     const [stream, other] = [unique(), unique()];
     await using follower = followed(api.subscribeToStream(stream));
     for (let round = 0; round < 10; round += 1) {
@@ -58,7 +58,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(seen), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  test('a stream: a tombstone ends it as deleted', async () => {
+  test('a stream: a tombstone ends the subscription as deleted', async () => {
     const stream = unique();
     await append(stream, event());
     await using follower = followed(api.subscribeToStream(stream));
@@ -68,7 +68,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.equal(error.type, 'stream-deleted');
   });
 
-  test('a stream: it says when it has caught up', async () => {
+  test('a stream: reports when it has caught up', async () => {
     const stream = unique();
     await append(stream, events(50));
     await using follower = followed(api.subscribeToStream(stream));
@@ -76,7 +76,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.equal(follower.seen.length, 50);
   });
 
-  test('a category is followed with its links resolved', async () => {
+  test('a category is followed with resolved links', async () => {
     const category = unique('category');
     const sent = events(4);
     await append(`${category}-1`, sent.slice(0, 2));
@@ -90,7 +90,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.ok(seen.every(({ link }) => link?.streamId === `$ce-${category}`));
   });
 
-  test('leaving: nothing comes any more, and the client goes on', async () => {
+  test('unsubscribing stops the events, and the client stays usable', async () => {
     const stream = unique();
     const opened = api.subscribeToStream(stream);
     const follower = followed(opened);
@@ -103,7 +103,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.equal(follower.seen.length, 1);
   });
 
-  test('all: everything in order, then what comes', async () => {
+  test('all: stored events in order, then new ones', async () => {
     const streams = [unique(), unique()];
     const sent = events(6);
     await append(streams[0] ?? '', sent.slice(0, 2));
@@ -121,7 +121,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     );
   });
 
-  test('all: after a position, the event there left out', async () => {
+  test('all: after a position, exclusive', async () => {
     const sent = events(3);
     const { position } = await append(unique(), sent[0] ?? event());
     await append(unique(), sent.slice(1));
@@ -129,7 +129,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(idsOf(await follower.count(2)), idsOf(sent.slice(1)));
   });
 
-  test('all: from the end, only what comes', async () => {
+  test('all: from the end, only new events', async () => {
     await append(unique(), events(3));
     const opened = api.subscribeToAll({ fromPosition: 'end' });
     await using follower = followed(opened);
@@ -145,7 +145,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     ['prefixes of the stream', (word: string) => filterOn('streamName', { prefixes: [word] })],
     ['a pattern of the stream', (word: string) => filterOn('streamName', { regex: `^${word}-.$` })],
   ] as const) {
-    test(`all, by ${what}: only what matches, before and after it caught up`, async () => {
+    test(`all, by ${what}: only matching events, before and after catching up`, async () => {
       const word = unique('w');
       const sent = events(4, { type: `${word}Done` });
       const appendOne = async (index: number): Promise<void> => {
@@ -162,7 +162,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     });
   }
 
-  test('all, filtered: checkpoints tell how far it got, though nothing matches', async () => {
+  test('all, filtered: checkpoints report the progress although no event matches', async () => {
     const reached = Promise.withResolvers<Position>();
     const checkpointReached = (_subscription: unknown, position: Position): void =>
       reached.resolve(position);
@@ -178,7 +178,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.equal(follower.seen.length, 0);
   });
 
-  test('all, filtered: a subscription goes on from a checkpoint without a gap', async () => {
+  test('all, filtered: a subscription resumes from a checkpoint without a gap', async () => {
     const type = unique('T');
     const reached = Promise.withResolvers<Position>();
     const filter = filterOn('eventType', { prefixes: [type] });
@@ -200,7 +200,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(idsOf(await second.count(3)), idsOf(sent));
   });
 
-  test('a slow consumer holds the server back and gets everything in order', async () => {
+  test('a slow consumer slows the server down and gets all events in order', async () => {
     const stream = unique();
     const sent = events(3_000);
     for (let at = 0; at < sent.length; at += 1_000) {
@@ -210,14 +210,14 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     const seen: string[] = [];
     for await (const each of opened) {
       seen.push(each.event?.id ?? '');
-      // As long as it takes for the buffers between the two to fill.
+      // Long enough to fill the buffers between server and client.
       if (seen.length % 500 === 0) await new Promise((resolve) => setTimeout(resolve, 20));
       if (seen.length === sent.length) break;
     }
     assert.deepEqual(seen, idsOf(sent));
   });
 
-  test('twenty subscriptions to one stream all get everything', async () => {
+  test('twenty subscriptions to one stream get all events', async () => {
     const stream = unique();
     const followers = Array.from({ length: 20 }, () => followed(api.subscribeToStream(stream)));
     const sent = events(20);
@@ -228,7 +228,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     }
   });
 
-  test('nothing is lost or given twice while eight writers append', async () => {
+  test('no event is lost or duplicated while eight writers append', async () => {
     const category = unique('c');
     await using follower = followed(
       api.subscribeToAll({ filter: filterOn('streamName', { prefixes: [category] }) }),

@@ -1,4 +1,4 @@
-// A certificate for this machine and the authority behind it, by the program that Debian brings.
+// Creates a certificate for this machine and its authority with openssl.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 export interface Certificate extends Disposable {
   readonly cert: string;
   readonly key: string;
-  /** Where the authority's own certificate lies. */
+  /** The file of the authority certificate. */
   readonly authorityFile: string;
 }
 
@@ -19,7 +19,7 @@ export function throwawayCertificate(): Certificate {
   const openssl = (...args: readonly string[]): void => {
     execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
   };
-  // An authority of its own: the clients' bridge takes none for the server's certificate itself.
+  // A separate authority, because the bridge of the client does not accept a self-signed server certificate.
   openssl(
     'req',
     '-x509',

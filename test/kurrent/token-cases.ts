@@ -1,4 +1,4 @@
-// Tokens as the credentials of clients: who is let in, to what, and for how long.
+// Tokens as credentials of clients: access, scopes, tenants and expiry.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -23,9 +23,9 @@ import { throwawayCertificate, type Certificate } from './throwaway-certificate.
 interface Guarded extends AsyncDisposable {
   readonly served: ServedMemory;
   readonly tokens: Tokens;
-  /** Of the tokens. */
+  /** The store of the tokens. */
   readonly clock: FakeClock;
-  /** A client with a token of its own. */
+  /** A client with a new token. */
   as(wanted: Partial<NewToken>): Promise<OfficialClient & { readonly tokenName: string }>;
   with(credentials: string): OfficialClient;
 }
@@ -35,7 +35,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
   const own = (tenant = 'core'): string => `banking.account.v1-${tenant}-${unique('a')}`;
   const denied = (work: () => Promise<unknown>) => refused('access-denied', work);
 
-  test('the name of a token and its secret let in, and so do its id and its secret', async () => {
+  test('accepts the name or id of a token with its secret', async () => {
     const { token, secret } = await home().tokens.create({ name: unique('t'), scopes: ['admin'] });
     for (const user of [token.name, token.id]) {
       await using client = home().with(`${user}:${secret}@`);
@@ -46,7 +46,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     }
   });
 
-  test('without credentials, with a wrong secret or under a wrong name nothing is done', async () => {
+  test('missing credentials, a wrong secret and a wrong name are refused', async () => {
     const { token, secret } = await home().tokens.create({ name: unique('t'), scopes: ['admin'] });
     const wrong = `${secret.slice(0, -2)}${secret.endsWith('AA') ? 'BB' : 'AA'}`;
     for (const credentials of ['', `${token.name}:${wrong}@`, `other:${secret}@`]) {
@@ -62,7 +62,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     }
   });
 
-  test('a token that expires ends its subscriptions, and is refused from then on', async () => {
+  test('an expired token ends its subscriptions and is refused', async () => {
     const { clock } = home();
     const expiresAt = new Date(clock.now() + 60_000).toISOString();
     await using client = await home().as({ scopes: ['admin'], expiresAt });
@@ -74,7 +74,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     await denied(() => client.append(unique(), event()));
   });
 
-  test('who is revoked while connected loses its subscription, and its next call is refused', async () => {
+  test('revoking a token ends its subscription, and its next call is refused', async () => {
     await using client = await home().as({ scopes: ['admin'] });
     const stream = unique();
     await client.append(stream, event());
@@ -91,7 +91,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     assert.equal((await home().served.store.streamInfo(stream))?.revision, 0);
   });
 
-  test('a consumer of a persistent subscription that is revoked is let go', async () => {
+  test('revoking a token disconnects its consumer of a persistent subscription', async () => {
     await using admin = await home().as({ scopes: ['admin'] });
     await using reader = await home().as({ scopes: ['read'] });
     const stream = unique();
@@ -103,7 +103,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     assert.equal(((await consumer.failed()) as { type: string }).type, 'access-denied');
   });
 
-  test('scopes: who reads does not write, who appends does not read', async () => {
+  test('scopes: read does not allow writes, and append does not allow reads', async () => {
     await using reader = await home().as({ scopes: ['read'] });
     await using writer = await home().as({ scopes: ['append'] });
     const stream = unique();
@@ -115,15 +115,15 @@ export const tokenCases: ClientCases = ({ kind }) => {
     assert.equal((await collect(reader.api.readStream(stream))).length, 1);
   });
 
-  test("a tenant's token reads, appends and follows streams of its tenant only", async () => {
+  test('a token of a tenant reads, appends and follows only streams of its tenant', async () => {
     await using client = await home().as({ scopes: ['read', 'append'], tenant: 'core' });
     await using admin = await home().as({ scopes: ['admin'] });
-    const [mine, theirs, nobodys] = [own(), own('other'), unique()];
+    const [mine, theirs, unowned] = [own(), own('other'), unique()];
     await client.append(mine, event());
     await admin.append(theirs, event());
-    await admin.append(nobodys, event());
+    await admin.append(unowned, event());
     assert.equal((await collect(client.api.readStream(mine))).length, 1);
-    for (const stream of [theirs, nobodys, `$$${theirs}`]) {
+    for (const stream of [theirs, unowned, `$$${theirs}`]) {
       await denied(() => collect(client.api.readStream(stream)));
       await denied(() => client.append(stream, event()));
       const subscription = followed(client.api.subscribeToStream(stream));
@@ -141,7 +141,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     }
   });
 
-  test("all, by category and by type a tenant's token sees its own events alone", async () => {
+  test('a token of a tenant sees only its events in $all, categories and types', async () => {
     await using client = await home().as({ scopes: ['read', 'append'], tenant: 'core' });
     await using admin = await home().as({ scopes: ['admin'] });
     const type = unique('Type');
@@ -165,7 +165,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     await followedAll[Symbol.asyncDispose]();
   });
 
-  test('a link of its own does not lead a tenant to events of another', async () => {
+  test('a link of a tenant does not resolve to events of another tenant', async () => {
     await using client = await home().as({ scopes: ['read', 'append'], tenant: 'core' });
     await using admin = await home().as({ scopes: ['admin'] });
     const [mine, theirs] = [own(), own('other')];
@@ -182,7 +182,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     );
   });
 
-  test('streams of the system need admin, and so does the administration of groups', async () => {
+  test('system streams and the administration of groups need admin', async () => {
     await using user = await home().as({ scopes: ['read', 'append'] });
     await using tenantAdmin = await home().as({ scopes: ['admin'], tenant: 'core' });
     await using admin = await home().as({ scopes: ['admin'] });
@@ -208,7 +208,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     await tenantAdmin.api.createPersistentSubscriptionToStream(mine, 'g', groupSettings);
   });
 
-  test('a group over all events, the records of tokens among them, is for admins only', async () => {
+  test('a group of $all, which includes token records, needs admin', async () => {
     await using admin = await home().as({ scopes: ['admin'] });
     await using user = await home().as({ scopes: ['read', 'append'] });
     const group = unique('g');
@@ -222,7 +222,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     await allowed.count(1);
   });
 
-  test('where nobody is asked who he is, nobody may write a token for later', async () => {
+  test('without authentication no client can write a token', async () => {
     await using open = await serveStore(memoryEventStore(kurrentStoreOptions));
     await using client = kind.connect(open.url);
     await denied(() => client.append(tokensStream, event({ type: '$token-created' })));
@@ -248,7 +248,7 @@ const groupSettings = {
   consumerStrategyName: 'RoundRobin',
 } as const;
 
-/** One server for the suite, with a store and tokens of its own. */
+/** One server for the suite, with a separate store and tokens. */
 function useGuarded(kind: ClientKind): () => Guarded {
   let guarded: Guarded | undefined;
   before(async () => {
@@ -263,7 +263,7 @@ function useGuarded(kind: ClientKind): () => Guarded {
 
 async function guard(kind: ClientKind): Promise<Guarded> {
   const stack = new AsyncDisposableStack();
-  // Official clients keep their credentials to themselves where there is no TLS.
+  // Official clients send credentials only over TLS.
   const tls: Certificate = stack.use(throwawayCertificate());
   const store = memoryEventStore(kurrentStoreOptions);
   const clock = fakeClock();

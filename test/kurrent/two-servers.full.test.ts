@@ -1,5 +1,5 @@
-// Two server processes over one database: one of them runs the persistent subscriptions, and when it
-// is killed or frozen the other one goes on from its checkpoint.
+// Two server processes on one database: one of them runs the persistent subscriptions. If it is killed or frozen, the
+// other one resumes from the checkpoint.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -36,7 +36,7 @@ const settings = {
   consumerStrategyName: 'RoundRobin',
 } as const;
 
-/** Consumes and acknowledges, whatever happens to its connection, until it is told to stop. */
+/** Consumes and acknowledges until it is stopped, and reconnects after failures. */
 function consume(client: OfficialClient, stream: string, group: string, stop: AbortSignal) {
   const seen: string[] = [];
   const waiting = new Set<() => void>();
@@ -53,7 +53,7 @@ function consume(client: OfficialClient, stream: string, group: string, stop: Ab
           for (const check of waiting) check();
         }
       } catch {
-        // A server that is gone, or that does not lead: the client finds the other one.
+        // The server was killed or does not lead: the client connects to the other one.
         await new Promise((resolve) => setTimeout(resolve, 100));
       } finally {
         stop.removeEventListener('abort', leave);
@@ -82,7 +82,7 @@ function consume(client: OfficialClient, stream: string, group: string, stop: Ab
   };
 }
 
-/** With a client of its own each time: one that was sent to a frozen server would wait for it. */
+/** With a new client each time, because one that is connected to a frozen server would wait for it. */
 async function whenLeading(server: ServedSqlite, stream: string): Promise<void> {
   for (;;) {
     await using probe = kind.connect(server.url);
@@ -122,13 +122,13 @@ for (const how of ['SIGKILL', 'SIGSTOP'] as const) {
         const later = Array.from({ length: 20 }, () => event());
         for (const each of later) await writer.append(stream, each);
         if (how === 'SIGSTOP') {
-          // Consumers hang until the frozen one wakes, and by then the other one leads.
+          // Consumers hang until the frozen server continues; by then the other one leads.
           await whenLeading(second, stream);
           process.kill(first.pid(), 'SIGCONT');
         }
         await consumed.all(idsOf([...before, ...later]));
         if (how === 'SIGSTOP') {
-          // Woken up, it sends clients to the new leader, and has no say in the group any more.
+          // After it continues, it redirects clients to the new leader and no longer runs the group.
           await using late = kind.connect(first.url);
           await refused('not-leader', () =>
             late.api.deletePersistentSubscriptionToStream(stream, 'g'),
@@ -145,19 +145,19 @@ for (const how of ['SIGKILL', 'SIGSTOP'] as const) {
   );
 }
 
-/** A server that does not lead refuses the first call, and names the leader to the client. */
+/** A server that does not lead refuses the first call and names the leader. */
 async function assertSentToLeader(follower: ServedSqlite, stream: string): Promise<void> {
   await using client = kind.connect(follower.url);
   const create = (): Promise<void> =>
     client.api.createPersistentSubscriptionToStream(stream, 'h', settings);
   await refused('not-leader', create);
-  // By now the client has connected to the leader.
+  // The client is now connected to the leader.
   await create();
   const groups = await client.api.listPersistentSubscriptionsToStream(stream);
   assert.deepEqual(groups.map(({ groupName }) => groupName).toSorted(), ['g', 'h']);
 }
 
-/** Freezes the server outside its transactions: SQLite lets no other process write before one ends. */
+/** Freezes the server outside of transactions, because an open one would block the other process in SQLite. */
 async function freeze(server: ServedSqlite): Promise<void> {
   using database = new DatabaseSync(server.file, { timeout: 60_000 });
   database.exec('BEGIN IMMEDIATE');
@@ -168,6 +168,6 @@ async function freeze(server: ServedSqlite): Promise<void> {
 
 async function isStopped(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  // Other systems than Linux have no such file.
+  // Only Linux has this file.
   return stat === undefined || stat.slice(stat.lastIndexOf(')')).startsWith(') T');
 }

@@ -1,4 +1,4 @@
-// Commands of the loaded modules: one route for each, with the schema that its module gave it.
+// Commands of the loaded modules: one route per command, with the schema of its definition.
 
 import type { StandardJSONSchemaV1 } from '@standard-schema/spec';
 import { Type } from '../../contracts/type.ts';
@@ -35,7 +35,9 @@ function commandRoute(
   const body = Type.Object(
     {
       id: Type.Optional(
-        Type.String({ description: `Of the ${name}. Default: made from the idempotency key.` }),
+        Type.String({
+          description: `The id of the ${name}. Default: derived from the idempotency key.`,
+        }),
       ),
       payload: Type.Any(),
       expected: Type.Optional(
@@ -47,11 +49,11 @@ function commandRoute(
   return route({
     method: 'POST',
     path: `/api/v1/commands/${type}`,
-    summary: `${type} of ${bc}`,
+    summary: `Executes ${type} in ${bc}`,
     tag: `commands: ${bc}`,
     access: 'append',
     headersShown: {
-      'Idempotency-Key': 'A repeat under the same one gets the first result.',
+      'Idempotency-Key': 'Repeating a request with the same key returns the first result.',
       ...flowHeadersShown,
     },
     body,
@@ -60,9 +62,9 @@ function commandRoute(
       properties: { ...body.properties, ...shownPayload(type, schema) },
     }),
     answers: {
-      200: { description: 'What happened', schema: result },
-      409: { description: 'Somebody else was faster, or the key belongs to another command' },
-      422: { description: 'A rule forbids it; details tell which' },
+      200: { description: 'The result and its events', schema: result },
+      409: { description: 'Version conflict, or the key belongs to another command' },
+      422: { description: 'Refused by a business rule, named in `details`' },
     },
     async handle(request) {
       const tenant = tenantOf(request);
@@ -73,10 +75,8 @@ function commandRoute(
       if (id === undefined) {
         throw new MillraceError(
           'REQUEST_INVALID',
-          'send an id, or an Idempotency-Key to make one from',
-          {
-            details: { field: 'id' },
-          },
+          'send an id, or an Idempotency-Key to derive one from',
+          { details: { field: 'id' } },
         );
       }
       const { events, revision, position, repeated } = await platform.handle({
@@ -94,8 +94,8 @@ function commandRoute(
           id,
           revision,
           repeated,
-          ...(position === undefined ? {} : { position }),
-          ...(correlationId === undefined ? {} : { correlationId }),
+          position,
+          correlationId,
           events: events.map((event) => ({ type: event.type, eventId: event.eventId })),
         },
       };
@@ -103,7 +103,7 @@ function commandRoute(
   });
 }
 
-/** A whole key of the grammar is taken as it is, if it is the caller's tenant's; else one is made of it. */
+/** A complete key is used as it is, if it names the caller's tenant; any other text becomes its natural key. */
 function keyOf(
   given: string | undefined,
   tenant: string,
@@ -120,12 +120,12 @@ function keyOf(
     });
   }
   if (parseIdempotencyKey(given).tenant === tenant) return given;
-  throw new MillraceError('NOT_ALLOWED', 'the idempotency key is of another tenant', {
+  throw new MillraceError('NOT_ALLOWED', 'the idempotency key belongs to another tenant', {
     details: { field: 'idempotency-key' },
   });
 }
 
-/** For the reference: the definition itself checks the payload. */
+/** For the reference only: the definition validates the payload. */
 function shownPayload(
   type: string,
   schema: CommandDefinition['schema'],
@@ -135,10 +135,10 @@ function shownPayload(
     const described = standard.jsonSchema?.input({ target: 'draft-2020-12' });
     if (described === undefined) return {};
     const { $schema: _dialect, ...payload } = described;
-    // Its references count from its own root, which this says is here.
+    // The $id keeps references relative to the root of this schema.
     return { payload: '$defs' in payload ? { $id: `urn:millrace:${type}`, ...payload } : payload };
   } catch {
-    // Not every schema can be described (dates, transformations): then the reference says nothing.
+    // Some schemas have no JSON Schema (dates, transformations): the reference then shows no payload.
     return {};
   }
 }

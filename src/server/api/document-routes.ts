@@ -1,4 +1,4 @@
-// Queries: the read models of the loaded modules, one tenant in every call.
+// Queries of the read models of the loaded modules, for one tenant per request.
 
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -9,13 +9,13 @@ import { tenantOf, type ApiPlatform } from './api-context.ts';
 const params = { bc: Type.String({ maxLength: 100 }), aggregate: Type.String({ maxLength: 100 }) };
 const found = Type.Object({
   id: Type.String(),
-  revision: Type.Integer({ description: 'Of the last event that is in it.' }),
+  revision: Type.Integer({ description: 'The revision of the last event in the document.' }),
   document: Type.Unknown(),
 });
 const waitQuery = {
   waitFor: Type.Optional(
     Type.String({
-      description: 'A position: answered when the document holds everything up to it.',
+      description: 'A position: the answer waits until the document contains all events up to it.',
     }),
   ),
   waitMs: Type.Optional(
@@ -24,10 +24,13 @@ const waitQuery = {
 };
 
 export function documentRoutes(platform: ApiPlatform): readonly Route[] {
-  /** To read what one wrote: all projections of this read model have to be there. */
+  /** Read your own writes: waits until all projections of this read model have reached the position. */
   const wait = async (
     { bc, aggregate }: { readonly bc: string; readonly aggregate: string },
-    { waitFor, waitMs = 5_000 }: { readonly waitFor?: string; readonly waitMs?: number },
+    {
+      waitFor,
+      waitMs = 5_000,
+    }: { readonly waitFor?: string | undefined; readonly waitMs?: number | undefined },
     signal: AbortSignal,
   ): Promise<void> => {
     if (waitFor === undefined) return;
@@ -56,15 +59,15 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         const documents = platform.documents(family);
         await wait(family, request.query, request.signal);
         const document = await documents.get(tenant, id);
-        if (document === undefined) throw notThere(family, id);
+        if (document === undefined) throw unknownDocument(family, id);
         return { body: document };
       },
     }),
     route({
       method: 'GET',
       path: '/api/v1/documents/{bc}/{aggregate}',
-      summary: 'Documents by a set, a range, or a unique index',
-      description: "Without any of them: the set 'all', page by page.",
+      summary: 'Documents of a set, a range or a unique index',
+      description: "Default: the set 'all'.",
       tag: 'documents',
       access: 'read',
       params: Type.Object(params),
@@ -72,16 +75,16 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         ...waitQuery,
         set: Type.Optional(Type.String()),
         index: Type.Optional(Type.String()),
-        value: Type.Optional(Type.String({ description: 'Of the index.' })),
+        value: Type.Optional(Type.String({ description: 'The value in the index.' })),
         range: Type.Optional(Type.String()),
-        from: Type.Optional(Type.Number({ description: 'Of the range, inclusive.' })),
-        to: Type.Optional(Type.Number({ description: 'Of the range, inclusive.' })),
+        from: Type.Optional(Type.Number({ description: 'Bound of the range, inclusive.' })),
+        to: Type.Optional(Type.Number({ description: 'Bound of the range, inclusive.' })),
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
         cursor: Type.Optional(Type.String()),
       }),
       answers: {
         200: {
-          description: '`cursor` is for the next page',
+          description: 'A page',
           schema: Type.Object({ items: Type.Array(found), cursor: Type.Optional(Type.String()) }),
         },
       },
@@ -92,7 +95,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         await wait(family, query, signal);
         const { set = 'all', index, value, range, from, to, limit, cursor } = query;
         if (index !== undefined) {
-          if (value === undefined) throw missing('value');
+          if (value === undefined) throw missingValue();
           const one = await documents.byIndex(tenant, index, value);
           return { body: { items: one === undefined ? [] : [one] } };
         }
@@ -115,16 +118,18 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
   ];
 }
 
-function missing(field: string): MillraceError {
-  return new MillraceError('REQUEST_INVALID', `say the ${field}, too`, { details: { field } });
+function missingValue(): MillraceError {
+  return new MillraceError('REQUEST_INVALID', 'an index needs a value', {
+    details: { field: 'value' },
+  });
 }
 
-function notThere(
+function unknownDocument(
   family: { readonly bc: string; readonly aggregate: string },
   id: string,
 ): MillraceError {
   const { bc, aggregate } = family;
-  return new MillraceError('NOT_FOUND', `there is no ${bc}.${aggregate} '${id}'`, {
+  return new MillraceError('NOT_FOUND', `unknown document '${id}' in ${bc}.${aggregate}`, {
     details: { bc, aggregate, id },
   });
 }

@@ -1,4 +1,4 @@
-// Followers of events, by server-sent events and by WebSocket alike: what they may see, and from where.
+// Live subscriptions over server-sent events and WebSockets: the filter of a caller and the start position.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
@@ -8,19 +8,19 @@ import type { ApiRequest } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
 import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
 
-type Asking = Pick<ApiRequest, 'headers' | 'principal' | 'signal'>;
+type Caller = Pick<ApiRequest, 'headers' | 'principal' | 'signal'>;
 
 export interface EventQuery {
-  readonly types?: readonly string[];
-  readonly typePrefix?: string;
-  readonly category?: string;
-  readonly tenant?: string;
+  readonly types?: readonly string[] | undefined;
+  readonly typePrefix?: string | undefined;
+  readonly category?: string | undefined;
+  readonly tenant?: string | undefined;
 }
 
-/** Of all streams: `after` is a position, or `end`. What is wrong is told at once. */
+/** Follows all streams: `after` is a position or `end`. Invalid input throws before the first event. */
 export function followEvents(
   { engines }: ApiPlatform,
-  { principal, signal }: Asking,
+  { principal, signal }: Caller,
   { after, ...query }: EventQuery & { readonly after?: string | undefined },
 ): AsyncIterable<SentEvent> {
   const items = engines.store.subscribe({
@@ -31,21 +31,21 @@ export function followEvents(
   return feedEvents(items, ({ position }) => position);
 }
 
-/** Of one stream: `after` is a revision, or `end`. */
+/** Follows one stream: `after` is a revision or `end`. */
 export function followStream(
   platform: ApiPlatform,
-  asking: Asking,
+  caller: Caller,
   { stream, after }: { readonly stream: string; readonly after?: string | undefined },
 ): AsyncIterable<SentEvent> {
-  checkStreamAccess(platform, stream, asking);
+  checkStreamAccess(platform, stream, caller);
   const items = platform.engines.store.subscribeToStream(stream, {
-    signal: asking.signal,
+    signal: caller.signal,
     ...(after === undefined ? {} : { after: after === 'end' ? after : revisionOf(after) }),
   });
   return feedEvents(items, ({ revision }) => String(revision));
 }
 
-/** A caller of one tenant sees that tenant's events, whatever is asked for. */
+/** Callers that are bound to a tenant see only the events of that tenant. */
 export function filterFor({
   query,
   principal,
@@ -80,7 +80,7 @@ async function* feedEvents(
 
 function revisionOf(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new MillraceError('REQUEST_INVALID', `'${text.slice(0, 40)}' is no revision`, {
+  throw new MillraceError('REQUEST_INVALID', `'${text.slice(0, 40)}' is not a revision`, {
     details: { field: 'after' },
   });
 }

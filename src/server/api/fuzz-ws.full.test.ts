@@ -1,4 +1,4 @@
-// Slow: thousands of messages that nobody should send.
+// Slow: thousands of generated messages.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -6,11 +6,16 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
-import { openApi, until } from './api-rig.test.ts';
-import { assertOwn, fuzzRuns, openForFuzz, poolOf } from './fuzz-cases.test.ts';
-import { valueFor, type SchemaPart } from './fuzz-rig.test.ts';
+import { openApi, until } from '../../testing/support/server/api-rig.ts';
+import {
+  assertOwn,
+  fuzzRuns,
+  openForFuzz,
+  poolOf,
+} from '../../testing/support/server/fuzz-cases.ts';
+import { valueFor, type SchemaPart } from '../../testing/support/server/fuzz-rig.ts';
 
-test('a WebSocket takes whatever is sent, and tells nothing of others', async () => {
+test('a WebSocket survives any message, and reveals no data of other tenants', async () => {
   await using api = await openForFuzz();
   const token = await api.token('admin', 'core');
   const pool = await poolOf(api);
@@ -23,11 +28,11 @@ test('a WebSocket takes whatever is sent, and tells nothing of others', async ()
     ...messages.map((each) => each.map((value) => JSON.stringify(value) ?? '')),
     raw,
   );
-  const told: string[] = [];
+  const received: string[] = [];
   const open = async (): Promise<WebSocket> => {
     const headers = { authorization: `Bearer ${token}` };
     const socket = new WebSocket(`${api.server.url.replace('http', 'ws')}/ws`, { headers });
-    socket.on('message', (data: Buffer) => told.push(data.toString()));
+    socket.on('message', (data: Buffer) => received.push(data.toString()));
     socket.on('error', () => {});
     await once(socket, 'open');
     return socket;
@@ -41,14 +46,14 @@ test('a WebSocket takes whatever is sent, and tells nothing of others', async ()
         socket = await open();
       }
       sent += 1;
-      told.length = 0;
+      received.length = 0;
       socket.send(text);
-      // Whatever came before is answered before this is.
+      // The answer to this message follows the answers to all earlier ones.
       const last = `last ${sent}`;
       socket.send(JSON.stringify({ type: 'unsubscribe', id: last }));
-      await until(() => told.some((each) => each.includes(`"${last}"`)));
+      await until(() => received.some((each) => each.includes(`"${last}"`)));
       assert.equal(socket.readyState, WebSocket.OPEN);
-      for (const each of told) {
+      for (const each of received) {
         assertOwn(each, `${text.slice(0, 300)}: ${each.slice(0, 500)}`);
         assert.doesNotMatch(each, /"status":500/, text.slice(0, 300));
       }
@@ -59,7 +64,7 @@ test('a WebSocket takes whatever is sent, and tells nothing of others', async ()
   await until(() => api.server.connections === 0);
 });
 
-test('frames of any bytes end a WebSocket, and nothing else', async () => {
+test('invalid frames close their WebSocket and nothing else', async () => {
   await using api = await openApi();
   const token = await api.token('read', 'core');
   const { port } = api.server;

@@ -1,4 +1,4 @@
-// Slow: thousands of requests that nobody should send.
+// Slow: thousands of generated requests.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -9,31 +9,31 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { openApi } from './api-rig.test.ts';
-import { assertOwn, fuzz, fuzzRuns, openForFuzz } from './fuzz-cases.test.ts';
+import { openApi } from '../../testing/support/server/api-rig.ts';
+import { assertOwn, fuzz, fuzzRuns, openForFuzz } from '../../testing/support/server/fuzz-cases.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-test('every route takes whatever an administrator of a tenant sends, and tells nothing of others', async () => {
+test('every route survives any input of a tenant admin, and reveals no data of other tenants', async () => {
   await using api = await openForFuzz();
   const token = await api.token('admin', 'core');
   const statuses = await fuzz(api, { token, seed: 1, isBound: true });
   for (const status of [200, 201, 202, 400, 403, 404, 405, 409, 413, 415]) {
     assert.ok(statuses.has(status), `the fuzz never got to ${status}`);
   }
-  // It was there to be found.
+  // The data of the other tenant exists.
   const boss = await api.token('admin');
   const theirs = await (await api.ask('/admin/dlq?tenant=acme&status=all', boss)).text();
   assert.throws(() => assertOwn(theirs, ''));
 });
 
-test('every route takes whatever an administrator of all tenants sends', async () => {
+test('every route survives any input of an admin of all tenants', async () => {
   await using api = await openForFuzz();
   await fuzz(api, { token: await api.token('admin'), seed: 2, runs: fuzzRuns / 2, isBound: false });
 });
 
-test('every route takes whatever somebody without credentials, or with wrong ones, sends', async () => {
+test('every route survives any input without credentials or with invalid ones', async () => {
   await using api = await openForFuzz();
   const runs = fuzzRuns / 10;
   await fuzz(api, { token: undefined, seed: 3, runs, isBound: true });
@@ -41,7 +41,7 @@ test('every route takes whatever somebody without credentials, or with wrong one
   await fuzz(api, { token: 'a.b.c', seed: 5, runs, isBound: true });
 });
 
-test('memory is flat, whatever is sent', async () => {
+test('memory does not grow with invalid requests', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-fuzz-'));
   try {
     await using api = await openForFuzz({ store: `sqlite:${folder}/events.db` });
@@ -89,7 +89,7 @@ const garbage = [
   'GET /ws HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n',
 ];
 
-test('half requests, slow ones and what is no HTTP end without a 500', async () => {
+test('incomplete requests, slow requests and other protocols cause no 500', async () => {
   await using api = await openApi({ limits: { receiveMsMax: 300 } });
   const token = await api.token('admin');
   const { port } = api.server;
@@ -107,13 +107,13 @@ test('half requests, slow ones and what is no HTTP end without a 500', async () 
     [...halves, `${half}content-length: 100\r\n\r\n{`].map((text) => talk(text)),
   );
   for (const answer of late) assert.match(answer, /^HTTP\/1\.1 40[18]/);
-  // Those that are whole may be kept for the next request: a broken one ends it.
+  // Complete requests may keep the connection alive; a broken one closes it.
   const refused = await Promise.all(garbage.map((text) => talk(text, '\r\n\0\r\n\r\n')));
   for (const answer of refused) assert.match(answer, /^HTTP\/1\.1 4\d\d/);
   assert.equal((await api.ask('/health/live')).status, 200);
 });
 
-test('an offer of another protocol is answered as if it had not been made', async () => {
+test('an upgrade to an unknown protocol is ignored', async () => {
   await using api = await openApi();
   const socket = connect(api.server.port, '127.0.0.1');
   socket.write(

@@ -1,12 +1,14 @@
-// Whether it lives, and whether it can work: for those who restart it and those who send requests to it.
+// Liveness and readiness for orchestrators and load balancers, and metrics for Prometheus.
 
+import { MillraceError } from '../../foundation/error.ts';
 import { withinTime } from '../../foundation/within-time.ts';
 import { Type } from '../../contracts/type.ts';
+import { metricsContentType } from '../../telemetry/create-metrics.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
-import type { ApiPlatform } from './api-context.ts';
+import { textAnswer, type ApiPlatform } from './api-context.ts';
 
 const answerMsMax = 2_000;
-const check = Type.Object({
+const readiness = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('failing')]),
   checks: Type.Record(
     Type.String(),
@@ -14,30 +16,36 @@ const check = Type.Object({
   ),
 });
 
+interface Check {
+  readonly status: 'ok' | 'failing';
+  readonly detail?: string;
+}
+
 export function healthRoutes(platform: ApiPlatform): readonly Route[] {
   const base = { method: 'GET', tag: 'health', access: 'anonymous' } as const;
   return [
     route({
       ...base,
       path: '/health/live',
-      summary: 'The process runs',
-      answers: { 200: { description: 'It does' } },
+      summary: 'Liveness: the process is running',
+      answers: { 200: { description: 'Running' } },
       handle: async () => ({ body: { status: 'ok' } }),
     }),
     route({
       ...base,
       path: '/health/ready',
-      summary: 'Its engines answer, and it works',
+      summary: 'Readiness: the platform is started and its engines respond',
       answers: {
-        200: { description: 'It does', schema: check },
-        503: { description: 'Not now', schema: check },
+        200: { description: 'Ready', schema: readiness },
+        503: { description: 'Not ready', schema: readiness },
       },
       async handle() {
         const { store, ledger } = platform.engines;
+        const { state } = platform;
         const checks = {
-          platform: platform.state === 'started' ? ok : failing(`it is ${platform.state}`),
-          store: await answers(store.head()),
-          outbox: await answers(ledger.paused()),
+          platform: state === 'started' ? ok : failing(`the platform is ${state}`),
+          store: await checkResponse(store.head()),
+          outbox: await checkResponse(ledger.paused()),
         };
         const isReady = Object.values(checks).every(({ status }) => status === 'ok');
         return {
@@ -49,17 +57,35 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
   ];
 }
 
-const ok = { status: 'ok' };
-const failing = (detail: string) => ({ status: 'failing', detail });
+/** Needs the scope `read`, because metrics show the load and the failures of all tenants. */
+export function metricsRoute(metrics: () => Promise<string>): Route {
+  return route({
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Metrics in the Prometheus text format',
+    tag: 'health',
+    access: 'read',
+    answers: { 200: { description: 'The metrics', contentType: metricsContentType } },
+    async handle({ principal }) {
+      if (principal?.tenant !== undefined) {
+        throw new MillraceError('NOT_ALLOWED', 'metrics need credentials for all tenants', {
+          details: { field: 'authorization' },
+        });
+      }
+      return textAnswer(metricsContentType, await metrics());
+    },
+  });
+}
 
-/** Without reasons: anybody may ask. */
-async function answers(
-  asked: Promise<unknown>,
-): Promise<{ readonly status: string; readonly detail?: string }> {
-  const answered = asked.then(
+const ok: Check = { status: 'ok' };
+const failing = (detail: string): Check => ({ status: 'failing', detail });
+
+/** The reason of a failure stays private, because the route is anonymous. */
+async function checkResponse(response: Promise<unknown>): Promise<Check> {
+  const succeeded = response.then(
     () => true,
     () => false,
   );
-  const isGood = await withinTime(answered, { ms: answerMsMax, late: () => false });
-  return isGood ? ok : failing('it does not answer');
+  const isOk = await withinTime(succeeded, { ms: answerMsMax, late: () => false });
+  return isOk ? ok : failing('no response');
 }

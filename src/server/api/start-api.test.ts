@@ -1,13 +1,13 @@
-// The API as its clients use it: commands, documents, streams, and nothing of another tenant.
+// The API from the view of clients: commands, documents, streams, and isolation of tenants.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { body, openApi } from './api-rig.test.ts';
+import { body, openApi } from '../../testing/support/server/api-rig.ts';
 
-test('a command is handled once by its key, and its document can be read at once', async () => {
+test('a command with a key is executed once, and its document can be read immediately', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   const reader = await api.token('read', 'core');
@@ -88,7 +88,7 @@ for (const [what, path, sent, status, code] of [
 const stream = 'banking.account.v1-core-a1';
 const event = { type: 'account.deposited.v1', payload: { amount: 3 } };
 
-test('events are appended with what was expected, and read page by page', async () => {
+test('appends events at the expected revision, and reads them page by page', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   const reader = await api.token('read', 'core');
@@ -97,24 +97,29 @@ test('events are appended with what was expected, and read page by page', async 
   assert.equal((await append({ events: [event], expected: 'none' })).status, 409);
   assert.equal((await append({ events: [{ ...event, eventId: 'e-1' }] })).status, 201);
   assert.equal((await append({ events: [{ ...event, eventId: 'e-1' }] })).status, 200);
-  type Page = { events: { revision: number; tenant: string }[]; next?: string };
+  type Page = { items: { revision: number; tenant: string }[]; cursor?: string };
   const first = await body<Page>(await api.ask(`/api/v1/streams/${stream}/events?limit=3`, reader));
   assert.deepEqual(
-    first.events.map(({ revision }) => revision),
+    first.items.map(({ revision }) => revision),
     [0, 1, 2],
   );
-  const path = `/api/v1/streams/${stream}/events?limit=3&from=${first.next}`;
+  const path = `/api/v1/streams/${stream}/events?limit=3&cursor=${first.cursor}`;
   const rest = await body<Page>(await api.ask(path, reader));
   assert.deepEqual(
-    rest.events.map(({ revision }) => revision),
+    rest.items.map(({ revision }) => revision),
     [3],
   );
-  assert.equal(rest.next, undefined);
-  const all = await body<Page>(await api.ask('/api/v1/events?types=account.deposited.v1', reader));
-  assert.equal(all.events.length, 4);
+  assert.equal(rest.cursor, undefined);
+  const deposits = '/api/v1/events?types=account.deposited.v1';
+  const all = await body<Page>(await api.ask(deposits, reader));
+  assert.equal(all.items.length, 4);
+  const three = await body<Page>(await api.ask(`${deposits}&limit=3`, reader));
+  const last = await body<Page>(await api.ask(`${deposits}&cursor=${three.cursor}`, reader));
+  assert.deepEqual(last.items, all.items.slice(3));
+  assert.equal(last.cursor, undefined);
 });
 
-test('events that would stop an aggregate, or that are for a saga to write, are refused', async () => {
+test('events that would block an aggregate, or that only a saga may append, are refused', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   const append = async (to: string, sent: object) =>
@@ -130,7 +135,7 @@ test('events that would stop an aggregate, or that are for a saga to write, are 
   assert.equal((await api.post('/api/v1/commands/account.deposit', sent, token)).status, 200);
 });
 
-test('a follower gets what is there, what comes, and goes on behind what it has seen', async () => {
+test('a follower gets stored and new events, and resumes after the last one', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   const reader = await api.token('read', 'core');
@@ -160,7 +165,7 @@ test('a follower gets what is there, what comes, and goes on behind what it has 
   await other?.return?.();
 });
 
-test('a token that is revoked ends the stream that it opened', async () => {
+test('revoking a token ends its streams', async () => {
   await using api = await openApi();
   const { token, secret } = await api.platform.tokens.create({ name: 'gone', scopes: ['read'] });
   const feed = await api.ask('/api/v1/events/subscribe', secret);
@@ -169,7 +174,7 @@ test('a token that is revoked ends the stream that it opened', async () => {
   assert.equal((await api.ask('/api/v1/events', secret)).status, 401);
 });
 
-test('nothing of another tenant is read, written, followed or guessed', async () => {
+test('data of other tenants cannot be read, written, followed or guessed', async () => {
   await using api = await openApi();
   const [mine, theirs] = [await api.token('append', 'core'), await api.token('admin', 'other')];
   await api.post(`/api/v1/streams/${stream}/events`, { events: [event] }, mine);
@@ -184,8 +189,8 @@ test('nothing of another tenant is read, written, followed or guessed', async ()
   ]) {
     assert.equal((await api.ask(path, theirs)).status, 403, path);
   }
-  const seen = await body<{ events: unknown[] }>(await api.ask('/api/v1/events', theirs));
-  assert.deepEqual(seen.events, []);
+  const seen = await body<{ items: unknown[] }>(await api.ask('/api/v1/events', theirs));
+  assert.deepEqual(seen.items, []);
   const asCore = { 'x-tenant-id': 'core' };
   const written = await api.post(`/api/v1/streams/${stream}/events`, { events: [event] }, theirs);
   assert.equal(written.status, 403);
@@ -201,7 +206,7 @@ test('nothing of another tenant is read, written, followed or guessed', async ()
   assert.equal((await api.ask(document, theirs, { headers: asCore })).status, 403);
 });
 
-test('who may see all tenants has to say which', async () => {
+test('credentials for all tenants must name a tenant', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');
   const sent = { id: 'a1', payload: { amount: 1 } };
@@ -210,7 +215,7 @@ test('who may see all tenants has to say which', async () => {
   assert.equal((await api.post(path, sent, boss, { 'x-tenant-id': 'core' })).status, 200);
 });
 
-test('health is for everybody, and tells of a platform that does not run', async () => {
+test('health needs no credentials, and reports a platform that is not started', async () => {
   await using api = await openApi();
   assert.equal((await api.ask('/health/live')).status, 200);
   assert.equal((await api.ask('/health/ready')).status, 200);
@@ -218,7 +223,7 @@ test('health is for everybody, and tells of a platform that does not run', async
   assert.equal((await api.ask('/health/ready')).status, 503);
 });
 
-test('metrics are for readers of all tenants', async () => {
+test('metrics need credentials for all tenants', async () => {
   await using api = await openApi({ metrics: async () => 'up 1\n' });
   assert.equal((await api.ask('/metrics')).status, 401);
   assert.equal((await api.ask('/metrics', await api.token('read', 'core'))).status, 403);
@@ -227,7 +232,7 @@ test('metrics are for readers of all tenants', async () => {
   assert.equal(await answer.text(), 'up 1\n');
 });
 
-test('the reference holds every command, and the page every route', async () => {
+test('the OpenAPI document has every command, and the page every route', async () => {
   await using api = await openApi();
   const document = await body<{ openapi: string; paths: Record<string, object> }>(
     await api.ask('/openapi.json'),
@@ -241,7 +246,7 @@ test('the reference holds every command, and the page every route', async () => 
   for (const path of Object.keys(document.paths)) assert.ok(page.includes(path), path);
 });
 
-test('JWTs by a shared secret: audience, time and tenant count', async () => {
+test('JWTs with a shared secret: audience, time and tenant are checked', async () => {
   const secret = 'a shared secret of more than 32 bytes';
   await using api = await openApi({ jwt: { secret, audience: 'millrace' } });
   const sign = (claims: object, audience = 'millrace', expires = '1h') =>
@@ -262,7 +267,7 @@ test('JWTs by a shared secret: audience, time and tenant count', async () => {
 });
 
 for (const algorithm of ['RS256', 'ES256'] as const) {
-  test(`JWTs by the keys that a provider publishes: ${algorithm}`, async () => {
+  test(`JWTs with published keys of a provider: ${algorithm}`, async () => {
     await using provider = await openProvider(algorithm);
     const jwt = { jwksUrl: provider.url, audience: 'millrace', issuer: 'https://id' };
     await using api = await openApi({ jwt });
@@ -273,7 +278,7 @@ for (const algorithm of ['RS256', 'ES256'] as const) {
     const strange = await openProvider(algorithm);
     await strange[Symbol.asyncDispose]();
     assert.equal(await ask(await strange.sign({})), 401);
-    // What everybody can read is no secret.
+    // A public key must not be accepted as a shared secret.
     const forged = new SignJWT({ tenant: '*', roles: ['admin'] })
       .setProtectedHeader({ alg: 'HS256', kid: 'k1' })
       .setSubject('boss')
@@ -285,7 +290,7 @@ for (const algorithm of ['RS256', 'ES256'] as const) {
   });
 }
 
-test('clocks may be apart by the skew, and by no more', async () => {
+test('clock differences up to the skew are tolerated', async () => {
   const secret = 'a shared secret of more than 32 bytes';
   await using api = await openApi({ jwt: { secret, audience: 'millrace', clockSkewSeconds: 60 } });
   const nowSeconds = Math.floor(Date.now() / 1_000);
@@ -305,7 +310,7 @@ test('clocks may be apart by the skew, and by no more', async () => {
   assert.equal(await ask({ from: 120, until: 300 }), 401);
 });
 
-test('while the keys of a provider cannot be fetched, nobody is sent to sign in again', async () => {
+test('while the keys of a provider cannot be fetched, callers get a 503 and not a 401', async () => {
   await using provider = await openProvider('ES256');
   provider.setAway(true);
   const lines: string[] = [];
@@ -328,7 +333,7 @@ test('while the keys of a provider cannot be fetched, nobody is sent to sign in 
   ]);
 });
 
-test('a caller that asks too often is told to wait, and others are not', async () => {
+test('a caller beyond its rate gets a 429, and other callers do not', async () => {
   const one = { perSecond: 0.1, burst: 2 };
   await using api = await openApi({ rateLimits: { known: one, unknown: one } });
   const [a, b] = [await api.token('read', 'core'), await api.token('read', 'core')];
@@ -338,7 +343,7 @@ test('a caller that asks too often is told to wait, and others are not', async (
   assert.equal((await api.ask('/api/v1/events', b)).status, 200);
 });
 
-test('two of the same name in two tenants do not hold each other up', async () => {
+test('callers with the same name in two tenants have separate rates', async () => {
   const secret = 'a shared secret of more than 32 bytes';
   const one = { perSecond: 0.1, burst: 1 };
   await using api = await openApi({
@@ -357,7 +362,7 @@ test('two of the same name in two tenants do not hold each other up', async () =
   assert.deepEqual([await ask('core'), await ask('core'), await ask('acme')], [200, 429, 200]);
 });
 
-/** An identity provider: publishes a key, signs with it, and may be away. */
+/** An identity provider that publishes a key, signs with it, and can be unavailable. */
 async function openProvider(algorithm: 'ES256' | 'RS256') {
   const { publicKey, privateKey } = await generateKeyPair(algorithm);
   const key = { ...(await exportJWK(publicKey)), kid: 'k1', alg: algorithm };

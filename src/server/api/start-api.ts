@@ -1,4 +1,4 @@
-// The product over HTTP: every route of the API in one server.
+// Starts the API server: all routes over HTTP, and WebSockets on the same port.
 
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import { createAuditLog } from '../../platform/audit-log.ts';
@@ -11,36 +11,35 @@ import type { Route } from '../../platform/modules/route.ts';
 import { createWsServer } from '../http/ws-server.ts';
 import type { WsLimits } from '../http/ws-limits.ts';
 import type { ApiPlatform } from './api-context.ts';
-import { apiRoutes } from './api-routes.ts';
-import { metricsRoute } from './metrics-route.ts';
-import { openModuleWebs } from './module-webs.ts';
+import { apiRoutes, openModuleWebs } from './api-routes.ts';
+import { metricsRoute } from './health-routes.ts';
 import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
   'beside' | 'corsOrigins' | 'host' | 'limits' | 'port' | 'tls'
 > {
-  readonly jwt?: JwtOptions;
-  readonly rateLimits?: RequestLimits;
-  readonly wsLimits?: Partial<WsLimits>;
-  /** Routes of your own, beside ours. */
-  readonly routes?: readonly Route[];
-  readonly version?: string;
-  /** The text of `GET /metrics`; without it, there is none. */
-  readonly metrics?: () => Promise<string>;
-  readonly observer?: Observer;
+  readonly jwt?: JwtOptions | undefined;
+  readonly rateLimits?: RequestLimits | undefined;
+  readonly wsLimits?: Partial<WsLimits> | undefined;
+  /** Additional routes. */
+  readonly routes?: readonly Route[] | undefined;
+  readonly version?: string | undefined;
+  /** Returns the text of `GET /metrics`. Default: no such route. */
+  readonly metrics?: (() => Promise<string>) | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface ApiServer extends HttpServer {
-  /** All that are served, those of the modules among them. */
+  /** All served routes, including those of modules. */
   readonly routes: readonly Route[];
-  /** WebSockets that are open. */
+  /** The number of open WebSockets. */
   readonly connections: number;
 }
 
 /**
- * Serves a platform's API: streams, commands and documents of its modules, administration with its audit,
- * health, and the reference.
+ * Serves the API of a platform: streams, commands and documents of its modules, audited administration, health
+ * and the reference.
  *
  * @example
  * import { createPlatform } from 'millrace/platform';
@@ -62,26 +61,25 @@ export async function startApi(
   const info = {
     title: 'Millrace',
     version,
-    description: 'Append an event once, and everything else follows.',
+    description: 'Event store, projections, outbox, tasks and notifications.',
   };
   const audit = createAuditLog(platform.engines.store, { observer });
-  const own = [
+  const custom = [
     ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
     ...(options.routes ?? []),
   ];
-  const routes = apiRoutes({ platform, audit }, { routes: own, modules, info });
+  const routes = apiRoutes({ platform, audit }, { routes: custom, modules, info });
   const guard = {
     authenticate: authenticateByTokens(platform.tokens, verifier),
     admit: createRequestLimiter(rateLimits),
     observer,
   };
-  const { corsOrigins } = options;
   const ws = createWsServer({
     ...guard,
     operations: wsOperations(platform, routes),
     sockets: modules.sockets,
-    ...(corsOrigins === undefined ? {} : { corsOrigins }),
-    ...(options.wsLimits === undefined ? {} : { limits: options.wsLimits }),
+    corsOrigins: options.corsOrigins,
+    limits: options.wsLimits,
   });
   const http = await startHttpServer({ ...server, ...guard, routes, onUpgrade: ws.onUpgrade });
   const all = opened.move();
@@ -96,14 +94,14 @@ export async function startApi(
       return ws.connections;
     },
     async [Symbol.asyncDispose]() {
-      // Together: each waits for connections that are the other's.
+      // Closed together, because the HTTP server waits for the sockets of the WebSocket server.
       await Promise.all([ws[Symbol.asyncDispose](), http[Symbol.asyncDispose]()]);
       await all.disposeAsync();
     },
   };
 }
 
-/** Bearer tokens: API keys of Millrace and, with a verifier, JWTs of an identity provider. */
+/** Accepts bearer tokens: API keys of Millrace and, with a verifier, JWTs of an identity provider. */
 function authenticateByTokens(tokens: Pick<Tokens, 'verify'>, jwt?: JwtVerifier): Authenticate {
   return async (authorization) => {
     if (authorization === undefined) return undefined;

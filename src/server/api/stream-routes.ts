@@ -1,16 +1,15 @@
-// Streams over HTTP: append, read, and follow by server-sent events.
+// Streams over HTTP: append, read, and follow with server-sent events.
 
 import { Type } from '../../contracts/type.ts';
-import { createEnvelope } from '../../contracts/envelope.ts';
-import { parseStreamName } from '../../contracts/stream-name.ts';
+import type { TSchema } from 'typebox';
+import { createEnvelope, envelopeJsonSchema } from '../../contracts/envelope.ts';
+import { parseStreamName, type ParsedStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
 import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
-import { acceptPayload } from './accept-payload.ts';
-import { eventSchema } from './event-schema.ts';
 import { filterFor, followEvents, followStream } from './follow.ts';
 
 const tag = 'streams';
@@ -21,7 +20,9 @@ const newEvent = Type.Object(
   {
     type: Type.String({ description: '<agg>.<action>.v<version>' }),
     payload: Type.Unknown(),
-    eventId: Type.Optional(Type.String({ description: 'The same id again: no second event.' })),
+    eventId: Type.Optional(
+      Type.String({ description: 'Appending the same id again has no effect.' }),
+    ),
     causationId: Type.Optional(Type.String()),
     headers: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
@@ -51,9 +52,30 @@ const appended = Type.Object({
 });
 
 const streamParams = Type.Object({ stream: Type.String({ maxLength: 400 }) });
-const page = Type.Object({ events: Type.Array(eventSchema), next: Type.Optional(Type.String()) });
+const { properties = {}, required = [] } = envelopeJsonSchema as {
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly required?: readonly string[];
+};
+
+const recordedEvent: TSchema = Type.Unsafe({
+  type: 'object',
+  title: 'RecordedEvent',
+  properties: {
+    ...properties,
+    stream: { type: 'string' },
+    revision: { type: 'integer' },
+    position: { type: 'string', description: 'Opaque; totally ordered.' },
+    recordedAt: { type: 'string' },
+  },
+  required: [...required, 'stream', 'revision', 'position', 'recordedAt'],
+});
+const page = Type.Object({
+  items: Type.Array(recordedEvent),
+  cursor: Type.Optional(Type.String()),
+});
 const direction = Type.Optional(Type.Union([Type.Literal('forwards'), Type.Literal('backwards')]));
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: readMax }));
+const cursorDescription = 'The cursor of the previous page.';
 
 const filterQuery = {
   types: Type.Optional(Type.Array(Type.String(), { description: 'Event types.' })),
@@ -62,7 +84,9 @@ const filterQuery = {
   tenant: Type.Optional(Type.String()),
 };
 
-const lastEventId = { 'Last-Event-ID': 'Of the last one that came: goes before `after`.' };
+const lastEventId = {
+  'Last-Event-ID': 'The id of the last received event; takes precedence over `after`.',
+};
 
 export function streamRoutes(platform: ApiPlatform): readonly Route[] {
   const { store } = platform.engines;
@@ -74,7 +98,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/streams/{stream}/events',
       summary: 'Appends events to a stream',
       description:
-        'All or none. An event id that is there already is not written again. `expected` is the revision that the caller has seen. Where a module has the aggregate, events have to be its own and fit their schemas.',
+        'Atomic. Events whose ids are already stored are not appended again. `expected` is the revision that the caller has seen. If a module defines the aggregate, events must be of its types and match their schemas.',
       tag,
       access: 'append',
       params: streamParams,
@@ -82,8 +106,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       body: appendBody,
       answers: {
         201: { description: 'Durable', schema: appended },
-        200: { description: 'It had been appended before', schema: appended },
-        409: { description: 'Somebody else was faster; details tell the actual revision' },
+        200: { description: 'Appended before', schema: appended },
+        409: { description: 'Version conflict; `details` has the actual revision' },
       },
       async handle(request) {
         const { stream } = request.params;
@@ -113,16 +137,20 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'GET',
       path: '/api/v1/streams/{stream}',
-      summary: 'What is known of a stream',
+      summary: 'The last revision and metadata of a stream',
       tag,
       access: 'read',
       params: streamParams,
-      answers: { 200: { description: 'Its last revision and its metadata' } },
+      answers: { 200: { description: 'The stream' } },
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
         const info = await store.streamInfo(stream);
-        if (info === undefined) throw notThere(stream);
+        if (info === undefined) {
+          throw new MillraceError('NOT_FOUND', `unknown stream '${stream}'`, {
+            details: { stream },
+          });
+        }
         return { body: info };
       },
     }),
@@ -134,23 +162,31 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       access: 'read',
       params: streamParams,
       query: Type.Object({
-        from: Type.Optional(Type.Integer({ minimum: 0, description: 'Inclusive.' })),
+        from: Type.Optional(
+          Type.Integer({ minimum: 0, description: 'The first revision, inclusive.' }),
+        ),
         direction,
         limit,
+        cursor: Type.Optional(Type.Integer({ minimum: 0, description: cursorDescription })),
       }),
-      answers: { 200: { description: '`next` is the `from` of the next page', schema: page } },
+      answers: { 200: { description: 'A page of events', schema: page } },
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
-        const { limit: count = 100, direction: way = 'forwards', ...rest } = request.query;
-        const { signal } = request;
-        const events = await store
-          .readStream(stream, { ...rest, direction: way, limit: count, signal })
+        const { limit: count = 100, direction: way = 'forwards', cursor } = request.query;
+        const from = cursor ?? request.query.from;
+        const items = await store
+          .readStream(stream, {
+            direction: way,
+            limit: count,
+            signal: request.signal,
+            ...(from === undefined ? {} : { from }),
+          })
           .toArray();
-        const last = events.at(-1);
-        const next = way === 'forwards' ? (last?.revision ?? 0) + 1 : (last?.revision ?? 0) - 1;
-        const hasMore = events.length === count && next >= 0;
-        return { body: { events, ...(hasMore ? { next: String(next) } : {}) } };
+        const last = items.at(-1)?.revision ?? 0;
+        const next = way === 'forwards' ? last + 1 : last - 1;
+        const hasMore = items.length === count && next >= 0;
+        return { body: { items, cursor: hasMore ? String(next) : undefined } };
       },
     }),
     route({
@@ -161,14 +197,16 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       access: 'read',
       query: Type.Object({
         ...filterQuery,
-        after: Type.Optional(Type.String({ description: 'A position; exclusive.' })),
+        after: Type.Optional(Type.String({ description: 'A position, exclusive.' })),
         direction,
         limit,
+        cursor: Type.Optional(Type.String({ description: cursorDescription })),
       }),
-      answers: { 200: { description: '`next` is the `after` of the next page', schema: page } },
+      answers: { 200: { description: 'A page of events', schema: page } },
       async handle(request) {
-        const { limit: count = 100, direction: way = 'forwards', after } = request.query;
-        const events = await store
+        const { limit: count = 100, direction: way = 'forwards', cursor } = request.query;
+        const after = cursor ?? request.query.after;
+        const items = await store
           .readAll({
             filter: filterFor(request),
             direction: way,
@@ -177,9 +215,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
             ...(after === undefined ? {} : { after: parsePosition(after) }),
           })
           .toArray();
-        const last = events.at(-1);
-        const hasMore = last !== undefined && events.length === count;
-        return { body: { events, ...(hasMore ? { next: last.position } : {}) } };
+        const next = items.length === count ? items.at(-1)?.position : undefined;
+        return { body: { items, cursor: next } };
       },
     }),
     route({
@@ -187,7 +224,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/events/subscribe',
       summary: 'Follows the events of all streams (server-sent events)',
       description:
-        'Catches up, then stays. The id of each is its position: `Last-Event-ID` goes on behind it.',
+        'Sends stored events, then new ones. The id of each event is its position: `Last-Event-ID` resumes after it.',
       tag,
       access: 'read',
       isLong: true,
@@ -196,7 +233,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         after: Type.Optional(Type.String({ description: "A position, or 'end'." })),
       }),
       headersShown: lastEventId,
-      answers: { 200: { description: 'Events as they come', contentType: 'text/event-stream' } },
+      answers: { 200: { description: 'A stream of events', contentType: 'text/event-stream' } },
       async handle(request) {
         const after = request.headers['last-event-id'] ?? request.query.after;
         return serverSentEvents(
@@ -209,7 +246,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       method: 'GET',
       path: '/api/v1/streams/{stream}/subscribe',
       summary: 'Follows a stream (server-sent events)',
-      description: 'The id of each is its revision: `Last-Event-ID` goes on behind it.',
+      description:
+        'Sends stored events, then new ones. The id of each event is its revision: `Last-Event-ID` resumes after it.',
       tag,
       access: 'read',
       isLong: true,
@@ -218,7 +256,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         after: Type.Optional(Type.String({ description: "A revision, exclusive, or 'end'." })),
       }),
       headersShown: lastEventId,
-      answers: { 200: { description: 'Events as they come', contentType: 'text/event-stream' } },
+      answers: { 200: { description: 'A stream of events', contentType: 'text/event-stream' } },
       async handle(request) {
         const after = request.headers['last-event-id'] ?? request.query.after;
         return serverSentEvents(
@@ -230,6 +268,32 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
   ];
 }
 
-function notThere(stream: string): MillraceError {
-  return new MillraceError('NOT_FOUND', `there is no stream '${stream}'`, { details: { stream } });
+/**
+ * Appends from outside must not break a module: an event that does not match its schema would block the aggregate.
+ * Returns the payload as the schema of its event transforms it.
+ */
+function acceptPayload(
+  { modules }: ApiPlatform,
+  { bc, agg, version }: Pick<ParsedStreamName, 'bc' | 'agg' | 'version'>,
+  { type, payload }: { readonly type: string; readonly payload: unknown },
+): unknown {
+  const ownsStream = (each: {
+    readonly bc: string;
+    readonly name: string;
+    readonly version: number;
+  }) => each.bc === bc && each.name === agg && each.version === version;
+  if (modules.sagas.some(ownsStream)) {
+    throw new MillraceError('NOT_ALLOWED', 'only the saga itself may append to its stream', {
+      details: { field: 'stream' },
+    });
+  }
+  const aggregate = modules.aggregates.get(agg);
+  if (aggregate === undefined || !ownsStream(aggregate)) return payload;
+  const known = aggregate.events.find((each) => each.type === type);
+  if (known !== undefined) return known.parse(payload);
+  throw new MillraceError(
+    'EVENT_UNKNOWN',
+    `${bc}.${agg}.v${version} has no event of type '${type}'`,
+    { details: { field: 'type', type } },
+  );
 }

@@ -1,4 +1,4 @@
-// A flow over HTTP: who may see it, what of it, and what is said of one that is not there.
+// A flow over HTTP: access, contents, and unknown flows.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -44,7 +44,7 @@ async function withApi(
 
 const path = `/traces/${encodeURIComponent('flow/1')}?waitMs=30000`;
 
-test('a flow that has just happened is there, under both paths', async () => {
+test('a recent flow is found, under both paths', async () => {
   await withApi(async ({ ask, append }) => {
     await append('core');
     for (const prefix of ['/admin', '/api/v1/admin']) {
@@ -59,7 +59,7 @@ test('a flow that has just happened is there, under both paths', async () => {
   });
 });
 
-test('it is for administrators, and those of a tenant see its part only', async () => {
+test('traces need the scope admin, and tenant admins see only the part of their tenant', async () => {
   await withApi(async ({ ask, append }) => {
     await append('core');
     await append('demo');
@@ -74,16 +74,16 @@ test('it is for administrators, and those of a tenant see its part only', async 
   });
 });
 
-test('what is not there is a 404, and what makes no sense a 400', async () => {
+test('an unknown flow is a 404, and an invalid request a 400', async () => {
   await withApi(async ({ ask }) => {
-    assert.equal((await ask('/admin/traces/nobody?waitMs=30000', 'admin')).status, 404);
+    assert.equal((await ask('/admin/traces/unknown?waitMs=30000', 'admin')).status, 404);
     assert.equal((await ask('/admin/traces/%00', 'admin')).status, 400);
-    assert.equal((await ask('/admin/traces/nobody?waitMs=-1', 'admin')).status, 400);
+    assert.equal((await ask('/admin/traces/unknown?waitMs=-1', 'admin')).status, 400);
     assert.equal((await ask(`/admin/traces/${'x'.repeat(1_001)}`, 'admin')).status, 400);
   });
 });
 
-test('a process that nobody indexes for says that its answer is not whole', async () => {
+test('without a running indexer the answer is marked as incomplete', async () => {
   await withApi(
     async ({ ask, append }) => {
       await append('core');
@@ -95,7 +95,7 @@ test('a process that nobody indexes for says that its answer is not whole', asyn
   );
 });
 
-test('a platform that keeps no traces runs nothing for them, and says so', async () => {
+test('a platform without traces runs no indexer and reports it', async () => {
   await using platform = await createPlatform({ engines: { store: 'memory:' }, traces: false });
   await platform.start();
   assert.deepEqual(await platform.subscriptions.list(), []);

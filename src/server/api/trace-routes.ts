@@ -1,4 +1,4 @@
-// One flow as a tree: what came of a request, by its correlation id.
+// One flow as a tree: everything that a request caused, by its correlation id.
 
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -11,10 +11,12 @@ const numberOrNull = Type.Union([Type.Number(), Type.Null()]);
 
 const place = {
   id: text,
-  parent: Type.Union([Type.String(), Type.Null()], { description: 'Its id; null at the top.' }),
+  parent: Type.Union([Type.String(), Type.Null()], {
+    description: 'The id of the parent node; null at the root.',
+  }),
   depth: Type.Integer(),
   offsetMs: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Since the first time of the flow; null where no time is known.',
+    description: 'Milliseconds since the start of the flow; null if the time is unknown.',
   }),
 };
 
@@ -27,8 +29,8 @@ const node = Type.Union([
     idempotencyKey: textOrNull,
     tenant: text,
     stream: text,
-    at: Type.String({ description: 'When it was decided.' }),
-    durationMs: Type.Number({ description: 'Until its last event was recorded.' }),
+    at: Type.String({ description: 'When the command was decided.' }),
+    durationMs: Type.Number({ description: 'Until the last event was recorded.' }),
   }),
   Type.Object({
     ...place,
@@ -36,7 +38,7 @@ const node = Type.Union([
     type: text,
     eventId: text,
     causationId: Type.Union([Type.String(), Type.Null()], {
-      description: 'Only where the flow has no such event.',
+      description: 'Set only if the causing event is not part of the flow.',
     }),
     tenant: text,
     stream: text,
@@ -53,7 +55,7 @@ const node = Type.Union([
       ['passed', 'pending', 'waiting', 'dead', 'discarded', 'replayed'].map((each) =>
         Type.Literal(each),
       ),
-      { description: 'passed: its checkpoint is at the event or beyond.' },
+      { description: 'passed: the checkpoint has reached the event.' },
     ),
     failures: numberOrNull,
     error: textOrNull,
@@ -67,7 +69,7 @@ const node = Type.Union([
     destination: text,
     type: text,
     status: text,
-    attempts: Type.Integer({ description: 'Those that failed.' }),
+    attempts: Type.Integer({ description: 'Failed attempts.' }),
     attemptsMax: Type.Integer(),
     enqueuedAt: text,
     dueAt: text,
@@ -78,30 +80,30 @@ const node = Type.Union([
   Type.Object({
     ...place,
     kind: Type.Literal('job'),
-    job: Type.String({ description: 'Its id in the queue.' }),
+    job: Type.String({ description: 'The id of the job in the queue.' }),
     queue: text,
     attempt: Type.Integer({ description: 'The first is 1.' }),
     outcome: Type.Union(
       ['sent', 'failed', 'dead', 'running', 'lost'].map((each) => Type.Literal(each)),
-      { description: 'lost: its worker ended before it could say what became of it.' },
+      { description: 'lost: the worker ended before it reported an outcome.' },
     ),
     enqueuedAt: text,
     startedAt: text,
     finishedAt: textOrNull,
-    waitedMs: Type.Number({ description: 'Until a worker began it.' }),
+    waitedMs: Type.Number({ description: 'Until a worker started the job.' }),
     durationMs: numberOrNull,
   }),
 ]);
 
 const trace = Type.Object({
   correlationId: text,
-  complete: Type.Boolean({ description: 'False: what was appended last may be missing.' }),
-  truncated: Type.Boolean({ description: 'There is more of it than this.' }),
-  missing: Type.Integer({ description: 'Events that were removed since.' }),
+  complete: Type.Boolean({ description: 'False: the latest events may be missing.' }),
+  truncated: Type.Boolean({ description: 'The flow has more nodes than the answer.' }),
+  missing: Type.Integer({ description: 'Events that have been removed.' }),
   startedAt: textOrNull,
   endedAt: textOrNull,
   durationMs: Type.Number(),
-  nodes: Type.Array(node, { description: 'In the order of a tree: each behind its parent.' }),
+  nodes: Type.Array(node, { description: 'In tree order: each node follows its parent.' }),
 });
 
 export function traceRoutes(platform: ApiPlatform): readonly Route[] {
@@ -110,8 +112,7 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
       method: 'GET',
       path: '/admin/traces/{correlationId}',
       summary: 'Commands, events, handlers, deliveries and jobs of one flow',
-      description:
-        'A flow that has just happened is waited for until it is indexed, for `waitMs` at most.',
+      description: 'Waits until the latest events are indexed, for at most `waitMs`.',
       tag: 'traces',
       access: 'admin',
       params: Type.Object({ correlationId: Type.String({ minLength: 1, maxLength: 1_000 }) }),
@@ -121,14 +122,14 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
         ),
       }),
       answers: {
-        200: { description: 'The flow, as far as it is known', schema: trace },
-        404: { description: 'There is no such flow' },
+        200: { description: 'The flow', schema: trace },
+        404: { description: 'Unknown flow' },
       },
       async handle({ params: { correlationId }, query: { waitMs }, principal, signal }) {
         const tenant = principal?.tenant;
         const found = await platform.traces.get(correlationId, { tenant, waitMs, signal });
         if (found.nodes.length === 0 && found.missing === 0 && found.complete) {
-          throw new MillraceError('TRACE_UNKNOWN', 'nothing is known of this flow', {
+          throw new MillraceError('TRACE_UNKNOWN', 'unknown flow', {
             details: { correlationId },
           });
         }

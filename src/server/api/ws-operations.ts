@@ -1,4 +1,4 @@
-// What messages of a WebSocket do: what the routes do, by the routes themselves.
+// The operations of WebSocket messages: commands and queries call the HTTP routes, so both have the same rules.
 
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -22,7 +22,7 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
     headers: Readonly<Record<string, string | undefined>>,
   ): Promise<unknown> => {
     const found = byPath.get(name);
-    if (found === undefined) throw new MillraceError('NOT_FOUND', `there is no ${name}`);
+    if (found === undefined) throw new MillraceError('NOT_FOUND', `unknown operation: ${name}`);
     const inputs = { params: {}, query: {}, body: undefined, ...parts };
     const answer = await callRoute(found, { ...asking, ...inputs, headers });
     return 'body' in answer ? answer.body : undefined;
@@ -30,15 +30,10 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
 
   const command = (message: WsMessage['command'], asking: WsAsking): Promise<unknown> => {
     const { aggregateId, payload, expected, idempotencyKey, correlationId, tenant } = message;
-    const body = {
-      payload,
-      ...(aggregateId === undefined ? {} : { id: aggregateId }),
-      ...(expected === undefined ? {} : { expected }),
-    };
     return call(
       `POST /api/v1/commands/${message.command}`,
       asking,
-      { body },
+      { body: { id: aggregateId, payload, expected } },
       {
         'x-tenant-id': tenant,
         'idempotency-key': idempotencyKey,
@@ -60,40 +55,40 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
 
   return {
     follow({ stream, type: _type, id: _id, ...wanted }, asking) {
-      const who = { ...asking, headers: {} };
-      if (stream === undefined) return followEvents(platform, who, wanted);
-      return followStream(platform, who, { stream, after: wanted.after });
+      const caller = { ...asking, headers: {} };
+      if (stream === undefined) return followEvents(platform, caller, wanted);
+      return followStream(platform, caller, { stream, after: wanted.after });
     },
     answer: (message, asking) =>
       message.type === 'command' ? command(message, asking) : query(message, asking),
   };
 }
 
-/** For the reference; and for those who come without an upgrade. */
+/** Documents the messages in the reference, and answers requests without an upgrade. */
 export const wsRoute = (sockets: readonly ModuleSocket[]): Route =>
   route({
     method: 'GET',
     path: '/ws',
     summary: 'Subscriptions, commands and queries over one WebSocket',
     description:
-      'Subprotocol millrace.v1. Credentials by Authorization, by a first message of type auth, or by `token`. docs/websocket.md has the rest.',
+      'Subprotocol millrace.v1. Send credentials in the Authorization header, in a first message of type auth, or as `token`. See docs/websocket.md.',
     tag: 'websocket',
     access: 'anonymous',
     query: Type.Object({
-      token: Type.Optional(Type.String({ description: 'Proxies write URLs into their logs.' })),
+      token: Type.Optional(Type.String({ description: 'Not recommended: proxies log URLs.' })),
     }),
     answers: {
-      101: { description: 'From then on messages, as JSON', schema: wsMessages(sockets) },
-      426: { description: 'This is no WebSocket' },
+      101: { description: 'Switches to JSON messages', schema: wsMessages(sockets) },
+      426: { description: 'The request is not a WebSocket upgrade' },
     },
     handle: async () => ({
       status: 426,
       headers: { upgrade: 'websocket', connection: 'upgrade' },
-      body: { detail: 'connect by WebSocket' },
+      body: { detail: 'connect with a WebSocket client' },
     }),
   });
 
-/** Calls a route without an HTTP request, with the same access rules and checks. */
+/** Calls a route without an HTTP request, with the same access checks and validation. */
 async function callRoute(called: Route, request: ApiRequest): Promise<Answer> {
   checkAccess(called.access, request.principal);
   const { params, query, body } = called;

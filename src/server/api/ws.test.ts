@@ -1,4 +1,4 @@
-// The WebSocket as its clients use it: follow, command, query; and what happens to those who misbehave.
+// The WebSocket from the view of clients: subscriptions, commands, queries, and misbehaving clients.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -8,9 +8,9 @@ import { WebSocket } from 'ws';
 import { startHttpServer, type HttpServer } from '../http/http-server.ts';
 import { route } from '../../platform/modules/route.ts';
 import { createWsServer } from '../http/ws-server.ts';
-import { openApi, until } from './api-rig.test.ts';
+import { openApi, until } from '../../testing/support/server/api-rig.ts';
 
-interface Told {
+interface Received {
   readonly type: string;
   readonly id?: string;
   readonly event?: { readonly tenant: string; readonly revision: number; readonly type: string };
@@ -25,10 +25,10 @@ interface Asked {
 
 interface Client extends Disposable {
   readonly socket: WebSocket;
-  readonly told: readonly Told[];
+  readonly received: readonly Received[];
   say(message: unknown): void;
-  /** The first that was told, or is, from now on, and fits. */
-  hear(fits: (told: Told) => boolean): Promise<Told>;
+  /** The first message, received already or later, that matches. */
+  hear(fits: (received: Received) => boolean): Promise<Received>;
   closed(): Promise<number>;
 }
 
@@ -41,28 +41,28 @@ function open(
   const socket = new WebSocket(`${api.server.url.replace('http', 'ws')}/ws`, 'millrace.v1', {
     headers,
   });
-  const told: Told[] = [];
+  const received: Received[] = [];
   const code = new Promise<number>((resolve) => socket.once('close', resolve));
-  socket.on('message', (data: Buffer) => told.push(JSON.parse(data.toString()) as Told));
+  socket.on('message', (data: Buffer) => received.push(JSON.parse(data.toString()) as Received));
   socket.on('error', () => {});
   return {
     socket,
-    told,
+    received,
     say: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
     async hear(fits) {
-      await until(() => told.some(fits));
-      return told.find(fits) as Told;
+      await until(() => received.some(fits));
+      return received.find(fits) as Received;
     },
     closed: () => code,
     [Symbol.dispose]: () => socket.terminate(),
   };
 }
 
-const isReady = ({ type }: Told): boolean => type === 'ready';
+const isReady = ({ type }: Received): boolean => type === 'ready';
 const of =
   (id: string, type: string) =>
-  (told: Told): boolean =>
-    told.id === id && told.type === type;
+  (received: Received): boolean =>
+    received.id === id && received.type === type;
 const deposit = (id: string, amount = 1) => ({
   type: 'command',
   id,
@@ -71,7 +71,7 @@ const deposit = (id: string, amount = 1) => ({
   payload: { amount },
 });
 
-test('a command is answered by its id, its events follow, and its document can be read', async () => {
+test('a command is answered with its id, its events are sent, and its document can be queried', async () => {
   await using api = await openApi();
   using client = open(api, await api.token('append', 'core'));
   using reader = open(api, await api.token('read', 'core'));
@@ -96,7 +96,7 @@ test('a command is answered by its id, its events follow, and its document can b
   await reader.hear(of('s', 'unsubscribed'));
 });
 
-test('a subscription goes on behind what was seen, of all streams or of one', async () => {
+test('a subscription resumes after the last event, for all streams or one', async () => {
   await using api = await openApi();
   using client = open(api, await api.token('admin', 'core'));
   await client.hear(isReady);
@@ -106,11 +106,11 @@ test('a subscription goes on behind what was seen, of all streams or of one', as
   }
   client.say({ type: 'subscribe', id: 's', stream: 'banking.account.v1-core-a1', after: '0' });
   await client.hear(of('s', 'caughtUp'));
-  const revisions = client.told.filter(of('s', 'event')).map(({ event }) => event?.revision);
+  const revisions = client.received.filter(of('s', 'event')).map(({ event }) => event?.revision);
   assert.deepEqual(revisions, [1, 2]);
 });
 
-test('who says who it is by a first message is let in; nobody else is', async () => {
+test('a first message with valid credentials is accepted, all others are refused', async () => {
   await using api = await openApi();
   const token = await api.token('read', 'core');
   using good = open(api);
@@ -124,14 +124,14 @@ test('who says who it is by a first message is let in; nobody else is', async ()
   wrong.say({ type: 'auth', token: 'mr_nobody' });
   rude.say({ type: 'subscribe', id: 's' });
   assert.deepEqual(await Promise.all([wrong.closed(), rude.closed()]), [4401, 4401]);
-  assert.equal(wrong.told[0]?.problem?.status, 401);
-  assert.equal(rude.told[0]?.problem?.status, 401);
+  assert.equal(wrong.received[0]?.problem?.status, 401);
+  assert.equal(rude.received[0]?.problem?.status, 401);
   assert.equal(good.socket.readyState, WebSocket.OPEN);
   good.say({ type: 'auth', token });
   await good.hear(({ problem }) => problem?.code === 'REQUEST_INVALID');
 });
 
-test('who says nothing is not waited for', async () => {
+test('a connection without credentials is closed after the time limit', async () => {
   await using api = await openApi({ wsLimits: { authMsMax: 50 } });
   using silent = open(api);
   assert.equal(await silent.closed(), 4401);
@@ -145,7 +145,7 @@ async function refused(client: Client): Promise<number | undefined> {
   return response.statusCode;
 }
 
-test('bad credentials, other origins and other paths are refused before there is a socket', async () => {
+test('invalid credentials, other origins and other paths are refused before the upgrade', async () => {
   await using api = await openApi({ corsOrigins: ['https://shop.example'] });
   const token = await api.token('read', 'core');
   using wrong = open(api, 'mr_nobody');
@@ -167,7 +167,7 @@ test('bad credentials, other origins and other paths are refused before there is
   assert.equal((await api.ask('/ws')).status, 426);
 });
 
-test('a tenant follows, commands and reads its own, and needs the scope for it', async () => {
+test('a tenant has access to its own events, commands and documents, within its scopes', async () => {
   await using api = await openApi();
   await api.fail('acme');
   using client = open(api, await api.token('admin', 'core'));
@@ -189,10 +189,10 @@ test('a tenant follows, commands and reads its own, and needs the scope for it',
   assert.equal(await code(reader, deposit('7')), 'NOT_ALLOWED');
   client.say({ ...follow, id: 'all' });
   await client.hear(of('all', 'caughtUp'));
-  assert.deepEqual(client.told.filter(of('all', 'event')), []);
+  assert.deepEqual(client.received.filter(of('all', 'event')), []);
 });
 
-test('what does not fit is told by its id, and the connection goes on', async () => {
+test('an invalid message gets a problem with its id, and the connection stays open', async () => {
   await using api = await openApi({ wsLimits: { subscriptionsMax: 1 } });
   using client = open(api, await api.token('admin', 'core'));
   await client.hear(isReady);
@@ -262,7 +262,7 @@ test('credentials that expire end the connection', async () => {
   assert.equal(await client.closed(), 4401);
 });
 
-test('binary, too large and broken frames close with their codes', async () => {
+test('binary, too large and invalid frames close the connection with their codes', async () => {
   await using api = await openApi({ wsLimits: { messageBytesMax: 1_000 } });
   const token = await api.token('read', 'core');
   using binary = open(api, token);
@@ -271,14 +271,14 @@ test('binary, too large and broken frames close with their codes', async () => {
   await Promise.all([binary, large, broken].map((client) => client.hear(isReady)));
   binary.socket.send(Buffer.from('{}'));
   large.say('x'.repeat(2_000));
-  // Text that is not UTF-8.
+  // Invalid UTF-8.
   broken.socket.send(Buffer.from([0xff, 0xfe]), { binary: false });
   assert.equal(await binary.closed(), 1003);
   assert.equal(await large.closed(), 1009);
   assert.equal(await broken.closed(), 1007);
 });
 
-test('a client that does not read is cut off, and memory stays bounded', async () => {
+test('a client that does not read is disconnected, and memory stays bounded', async () => {
   await using api = await openApi({
     wsLimits: { heartbeatMs: 100, closeMsMax: 50, unreadBytesMax: 200_000 },
   });
@@ -308,20 +308,20 @@ test('a client that does not read is cut off, and memory stays bounded', async (
   );
   await once(socket, 'readable');
   for (const id of ['a', 'b', 'c', 'd']) socket.write(frame({ type: 'subscribe', id }));
-  // From now on it reads nothing: what the kernel does not take stays, within bounds, with the server.
+  // The client stops reading: the server buffers what the kernel does not accept, up to the limit.
   socket.pause();
   socket.on('error', () => {});
   await until(() => api.server.connections === 0);
   socket.destroy();
 });
 
-/** Masked by zeros, as a client has to. */
+/** Clients must mask frames; zeros leave the bytes unchanged. */
 function frame(message: object): Buffer {
   const text = Buffer.from(JSON.stringify(message));
   return Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text]);
 }
 
-test('stopping answers what was asked for, then says that it goes', async () => {
+test('a stop answers running requests, then closes with 1001', async () => {
   const asked = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const slow = route({
@@ -349,5 +349,5 @@ test('stopping answers what was asked for, then says that it goes', async () => 
   gate.resolve();
   await stopped;
   assert.equal(await client.closed(), 1001);
-  assert.deepEqual(client.told.find(of('c', 'result'))?.result, { ok: true });
+  assert.deepEqual(client.received.find(of('c', 'result'))?.result, { ok: true });
 });

@@ -1,5 +1,4 @@
-// What a client meets, whatever it sends: the right status, a problem that says what to do, and never
-// anything of the inside.
+// The HTTP server from the view of clients: correct statuses, problems with a remedy, and no internal details.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -79,7 +78,7 @@ async function problem(
   return body;
 }
 
-test('a route gets what its schemas say, with numbers, booleans and lists read from the query', async () => {
+test('a route gets validated inputs, with numbers, booleans and lists parsed from the query', async () => {
   await using server = await serve([echo]);
   const answer = await post(
     `${server.url}/echo/%C3%A4?count=3&loud=true&tag=a&tag=b`,
@@ -131,7 +130,7 @@ for (const [what, path, body, headers, status, code] of [
   });
 }
 
-test('a body that grows past the limit without saying so is cut off', async () => {
+test('a chunked body beyond the limit is refused', async () => {
   await using server = await serve([echo], { limits: { bodyBytesMax: 1_000 } });
   const body = new ReadableStream({
     pull: (controller) => controller.enqueue(new TextEncoder().encode('x'.repeat(600))),
@@ -213,7 +212,7 @@ test('a rate-limited caller gets Retry-After', async () => {
   assert.equal(answer.headers.get('retry-after'), '7');
 });
 
-test('browsers of other origins are let in by name only', async () => {
+test('browsers of other origins are allowed only by name', async () => {
   await using server = await serve([get('/thing')], { corsOrigins: ['https://console.example'] });
   const from = (origin: string, method = 'GET') =>
     fetch(`${server.url}/thing`, { method, headers: { origin } });
@@ -225,7 +224,7 @@ test('browsers of other origins are let in by name only', async () => {
   assert.equal((await from('https://evil.example', 'OPTIONS')).status, 405);
 });
 
-test('a client that is slow to send is cut off', async () => {
+test('a client that sends too slowly is disconnected', async () => {
   await using server = await serve([echo], { limits: { receiveMsMax: 200 } });
   const socket = connect(server.port, '127.0.0.1');
   socket.write(
@@ -323,7 +322,7 @@ test('a request is aborted when the client disconnects or its credentials end, b
   assert.equal((await quick.promise).aborted, false);
 });
 
-test('an address that is taken is a typed error', async () => {
+test('a used address is a typed error', async () => {
   await using server = await serve([]);
   await assert.rejects(serve([], { port: server.port }), { code: 'SERVER_UNAVAILABLE' });
 });
@@ -345,7 +344,7 @@ test('a client that disconnects before its body is complete is not logged as a f
   const socket = connect(server.port, '127.0.0.1');
   const head = 'POST /echo/a HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n';
   socket.write(`${head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{`);
-  // The server reads the body once it has asked for it.
+  // The server reads the body after it has sent 100 Continue.
   await once(socket, 'data');
   socket.destroy();
   await status.promise;

@@ -25,24 +25,26 @@ export interface HttpServerOptions {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   /** Default: 127.0.0.1. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Default: 7480; 0: any free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  readonly limits?: Partial<HttpLimits>;
+  readonly limits?: Partial<HttpLimits> | undefined;
   /** Throws `RATE_LIMITED` if the caller exceeds its rate. */
-  readonly admit?: (caller: Caller) => void;
+  readonly admit?: ((caller: Caller) => void) | undefined;
   /** Handles upgrades to WebSocket. */
-  readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  readonly onUpgrade?:
+    | ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)
+    | undefined;
   /** Handles paths outside of the routes, with its own protocol. */
-  readonly beside?: Beside;
+  readonly beside?: PrefixHandler | undefined;
   /** Origins that browsers may call from. Default: none. */
-  readonly corsOrigins?: readonly string[];
-  readonly observer?: Observer;
+  readonly corsOrigins?: readonly string[] | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 /** Handles requests whose paths start with a prefix that no route uses. */
-interface Beside {
+interface PrefixHandler {
   takes(request: IncomingMessage): boolean;
   /** Never rejects. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -140,15 +142,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.maxConnections = limits.connectionsMax;
   const { beside, onUpgrade } = options;
   const own = new Set(options.routes.map(({ path }) => firstSegment(path)));
-  const isBeside = (request: IncomingMessage): boolean =>
+  const usesPrefixHandler = (request: IncomingMessage): boolean =>
     beside !== undefined && !own.has(firstSegment(pathOf(request.url))) && beside.takes(request);
   server.on('request', (request, response) => {
-    if (isBeside(request)) void beside?.serve(request, response);
+    if (usesPrefixHandler(request)) void beside?.serve(request, response);
     else void serve(request, response);
   });
   if (onUpgrade !== undefined) {
     server.on('upgrade', (request, socket, head) => {
-      if (isBeside(request)) void beside?.upgrade(request, socket, head);
+      if (usesPrefixHandler(request)) void beside?.upgrade(request, socket, head);
       else onUpgrade(request, socket, head);
     });
   }

@@ -18,16 +18,16 @@ import { moduleMessages } from './ws-message.ts';
 
 export interface WsServerOptions {
   /** Default: `/ws`. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   readonly operations: WsOperations;
   /** Messages of modules. */
-  readonly sockets?: readonly ModuleSocket[];
+  readonly sockets?: readonly ModuleSocket[] | undefined;
   readonly authenticate: Authenticate;
-  readonly admit?: (caller: Caller) => void;
+  readonly admit?: ((caller: Caller) => void) | undefined;
   /** Origins that browsers may connect from, in addition to the server's own. */
-  readonly corsOrigins?: readonly string[];
-  readonly limits?: Partial<WsLimits>;
-  readonly observer?: Observer;
+  readonly corsOrigins?: readonly string[] | undefined;
+  readonly limits?: Partial<WsLimits> | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface WsServer extends AsyncDisposable {

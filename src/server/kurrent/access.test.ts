@@ -6,7 +6,7 @@ import { Refusal, status } from './refusal.ts';
 
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
-test('credentials are read from the header, and what is none is none', () => {
+test('parses credentials, and ignores unsupported headers', () => {
   assert.deepEqual(parseCredentials(basic('jane:a:b')), {
     kind: 'basic',
     username: 'jane',
@@ -18,7 +18,7 @@ test('credentials are read from the header, and what is none is none', () => {
   }
 });
 
-test('without a hook everybody may do everything; with one, only whom it knows', async () => {
+test('without authentication all callers have full access; with it only known ones', async () => {
   const open = createAccess({});
   assert.equal((await open.identify(undefined)).isAdmin, true);
   const asked = createAccess({ authenticate: () => undefined });
@@ -33,7 +33,7 @@ const user: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: false };
 const tenant: KurrentIdentity = { ...user, tenant: 'core' };
 const tenantAdmin: KurrentIdentity = { ...admin, tenant: 'core' };
 
-test('who may read and write which stream', () => {
+test('checks read and write access by identity and stream', () => {
   const access = createAccess({});
   const may = (check: () => void): boolean => {
     try {
@@ -88,7 +88,7 @@ test('who may read and write which stream', () => {
     may(() => access.checkGroup(user, 'orders-1', 'read')),
     true,
   );
-  // Records of the system would come through these.
+  // These groups would deliver system events.
   for (const source of ['$all', '$et-$token-created']) {
     assert.equal(
       may(() => access.checkGroup(user, source, 'read')),
@@ -105,7 +105,7 @@ test('who may read and write which stream', () => {
   );
 });
 
-test('who may not read everything sees what it may read of all events', () => {
+test('a restricted identity sees only its events of $all', () => {
   const access = createAccess({});
   assert.equal(access.visible(admin), undefined);
   const streams = ['banking.account.v1-core-1', 'banking.account.v1-other-1', 'a', '$$a', '$b'];
@@ -116,7 +116,7 @@ test('who may not read everything sees what it may read of all events', () => {
   assert.deepEqual(seenBy(tenantAdmin), streams.slice(0, 1));
 });
 
-test('without a hook nobody may write the records of Millrace itself', async () => {
+test('without authentication internal streams of Millrace are read-only', async () => {
   const access = createAccess({});
   const anybody = await access.identify(undefined);
   for (const stream of ['$millrace-tokens', '$$$millrace-tokens']) {
@@ -125,7 +125,7 @@ test('without a hook nobody may write the records of Millrace itself', async () 
   access.checkWrite(anybody, '$settings');
 });
 
-test('an identity that has ended is refused like one that nobody knows', async () => {
+test('an ended identity is refused like an unknown one', async () => {
   const ended = AbortSignal.abort();
   const access = createAccess({ authenticate: () => ({ ...admin, ended }) });
   await assert.rejects(

@@ -1,4 +1,4 @@
-// Who may do what: pure decisions on an identity and a stream's name.
+// Access rules: decisions based on an identity and the name of a stream.
 
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import { tenantOfStream } from './events/event-place.ts';
@@ -10,47 +10,48 @@ import type {
 import { accessDenied, notAuthenticated } from './refusal.ts';
 
 export interface Access {
-  /** Who calls, by the `authorization` header; refuses whom nobody knows. */
+  /** The identity of the `authorization` header; throws a refusal for invalid credentials. */
   identify(authorization: string | undefined): Promise<KurrentIdentity>;
   checkRead(identity: KurrentIdentity, stream: string): void;
   checkWrite(identity: KurrentIdentity, stream: string): void;
-  /** Of persistent subscriptions: who may read, or make and change, a group of this source. */
+  /** For persistent subscriptions: reading or managing a group of this source. */
   checkGroup(identity: KurrentIdentity, source: string, what: 'read' | 'manage'): void;
   mayRead(identity: KurrentIdentity, stream: string): boolean;
-  /** Which events of all it sees; undefined: every one. */
+  /** A filter for the events of `$all`; undefined: all events are visible. */
   visible(identity: KurrentIdentity): ((event: { readonly stream: string }) => boolean) | undefined;
 }
 
-/** Streams of Millrace's own, such as those of tokens. */
+/** Internal streams of Millrace, such as the one of tokens. */
 const ownPrefix = '$millrace-';
 
-const everybody: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: true };
+const unrestricted: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: true };
 
 export function createAccess(
   options: Pick<KurrentServerOptions, 'authenticate' | 'tenants'>,
 ): Access {
   const { authenticate, tenants } = options;
   const mayRead = (identity: KurrentIdentity, stream: string): boolean =>
-    identity.mayRead && reaches(identity, stream, tenants, 'read');
+    identity.mayRead && hasAccess(identity, stream, tenants, 'read');
   return {
     async identify(authorization) {
-      if (authenticate === undefined) return everybody;
+      if (authenticate === undefined) return unrestricted;
       const identity = await authenticate(parseCredentials(authorization));
       if (identity !== undefined && identity.ended?.aborted !== true) return identity;
-      throw notAuthenticated('the credentials were not accepted');
+      throw notAuthenticated('missing or invalid credentials');
     },
     mayRead,
     checkRead(identity, stream) {
       if (!mayRead(identity, stream)) throw accessDenied();
     },
     checkWrite(identity, stream) {
-      if (!identity.mayWrite || !reaches(identity, stream, tenants, 'write')) throw accessDenied();
+      if (!identity.mayWrite || !hasAccess(identity, stream, tenants, 'write'))
+        throw accessDenied();
     },
     checkGroup(identity, source, what) {
-      // A group over many streams delivers all tenants' events, and one over all those of the system.
-      const whole = identity.tenant === undefined || !isIndex(source);
-      const may = (what === 'read' && !holdsSystem(source)) || identity.isAdmin;
-      if (!whole || !may || !mayRead(identity, source)) throw accessDenied();
+      // Groups of index streams deliver events of all tenants, and groups of `$all` those of the system.
+      const isTenantAllowed = identity.tenant === undefined || !isIndex(source);
+      const isScopeAllowed = (what === 'read' && !hasSystemEvents(source)) || identity.isAdmin;
+      if (!isTenantAllowed || !isScopeAllowed || !mayRead(identity, source)) throw accessDenied();
     },
     visible(identity) {
       if (identity.isAdmin && identity.tenant === undefined) return undefined;
@@ -59,7 +60,7 @@ export function createAccess(
   };
 }
 
-/** Undefined: none, or none that we can read. */
+/** Undefined: absent or not supported. */
 export function parseCredentials(
   authorization: string | undefined,
 ): KurrentCredentials | undefined {
@@ -73,27 +74,27 @@ export function parseCredentials(
   return { kind: 'basic', username: text.slice(0, at), password: text.slice(at + 1) };
 }
 
-/** Events of the system come through these, with whatever they tell. */
-function holdsSystem(stream: string): boolean {
+/** Whether the stream contains system events. */
+function hasSystemEvents(stream: string): boolean {
   return stream === '$all' || stream.startsWith('$et-$');
 }
 
-/** `$all`, `$ce-` and `$et-` are read through a filter by tenant. */
+/** Reads of these streams are filtered by tenant. */
 function isIndex(stream: string): boolean {
   return stream === '$all' || stream.startsWith('$ce-') || stream.startsWith('$et-');
 }
 
-function reaches(
+function hasAccess(
   identity: KurrentIdentity,
   stream: string,
   tenants: TenantLookup | undefined,
   what: 'read' | 'write',
 ): boolean {
-  if (stream.startsWith('$$')) return reaches(identity, stream.slice(2), tenants, what);
+  if (stream.startsWith('$$')) return hasAccess(identity, stream.slice(2), tenants, what);
   if (stream.startsWith('$')) {
     if (isIndex(stream)) return what === 'read';
-    // Where nobody is asked who he is, nobody may give himself a key for later.
-    if (stream.startsWith(ownPrefix) && what === 'write' && identity === everybody) return false;
+    // Without authentication no caller may create a token.
+    if (stream.startsWith(ownPrefix) && what === 'write' && identity === unrestricted) return false;
     return identity.isAdmin && identity.tenant === undefined;
   }
   return identity.tenant === undefined || tenantOfStream(stream, tenants) === identity.tenant;

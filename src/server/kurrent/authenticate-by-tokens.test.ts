@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { memoryEventStore } from '../../engines/memory/index.ts';
 import { openTokens } from '../../platform/tokens/open-tokens.ts';
 import { authenticateByTokens } from './authenticate-by-tokens.ts';
-import { kurrentStoreOptions } from './kurrent-store-options.ts';
+import { kurrentStoreOptions } from './kurrent-server.ts';
 
-test('a token is taken as a password with its name, or by itself as a bearer', async () => {
+test('accepts a token as a password with its name, or as a bearer token', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await using tokens = await openTokens(store);
   const authenticate = authenticateByTokens(tokens);
@@ -33,5 +33,11 @@ test('admin includes the other scopes', async () => {
   const { secret: token } = await tokens.create({ name: 'ops', scopes: ['admin'] });
   const { ended: _ended, ...identity } =
     (await authenticateByTokens(tokens)({ kind: 'bearer', token })) ?? assert.fail();
-  assert.deepEqual(identity, { name: 'ops', isAdmin: true, mayRead: true, mayWrite: true });
+  assert.deepEqual(identity, {
+    name: 'ops',
+    isAdmin: true,
+    tenant: undefined,
+    mayRead: true,
+    mayWrite: true,
+  });
 });

@@ -1,11 +1,10 @@
-// Credentials of KurrentDB clients are tokens: the user is a token's name or id, the password its secret.
+// Tokens as credentials of KurrentDB clients: the user name is the name or id of a token, the password its secret.
 
 import type { Tokens, VerifiedToken } from '../../platform/tokens/open-tokens.ts';
 import type { KurrentIdentity, KurrentServerOptions } from './kurrent-server.ts';
 
 /**
- * Lets in whoever has a token, with what its scopes and its tenant allow; a token that is revoked or
- * expires ends the calls that it let in.
+ * Authenticates callers with tokens, within their scopes and tenant. Revoking or expiry of a token ends its calls.
  *
  * @example
  * import { openEventStore, openTokens } from 'millrace/platform';
@@ -40,6 +39,6 @@ function toIdentity({ token: { name, scopes, tenant }, ended }: VerifiedToken): 
     isAdmin,
     mayRead: isAdmin || scopes.includes('read'),
     mayWrite: isAdmin || scopes.includes('append'),
-    ...(tenant === undefined ? {} : { tenant }),
+    tenant,
   };
 }

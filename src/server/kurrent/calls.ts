@@ -1,5 +1,5 @@
-// gRPC's four kinds of calls as plain async functions: who calls, a signal that fires when nobody
-// waits any more, sending that respects the client's pace, and errors in the protocol's words.
+// The four kinds of gRPC calls as async functions: with the identity of the caller, a signal for the end of the call,
+// backpressure, and errors as refusals.
 
 import type * as GrpcJs from '@grpc/grpc-js';
 import { aborted } from '../../foundation/clock.ts';
@@ -9,25 +9,25 @@ import type { KurrentContext } from './context.ts';
 import type { KurrentIdentity } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
 import { notAuthenticated, Refusal, status, trailerText } from './refusal.ts';
-import { encodeStatus, toStatus } from './status-details.ts';
+import { encodeStatus, toStatus } from './refusal.ts';
 import { toRefusal } from './to-refusal.ts';
 
 export interface CallInfo {
   readonly identity: KurrentIdentity;
-  /** The client cancelled, went away, its deadline passed, or it is not let in any more. */
+  /** Fires when the client cancels or disconnects, its deadline passes, or its credentials end. */
   readonly signal: AbortSignal;
   readonly peer: string;
   readonly connectionName: string;
 }
 
-/** Undefined: go on at once. Else resolves when the client has taken enough of what was sent. */
+/** Undefined: continue. Otherwise resolves when the client can receive more. */
 export type Send<Response> = (message: Response) => Promise<void> | undefined;
 
 export interface CallKit {
   unary<Q, R>(run: (request: Q, info: CallInfo) => Promise<R>): GrpcJs.handleUnaryCall<Q, R>;
-  /** For everybody: clients ask what a server can do before they say who they are. */
+  /** Without authentication: clients request server features before they send credentials. */
   anonymous<Q, R>(run: (request: Q) => Promise<R>): GrpcJs.handleUnaryCall<Q, R>;
-  /** All messages of the client, as they come, then one answer. */
+  /** A stream of requests, then one response. */
   collect<Q, R>(
     run: (requests: AsyncIterable<Q>, info: CallInfo) => Promise<R>,
   ): GrpcJs.handleClientStreamingCall<Q, R>;
@@ -37,20 +37,20 @@ export interface CallKit {
   converse<Q, R>(
     run: (requests: Requests<Q>, send: Send<R>, info: CallInfo) => Promise<void>,
   ): GrpcJs.handleBidiStreamingCall<Q, R>;
-  /** Resolves when no call is under way. */
+  /** Resolves when no call is running. */
   idle(): Promise<void>;
 }
 
-/** A client's messages, pushed; `pause` leaves them on the wire. */
+/** The requests of a client, pushed; `pause` leaves them unread on the connection. */
 export interface Requests<Q> {
   listen(onRequest: (request: Q) => void): void;
   pause(): void;
   resume(): void;
-  /** Resolves when the client has said all; rejects when the call breaks. */
+  /** Resolves after the last request; rejects when the call fails. */
   readonly ended: Promise<void>;
 }
 
-/** What the four kinds have in common. */
+/** The common part of the four kinds. */
 interface AnyCall {
   readonly cancelled: boolean;
   readonly metadata: GrpcJs.Metadata;
@@ -62,18 +62,18 @@ interface AnyCall {
 export function createCallKit(
   context: Pick<KurrentContext, 'limits' | 'access' | 'protocol' | 'observer'>,
 ): CallKit {
-  let underWay = 0;
+  let running = 0;
   let waiting: (() => void)[] = [];
 
-  /** Runs one call; whatever it throws is told to `fail` in the protocol's words. */
+  /** Runs one call; its error goes to `fail` as a refusal. */
   const run = async <T>(
     call: AnyCall,
     work: (info: CallInfo) => Promise<T>,
     done: (result: T) => void,
     fail: (error: GrpcJs.ServiceError) => void,
   ): Promise<void> => {
-    if (underWay >= context.limits.callsMax) return fail(refuse(tooManyCalls()));
-    underWay += 1;
+    if (running >= context.limits.callsMax) return fail(refuse(tooManyCalls()));
+    running += 1;
     const cancelling = new AbortController();
     const cancel = (): void => cancelling.abort();
     call.on('cancelled', cancel);
@@ -95,12 +95,12 @@ export function createCallKit(
       const hasEnded = identity?.ended?.aborted === true && hasCode(error, 'ABORTED');
       const refusal = refuse(hasEnded ? notAuthenticated('the credentials have ended') : error);
       count(call, call.cancelled ? status.cancelled : refusal.code);
-      // Nobody hears what went wrong with a call that was given up.
+      // A cancelled call has no receiver for the error.
       if (!call.cancelled) fail(refusal);
     } finally {
       identity?.ended?.removeEventListener('abort', cancel);
-      underWay -= 1;
-      if (underWay === 0) {
+      running -= 1;
+      if (running === 0) {
         for (const resolve of waiting) resolve();
         waiting = [];
       }
@@ -171,7 +171,7 @@ export function createCallKit(
           using stop = whenAborted(info.signal);
           const over = stop.aborted.then(() => Promise.reject(aborted(info.signal)));
           const either = Promise.race([ended, over]);
-          // Whoever left the conversation earlier does not wait for its end.
+          // The handler may return before the end, so a later rejection must not be unhandled.
           either.catch(() => undefined);
           await work(
             {
@@ -180,7 +180,7 @@ export function createCallKit(
               resume: () => void call.resume(),
               ended: either,
             },
-            // What was done is still told to a client that is not let in any more.
+            // Results of completed work are sent even after the credentials have ended.
             sender(call, cancelled.signal),
             info,
           );
@@ -190,7 +190,7 @@ export function createCallKit(
       );
     },
     idle: () =>
-      underWay === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
+      running === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
   };
 }
 
@@ -198,12 +198,12 @@ function refuseAborted(signal: AbortSignal): void {
   if (signal.aborted) throw aborted(signal);
 }
 
-/** A client that is not let in any more is not waited for either. */
+/** Stops waiting for requests when the credentials end. */
 async function* untilAborted<Q>(
   requests: AsyncIterable<Q>,
   { identity, signal }: Pick<CallInfo, 'identity' | 'signal'>,
 ): AsyncGenerator<Q, void, undefined> {
-  // A call that is cancelled ends by itself.
+  // A cancelled call ends the iteration by itself.
   if (identity.ended === undefined) {
     yield* requests;
     return;
@@ -219,13 +219,13 @@ async function* untilAborted<Q>(
       yield next.value;
     }
   } finally {
-    // Not waited for: a client that says no more would hold it up.
+    // Not awaited, because the client may never send another request.
     void iterator.return?.();
   }
 }
 
 function tooManyCalls(): Refusal {
-  return new Refusal('the server has no room for more calls', {
+  return new Refusal('the server has reached its maximum of calls', {
     status: status.resourceExhausted,
   });
 }
@@ -259,7 +259,7 @@ function sender<R>(
       call.once('drain', onDrain);
       signal.addEventListener('abort', onAbort, { once: true });
     });
-    // A sender that does not wait must not fail for an abort that everybody else sees as well.
+    // A caller may ignore the promise, so its rejection must not be unhandled.
     draining.catch(() => undefined);
     return draining;
   };

@@ -1,4 +1,4 @@
-// What every handler works with.
+// The shared context of all handlers.
 
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
@@ -7,7 +7,7 @@ import type { EventStore } from '../../store/event-store.ts';
 import type { Access } from './access.ts';
 import type { KurrentLimits } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
-import type { SubscriptionSlots } from './subscription-slots.ts';
+import { Refusal, status } from './refusal.ts';
 
 export interface KurrentContext {
   readonly store: EventStore;
@@ -18,6 +18,35 @@ export interface KurrentContext {
   readonly subscriptions: SubscriptionSlots;
   readonly observer: Observer;
   readonly clock: Clock;
-  /** Fires when the server stops: live subscriptions end. */
+  /** Fires when the server stops. */
   readonly stopping: AbortSignal;
+}
+
+/** Limits the live subscriptions of all clients. */
+export interface SubscriptionSlots {
+  readonly used: number;
+  /** Acquires a slot and returns its release; throws a refusal at the maximum. */
+  acquire(): () => void;
+}
+
+export function createSubscriptionSlots(max: number): SubscriptionSlots {
+  let used = 0;
+  return {
+    get used() {
+      return used;
+    },
+    acquire() {
+      if (used >= max) {
+        throw new Refusal('the server has reached its maximum of subscriptions', {
+          status: status.resourceExhausted,
+        });
+      }
+      used += 1;
+      let isAcquired = true;
+      return () => {
+        if (isAcquired) used -= 1;
+        isAcquired = false;
+      };
+    },
+  };
 }

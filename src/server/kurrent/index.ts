@@ -1,6 +1,6 @@
 export { authenticateByTokens } from './authenticate-by-tokens.ts';
 export { isLoopback } from './listen.ts';
-export { kurrentStoreOptions } from './kurrent-store-options.ts';
+export { kurrentStoreOptions } from './kurrent-server.ts';
 export {
   kurrentLimits,
   type KurrentCredentials,

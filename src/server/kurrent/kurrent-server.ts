@@ -1,89 +1,92 @@
-// What the facade is started with, and what the starter gets back.
+// The options, limits and handle of the KurrentDB-compatible server.
 
 import type { Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
+import type { EventStoreOptions } from '../../store/create-event-store.ts';
 
 export interface KurrentServer extends AsyncDisposable {
   readonly port: number;
-  /** What official clients connect with: `kurrentdb://127.0.0.1:2113?tls=false`. */
+  /** The connection string for official clients: `kurrentdb://127.0.0.1:2113?tls=false`. */
   readonly url: string;
 }
 
 export interface KurrentServerOptions {
-  /** Default: 127.0.0.1. Any other than a loopback address needs `authenticate` and `tls`. */
-  readonly host?: string;
-  /** Default: 2113; 0 takes a free one. */
-  readonly port?: number;
-  /** Where clients of other servers over the same database are told to find it. Default: as it listens. */
-  readonly advertise?: { readonly host: string; readonly port: number };
+  /** Default: 127.0.0.1. Addresses other than loopback need `authenticate` and `tls`. */
+  readonly host?: string | undefined;
+  /** Default: 2113; 0: any free port. */
+  readonly port?: number | undefined;
+  /** The address that other servers on the same database announce to clients. Default: the listening address. */
+  readonly advertise?: { readonly host: string; readonly port: number } | undefined;
   /** PEM texts. Default: no TLS. */
-  readonly tls?: { readonly cert: string; readonly key: string };
-  readonly observer?: Observer;
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly observer?: Observer | undefined;
   /**
-   * Who calls; undefined refuses the call. Default: everybody may do everything, but for the records
-   * that tokens are kept in.
+   * Returns the identity of the caller; undefined refuses the call. Default: all callers may do everything except
+   * writing to the streams that store tokens.
    */
-  readonly authenticate?: (
-    credentials: KurrentCredentials | undefined,
-  ) => KurrentIdentity | undefined | Promise<KurrentIdentity | undefined>;
-  /** Tells where a tenant with a hyphen ends in a stream's name. */
-  readonly tenants?: TenantLookup;
-  readonly limits?: Partial<KurrentLimits>;
-  readonly clock?: Clock;
-  /** Stops the server like its disposal. */
-  readonly signal?: AbortSignal;
+  readonly authenticate?:
+    | ((
+        credentials: KurrentCredentials | undefined,
+      ) => KurrentIdentity | undefined | Promise<KurrentIdentity | undefined>)
+    | undefined;
+  /** Finds the end of a tenant that contains a hyphen in the name of a stream. */
+  readonly tenants?: TenantLookup | undefined;
+  readonly limits?: Partial<KurrentLimits> | undefined;
+  readonly clock?: Clock | undefined;
+  /** Stops the server, as its disposal does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** As the `authorization` header of a call carries them. */
+/** The `authorization` header of a call. */
 export type KurrentCredentials =
   | { readonly kind: 'basic'; readonly username: string; readonly password: string }
   | { readonly kind: 'bearer'; readonly token: string };
 
 export interface KurrentIdentity {
-  /** Bound to this tenant's streams; absent: not bound. */
-  readonly tenant?: string;
+  /** Restricts access to the streams of this tenant. Absent: all tenants. */
+  readonly tenant?: string | undefined;
   readonly mayRead: boolean;
   readonly mayWrite: boolean;
   /** May also read and write system streams and manage persistent subscriptions. */
   readonly isAdmin: boolean;
   /** Shown in the information about persistent subscriptions. */
-  readonly name?: string;
-  /** Fires when it no longer holds (revoked, expired): calls that it was let in for end. */
-  readonly ended?: AbortSignal;
+  readonly name?: string | undefined;
+  /** Fires when the credentials are revoked or expire, which ends their calls. */
+  readonly ended?: AbortSignal | undefined;
 }
 
 export interface KurrentLimits {
-  /** Data, metadata and types of one append together. */
+  /** The size of data, metadata and types of one append. */
   readonly appendBytesMax: number;
-  /** One gRPC message that comes in. */
+  /** The size of a received gRPC message. */
   readonly messageBytesMax: number;
-  /** Calls at a time on one connection. */
+  /** Concurrent calls per connection. */
   readonly callsPerConnectionMax: number;
-  /** Calls at a time on all connections together. */
+  /** Concurrent calls of all connections. */
   readonly callsMax: number;
-  /** Events that are read from the store in one go for one reader. */
+  /** Events per page of a read from the store. */
   readonly pageEventsMax: number;
-  /** Live subscriptions of all clients together, persistent ones included. */
+  /** Live subscriptions of all clients, including consumers of persistent subscriptions. */
   readonly subscriptionsMax: number;
-  /** Appends of one BatchAppend call that wait for the store; more are not read from the wire. */
+  /** Running appends per BatchAppend call; further ones stay unread on the connection. */
   readonly appendsInFlightMax: number;
-  /** The same, counted in bytes. */
+  /** The size of the running appends per BatchAppend call. */
   readonly appendBytesInFlightMax: number;
-  /** Batches of one BatchAppend call that have begun and not ended. */
+  /** Incomplete batches per BatchAppend call. */
   readonly openBatchesMax: number;
   /** Persistent subscription groups. */
   readonly groupsMax: number;
-  /** How long after its death another server over the same database takes over its groups. */
+  /** The time until another server takes over the groups of a killed one. */
   readonly groupLeaseMs: number;
   readonly keepaliveIntervalMs: number;
   readonly keepaliveTimeoutMs: number;
-  /** How long a stop waits for calls under way. */
+  /** The time that a stop waits for running calls. */
   readonly stopMsMax: number;
 }
 
 /**
- * The bounds that hold unless `limits` says otherwise.
+ * The default limits.
  *
  * @example
  * import { kurrentLimits } from 'millrace/server/kurrent';
@@ -106,3 +109,17 @@ export const kurrentLimits: KurrentLimits = {
   keepaliveTimeoutMs: 10_000,
   stopMsMax: 5_000,
 };
+
+/**
+ * Options for a store behind this server: any names, and room for binary data, which base64 enlarges by a third.
+ *
+ * @example
+ * import { sqliteEventStore } from 'millrace/adapters/sqlite';
+ * import { kurrentStoreOptions } from 'millrace/server/kurrent';
+ *
+ * await using store = await sqliteEventStore('sqlite:.millrace/events.db', kurrentStoreOptions);
+ */
+export const kurrentStoreOptions = {
+  names: 'open',
+  payloadBytesMax: 24 * 1_048_576,
+} as const satisfies EventStoreOptions;

@@ -1,4 +1,4 @@
-// Opening and closing the port.
+// Opens and closes the port.
 
 import type * as GrpcJs from '@grpc/grpc-js';
 import { isIP } from 'node:net';
@@ -12,7 +12,7 @@ export interface ListenOptions {
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
 }
 
-/** The port that it listens on. */
+/** Returns the port. */
 export async function listen(
   { grpc }: Protocol,
   server: GrpcJs.Server,
@@ -36,7 +36,7 @@ export async function listen(
   });
 }
 
-/** Waits for the calls under way, but not for ever. */
+/** Waits for running calls, then closes the rest by force. */
 export async function shutDown(
   server: GrpcJs.Server,
   idle: Promise<void>,
@@ -54,7 +54,7 @@ export function authorityOf(host: string): string {
 }
 
 /**
- * Whether only programs of the same machine reach a server at this address.
+ * Whether the address is reachable only from the same machine.
  *
  * @example
  * import { isLoopback } from 'millrace/server/kurrent';

@@ -61,7 +61,7 @@ const proposed = (bytes: number) => ({
 });
 const options = { streamIdentifier: name('a-1'), any: {} };
 
-test('a batch without a correlation id ends the call, and only the call', async (t) => {
+test('a batch without a correlation id fails only its call', async (t) => {
   const raw = await serve(t);
   const call = raw.duplex('BatchAppend');
   call.write({ options, proposedMessages: [proposed(1)], isFinal: true });
@@ -97,7 +97,7 @@ test('an endless batch is refused once, as soon as it is too large', async (t) =
   assert.match(error?.details.typeUrl ?? '', /MaximumAppendSizeExceeded$/);
 });
 
-test('batches that begin and never end are bounded in number', async (t) => {
+test('the number of incomplete batches is limited', async (t) => {
   const raw = await serve(t, { limits: { openBatchesMax: 2 } });
   const call = raw.duplex('BatchAppend');
   for (let count = 0; count < 3; count += 1) {
@@ -110,7 +110,7 @@ test('batches that begin and never end are bounded in number', async (t) => {
   await once(call, 'error');
 });
 
-test('a batch whose deadline is over is told so and not written', async (t) => {
+test('a batch after its deadline is refused and not written', async (t) => {
   const raw = await serve(t);
   const call = raw.duplex('BatchAppend');
   const late = { ...options, deadlineAt: { seconds: 1, nanos: 0 } };
@@ -123,7 +123,7 @@ test('a batch whose deadline is over is told so and not written', async (t) => {
   await once(call, 'end');
 });
 
-test('a batch that the store does not answer in time is told so', async (t) => {
+test('a batch that the store does not complete in time is refused', async (t) => {
   const store = memoryEventStore(kurrentStoreOptions);
   const gate = Promise.withResolvers<void>();
   const raw = await serve(t, {
@@ -151,7 +151,7 @@ test('a batch that the store does not answer in time is told so', async (t) => {
   await once(call, 'end');
 });
 
-test('a client that appends faster than the store writes is left waiting on the wire', async (t) => {
+test('a client that appends faster than the store writes is slowed down', async (t) => {
   for (const limits of [{ appendsInFlightMax: 4 }, { appendBytesInFlightMax: 4_000 }]) {
     const store = memoryEventStore(kurrentStoreOptions);
     const gate = Promise.withResolvers<void>();
@@ -188,7 +188,7 @@ test('a client that appends faster than the store writes is left waiting on the 
   }
 });
 
-test('a client that never reads is not read for, and leaves nothing behind when it goes', async (t) => {
+test('the server stops reading for a client that never reads, and frees its resources on disconnect', async (t) => {
   const store = memoryEventStore(kurrentStoreOptions);
   const payload = { text: 'x'.repeat(10_000) };
   for (let round = 0; round < 20; round += 1) {
@@ -225,7 +225,7 @@ test('a client that never reads is not read for, and leaves nothing behind when 
   header.writeUInt32BE(request.length, 1);
   call.end(Buffer.concat([header, request]));
   await once(call, 'response');
-  // The answers are left on the wire: what fits its windows is sent, and then nothing more.
+  // The server sends what fits into the flow-control windows, and no more.
   let seen = -1;
   while (seen !== pages) {
     seen = pages;
@@ -236,7 +236,7 @@ test('a client that never reads is not read for, and leaves nothing behind when 
   await left.promise;
 });
 
-test('more subscriptions than the server has room for are refused', async (t) => {
+test('subscriptions beyond the maximum are refused', async (t) => {
   const raw = await serve(t, { limits: { subscriptionsMax: 1 } });
   const request = { options: { all: { start: {} }, subscription: {}, noFilter: {} } };
   const first = raw.serverStream('Read', request);
@@ -249,7 +249,7 @@ test('more subscriptions than the server has room for are refused', async (t) =>
   first.cancel();
 });
 
-test('filters that are huge or not linear are refused', async (t) => {
+test('huge filters and patterns without linear time are refused', async (t) => {
   const raw = await serve(t);
   const filters = [
     { eventType: { regex: 'a'.repeat(2_000) } },
@@ -268,7 +268,7 @@ test('filters that are huge or not linear are refused', async (t) => {
   }
 });
 
-test('a request that says nothing is refused, not a crash', async (t) => {
+test('an empty request is refused and does not crash the server', async (t) => {
   const raw = await serve(t);
   for (const request of [
     {},

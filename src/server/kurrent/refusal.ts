@@ -1,16 +1,16 @@
-// A call that is refused, in the protocol's own words: a status, the name of the exception and what
-// official clients read from the trailers.
+// Refusals of calls in the terms of the protocol: status, exception name, and the trailers that official clients read.
 
-import type { StatusDetails } from './status-details.ts';
+import type { Protocol } from './protocol/load-protocol.ts';
+import type { WireStatus } from './protocol/wire-types.ts';
 
 export interface RefusalParts {
   /** A gRPC status code. */
   readonly status: number;
   /** The trailer `exception`. */
-  readonly exception?: string;
-  readonly trailers?: Readonly<Record<string, string>>;
-  /** Version 2 of the protocol: a message of `google.rpc.Status`'s details. */
-  readonly details?: StatusDetails;
+  readonly exception?: string | undefined;
+  readonly trailers?: Readonly<Record<string, string>> | undefined;
+  /** For version 2 of the protocol: a typed detail of `google.rpc.Status`. */
+  readonly details?: StatusDetails | undefined;
   readonly cause?: unknown;
 }
 
@@ -24,7 +24,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The statuses in use, by number, so that pure code needs no gRPC. */
+/** gRPC status codes, so that pure code does not load gRPC. */
 export const status = {
   cancelled: 1,
   unknown: 2,
@@ -50,7 +50,7 @@ export function accessDenied(message = 'Access Denied'): Refusal {
   return new Refusal(message, { status: status.permissionDenied, exception: 'access-denied' });
 }
 
-/** Nobody knows who it is; official clients show it as access denied, too. */
+/** Official clients show this as access denied as well. */
 export function notAuthenticated(message: string): Refusal {
   return new Refusal(message, { status: status.unauthenticated });
 }
@@ -59,7 +59,33 @@ export function shuttingDown(): Refusal {
   return new Refusal('the server is shutting down', { status: status.unavailable });
 }
 
-/** What goes over the wire as a trailer must be printable ASCII; the rest is percent-encoded. */
+/** Trailers must be printable ASCII: other characters are percent-encoded. */
 export function trailerText(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]+/gu, (part) => encodeURIComponent(part.toWellFormed()));
+}
+
+/** A typed message in the details of `google.rpc.Status`. */
+export interface StatusDetails {
+  /** The name of the message on the wire. */
+  readonly type: string;
+  /** The codec of the message; messages with the same fields share one. */
+  readonly codec: string;
+  readonly value: object;
+}
+
+export function toStatus(
+  protocol: Protocol,
+  {
+    code,
+    message,
+    details,
+  }: { code: number; message: string; details?: StatusDetails | undefined },
+): WireStatus {
+  if (details === undefined) return { code, message };
+  const value = protocol.codec<object>(details.codec).encode(details.value);
+  return { code, message, details: { typeUrl: `type.googleapis.com/${details.type}`, value } };
+}
+
+export function encodeStatus(protocol: Protocol, value: WireStatus): Buffer {
+  return protocol.codec<WireStatus>('event_store.client.Status').encode(value);
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { supportedMethods } from './server-info.ts';
 
-test('methods are listed in lower case, with what clients look for', () => {
+test('methods are listed in lower case, with their features', () => {
   const handler = (): void => undefined;
   const method = { request: '', response: '', handler };
   assert.deepEqual(

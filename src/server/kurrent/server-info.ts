@@ -1,4 +1,4 @@
-// What clients ask about the server before they trust it: its methods and version, its cluster.
+// Information that clients request first: supported methods, version and cluster members.
 
 import { idFromKey } from '../../foundation/ids.ts';
 import type { CallKit } from './calls.ts';
@@ -6,16 +6,16 @@ import type { Address, Member } from './persistent/leadership.ts';
 import type { Method, Services } from './services.ts';
 
 export interface Cluster {
-  /** This server's, known once it listens. */
+  /** The address of this server, known after it listens. */
   readonly where: () => Address;
-  /** Those who take part in running persistent subscriptions; none before somebody asked for one. */
+  /** The servers in the election for persistent subscriptions; empty before the first use of one. */
   readonly members: () => readonly Member[];
 }
 
-/** The version of the protocol that is spoken; clients compare it with what their calls need. */
+/** Clients compare this version with the one that their calls need. */
 const serverVersion = '25.1.0';
 
-/** The protocol's numbers. A cluster of one is led by its only member. */
+/** Numbers of the protocol. */
 const states = { follower: 6, leader: 8 } as const;
 
 interface SupportedMethod {
@@ -24,7 +24,7 @@ interface SupportedMethod {
   readonly features: readonly string[];
 }
 
-/** Clients compare names in lower case, and some of them do not lower ours. */
+/** In lower case, because some clients compare names without converting them. */
 export function supportedMethods(services: Services): SupportedMethod[] {
   return Object.entries(services).flatMap(([serviceName, methods]) =>
     Object.entries(methods).map(([name, { features = [] }]) => ({
@@ -67,7 +67,7 @@ export function serverServices(calls: CallKit, others: Services, cluster: Cluste
   return own;
 }
 
-/** Also while the lead is not settled, this one answers. */
+/** Before the election has a result, this server presents itself as the leader. */
 function clusterOf({ where, members }: Cluster): readonly Member[] {
   const all = members();
   if (all.some(({ isLeader }) => isLeader)) return all;

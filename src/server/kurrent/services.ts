@@ -1,4 +1,4 @@
-// The table of all methods that the server speaks: where they are on the wire, and who handles them.
+// The table of all methods of the server: their messages and handlers.
 
 import type * as GrpcJs from '@grpc/grpc-js';
 import type { CallKit } from './calls.ts';
@@ -15,14 +15,14 @@ export interface Method {
   /** Full name of the messages. */
   readonly request: string;
   readonly response: string;
-  readonly requestStream?: boolean;
-  readonly responseStream?: boolean;
-  /** What clients look for in the list of supported methods. */
-  readonly features?: readonly string[];
+  readonly requestStream?: boolean | undefined;
+  readonly responseStream?: boolean | undefined;
+  /** The features in the list of supported methods. */
+  readonly features?: readonly string[] | undefined;
   readonly handler: GrpcJs.UntypedHandleCall;
 }
 
-/** Service → method → what it is. */
+/** By service, then by method. */
 export type Services = Readonly<Record<string, Readonly<Record<string, Method>>>>;
 
 export function createServices(

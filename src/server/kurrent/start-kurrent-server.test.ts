@@ -27,12 +27,12 @@ function connect({ url }: KurrentServer, more = ''): KurrentDBClient {
   return KurrentDBClient.connectionString`${url}&discoveryInterval=1${more}`;
 }
 
-test('it listens only where strangers are asked who they are', async () => {
+test('addresses other than loopback need authentication and TLS', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await assert.rejects(startKurrentServer(store, { host: '0.0.0.0', port: 0 }), (error) =>
     hasCode(error, 'CONFIG_INVALID'),
   );
-  // Passwords would go over the network in clear.
+  // Passwords would be sent unencrypted.
   const asked = { host: '0.0.0.0', port: 0, authenticate: () => undefined };
   await assert.rejects(
     startKurrentServer(store, asked),
@@ -40,7 +40,7 @@ test('it listens only where strangers are asked who they are', async () => {
   );
 });
 
-test('a port that is taken is told by its number', async () => {
+test('the error of a used port names the port', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await using server = await startKurrentServer(store, { port: 0 });
   await assert.rejects(
@@ -59,7 +59,7 @@ test('a client that discovers its cluster finds the only member', async () => {
   await client.dispose();
 });
 
-test('a stop ends subscriptions as unavailable, and only after appends under way are answered', async () => {
+test('a stop ends subscriptions as unavailable, after running appends are answered', async () => {
   const store = memoryEventStore(kurrentStoreOptions);
   const gate = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
@@ -124,7 +124,7 @@ test('starts and stops in any order leave the port free', async () => {
   assert.equal(last.port, port);
 });
 
-test('TLS speaks the same', async () => {
+test('serves the protocol over TLS', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await using server = await startKurrentServer(store, secure());
   assert.match(server.url, /tls=true$/);
@@ -145,7 +145,7 @@ const identities: Readonly<Record<string, KurrentIdentity>> = {
   core: { tenant: 'core', mayRead: true, mayWrite: true, isAdmin: false },
 };
 
-test('who is nobody gets nothing, and who may only read cannot write', async () => {
+test('unknown callers are refused, and readers cannot write', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await using server = await startKurrentServer(store, {
     ...secure(),
@@ -170,7 +170,7 @@ test('who is nobody gets nothing, and who may only read cannot write', async () 
   await client.dispose();
 });
 
-test('a tenant sees and writes its own streams, and all events as if there were no others', async () => {
+test('a tenant has access to its own streams, and sees only its events of $all', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await using server = await startKurrentServer(store, {
     ...secure(),
@@ -206,7 +206,7 @@ test('a tenant sees and writes its own streams, and all events as if there were 
   await client.dispose();
 });
 
-// For 127.0.0.1 and for this test alone: everybody knows the key.
+// A public test key for 127.0.0.1.
 const localhostCert = `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUGgAwIBAgIUWaqY84tMoOzydbOcEHRNGsOl1nQwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTExNjAyMjUxN1oYDzIxMjYxMDIz

@@ -1,5 +1,6 @@
-// Opens the port, speaks the protocol, and leaves nobody in the middle of a sentence when it stops.
+// Starts the KurrentDB-compatible server: opens the port, serves the protocol, and completes running calls at a stop.
 
+import type * as GrpcJs from '@grpc/grpc-js';
 import { hostname } from 'node:os';
 import { aborted, systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -7,8 +8,7 @@ import { silentObserver } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { createAccess } from './access.ts';
 import { createCallKit } from './calls.ts';
-import type { KurrentContext } from './context.ts';
-import { earlyHeaders } from './early-headers.ts';
+import { type KurrentContext, createSubscriptionSlots } from './context.ts';
 import { kurrentLimits, type KurrentServer, type KurrentServerOptions } from './kurrent-server.ts';
 import { groupConfigStream } from './persistent/group-records.ts';
 import { createGroups, type Groups } from './persistent/groups.ts';
@@ -17,12 +17,10 @@ import { loadProtocol } from './protocol/load-protocol.ts';
 import { Refusal } from './refusal.ts';
 import { createServices, toDefinition } from './services.ts';
 import { authorityOf, isLoopback, listen, shutDown } from './listen.ts';
-import { createSubscriptionSlots } from './subscription-slots.ts';
 
 /**
- * Starts a server that the official KurrentDB and EventStoreDB clients take for a KurrentDB. The
- * store stays the caller's: it must be open to foreign names (`kurrentStoreOptions`), and it is
- * closed after the server, not by it.
+ * Starts a server for the official KurrentDB and EventStoreDB clients. The store must accept any names
+ * (`kurrentStoreOptions`). The caller closes the store after the server.
  *
  * @example
  * import { memoryEventStore } from 'millrace/adapters/memory';
@@ -82,16 +80,16 @@ export async function startKurrentServer(
   const onAbort = (): void => void stop();
   try {
     bound = await listen(protocol, server, { host, port, tls });
-    // Who was not there yet when the signal fired did not hear it.
+    // The signal may have fired before the listener below is added.
     refuseAborted(signal);
-    await takeUpGroups(store, groups);
+    await resumeGroups(store, groups);
     refuseAborted(signal);
   } catch (error) {
     await stop();
     throw error;
   }
   signal?.addEventListener('abort', onAbort, { once: true });
-  observer.log?.info({ host, port: bound }, 'kurrent server listens');
+  observer.log?.info({ host, port: bound }, 'kurrent server listening');
   return {
     port: bound,
     url: `kurrentdb://${authorityOf(nameOf(host, tls))}:${bound}?tls=${tls !== undefined}`,
@@ -99,8 +97,8 @@ export async function startKurrentServer(
   };
 }
 
-/** Whoever has no groups yet need not stand for their lead before somebody asks. */
-async function takeUpGroups(store: EventStore, groups: Pick<Groups, 'lead'>): Promise<void> {
+/** Without stored groups the election starts with the first use of one. */
+async function resumeGroups(store: EventStore, groups: Pick<Groups, 'lead'>): Promise<void> {
   if ((await store.streamInfo(groupConfigStream)) === undefined) return;
   try {
     await groups.lead();
@@ -110,7 +108,7 @@ async function takeUpGroups(store: EventStore, groups: Pick<Groups, 'lead'>): Pr
   }
 }
 
-/** An address that means "all of them" leads nobody here. */
+/** Clients cannot connect to a wildcard address. */
 function reachableName(host: string): string {
   return host === '0.0.0.0' || host === '::' ? hostname() : host;
 }
@@ -124,22 +122,39 @@ function refuseAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw aborted(signal);
 }
 
-/** Where clients are told to find it: they refuse to do TLS with an address in place of a name. */
+/** The host for clients: they refuse TLS with an IP address instead of a name. */
 function nameOf(host: string, tls: KurrentServerOptions['tls']): string {
   return tls !== undefined && host === '127.0.0.1' ? 'localhost' : host;
 }
 
-/** An open door is for those on the same machine, and so are passwords that everybody can read. */
+/** Access without authentication, or with unencrypted passwords, is limited to the same machine. */
 function checkHost(host: string, { authenticate, tls }: KurrentServerOptions): void {
   if (isLoopback(host)) return;
   const problem =
     authenticate === undefined
-      ? "would be open to everybody: pass 'authenticate' (by tokens: authenticateByTokens)"
+      ? "would be open to all callers: pass 'authenticate', for example authenticateByTokens(tokens)"
       : tls === undefined
-        ? "would take passwords over the network in clear: pass 'tls', or listen on 127.0.0.1 behind a proxy that has it"
+        ? "would receive unencrypted passwords: pass 'tls', or listen on 127.0.0.1 behind a proxy with TLS"
         : undefined;
   if (problem === undefined) return;
   throw new MillraceError('CONFIG_INVALID', `the kurrent server at '${host}' ${problem}`, {
     details: { field: authenticate === undefined ? 'authenticate' : 'tls', host },
   });
+}
+
+/**
+ * Sends response headers as soon as request headers arrive. The official client sends header and body of a call as two
+ * packets, the second after the acknowledgement of the first, which a kernel delays by 40 ms unless it has data to send.
+ */
+export function earlyHeaders(grpc: typeof GrpcJs): GrpcJs.ServerInterceptor {
+  return (_method, call) =>
+    new grpc.ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata(metadata, go) {
+            call.sendMetadata(new grpc.Metadata());
+            go(metadata);
+          },
+        }),
+    });
 }

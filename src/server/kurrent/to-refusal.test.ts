@@ -6,7 +6,7 @@ import { toRefusal } from './to-refusal.ts';
 
 const limits = { appendBytesMax: 1_000 };
 
-test('a conflict names the stream and both versions, and no version of a stream that is not there', () => {
+test('a conflict has the stream and both versions, without the actual version for an unknown stream', () => {
   const conflict = (actual: number) =>
     toRefusal(
       new MillraceError('VERSION_CONFLICT', 'x', {
@@ -26,7 +26,7 @@ test('a conflict names the stream and both versions, and no version of a stream 
   assert.deepEqual(conflict(-1).trailers, { 'stream-name': 'a-1', 'expected-version': '-4' });
 });
 
-test('each error of the store has a status of its own kind', () => {
+test('each error of the store has its status', () => {
   const statusOf = (code: ConstructorParameters<typeof MillraceError>[0]) =>
     toRefusal(new MillraceError(code, 'x'), limits).parts.status;
   assert.equal(statusOf('FILTER_INVALID'), status.invalidArgument);
@@ -37,7 +37,7 @@ test('each error of the store has a status of its own kind', () => {
   assert.equal(statusOf('STORE_CORRUPT'), status.internal);
 });
 
-test('an error that nobody foresaw tells the client nothing about itself', () => {
+test('an unexpected error reveals no details to the client', () => {
   const refusal = toRefusal(new Error('password is hunter2'), limits);
   assert.equal(refusal.parts.status, status.internal);
   assert.ok(!refusal.message.includes('hunter2'));
@@ -45,7 +45,7 @@ test('an error that nobody foresaw tells the client nothing about itself', () =>
   assert.equal(toRefusal(own, limits), own);
 });
 
-test('trailers are printable ASCII, and ASCII stays as it is', () => {
+test('trailers are printable ASCII, and ASCII is unchanged', () => {
   assert.equal(trailerText('orders-1 100%'), 'orders-1 100%');
   assert.equal(trailerText('größe-1'), 'gr%C3%B6%C3%9Fe-1');
   assert.equal(trailerText('a\u0000b\ud800'), 'a%00b%EF%BF%BD');

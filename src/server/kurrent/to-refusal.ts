@@ -1,21 +1,24 @@
-// Errors of the store, said in the protocol's words.
+// Converts errors of the store to refusals.
 
 import type { MillraceError } from '../../foundation/error.ts';
 import type { ErrorCode } from '../../foundation/error-codes.ts';
 import type { ExpectedRevision } from '../../store/expected-revision.ts';
 import { Refusal, status, type RefusalParts } from './refusal.ts';
 
-/** The protocol's numbers for what a writer expects. */
+/** The numbers of the protocol for expected revisions. */
 export function expectedNumber(expected: ExpectedRevision): number {
   if (typeof expected === 'number') return expected;
   return expected === 'any' ? -2 : expected === 'none' ? -1 : -4;
 }
 
-/** Turns whatever a handler threw into what the client is told. Never a stack, never a payload. */
+/** Converts any error of a handler to a refusal, without stacks and payloads. */
 export function toRefusal(error: unknown, limits: { readonly appendBytesMax: number }): Refusal {
   if (error instanceof Refusal) return error;
   if (!isMillraceError(error)) {
-    return new Refusal('the server failed', { status: status.internal, cause: error });
+    return new Refusal('internal error; see the log of the server', {
+      status: status.internal,
+      cause: error,
+    });
   }
   return new Refusal(error.message, { ...partsOf(error, limits), cause: error });
 }
@@ -32,7 +35,7 @@ function partsOf(error: MillraceError, limits: { readonly appendBytesMax: number
         trailers: {
           'stream-name': stream,
           'expected-version': String(expected),
-          // Clients read an absent one as "no stream".
+          // For clients an absent version means that the stream does not exist.
           ...(actual < 0 ? {} : { 'actual-version': String(actual) }),
         },
       };
@@ -50,7 +53,7 @@ function partsOf(error: MillraceError, limits: { readonly appendBytesMax: number
   }
 }
 
-/** The stream that an error of the store is about. */
+/** The stream of an error of the store. */
 export function streamOf({ details }: MillraceError): string {
   return typeof details['stream'] === 'string' ? details['stream'] : '';
 }
@@ -80,7 +83,7 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   ABORTED: status.cancelled,
 };
 
-/** Across copies of the package, as `hasCode` does it. */
+/** By name, because several copies of the package may be loaded. */
 function isMillraceError(error: unknown): error is MillraceError {
   return error instanceof Error && error.name === 'MillraceError' && 'code' in error;
 }

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { Refusal } from './refusal.ts';
 import { toUuid, uuidText, wireUuid } from './uuid.ts';
 
-test('text and halves are the same id', () => {
+test('text and halves give the same id', () => {
   fc.assert(
     fc.property(fc.uuid(), (id) => {
       assert.equal(uuidText(wireUuid(id, true)), id);
@@ -14,13 +14,13 @@ test('text and halves are the same id', () => {
   );
 });
 
-test('what is no id is refused', () => {
+test('an invalid id is refused', () => {
   for (const uuid of [undefined, {}, { string: '' }, { string: 'order-7' }]) {
     assert.throws(() => uuidText(uuid), Refusal);
   }
 });
 
-test('any text becomes an id, the same each time', () => {
+test('any text is mapped to an id, always the same', () => {
   const id = toUuid('order-7');
   assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-5/);
   assert.equal(toUuid('order-7'), id);

@@ -1,4 +1,4 @@
-// UUIDs come as text or as two signed halves; stores hold any text as an event's id.
+// UUIDs are text or two signed 64-bit halves on the wire; stores accept any text as an event id.
 
 import { idFromKey } from '../../foundation/ids.ts';
 import { toBigInt } from './protocol/wire-number.ts';
@@ -20,7 +20,7 @@ export function uuidText(uuid: WireUuid | undefined): string {
   throw badRequest(`'${text.slice(0, 50)}' is not a UUID`);
 }
 
-/** Event ids of ours need not be UUIDs; on the wire they must. The same id always gives the same. */
+/** The wire needs UUIDs: other event ids are mapped to one, always the same for the same id. */
 export function toUuid(eventId: string): string {
   if (shape.test(eventId)) return eventId;
   const lower = eventId.toLowerCase();

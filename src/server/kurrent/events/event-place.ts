@@ -1,4 +1,4 @@
-// Whose an event is, told by its stream's name.
+// The tenant and aggregate of an event, from the name of its stream.
 
 import { categoryOf } from '../../../store/recorded-event.ts';
 import { parseStreamName } from '../../../contracts/stream-name.ts';
@@ -6,12 +6,12 @@ import { splitTenant, type TenantLookup } from '../../../contracts/tenant.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 
 export interface EventPlace {
-  /** Empty: the stream belongs to nobody in particular. */
+  /** Empty: the stream belongs to no tenant. */
   readonly tenant: string;
   readonly aggregate: DomainEventEnvelope['aggregate'];
 }
 
-/** As `parseStreamName`, but names that follow other rules are no error. */
+/** Like `parseStreamName`, but accepts names with other rules. */
 export function placeOf(stream: string, tenants: TenantLookup | undefined): EventPlace {
   const tenant = tenantOfStream(stream, tenants);
   if (tenant !== '' && grammar.test(stream)) {

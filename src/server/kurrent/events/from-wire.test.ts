@@ -6,7 +6,7 @@ import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import { toPosition } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
-import { kurrentStoreOptions } from '../kurrent-store-options.ts';
+import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { placeOf } from './event-place.ts';
 import { fromWire, markHeader, type ForeignEvent, type Mark } from './from-wire.ts';
 import { nativeMetadata } from './native-metadata.ts';
@@ -30,7 +30,7 @@ function store(event: ForeignEvent, opaque = false): DomainEventEnvelope {
   return fromWire(event, { place: placeOf(stream, undefined), now, opaque });
 }
 
-/** As a store gives it back: through JSON. */
+/** A round trip through JSON, as in a store. */
 function recorded(envelope: DomainEventEnvelope): RecordedEvent {
   const copy = JSON.parse(JSON.stringify(envelope)) as DomainEventEnvelope;
   return { ...copy, stream, revision: 0, position: toPosition(1), recordedAt: now };
@@ -38,7 +38,7 @@ function recorded(envelope: DomainEventEnvelope): RecordedEvent {
 
 const markOf = (envelope: DomainEventEnvelope) => envelope.headers?.[markHeader] as Mark;
 
-test('whatever bytes come in, the same bytes go out', () => {
+test('any bytes are returned unchanged', () => {
   const text = fc.json().map((json) => Buffer.from(json));
   const pretty = fc.json().map((json) => Buffer.from(JSON.stringify(JSON.parse(json), null, 2)));
   const bytes = fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array));
@@ -55,13 +55,13 @@ test('whatever bytes come in, the same bytes go out', () => {
   );
 });
 
-test('JSON as we would write it is the payload, and nothing else is kept', () => {
+test('JSON in our own format is stored as the payload only', () => {
   const envelope = store(foreign('{"amount":12.5}', '{"k":1}'));
   assert.deepEqual(envelope.payload, { amount: 12.5 });
   assert.deepEqual(envelope.headers, { k: 1, [markHeader]: { json: true } });
 });
 
-test('JSON of another writer is the payload, with its exact text beside it', () => {
+test('JSON of another serializer is stored as the payload and its exact text', () => {
   for (const text of ['{ "a": 1 }', '{"a":1.0}', '{"a":"\\u002b"}', '{"a":9007199254740993}']) {
     const envelope = store(foreign(text));
     assert.deepEqual(envelope.payload, JSON.parse(text));
@@ -69,7 +69,7 @@ test('JSON of another writer is the payload, with its exact text beside it', () 
   }
 });
 
-test('what is called JSON and is none, and what is binary, is kept as bytes', () => {
+test('invalid JSON and binary data are stored as bytes', () => {
   for (const event of [foreign('{not json'), foreign(Buffer.from([0xff])), foreign('')]) {
     const envelope = store(event);
     assert.equal(markOf(envelope).data, 'bytes');
@@ -80,7 +80,7 @@ test('what is called JSON and is none, and what is binary, is kept as bytes', ()
   assert.equal(contentOf(recorded(binary)).isJson, false);
 });
 
-test('correlation and causation are read from the metadata, in every form of it', () => {
+test('correlation and causation are read from every form of metadata', () => {
   const members = { $correlationId: 'flow-1', $causationId: 'cause-1' };
   for (const text of [JSON.stringify(members), JSON.stringify(members, null, 1)]) {
     const { correlationId, causationId } = store(foreign('{}', text));
@@ -93,13 +93,13 @@ test('correlation and causation are read from the metadata, in every form of it'
   assert.deepEqual([without.correlationId, without.causationId], [id, undefined]);
 });
 
-test('consumers are pinned by a correlation that the client gave, not by one that we made up', () => {
+test('only a correlation id of the client pins consumers, not a generated one', () => {
   const given = recorded(store(foreign('{}', '{"$correlationId":"flow-1"}')));
   const none = recorded(store(foreign('{}')));
   assert.deepEqual([correlationOf(given), correlationOf(none)], ['flow-1', undefined]);
 });
 
-test('tenant and aggregate are told by the stream, where it follows our names', () => {
+test('tenant and aggregate come from the stream name, if it follows our grammar', () => {
   assert.deepEqual(placeOf(stream, undefined), {
     tenant: 'core',
     aggregate: { bc: 'paymenthub', type: 'payment', id: 'p-1' },
@@ -125,7 +125,7 @@ const native = createEnvelope(
   },
 );
 
-test('an event of ours that comes over the wire is stored as one of ours', () => {
+test('an event of Millrace that arrives over the wire is stored as such', () => {
   const event = {
     ...foreign(JSON.stringify(native.payload), nativeMetadata(native)),
     type: native.type,
@@ -136,7 +136,7 @@ test('an event of ours that comes over the wire is stored as one of ours', () =>
   assert.deepEqual(read.data.toString(), '{"amount":1}');
 });
 
-test('nobody signs an event with the name of another tenant than the stream’s', () => {
+test('the tenant of an event must be the tenant of its stream', () => {
   const forged = { ...native, tenant: 'other' };
   const envelope = store({
     ...foreign(JSON.stringify(native.payload), nativeMetadata(forged)),
@@ -146,7 +146,7 @@ test('nobody signs an event with the name of another tenant than the stream’s'
   assert.ok(markOf(envelope) !== undefined);
 });
 
-test('an id that is no UUID travels as one, with the id itself in the metadata', () => {
+test('an id that is not a UUID is mapped to one, and the metadata has the original id', () => {
   const event = recorded({ ...native, eventId: 'order-7' });
   const { event: wire } = toWireEvent({ event }, { structuredIds: false });
   assert.match(wire?.id.string ?? '', /^[0-9a-f-]{36}$/);
@@ -154,7 +154,7 @@ test('an id that is no UUID travels as one, with the id itself in the metadata',
   assert.equal((metadata as { eventId: string }).eventId, 'order-7');
 });
 
-test('a person’s data stands in the payload alone, and is gone when the person is forgotten', async () => {
+test('the data of a person is only in the payload, and is erased with the person', async () => {
   await using events = memoryEventStore(kurrentStoreOptions);
   const about = JSON.stringify({ [subjectHeader]: 'jane' });
   for (const text of ['{"name":"Jane"}', '{ "name": "Jane" }']) {
@@ -179,13 +179,13 @@ test('a person’s data stands in the payload alone, and is gone when the person
   }
 });
 
-test('a subject that the store would refuse is metadata like any other', () => {
+test('a subject that the store would refuse is ordinary metadata', () => {
   const envelope = store(foreign('{}', JSON.stringify({ [subjectHeader]: 7 })));
   assert.equal(envelope.headers?.[subjectHeader], undefined);
   assert.equal(contentOf(recorded(envelope)).metadata.toString(), '{"dataSubject":7}');
 });
 
-test('a stream’s metadata keeps its numbers for the store, also when it is called binary', () => {
+test('stream metadata is parsed even if it is declared as binary', () => {
   const text = '{"$maxCount":3}';
   const envelope = store({ ...foreign(text), type: '$metadata', isJson: false });
   assert.deepEqual(envelope.payload, { $maxCount: 3 });

@@ -1,4 +1,4 @@
-// A client's event as the envelope that the store keeps. Pure; `to-wire.ts` is the way back.
+// Converts events of clients to stored envelopes. Pure; `to-wire.ts` is the reverse.
 
 import { isEnvelope, type DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { checkSubject } from '../../../store/prepare-append.ts';
@@ -10,28 +10,27 @@ import { badRequest } from '../refusal.ts';
 import { toUuid, uuidText } from '../uuid.ts';
 import type { EventPlace } from './event-place.ts';
 import { fromNativeMetadata, nativeMetadata } from './native-metadata.ts';
-import { opaque, storeBytes, type StoredBytes } from './stored-bytes.ts';
 
 export const jsonType = 'application/json';
 export const binaryType = 'application/octet-stream';
 
-/** The header that marks an event of a client, and says how its bytes are found again. */
+/** The header that marks an event of a client, and describes how to restore its exact bytes. */
 export const markHeader = '$kurrent';
 
 export interface Mark {
   readonly json: boolean;
-  /** Absent: the payload's JSON is the data. `bytes`: the payload holds them. Else the exact text. */
-  readonly data?: 'bytes' | { readonly text: string };
-  /** Absent: the other headers are the metadata's members. Else the metadata itself. */
-  readonly metadata?: 'none' | { readonly text: string } | { readonly base64: string };
+  /** Absent: the JSON of the payload. `bytes`: base64 in the payload. Otherwise the exact text. */
+  readonly data?: 'bytes' | { readonly text: string } | undefined;
+  /** Absent: the other headers are the members of the metadata. Otherwise the metadata. */
+  readonly metadata?: 'none' | { readonly text: string } | { readonly base64: string } | undefined;
 }
 
 export interface FromWireOptions {
   readonly place: EventPlace;
   /** ISO 8601. */
   readonly now: string;
-  /** Keep all bytes as they are: for JSON that a store refuses, such as too deep a nesting. */
-  readonly opaque?: boolean;
+  /** Stores the bytes unparsed: for JSON that a store refuses, such as deep nesting. */
+  readonly opaque?: boolean | undefined;
 }
 
 export interface ForeignEvent {
@@ -58,7 +57,7 @@ export function bytesOf({ type, data, metadata }: ForeignEvent): number {
   return type.length + data.length + metadata.length;
 }
 
-/** Of JSON without metadata, which most events are. */
+/** For JSON without metadata, the most common case. */
 const plainHeaders = { [markHeader]: { json: true, metadata: 'none' } satisfies Mark } as const;
 
 export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainEventEnvelope {
@@ -103,7 +102,7 @@ export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainE
   };
 }
 
-/** Metadata that is exactly what we would write: an event of Millrace, sent by our own adapter. */
+/** An event of Millrace that our own adapter sent, recognized by its exact metadata. */
 function asNative(
   { eventId, type, metadata }: ForeignEvent,
   payload: unknown,
@@ -111,7 +110,7 @@ function asNative(
   { tenant }: EventPlace,
 ): DomainEventEnvelope | undefined {
   const envelope = fromNativeMetadata(members, { eventId, type, payload });
-  // A client may not sign an event with another tenant's name than its stream's.
+  // The tenant of an event must be the tenant of its stream.
   if (envelope === undefined || envelope.tenant !== tenant || !isEnvelope(envelope))
     return undefined;
   const exact =
@@ -149,11 +148,11 @@ function keepData(
   { event, sealed }: { readonly event: ForeignEvent; readonly sealed: boolean },
 ): { readonly payload: unknown; readonly mark: Partial<Mark> } {
   if (data.kind === 'json') return { payload: data.value, mark: {} };
-  // The text stands in a header, which is not sealed: a person's data may only be in the payload.
+  // Headers are not sealed, so the data of a person must be in the payload.
   if (data.kind === 'text' && !sealed) {
     return { payload: data.value, mark: { data: { text: data.text } } };
   }
-  // A stream's retention is read from its metadata, also when a client calls that binary.
+  // The store reads the retention from stream metadata, even if the client declares it as binary.
   const retention = event.type === metadataType ? storeBytes(event.data, true) : undefined;
   if (retention?.kind === 'json') return { payload: retention.value, mark: {} };
   const { base64 } = data.kind === 'bytes' ? data : (opaque(event.data) as { base64: string });
@@ -186,4 +185,52 @@ function isSubject(value: unknown): boolean {
 
 function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
   return value === undefined ? {} : ({ [key]: value } as { [P in K]: V });
+}
+
+/**
+ * Bytes of a client in a store of JSON: as JSON if it serializes to the same bytes, as JSON with the exact text, or as
+ * base64.
+ */
+type StoredBytes =
+  /** `JSON.stringify(value)` equals the bytes. */
+  | { readonly kind: 'json'; readonly value: unknown }
+  /** JSON of another serializer: the value for our readers, the text for clients. */
+  | { readonly kind: 'text'; readonly value: unknown; readonly text: string }
+  | { readonly kind: 'bytes'; readonly base64: string };
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function storeBytes(bytes: Uint8Array, isJson: boolean): StoredBytes {
+  const text = isJson && bytes.length > 0 ? exactText(bytes) : undefined;
+  if (text === undefined) return opaque(bytes);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // Not JSON, although the client declared it as JSON.
+    return opaque(bytes);
+  }
+  return JSON.stringify(value) === text ? { kind: 'json', value } : { kind: 'text', value, text };
+}
+
+function opaque(bytes: Uint8Array): StoredBytes {
+  return { kind: 'bytes', base64: asBuffer(bytes).toString('base64') };
+}
+
+/** Undefined: the bytes are not UTF-8, so decoding would change them. */
+function exactText(bytes: Uint8Array): string | undefined {
+  // A strict decoder takes twice as long, so it runs only if there is a replacement character.
+  const text = asBuffer(bytes).toString('utf8');
+  if (!text.includes('\ufffd')) return text;
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    // Invalid UTF-8.
+    return undefined;
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  if (Buffer.isBuffer(bytes)) return bytes;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,9 +1,9 @@
-// The envelope of a Millrace event without its payload, as the metadata that clients see.
+// The envelope of a Millrace event without its payload, as event metadata for clients.
 
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { toUuid } from '../uuid.ts';
 
-/** `$correlationId` and `$causationId` are the names that KurrentDB's own projections look for. */
+/** The projections of KurrentDB use the names `$correlationId` and `$causationId`. */
 export function nativeMetadata(event: DomainEventEnvelope): string {
   const { correlationId, causationId, occurredAt, idempotencyKey, tenant, aggregate } = event;
   const { user, headers, eventId } = event;
@@ -16,12 +16,12 @@ export function nativeMetadata(event: DomainEventEnvelope): string {
     aggregate,
     user,
     headers,
-    // The wire has room for UUIDs only.
+    // The wire accepts only UUIDs.
     eventId: toUuid(eventId) === eventId ? undefined : eventId,
   });
 }
 
-/** The way back, unchecked; undefined where the metadata is plainly somebody else's. */
+/** The reverse, not validated; undefined: not the metadata of a Millrace event. */
 export function fromNativeMetadata(
   members: Readonly<Record<string, unknown>>,
   event: { readonly eventId: string; readonly type: string; readonly payload: unknown },

@@ -1,4 +1,4 @@
-// A stored event as clients see it. Pure; `from-wire.ts` is the way in.
+// Converts stored events to the wire format. Pure; `from-wire.ts` is the reverse.
 
 import { idFromKey } from '../../../foundation/ids.ts';
 import { isForgotten } from '../../../store/erasure.ts';
@@ -11,10 +11,10 @@ import { toUuid, wireUuid } from '../uuid.ts';
 import { binaryType, jsonType, markHeader, type Mark } from './from-wire.ts';
 import { nativeMetadata } from './native-metadata.ts';
 
-/** An event as it is read: itself, or through a link to it, which may point to nothing any more. */
+/** An event that is read directly or through a link; the target of a link may be deleted. */
 export interface ReadEvent {
   readonly event: RecordedEvent | undefined;
-  readonly link?: RecordedEvent;
+  readonly link?: RecordedEvent | undefined;
 }
 
 export interface ToWireOptions {
@@ -28,13 +28,13 @@ export function toWireEvent(read: ReadEvent, options: ToWireOptions): WireReadEv
   const { event, link } = read;
   const original = link ?? event;
   return {
-    ...(event === undefined ? {} : { event: toWire(event, options) }),
-    ...(link === undefined ? {} : { link: toWire(link, options) }),
-    ...(original === undefined ? {} : { commitPosition: toSequence(original.position) }),
+    event: event && toWire(event, options),
+    link: link && toWire(link, options),
+    commitPosition: original && toSequence(original.position),
   };
 }
 
-/** What an event weighs, near enough. */
+/** The approximate size of an event. */
 export function wireBytes({ event, link }: WireReadEvent): number {
   const bytes = (each: WireRecordedEvent | undefined): number =>
     each === undefined ? 0 : each.data.length + each.customMetadata.length;
@@ -81,14 +81,14 @@ export function contentOf(event: RecordedEvent): Content {
   };
 }
 
-/** The correlation id as consumer strategies see it: only what a client would find itself. */
+/** The correlation id for consumer strategies: only one that a client has set. */
 export function correlationOf(event: RecordedEvent): string | undefined {
   const { headers, correlationId, eventId } = event;
   if (headers?.[markHeader] === undefined) return isSystem(event) ? undefined : correlationId;
   return correlationId === eventId ? undefined : correlationId;
 }
 
-/** A link that stands in an index stream, made up while reading. */
+/** The link of an index stream, generated while reading. */
 export function linkTo(event: RecordedEvent, stream: string): RecordedEvent {
   const revision = toSequence(event.position);
   return {
@@ -106,7 +106,7 @@ function isSystem(event: RecordedEvent): boolean {
   return event.type.startsWith('$') && event.tenant === '';
 }
 
-/** The store's own number for "all" is not the one that clients look for. */
+/** The number of the store for a soft delete differs from that of the protocol. */
 function nativeData({ type, payload }: RecordedEvent): Buffer {
   const text = JSON.stringify(payload);
   return Buffer.from(

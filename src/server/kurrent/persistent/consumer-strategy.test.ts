@@ -31,7 +31,7 @@ function choices(
 
 const same = (count: number) => Array.from({ length: count }, () => ({ stream: 's' }));
 
-test('round robin goes round, past those who are full', () => {
+test('round robin takes turns and skips full consumers', () => {
   assert.deepEqual(choices('RoundRobin', { a: 3, b: 1, c: 2 }, same(7)), [
     'a',
     'b',
@@ -43,11 +43,11 @@ test('round robin goes round, past those who are full', () => {
   ]);
 });
 
-test('a single consumer gets all until it is full', () => {
+test('dispatch to single sends to one consumer until it is full', () => {
   assert.deepEqual(choices('DispatchToSingle', { a: 2, b: 1 }, same(4)), ['a', 'a', 'b', 'full']);
 });
 
-test('a pinned stream stays with its consumer, and waits while that is full', () => {
+test('a pinned stream stays with its consumer, and waits while it is full', () => {
   const [first, second] = choices('Pinned', { a: 1, b: 1 }, same(2));
   assert.ok(first === 'a' || first === 'b');
   assert.equal(second, 'busy');
@@ -63,13 +63,13 @@ test('messages of one correlation stay together, whatever their streams', () => 
   assert.equal(new Set(choices('PinnedByCorrelation', { a: 99, b: 99, c: 99 }, streams)).size, 3);
 });
 
-test('without consumers there is nobody to choose', () => {
+test('without consumers nothing is chosen', () => {
   for (const name of ['RoundRobin', 'DispatchToSingle', 'Pinned'] as const) {
     assert.deepEqual(choices(name, {}, same(1)), ['full']);
   }
 });
 
-test('buckets are even after every coming and going, and move no more than they must', () => {
+test('buckets are even after every change of consumers, and as few as possible move', () => {
   const steps = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { maxLength: 20 });
   fc.assert(
     fc.property(steps, (toggles) => {
@@ -91,7 +91,7 @@ test('buckets are even after every coming and going, and move no more than they 
           shares.reduce((sum, share) => sum + share, 0),
           bucketsCount,
         );
-        // Nobody who stays gives buckets to somebody who stays, when somebody leaves.
+        // When a consumer leaves, no bucket moves between the remaining ones.
         if (at !== -1) {
           const moved = before.filter((owner, index) => owner !== id && owner !== buckets[index]);
           assert.ok(moved.length === 0);

@@ -1,4 +1,4 @@
-// Which consumer gets a message: the four strategies of the protocol. Pure.
+// The four consumer strategies of the protocol, which choose the consumer of a message. Pure.
 
 export const strategyNames = [
   'DispatchToSingle',
@@ -11,11 +11,11 @@ export type StrategyName = (typeof strategyNames)[number];
 
 export interface Candidate {
   readonly id: string;
-  /** How many more messages it takes now. */
+  /** The number of messages that the consumer can receive now. */
   readonly room: number;
 }
 
-/** What a message is pinned by. */
+/** The keys by which pinned strategies choose. */
 export interface Pin {
   readonly stream: string;
   readonly correlation: string | undefined;
@@ -23,9 +23,9 @@ export interface Pin {
 
 type Choice =
   | { readonly kind: 'consumer'; readonly id: string }
-  /** Its own consumer has no room; other messages may still go elsewhere. */
+  /** The consumer of this message has no room; other messages may still be sent. */
   | { readonly kind: 'busy' }
-  /** Nobody has room. */
+  /** No consumer has room. */
   | { readonly kind: 'full' };
 
 export interface ConsumerStrategy {
@@ -47,7 +47,7 @@ export function createStrategy(name: StrategyName): ConsumerStrategy {
   );
 }
 
-/** The first with room, in turn. */
+/** The next consumer with room, in turn. */
 function roundRobin(): ConsumerStrategy {
   const turn: string[] = [];
   return {
@@ -65,7 +65,7 @@ function roundRobin(): ConsumerStrategy {
   };
 }
 
-/** The one that came first, and another only while it has no room. */
+/** The consumer that connected first; others only while it has no room. */
 function dispatchToSingle(): ConsumerStrategy {
   const order: string[] = [];
   return {
@@ -78,7 +78,7 @@ function dispatchToSingle(): ConsumerStrategy {
   };
 }
 
-/** Messages of one key go to one consumer as long as it stays. */
+/** Messages with the same key go to the same consumer while it is connected. */
 function pinned(keyOf: (pin: Pin) => string): ConsumerStrategy {
   const buckets: (string | undefined)[] = Array.from({ length: bucketsCount }, () => undefined);
   const consumers: string[] = [];
@@ -99,7 +99,7 @@ function pinned(keyOf: (pin: Pin) => string): ConsumerStrategy {
   };
 }
 
-/** Evens the buckets out over the consumers; a bucket only moves where it must. */
+/** Distributes the buckets evenly over the consumers, and moves as few as possible. */
 export function rebalance(buckets: (string | undefined)[], consumers: readonly string[]): void {
   const shareMax = consumers.length === 0 ? 0 : Math.ceil(buckets.length / consumers.length);
   const shares = new Map<string, number>(consumers.map((id) => [id, 0]));

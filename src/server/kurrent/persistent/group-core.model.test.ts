@@ -22,7 +22,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('pass'), ms: fc.nat({ max: 150 }) }),
 );
 
-/** What the world outside knows: who holds what, what is being parked, what is parked. */
+/** The model: messages of each consumer, messages being parked, and parked messages. */
 function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]): void {
   const core = createGroupCore<number>({
     after: -1,
@@ -41,7 +41,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
   const parking: string[] = [];
   const parked: { id: string; at: number }[] = [];
   const done = new Set<number>();
-  /** Parked messages that are on their way again: they count only for the parked stream. */
+  /** Replayed messages: they count only for the parked stream. */
   const replaying = new Map<string, number>();
   let parkedCount = 0;
   let checkpoint = -1;
@@ -71,7 +71,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
     }
   };
   const settle = (): void => {
-    // A message that timed out is nobody's until it is sent again.
+    // A message that timed out has no consumer until it is sent again.
     for (const effect of core.effects(now)) {
       if (effect.kind === 'send') held.delete(effect.message.id);
       perform(effect);
@@ -139,7 +139,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
       }
       case 'replay': {
         const first = parked[0];
-        // Parked twice and on its way already: the next replay takes it.
+        // Parked twice and being replayed: the next replay includes it.
         if (first === undefined || replaying.has(first.id)) return;
         parked.shift();
         replaying.set(first.id, first.at);
@@ -151,7 +151,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
         const before = new Map(held);
         core.tick(now);
         const { consumers } = core.stats();
-        // What ran out of time is no longer with anybody.
+        // Messages that timed out have no consumer.
         const total = consumers.reduce((sum, { inFlight }) => sum + inFlight, 0);
         for (const id of [...before.keys()].slice(0, before.size - total)) held.delete(id);
       }
@@ -163,7 +163,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
     settle();
   }
 
-  // In the end, somebody patient takes everything that is left.
+  // Finally, one consumer acknowledges all remaining messages.
   for (const id of rooms.keys()) core.disconnect(id);
   rooms.clear();
   held.clear();
@@ -186,7 +186,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
   assert.equal(core.stats().checkpoint, pushed - 1);
 }
 
-test('whatever consumers do, no message vanishes and no checkpoint passes one over', () => {
+test('for any behaviour of consumers no message is lost and no checkpoint skips one', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...strategyNames),

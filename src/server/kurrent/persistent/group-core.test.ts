@@ -22,7 +22,7 @@ function messages(from: number, to: number): Message<string>[] {
   return all;
 }
 
-/** Effects in short: `a<m0`, `a<m0+1` (a retry), `park m0`, `at 3`, `unpark 2`. */
+/** Effects in short form: `a<m0`, `a<m0+1` (a retry), `park m0`, `at 3`, `unpark 2`. */
 function short(effects: readonly Effect<string>[]): string[] {
   return effects.map((effect) => {
     if (effect.kind === 'park') return `park ${effect.message.id}`;
@@ -48,7 +48,7 @@ function begin(settings: Partial<CoreSettings> = {}) {
   };
 }
 
-test('a consumer gets no more than it has room for, and more for each that it acknowledges', () => {
+test('a consumer gets as many messages as it has room for, and one more for each acknowledgement', () => {
   const { core, connect, effects } = begin();
   connect('a', 2);
   core.push(messages(0, 3));
@@ -58,7 +58,7 @@ test('a consumer gets no more than it has room for, and more for each that it ac
   assert.equal(core.stats().waiting, 1);
 });
 
-test('what is there before anybody comes waits', () => {
+test('messages wait for the first consumer', () => {
   const { core, connect, effects } = begin();
   core.push(messages(0, 1));
   assert.deepEqual(effects(), []);
@@ -66,7 +66,7 @@ test('what is there before anybody comes waits', () => {
   assert.deepEqual(effects(), ['a<m0', 'a<m1']);
 });
 
-test('what is retried goes first, counted, and is parked at the limit', () => {
+test('a retried message is sent first, with its count, and is parked at the limit', () => {
   const { core, connect, effects } = begin();
   connect('a', 1);
   core.push(messages(0, 1));
@@ -93,7 +93,7 @@ test('a message that is not acknowledged in time is retried', () => {
   assert.deepEqual(never.pass(1e9), []);
 });
 
-test('skip is done with, park asks for parking, stop leaves it to time', () => {
+test('skip completes a message, park parks it, stop waits for the timeout', () => {
   const { core, connect, effects, pass } = begin();
   connect('a');
   core.push(messages(0, 2));
@@ -108,7 +108,7 @@ test('skip is done with, park asks for parking, stop leaves it to time', () => {
   assert.deepEqual(pass(1_000), ['a<m2+1']);
 });
 
-test('what could not be parked is somebody’s to try again', () => {
+test('a message whose parking failed is delivered again', () => {
   const { core, connect, effects } = begin();
   connect('a');
   core.push(messages(0, 0));
@@ -119,7 +119,7 @@ test('what could not be parked is somebody’s to try again', () => {
   assert.deepEqual(effects(), ['a<m0']);
 });
 
-test('a lost consumer’s messages go to others in their order, without a count', () => {
+test('messages of a lost consumer go to others in order, without counting as a retry', () => {
   const { core, connect, effects } = begin();
   connect('a', 3);
   core.push(messages(0, 3));
@@ -128,12 +128,12 @@ test('a lost consumer’s messages go to others in their order, without a count'
   core.disconnect('a');
   connect('b');
   assert.deepEqual(effects(), ['b<m0', 'b<m2', 'b<m3']);
-  // The answer of the one who was lost comes too late.
+  // The acknowledgement of the lost consumer is too late.
   core.ack('a', ['m0']);
   assert.equal(core.stats().inFlight, 3);
 });
 
-test('a consumer that does not drain gets nothing', () => {
+test('a blocked consumer gets no messages', () => {
   const { core, connect, effects } = begin();
   connect('a');
   core.block('a', true);
@@ -143,12 +143,12 @@ test('a consumer that does not drain gets nothing', () => {
   assert.deepEqual(effects(), ['a<m0']);
 });
 
-test('no more consumers than the group may have', () => {
+test('refuses consumers beyond the maximum', () => {
   const { connect } = begin({ maxSubscriberCount: 1 });
   assert.deepEqual([connect('a'), connect('b')], [true, false]);
 });
 
-test('checkpoints wait for the least number and time, and never for more than the most', () => {
+test('checkpoints wait for the minimum count and time, but not beyond the maximum count', () => {
   const { core, connect, effects, pass } = begin({ messageTimeoutMs: 0 });
   connect('a', 100);
   core.push(messages(0, 19));
@@ -164,7 +164,7 @@ test('checkpoints wait for the least number and time, and never for more than th
   assert.deepEqual(effects(), ['at 6']);
 });
 
-test('a source that has nothing for the group still moves it on', () => {
+test('the checkpoint advances although no event matches', () => {
   const { core, connect, effects, pass } = begin({ minCheckpointCount: 1 });
   connect('a');
   core.push(messages(3, 3));
@@ -176,7 +176,7 @@ test('a source that has nothing for the group still moves it on', () => {
   assert.deepEqual(pass(2_000), ['at 50']);
 });
 
-test('what is replayed is let go in the parked stream only when it is done with', () => {
+test('a replayed message is removed from the parked stream only after it is processed', () => {
   const { core, connect, effects } = begin();
   connect('a');
   const [m0, m1] = messages(0, 1);
@@ -193,7 +193,7 @@ test('what is replayed is let go in the parked stream only when it is done with'
   assert.equal(core.stats().checkpoint, -1);
 });
 
-test('one id twice is delivered one after the other', () => {
+test('two messages with the same id are delivered one after the other', () => {
   const { core, connect, effects } = begin();
   connect('a');
   const [first, second] = messages(0, 1);
@@ -206,7 +206,7 @@ test('one id twice is delivered one after the other', () => {
   assert.equal(core.stats().checkpoint, 1);
 });
 
-test('a pinned message waits for its consumer while others pass', () => {
+test('a pinned message waits for its consumer while others are sent', () => {
   const { core, connect, effects } = begin({ strategy: 'Pinned' });
   connect('a', 1);
   connect('b', 1);

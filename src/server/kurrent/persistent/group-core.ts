@@ -1,6 +1,5 @@
-// A persistent subscription's decisions: who gets what, what is tried again, what is parked, how far
-// the group has got. No input or output here: inputs come as calls with the time, and what is to be
-// done comes back as effects, in order.
+// The decisions of a persistent subscription: dispatch, retries, parking and checkpoints. Pure: inputs are calls with
+// the current time, outputs are effects in order.
 
 import { createStrategy, type Candidate, type ConsumerStrategy } from './consumer-strategy.ts';
 import type { CoreSettings, Effect, GroupCore, Message } from './group-types.ts';
@@ -9,7 +8,7 @@ import { createLedger, type Slot } from './ledger.ts';
 interface Entry<T> {
   readonly message: Message<T>;
   readonly retryCount: number;
-  /** Of the source, or of the parked stream that it was replayed from. */
+  /** In the ledger of the source, or of the parked stream for replayed messages. */
   readonly slot: Slot;
   readonly replayed: boolean;
 }
@@ -45,7 +44,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
 
   const isKnown = (id: string): boolean => flights.has(id) || parking.has(id);
 
-  /** Sends what it can from the queue's front; what is pinned elsewhere stays in its place. */
+  /** Sends messages from the front of the queue; those pinned to a busy consumer keep their place. */
   const dispatch = (queue: Entry<T>[], nowMs: number): void => {
     let kept = 0;
     let index = 0;
@@ -55,7 +54,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       const { message, retryCount } = entry;
       const choice = strategy.choose(consumers, message.pin);
       if (choice.kind === 'full') break;
-      // One id twice in flight could not be told apart when it is acknowledged.
+      // An acknowledgement names only the id, so an id must not be in flight twice.
       if (choice.kind === 'busy' || isKnown(message.id)) {
         queue[kept] = entry;
         kept += 1;
@@ -76,7 +75,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
 
   const land = (id: string, consumer: string | undefined): Entry<T> | undefined => {
     const flight = flights.get(id);
-    // An answer that comes after the message went to somebody else counts for nobody.
+    // Ignore a late answer, because the message is in flight to another consumer.
     if (flight === undefined || (consumer !== undefined && flight.consumer !== consumer)) {
       return undefined;
     }
@@ -96,7 +95,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
   };
 
   const requeue = (entry: Entry<T>): void => {
-    // In the order of the source, as far as messages that are tried again have one.
+    // Keep retried messages in the order of the source.
     const { at } = entry.message;
     const index = retries.findIndex(({ message }) => message.at > at);
     retries.splice(index === -1 ? retries.length : index, 0, entry);
@@ -175,7 +174,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       }
     },
     nack(consumer, ids, action, reason) {
-      // Stopping is the consumer's to do: its messages come back when it is gone, or when they time out.
+      // The consumer stops by itself: its messages are retried when it disconnects or when they time out.
       if (action === 'stop') return;
       for (const id of ids) {
         const entry = land(id, consumer);
@@ -199,7 +198,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
     },
     tick(nowMs) {
       for (const [id, { dueMs }] of flights) {
-        // All have the same time, so they are due in the order in which they were sent.
+        // All messages have the same timeout, so they are due in the order of sending.
         if (dueMs > nowMs) break;
         const entry = land(id, undefined);
         if (entry !== undefined) retry(entry, 'the message was not acknowledged in time');

@@ -1,4 +1,4 @@
-// The source of a group: a stream, an index stream, or all events, as messages with their numbers.
+// The source of a group (a stream, an index stream or `$all`) as numbered messages.
 
 import { toPosition, toSequence } from '../../../store/position.ts';
 import type { FeedItem } from '../../../store/event-store.ts';
@@ -14,14 +14,14 @@ import type { GroupSettings } from './group-settings.ts';
 
 type FeedStep =
   | { readonly kind: 'messages'; readonly messages: readonly Message<ReadEvent>[] }
-  /** Nothing else for this group up to here. */
+  /** The source has no other messages for this group up to this number. */
   | { readonly kind: 'passed'; readonly at: number };
 
 export interface GroupFeed {
   follow(after: number, signal: AbortSignal): AsyncIterable<FeedStep>;
-  /** One message again, by what was parked of it; undefined: it is gone. */
+  /** Reads a parked message again; undefined: its event was deleted. */
   find(target: LinkTarget, signal: AbortSignal): Promise<Message<ReadEvent> | undefined>;
-  /** What a parked message is found by again. */
+  /** The link that is stored for a parked message. */
   targetOf(message: Message<ReadEvent>): LinkTarget;
 }
 
@@ -35,7 +35,7 @@ export function createGroupFeed(
   const filter = all ?? index;
   const byRevision = filter === undefined;
   const owner = tenantOfStream(source, tenants);
-  // Through links nobody sees what the source would not show: other tenants' events, the system's.
+  // Links must not reveal events of other tenants or of the system.
   const mayRead = (stream: string): boolean =>
     owner === ''
       ? source.startsWith('$') || !stream.startsWith('$')

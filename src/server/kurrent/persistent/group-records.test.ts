@@ -4,7 +4,7 @@ import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import { kurrentStoreOptions } from '../kurrent-store-options.ts';
+import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { createGroupRecords, type GroupRecords } from './group-records.ts';
 import type { GroupSettings } from './group-settings.ts';
 
@@ -22,7 +22,7 @@ function owner(store: EventStore, fenced = true): Owner {
   return { ...records, lost: () => lost };
 }
 
-test('a late owner writes neither checkpoints nor groups, and hears that it has lost', async () => {
+test('a former owner cannot write checkpoints or groups, and is notified', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   const late = owner(store);
   await late.takeOver();
@@ -44,7 +44,7 @@ test('a late owner writes neither checkpoints nor groups, and hears that it has 
   assert.equal(now.lost(), 0);
 });
 
-test('a checkpoint outlasts any number of owners that never wrote one', async () => {
+test('a checkpoint survives any number of owners that wrote none', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   const first = owner(store);
   await first.save(key, settings);
@@ -63,7 +63,7 @@ test('a checkpoint outlasts any number of owners that never wrote one', async ()
   }
 });
 
-test('a group that was removed and made again begins anew', async () => {
+test('a group that is deleted and created again starts from its beginning', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   const records = owner(store);
   await records.takeOver();
@@ -77,7 +77,7 @@ test('a group that was removed and made again begins anew', async () => {
   assert.deepEqual(await owner(store).takeOver(), []);
 });
 
-test('where there are no leases nothing is fenced, and nothing is written to take over', async () => {
+test('without leases writes are not fenced, and a takeover writes nothing', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   const one = owner(store, false);
   await one.save(key, settings);

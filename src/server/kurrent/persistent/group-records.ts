@@ -1,5 +1,5 @@
-// What a group keeps in the store: its settings, how far it has got, and what it has parked. All of it
-// are events of system streams, so that any engine holds it and a restart finds it again.
+// The durable state of groups: settings, checkpoints and parked messages, as events of system streams, so that every
+// engine can store them.
 
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
 import { createIds, idFromKey } from '../../../foundation/ids.ts';
@@ -22,10 +22,10 @@ interface ParkedMessage {
 }
 
 export interface GroupRecords {
-  /** All groups. From now on, whoever wrote before is refused, in the streams of all of them. */
+  /** Returns all groups, and fences off the server that wrote before. */
   takeOver(): Promise<readonly (GroupKey & { readonly settings: GroupSettings })[]>;
   save(key: GroupKey, settings: GroupSettings): Promise<void>;
-  /** Forgets the group, its checkpoint and what it parked. */
+  /** Deletes the group, its checkpoint and its parked messages. */
   remove(key: GroupKey): Promise<void>;
   checkpoint(key: GroupKey): Promise<number | undefined>;
   saveCheckpoint(key: GroupKey, at: number): Promise<void>;
@@ -35,16 +35,16 @@ export interface GroupRecords {
     about: { readonly reason: string; readonly at: number },
   ): Promise<void>;
   readParked(key: GroupKey, from: number, limit: number): Promise<readonly ParkedMessage[]>;
-  /** Parked messages up to this one are done with. */
+  /** Deletes parked messages up to this one. */
   unpark(key: GroupKey, upTo: number): Promise<void>;
-  /** How many are still there from this one on. */
+  /** The number of parked messages from this one on. */
   countParked(key: GroupKey, from: number): Promise<number>;
 }
 
 export const groupConfigStream = '$persistentSubscriptionConfig';
 const configType = '$PersistentConfig';
 const checkpointType = '$SubscriptionCheckpoint';
-/** Another server writes from here on; carries the checkpoint along. */
+/** Marks the takeover by another server, with the last checkpoint. */
 const ownerType = '$SubscriptionOwner';
 const streamCharsMax = 200;
 
@@ -58,14 +58,14 @@ function parkedStream(key: GroupKey): string {
 
 function ownStream(key: GroupKey, what: 'parked' | 'checkpoint'): string {
   const name = `$persistentsubscription-${keyText(key)}-${what}`;
-  // A store's names are bounded, and the source's may already be as long as they get.
+  // Stores limit the length of names, and the name of the source may reach that limit.
   return name.length <= streamCharsMax
     ? name
     : `$persistentsubscription-${idFromKey(keyText(key))}-${what}`;
 }
 
 export interface GroupRecordsOptions {
-  /** Other servers may write, too: what they write in between is never passed over. */
+  /** Writes check the expected revision, because other servers may write too. */
   readonly fenced: boolean;
   /** Another server has taken over. */
   readonly onLost: () => void;
@@ -76,7 +76,7 @@ export function createGroupRecords(
   { fenced, onLost }: GroupRecordsOptions,
 ): GroupRecords {
   const ids = createIds({ clock });
-  /** What the next write expects, by stream. */
+  /** The expected revision of the next write, by stream. */
   const expectations = new Map<string, number | 'none'>();
 
   const systemEvent = (stream: string, type: string, payload: unknown): DomainEventEnvelope => {
@@ -96,7 +96,7 @@ export function createGroupRecords(
     } catch (error) {
       if (!hasCode(error, 'VERSION_CONFLICT')) throw error;
       onLost();
-      throw new MillraceError('LEASE_LOST', `another server writes '${stream}' by now`, {
+      throw new MillraceError('LEASE_LOST', `another server has taken over '${stream}'`, {
         cause: error,
         details: { stream },
       });
@@ -111,7 +111,7 @@ export function createGroupRecords(
   const appendCheckpoint = async (key: GroupKey, type: string, payload: unknown): Promise<void> => {
     const stream = ownStream(key, 'checkpoint');
     const revision = await append(stream, type, payload);
-    // Only the latest counts; the others are for the next scavenge.
+    // Only the latest checkpoint is needed.
     if (revision === 0) await store.setStreamMetadata(stream, { maxCount: 2 });
   };
   const lastCheckpoint = async (key: GroupKey): Promise<string | undefined> => {
@@ -201,7 +201,7 @@ export function createGroupRecords(
   };
 }
 
-/** As clients read it: a revision, or a position among all events. */
+/** The text form of the protocol: a revision, or a position for `$all`. */
 export function showNumber({ source }: Pick<GroupKey, 'source'>, at: number): string {
   return source === '$all' ? `C:${at}/P:${at}` : String(at);
 }

@@ -1,4 +1,4 @@
-// What can be wrong with a group, in the words that clients look for.
+// Refusals about groups, in the words that official clients parse.
 
 import { Refusal, status } from '../refusal.ts';
 import type { GroupKey } from './group-records.ts';
@@ -44,11 +44,11 @@ export function groupIsFull(key: GroupKey): Refusal {
   );
 }
 
-/** Clients go to the leader that is named; where none is, they come back later. */
+/** Clients reconnect to the named leader; without one they retry later. */
 export function notLeader(leader: Address | undefined): Refusal {
-  const about = 'persistent subscriptions are run by another server';
+  const about = 'another server runs the persistent subscriptions';
   if (leader === undefined) {
-    return new Refusal(`${about}, and which one is not settled`, { status: status.unavailable });
+    return new Refusal(`${about}; the election is in progress`, { status: status.unavailable });
   }
   return new Refusal(`${about}: ${leader.host}:${leader.port}`, {
     status: status.notFound,

@@ -25,7 +25,7 @@ const wire: WireSettings = {
 const parse = (more: Partial<WireSettings>) =>
   parseSettings({ ...wire, ...more }, { from: 'start', after: -1 });
 
-test('a strategy is named by number or, before all, by name', () => {
+test('a strategy is set by number or by name, and the name takes precedence', () => {
   const names = [0, 1, 2].map((number) => parse({ namedConsumerStrategy: number }).strategy);
   assert.deepEqual(names, ['DispatchToSingle', 'RoundRobin', 'Pinned']);
   const named = parse({ consumerStrategy: 'PinnedByCorrelation', namedConsumerStrategy: 0 });
@@ -33,7 +33,7 @@ test('a strategy is named by number or, before all, by name', () => {
   assert.throws(() => parse({ consumerStrategy: 'Random' }), Refusal);
 });
 
-test('times come in milliseconds or in ticks', () => {
+test('times are in milliseconds or in ticks', () => {
   const ticks = parse({
     messageTimeoutMs: undefined,
     messageTimeoutTicks: long(50_000),
@@ -43,7 +43,7 @@ test('times come in milliseconds or in ticks', () => {
   assert.deepEqual([ticks.messageTimeoutMs, ticks.checkpointAfterMs], [5, 2]);
 });
 
-test('buffers that cannot work are refused', () => {
+test('invalid buffer sizes are refused', () => {
   for (const bad of [
     { readBatchSize: 0 },
     { readBatchSize: 500 },

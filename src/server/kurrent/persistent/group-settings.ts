@@ -1,4 +1,4 @@
-// The settings of a persistent subscription, as they come, as they are kept and as they are shown.
+// The settings of a persistent subscription: parsed from a request and validated.
 
 import type { EventFilter } from '../../../store/event-filter.ts';
 import { toCount } from '../protocol/wire-number.ts';
@@ -8,9 +8,9 @@ import { strategyNames, type StrategyName } from './consumer-strategy.ts';
 import type { WireSettings } from './wire-types.ts';
 
 export interface GroupSettings {
-  /** As the client said it. */
+  /** The start that the client requested. */
   readonly from: From;
-  /** What `from` came to when the group was made: the number behind which it begins. */
+  /** The number after which the group starts, resolved from `from` at its creation. */
   readonly after: number;
   readonly resolveLinks: boolean;
   readonly extraStatistics: boolean;
@@ -26,11 +26,11 @@ export interface GroupSettings {
   readonly readBatchSize: number;
   readonly historyBufferSize: number;
   readonly strategy: StrategyName;
-  /** Only for groups over all events. */
-  readonly filter?: EventFilter;
+  /** Only for groups of `$all`. */
+  readonly filter?: EventFilter | undefined;
 }
 
-/** Whole numbers that a group may not exceed, so that its buffers stay small. */
+/** Upper bounds of settings, because they determine the memory of a group. */
 const groupBounds = { bufferMax: 10_000, batchMax: 1_000 } as const;
 
 const ticksPerMs = 10_000;
@@ -75,7 +75,7 @@ export function parseSettings(
 function strategyOf({ consumerStrategy, namedConsumerStrategy }: WireSettings): StrategyName {
   if (consumerStrategy === '') return strategyNames[namedConsumerStrategy] ?? 'RoundRobin';
   const named = strategyNames.find((name) => name === consumerStrategy);
-  if (named === undefined) throw invalid(`there is no consumer strategy '${consumerStrategy}'`);
+  if (named === undefined) throw invalid(`unknown consumer strategy '${consumerStrategy}'`);
   return named;
 }
 

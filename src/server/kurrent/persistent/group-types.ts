@@ -1,11 +1,11 @@
-// What a group's core is told and what it asks for.
+// The inputs and effects of a group's core.
 
 import type { Pin, StrategyName } from './consumer-strategy.ts';
 
 export interface Message<T> {
-  /** What consumers acknowledge it by. */
+  /** The id in acknowledgements. */
   readonly id: string;
-  /** Its number in the source; grows. */
+  /** The increasing number of the message in the source. */
   readonly at: number;
   readonly pin: Pin;
   readonly content: T;
@@ -18,11 +18,11 @@ export type Effect<T> =
       readonly message: Message<T>;
       readonly retryCount: number;
     }
-  /** To be answered by `parked` once it is durable, or by `parkFailed`. */
+  /** Followed by a call of `parked` when the message is stored, or of `parkFailed`. */
   | { readonly kind: 'park'; readonly message: Message<T>; readonly reason: string }
-  /** Everything up to here is done with. */
+  /** All messages up to this number are processed. */
   | { readonly kind: 'checkpoint'; readonly at: number }
-  /** Parked messages up to this one were replayed and are done with. */
+  /** All replayed messages up to this one are processed. */
   | { readonly kind: 'unpark'; readonly upTo: number };
 
 export interface CoreSettings {
@@ -53,23 +53,23 @@ interface ConsumerStats {
 }
 
 export interface GroupCore<T> {
-  /** False: the group has as many consumers as it may. */
+  /** False: the group has the maximum number of consumers. */
   connect(id: string, bufferSize: number, nowMs: number): boolean;
   disconnect(id: string): void;
-  /** A consumer that does not drain gets nothing until it does. */
+  /** A blocked consumer gets no messages. */
   block(id: string, blocked: boolean): void;
-  /** From the source, in its order. */
+  /** Messages of the source, in its order. */
   push(messages: readonly Message<T>[]): void;
-  /** The source was looked at up to here, and there was nothing else for this group. */
+  /** The source has no other messages for this group up to this number. */
   passed(at: number): void;
-  /** Messages that were parked, again; what is gone meanwhile has none. */
+  /** Parked messages to deliver again; `message` is undefined if its event was deleted. */
   replay(messages: readonly Replay<T>[]): void;
   ack(consumer: string, ids: readonly string[]): void;
   nack(consumer: string, ids: readonly string[], action: NackAction, reason: string): void;
   parked(id: string): void;
   parkFailed(id: string): void;
   tick(nowMs: number): void;
-  /** What is to be done since the last call, for all inputs so far. */
+  /** The effects of all inputs since the last call. */
   effects(nowMs: number): readonly Effect<T>[];
   stats(): {
     readonly waiting: number;

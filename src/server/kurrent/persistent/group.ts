@@ -1,4 +1,4 @@
-// A running persistent subscription: carries out what its core decides.
+// A running persistent subscription: reads the source, and performs the effects of its core.
 
 import { hasCode } from '../../../foundation/error.ts';
 import type { KurrentContext } from '../context.ts';
@@ -16,9 +16,9 @@ interface ConsumerLink {
   readonly peer: string;
   readonly user: string;
   readonly connectionName: string;
-  /** Undefined: go on. Else resolves when the consumer has taken enough. */
+  /** Undefined: continue. Otherwise resolves when the consumer can receive more. */
   send(message: ReadEvent, retryCount: number): Promise<void> | undefined;
-  /** The group ends the conversation. */
+  /** Ends the call of the consumer. */
   drop(reason: Error): void;
 }
 
@@ -30,11 +30,11 @@ export interface Group {
   disconnect(id: string): void;
   ack(consumer: string, ids: readonly string[]): void;
   nack(consumer: string, ids: readonly string[], action: NackAction, reason: string): void;
-  /** Brings back what was parked, up to so many messages. */
+  /** Delivers parked messages again, at most `stopAt`. */
   replayParked(stopAt: number): Promise<void>;
   stats(): ReturnType<GroupCore<ReadEvent>['stats']>;
   countParked(): Promise<number>;
-  /** Ends it and lets its consumers go. */
+  /** Stops the group and disconnects its consumers. */
   drop(reason: Error): Promise<void>;
 }
 
@@ -58,17 +58,17 @@ export async function startGroup(
   let replayedUpTo = -1;
   let readUpTo = after;
   let stored = after;
-  /** Writes of this group, one after the other. */
+  /** Writes run one at a time. */
   let writes: Promise<void> = Promise.resolve();
 
   const write = (work: () => Promise<void>, onFailure?: () => void): void => {
     writes = writes.then(work).catch((err: unknown) => {
-      observer.log?.warn({ ...key, err }, 'persistent subscription could not write');
+      observer.log?.warn({ ...key, err }, 'persistent subscription write failed');
       onFailure?.();
     });
   };
 
-  /** Of writes that wait for their turn only the latest is worth making. */
+  /** Skips queued writes that a later one supersedes. */
   const latest = (save: (at: number) => Promise<void>): ((at: number) => void) => {
     let wanted: number | undefined;
     return (at) => {
@@ -111,7 +111,7 @@ export async function startGroup(
             core.parked(message.id);
             settle();
           },
-          // It is tried again with the next tick, as a message that nobody has.
+          // The message is delivered again at the next tick.
           () => core.parkFailed(message.id),
         );
         return;
@@ -124,7 +124,7 @@ export async function startGroup(
     }
   };
 
-  /** Carries out what follows from the inputs so far. */
+  /** Performs the effects of the inputs so far. */
   const settle = (): void => {
     for (const effect of core.effects(clock.now())) perform(effect);
     if (core.stats().waiting < settings.historyBufferSize) roomFreed?.();
@@ -156,17 +156,17 @@ export async function startGroup(
       core.disconnect(consumer.id);
       consumer.drop(reason);
     }
-    keepTime();
+    updateTimer();
   };
 
-  /** Time only matters while somebody is there who could run out of it. */
+  /** Timeouts need a timer only while consumers are connected. */
   let timer: NodeJS.Timeout | undefined;
-  const keepTime = (): void => {
+  const updateTimer = (): void => {
     if (consumers.size > 0) timer ??= setInterval(tick, tickMs).unref();
     else {
       clearInterval(timer);
       timer = undefined;
-      // What was done since the last checkpoint need not be done again.
+      // Save the progress since the last checkpoint, so that it is not repeated.
       checkpoint(core.stats().checkpoint);
     }
   };
@@ -192,8 +192,8 @@ export async function startGroup(
       if (stopping.signal.aborted) throw groupDropped(key);
       if (!core.connect(consumer.id, consumer.bufferSize, clock.now())) throw groupIsFull(key);
       consumers.set(consumer.id, consumer);
-      keepTime();
-      // The first consumer is what the group waits for; until then nobody reads for it.
+      updateTimer();
+      // Reading starts with the first consumer.
       pumping ??= pump().finally(() => (pumping = undefined));
       settle();
     },
@@ -201,7 +201,7 @@ export async function startGroup(
       if (!consumers.delete(id)) return;
       core.disconnect(id);
       settle();
-      keepTime();
+      updateTimer();
     },
     ack(consumer, ids) {
       core.ack(consumer, ids);

@@ -1,4 +1,4 @@
-// All persistent subscriptions of a server: made, changed and removed one at a time.
+// All persistent subscriptions of a server. Changes run one at a time.
 
 import type { EventStore } from '../../../store/event-store.ts';
 import type { LeaseStore, SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
@@ -11,15 +11,15 @@ import { startGroup, type Group } from './group.ts';
 import { createLeadership, soleLeadership, type Address, type Member } from './leadership.ts';
 
 export interface Groups extends AsyncDisposable {
-  /** Other servers over the same database, as far as they take part. */
+  /** The servers on the same database that take part in the election. */
   readonly members: readonly Member[];
-  /** Resolves when this server runs the groups; refuses when another one does. */
+  /** Resolves if this server runs the groups; throws a refusal if another server does. */
   lead(): Promise<void>;
   create(key: GroupKey, settings: GroupSettings): Promise<void>;
-  /** Consumers are let go: they find the changed group when they come back. */
+  /** Disconnects consumers; they reconnect to the changed group. */
   update(key: GroupKey, change: (old: GroupSettings) => GroupSettings): Promise<void>;
   remove(key: GroupKey): Promise<void>;
-  /** Stops and starts all, each from its checkpoint. */
+  /** Restarts all groups from their checkpoints. */
   restart(): Promise<void>;
   get(key: GroupKey): Group;
   list(source?: string): readonly Group[];
@@ -74,7 +74,7 @@ export function createGroups(context: KurrentContext, address: () => Address): G
     if (leadership.leads) return;
     const { host, port } = address();
     const leader = leadership.members.find(({ isLeader }) => isLeader)?.address;
-    // One that had our own address is no more: its lease will end.
+    // A leader with our address is an earlier process, whose lease will expire.
     const isHere = leader?.host === host && leader.port === port;
     throw notLeader(isHere ? undefined : leader);
   };
@@ -95,7 +95,7 @@ export function createGroups(context: KurrentContext, address: () => Address): G
       whileLeading(async () => {
         if (groups.has(keyText(key))) throw groupExists(key);
         if (groups.size >= context.limits.groupsMax) {
-          throw new Refusal('the server has no room for more persistent subscriptions', {
+          throw new Refusal('the server has reached its maximum of persistent subscriptions', {
             status: status.resourceExhausted,
           });
         }
@@ -125,14 +125,14 @@ export function createGroups(context: KurrentContext, address: () => Address): G
         }
       }),
     async [Symbol.asyncDispose]() {
-      // First of all their last checkpoints, while they may still be written.
+      // Groups save their last checkpoints while this server still has the lease.
       await inTurn(() => stopAll(shuttingDown()));
       await leadership[Symbol.asyncDispose]();
     },
   };
 }
 
-/** Stores whose database has room for leases show them; one that other processes reach has to. */
+/** Undefined: no other process can open the database of this store. */
 function leasesOf(store: EventStore): LeaseStore | undefined {
   return (store as EventStore & Partial<SubscriptionHost>).subscriptions?.leases;
 }

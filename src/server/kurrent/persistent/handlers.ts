@@ -1,4 +1,4 @@
-// The methods of the PersistentSubscriptions service.
+// The methods of the PersistentSubscriptions service: create, update, delete, inspect, replay and read groups.
 
 import type { CallInfo, CallKit } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
@@ -6,16 +6,13 @@ import { toSequence } from '../../../store/position.ts';
 import { toCount } from '../protocol/wire-number.ts';
 import { badRequest } from '../refusal.ts';
 import type { Services } from '../services.ts';
-import { indexFilter } from '../streams/index-stream.ts';
+import { indexFilter, refuseUnsupported } from '../streams/index-stream.ts';
 import { streamNameOf } from '../streams/stream-name.ts';
-import { groupInfo } from './group-info.ts';
-import { keyOf } from './group-key.ts';
-import type { GroupKey } from './group-records.ts';
+import { keyOf, readGroup } from './read-group.ts';
+import { type GroupKey, showNumber } from './group-records.ts';
 import { groupMissing } from './group-refusals.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
-import { planGroup } from './plan-group.ts';
-import { readGroup } from './read-group.ts';
 import type {
   WireGroup,
   WireGroupReadRequest,
@@ -25,6 +22,10 @@ import type {
   WireReplayRequest,
   WireWriteRequest,
 } from './wire-types.ts';
+import { compileFilter } from '../../../store/event-filter.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import { toEventFilter, type From } from '../streams/read-plan.ts';
+import { parseSettings, type GroupSettings } from './group-settings.ts';
 
 const scope = 'event_store.client.persistent_subscriptions';
 const none = 'event_store.client.Empty';
@@ -46,16 +47,9 @@ export function persistentService(
   const info = async (group: Group): Promise<object> => {
     const [parked, lastKnown] = await Promise.all([
       group.countParked(),
-      lastNumber(group.key.source),
+      lastNumber(store, group.key.source),
     ]);
     return groupInfo(group, { parked, lastKnown });
-  };
-  const lastNumber = async (source: string): Promise<number | undefined> => {
-    if (source === '$all' || indexFilter(source) !== undefined) {
-      return toSequence(await store.head());
-    }
-    const revision = (await store.streamInfo(source))?.revision ?? -1;
-    return revision < 0 ? undefined : revision;
   };
 
   return {
@@ -78,11 +72,8 @@ export function persistentService(
         handler: calls.unary<WireWriteRequest, object>(async ({ options }, { identity }) => {
           const { key, settings } = await planGroup(store, options);
           access.checkGroup(identity, key.source, 'manage');
-          // A filter is given once, when the group is made.
-          await groups.update(key, ({ filter }) => ({
-            ...settings,
-            ...(filter === undefined ? {} : { filter }),
-          }));
+          // The filter cannot change after the creation of a group.
+          await groups.update(key, ({ filter }) => ({ ...settings, filter }));
           return {};
         }),
       },
@@ -159,5 +150,95 @@ export function persistentService(
         ),
       },
     },
+  };
+}
+
+/** The settings of a new or updated group; a start at the end becomes a fixed number here. */
+async function planGroup(
+  store: Pick<EventStore, 'head' | 'streamInfo'>,
+  options: WireWriteRequest['options'],
+): Promise<{ readonly key: GroupKey; readonly settings: GroupSettings }> {
+  if (options?.settings === undefined) throw badRequest('the request has no settings');
+  const { all, groupName: group, settings: wire } = options;
+  if (group === '') throw badRequest('the group has no name');
+  if (all !== undefined) {
+    const from = fromOf(all.position?.commitPosition, all.end !== undefined);
+    const filter = all.filter === undefined ? undefined : toEventFilter(all.filter);
+    // An invalid pattern is refused now, not when the group first reads.
+    compileFilter(filter);
+    const after =
+      from === 'end' ? await lastNumber(store, '$all') : from === 'start' ? 0 : from - 1;
+    return {
+      key: { source: '$all', group },
+      settings: { ...parseSettings(wire, { from, after: Math.max(0, after) }), filter },
+    };
+  }
+  const source = streamNameOf(options.stream?.streamIdentifier ?? options.streamIdentifier);
+  refuseUnsupported(source);
+  // Clients send the start only in the deprecated field.
+  const from = fromOf(options.stream?.revision ?? wire.revision, options.stream?.end !== undefined);
+  const after = from === 'end' ? await lastNumber(store, source) : from === 'start' ? -1 : from - 1;
+  return { key: { source, group }, settings: parseSettings(wire, { from, after }) };
+}
+
+function fromOf(at: Parameters<typeof toCount>[0] | undefined, end: boolean): From {
+  if (end) return 'end';
+  const count = at === undefined ? 0 : toCount(at);
+  if (count === Number.MAX_SAFE_INTEGER) return 'end';
+  return count === 0 ? 'start' : count;
+}
+
+/** The last number of a source; −1: the stream has no events. */
+async function lastNumber(
+  store: Pick<EventStore, 'head' | 'streamInfo'>,
+  source: string,
+): Promise<number> {
+  if (source === '$all' || indexFilter(source) !== undefined) return toSequence(await store.head());
+  return (await store.streamInfo(source))?.revision ?? -1;
+}
+
+/** The settings and statistics of a group, in the words of the protocol. */
+function groupInfo(
+  { key, settings, consumers, stats }: Pick<Group, 'key' | 'settings' | 'consumers' | 'stats'>,
+  { parked, lastKnown }: { readonly parked: number; readonly lastKnown: number },
+): object {
+  const now = stats();
+  const show = (at: number): string => showNumber(key, at);
+  return {
+    eventSource: key.source,
+    groupName: key.group,
+    status: 'Live',
+    connections: now.consumers.map(({ id, availableSlots, inFlight, delivered }) => {
+      const consumer = consumers.get(id);
+      return {
+        from: consumer?.peer ?? '',
+        username: consumer?.user ?? '',
+        totalItems: delivered,
+        availableSlots,
+        inFlightMessages: inFlight,
+        connectionName: consumer?.connectionName ?? '',
+      };
+    }),
+    totalItems: now.delivered,
+    lastCheckpointedEventPosition: now.checkpoint > settings.after ? show(now.checkpoint) : '',
+    lastKnownEventPosition: lastKnown < 0 ? '' : show(lastKnown),
+    resolveLinkTos: settings.resolveLinks,
+    startFrom: show(settings.from === 'start' ? 0 : settings.from === 'end' ? -1 : settings.from),
+    messageTimeoutMilliseconds: settings.messageTimeoutMs,
+    extraStatistics: settings.extraStatistics,
+    maxRetryCount: settings.maxRetryCount,
+    liveBufferSize: settings.liveBufferSize,
+    bufferSize: settings.historyBufferSize,
+    readBatchSize: settings.readBatchSize,
+    checkPointAfterMilliseconds: settings.checkpointAfterMs,
+    minCheckPointCount: settings.minCheckpointCount,
+    maxCheckPointCount: settings.maxCheckpointCount,
+    readBufferCount: now.waiting,
+    retryBufferCount: now.retrying,
+    totalInFlightMessages: now.inFlight,
+    outstandingMessagesCount: now.inFlight,
+    namedConsumerStrategy: settings.strategy,
+    maxSubscriberCount: settings.maxSubscriberCount,
+    parkedMessageCount: parked,
   };
 }

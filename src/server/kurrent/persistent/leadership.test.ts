@@ -33,17 +33,17 @@ function rig() {
 const leaderOf = ({ members }: Leadership): number | undefined =>
   members.find(({ isLeader }) => isLeader)?.address.port;
 
-/** Long enough for everybody to have looked. */
+/** Long enough for every server to run an election step. */
 async function lookAround(clock: FakeClock, ms = ttlMs): Promise<void> {
   for (let passed = 0; passed < ms; passed += ttlMs / 6) {
-    // Whoever is at work comes to where it waits first.
+    // Let running steps reach their next wait first.
     await new Promise(setImmediate);
     await clock.advance(ttlMs / 6);
   }
   await new Promise(setImmediate);
 }
 
-test('the first who joins leads, and the others know where it is', async () => {
+test('the first server leads, and the others know its address', async () => {
   const { clock, log, server } = rig();
   await using first = server(1);
   await using second = server(2);
@@ -60,7 +60,7 @@ test('the first who joins leads, and the others know where it is', async () => {
   assert.deepEqual(log, ['1 leads']);
 });
 
-test('a leader that stops hands over at once', async () => {
+test('a leader that stops hands over immediately', async () => {
   const { clock, log, server } = rig();
   const first = server(1);
   await using second = server(2);
@@ -72,7 +72,7 @@ test('a leader that stops hands over at once', async () => {
   assert.deepEqual(log, ['1 leads', '1 lost', '2 leads']);
 });
 
-test('a leader that does not reach the leases any more stops to lead, and another one goes on', async () => {
+test('a leader without access to the leases steps down, and another server leads', async () => {
   const { clock, leases, log, server } = rig();
   let isAway = false;
   const flaky: LeaseStore = {
@@ -92,7 +92,7 @@ test('a leader that does not reach the leases any more stops to lead, and anothe
   assert.deepEqual(log, ['1 leads', '1 lost', '2 leads']);
 });
 
-test('who resigns stands for election again, and takes everything up anew', async () => {
+test('a server that resigned joins the next election and loads the groups again', async () => {
   const { clock, log, server } = rig();
   await using only = server(1);
   await only.join();
@@ -103,7 +103,7 @@ test('who resigns stands for election again, and takes everything up anew', asyn
   assert.deepEqual(log, ['1 leads', '1 lost', '1 leads']);
 });
 
-test('who cannot take the groups up does not lead, and the lease is free for others', async () => {
+test('a server that fails to load the groups does not lead and releases the lease', async () => {
   const { log, server } = rig();
   let fails = true;
   await using first = server(1, { fails: () => fails });
@@ -117,7 +117,7 @@ test('who cannot take the groups up does not lead, and the lease is free for oth
   assert.deepEqual(log, ['1 lost', '2 leads']);
 });
 
-test('without leases, who asks leads', async () => {
+test('without leases the only server leads', async () => {
   let calls = 0;
   await using sole = soleLeadership(async () => {
     calls += 1;

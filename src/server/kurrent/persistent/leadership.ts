@@ -1,5 +1,5 @@
-// Which of several servers over one database runs the persistent subscriptions: one at a time, by a
-// lease. Messages in flight are known to one process only, so that two would both deliver them.
+// Elects the server that runs the persistent subscriptions of a database, with a lease. Only one server may run them,
+// because messages in flight exist only in the memory of one process.
 
 import type { Clock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
@@ -19,12 +19,12 @@ export interface Member {
 }
 
 export interface Leadership extends AsyncDisposable {
-  /** Takes part from now on; resolves when it is known whether this server leads. */
+  /** Joins the election; resolves when its first result is known. */
   join(): Promise<void>;
   readonly leads: boolean;
-  /** All servers that take part, as far as this one knows. */
+  /** The known servers that take part. */
   readonly members: readonly Member[];
-  /** Somebody else has written what only the leader writes: stands for election again. */
+  /** Another server has written as the leader: gives up and joins the next election. */
   resign(): void;
 }
 
@@ -34,7 +34,7 @@ export interface LeadershipOptions {
   readonly ttlMs: number;
   readonly clock: Clock;
   readonly observer: Observer;
-  /** Leads once this has resolved. */
+  /** The server leads when this has resolved. */
   readonly onElected: () => Promise<void>;
   readonly onLost: () => Promise<void>;
 }
@@ -53,15 +53,15 @@ export function createLeadership(options: LeadershipOptions): Leadership {
   let running: Promise<void> | undefined;
   let first: Promise<void> | undefined;
 
-  /** Also the name of this process among the others. */
+  /** Identifies this process and its address. */
   const owner = (): string => `${id} ${options.address().host} ${options.address().port}`;
 
   const elect = async (): Promise<number> => {
-    const asked = await leases.acquire(key, owner(), ttlMs);
-    if (asked.kind === 'held') return Math.min(asked.retryInMs + 1, ttlMs / 3);
-    fence = { ...key, token: asked.token };
+    const lease = await leases.acquire(key, owner(), ttlMs);
+    if (lease.kind === 'held') return Math.min(lease.retryInMs + 1, ttlMs / 3);
+    fence = { ...key, token: lease.token };
     resigned = false;
-    observer.log?.info({ token: asked.token }, 'leads the persistent subscriptions');
+    observer.log?.info({ token: lease.token }, 'leadership of persistent subscriptions acquired');
     try {
       await onElected();
       leads = true;
@@ -80,12 +80,12 @@ export function createLeadership(options: LeadershipOptions): Leadership {
     if (held !== undefined) await leases.release(held);
   };
 
-  /** One step; how long to wait until the next. */
+  /** Runs one election step; returns the delay until the next one. */
   const step = async (): Promise<number> => {
     let pauseMs = ttlMs / 3;
     if (fence === undefined) pauseMs = await elect();
     else if (resigned || !(await renewed(fence))) {
-      observer.log?.warn({ token: fence.token }, 'lost the lead of the persistent subscriptions');
+      observer.log?.warn({ token: fence.token }, 'leadership of persistent subscriptions lost');
       await stepDown();
       pauseMs = 0;
     }
@@ -99,7 +99,7 @@ export function createLeadership(options: LeadershipOptions): Leadership {
     return pauseMs;
   };
 
-  /** An answer that does not come is none: others may have taken over by then. */
+  /** A late answer counts as lost, because another server may have the lease by then. */
   const renewed = async (held: Fence): Promise<boolean> => {
     try {
       const renewing = leases.renew(held, ttlMs);
@@ -107,7 +107,7 @@ export function createLeadership(options: LeadershipOptions): Leadership {
     } catch (error) {
       observer.log?.warn(
         { err: error },
-        'could not renew the lead of the persistent subscriptions',
+        'renewal of the leadership of persistent subscriptions failed',
       );
       return false;
     }
@@ -121,7 +121,10 @@ export function createLeadership(options: LeadershipOptions): Leadership {
       try {
         ms = await step();
       } catch (error) {
-        observer.log?.warn({ err: error }, 'the lead of the persistent subscriptions is unsettled');
+        observer.log?.warn(
+          { err: error },
+          'election of the leader of persistent subscriptions failed',
+        );
         ms = ttlMs / 3;
       }
     }
@@ -150,7 +153,7 @@ export function createLeadership(options: LeadershipOptions): Leadership {
           const pauseMs = await step();
           if (!stopping.signal.aborted) running = run(pauseMs);
         } catch (error) {
-          // The next one who asks tries again.
+          // The next call tries again.
           first = undefined;
           throw error;
         }
@@ -170,14 +173,17 @@ export function createLeadership(options: LeadershipOptions): Leadership {
         if (fence !== undefined) await stepDown();
         if (first !== undefined) await leases.leave(key.subscription, owner());
       } catch (error) {
-        // The lease ends by itself.
-        observer.log?.warn({ err: error }, 'could not give the lead back');
+        // The lease expires without a release.
+        observer.log?.warn(
+          { err: error },
+          'release of the leadership of persistent subscriptions failed',
+        );
       }
     },
   };
 }
 
-/** Where there are no leases, there is one server: the one who asks. */
+/** For stores without leases: this server is the only one. */
 export function soleLeadership(onElected: () => Promise<void>): Leadership {
   let first: Promise<void> | undefined;
   let leads = false;

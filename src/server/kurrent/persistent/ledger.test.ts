@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { createLedger } from './ledger.ts';
 
-test('everything up to the mark is done, in whatever order it was done', () => {
+test('upTo is the number up to which everything is done, in any order of completion', () => {
   const order = fc.shuffledSubarray(
     Array.from({ length: 50 }, (_, index) => index),
     { minLength: 50, maxLength: 50 },
@@ -26,7 +26,7 @@ test('everything up to the mark is done, in whatever order it was done', () => {
   );
 });
 
-test('what is done is let go', () => {
+test('frees the memory of done slots', () => {
   const ledger = createLedger(0);
   for (let at = 1; at <= 5_000; at += 1) ledger.done(ledger.open(at));
   assert.deepEqual([ledger.upTo, ledger.completed], [5_000, 5_000]);

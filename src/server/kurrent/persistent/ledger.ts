@@ -1,11 +1,11 @@
-// How far a group has got: everything up to `upTo` is done with, whatever order it was done in. Pure.
+// The progress of a group: `upTo` is the number up to which everything is done, in any order of completion. Pure.
 
 export interface Ledger {
-  /** The highest number below which nothing is open. */
+  /** The highest number up to which no slot is open. */
   readonly upTo: number;
-  /** How many became part of `upTo` so far. */
+  /** The number of slots up to `upTo`. */
   readonly completed: number;
-  /** Numbers grow; the slot is how to say later that it is done. */
+  /** Opens a slot for a number higher than all before. */
   open(at: number): Slot;
   done(slot: Slot): void;
 }
@@ -15,7 +15,7 @@ export interface Slot {
   isDone: boolean;
 }
 
-/** Slots behind the head are let go once there are so many. */
+/** The number of done slots at which the array is trimmed. */
 const compactAt = 1_024;
 
 export function createLedger(start: number): Ledger {

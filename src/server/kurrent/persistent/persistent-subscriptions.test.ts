@@ -57,7 +57,7 @@ async function append(client: KurrentDBClient, stream: string, count: number, fr
 
 type Delivered = Awaited<ReturnType<typeof take>>[number];
 
-/** The next messages, each handed to `answer` before the next is awaited. */
+/** The next messages; `answer` is called for each before the next one. */
 async function take(
   subscription: PersistentSubscriptionToStream,
   count: number,
@@ -87,7 +87,7 @@ async function nextOf(subscription: PersistentSubscriptionToStream): Promise<unk
 const indexes = (events: readonly Delivered[]): unknown[] =>
   events.map(({ event }) => (event?.data as { index: number } | undefined)?.index);
 
-test('a group delivers what is there and what comes, and is shown with its settings', async (t) => {
+test('a group delivers stored and new events, and shows its settings', async (t) => {
   const { client } = await serve(t);
   await append(client, 'orders-1', 3);
   await client.createPersistentSubscriptionToStream(
@@ -113,7 +113,7 @@ test('a group delivers what is there and what comes, and is shown with its setti
   await subscription.unsubscribe();
 });
 
-test('a group that begins at the end gets only what comes after it was made', async (t) => {
+test('a group that starts at the end gets only events after its creation', async (t) => {
   const { client } = await serve(t);
   await append(client, 'orders-2', 3);
   await client.createPersistentSubscriptionToStream('orders-2', 'g', settings({ startFrom: END }));
@@ -145,7 +145,7 @@ test('a group of a category delivers links that resolve', async (t) => {
   await subscription.unsubscribe();
 });
 
-test('a group of a tenant’s stream shows no other tenant’s events behind its links', async (t) => {
+test('a group of a tenant’s stream does not resolve links to events of other tenants', async (t) => {
   const { client } = await serve(t);
   const stream = (tenant: string): string => `banking.account.v1-${tenant}-1`;
   await append(client, stream('other'), 1);
@@ -164,7 +164,7 @@ test('a group of a tenant’s stream shows no other tenant’s events behind its
   await subscription.unsubscribe();
 });
 
-test('a group over all events delivers what its filter lets through', async (t) => {
+test('a group of $all delivers the events that match its filter', async (t) => {
   const { client } = await serve(t);
   await append(client, 'orders-1', 2);
   await client.createPersistentSubscriptionToAll(
@@ -182,7 +182,7 @@ test('a group over all events delivers what its filter lets through', async (t) 
   await subscription.unsubscribe();
 });
 
-test('what is retried comes back with its count, and is parked in the end', async (t) => {
+test('a retried event has its retry count, and is parked after the last retry', async (t) => {
   const { client } = await serve(t);
   await append(client, 'orders-1', 1);
   await client.createPersistentSubscriptionToStream(
@@ -216,7 +216,7 @@ test('what is retried comes back with its count, and is parked in the end', asyn
   await subscription.unsubscribe();
 });
 
-test('a lost consumer’s messages go to another', async (t) => {
+test('messages of a lost consumer go to another one', async (t) => {
   const { client } = await serve(t);
   await append(client, 'orders-1', 2);
   await client.createPersistentSubscriptionToStream(
@@ -253,7 +253,7 @@ test('groups and checkpoints survive a restart of the server', async (t) => {
   await after.unsubscribe();
 });
 
-test('what cannot be is refused in the words that the client knows', async (t) => {
+test('invalid requests are refused with the errors of the client', async (t) => {
   const { client } = await serve(t);
   const create = (): Promise<void> =>
     client.createPersistentSubscriptionToStream('s', 'g', settings({ maxSubscriberCount: 1 }));
@@ -288,7 +288,7 @@ test('what cannot be is refused in the words that the client knows', async (t) =
   await assert.rejects(client.getPersistentSubscriptionToStreamInfo('s', 'g'), missing);
 });
 
-/** Asks again with each turn of the loop until there is an answer. */
+/** Polls until there is a result. */
 async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < 500; tries += 1) {
     const answer = await ask();

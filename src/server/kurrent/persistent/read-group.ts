@@ -1,4 +1,4 @@
-// PersistentSubscriptions/Read: the options first, then acknowledgements, against messages.
+// PersistentSubscriptions/Read: the client sends options, then acknowledgements; the server sends messages.
 
 import { createIds } from '../../../foundation/ids.ts';
 import { whenAborted } from '../../../foundation/when-aborted.ts';
@@ -8,13 +8,14 @@ import { toWireEvent } from '../events/to-wire.ts';
 import { badRequest, shuttingDown } from '../refusal.ts';
 import { uuidText } from '../uuid.ts';
 import type { NackAction } from './group-types.ts';
-import { keyOf } from './group-key.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
-import type { WireGroupReadRequest, WireGroupReadResponse } from './wire-types.ts';
+import type { WireGroupReadRequest, WireGroupReadResponse, WireGroup } from './wire-types.ts';
+import { streamNameOf } from '../streams/stream-name.ts';
+import type { GroupKey } from './group-records.ts';
 
 const ids = createIds();
-/** What a consumer may hold at a time, whatever it asks for. */
+/** The maximum number of unacknowledged messages of a consumer. */
 const bufferMax = 10_000;
 const actions: readonly NackAction[] = ['retry', 'park', 'retry', 'skip', 'stop'];
 
@@ -37,7 +38,7 @@ export async function readGroup(
     context.access.checkGroup(info.identity, key.source, 'read');
     const found = groups.get(key);
     const wire = { structuredIds: options.uuidOption?.structured !== undefined };
-    // First of all: a consumer hears that it is one before it gets messages.
+    // Clients expect the confirmation before the first message.
     const subscriptionId = `${key.source}::${key.group}/${id}`;
     let confirmed = false;
     const confirm = (): void => {
@@ -86,4 +87,9 @@ export async function readGroup(
     requests.pause();
     group?.disconnect(id);
   }
+}
+
+export function keyOf({ all, streamIdentifier, groupName }: WireGroup): GroupKey {
+  if (groupName === '') throw badRequest('the group has no name');
+  return { source: all === undefined ? streamNameOf(streamIdentifier) : '$all', group: groupName };
 }

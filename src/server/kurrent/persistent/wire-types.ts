@@ -14,7 +14,7 @@ import type {
 
 type Maybe<T> = T | undefined;
 
-/** Which group a request is about. */
+/** The group of a request. */
 export interface WireGroup {
   readonly streamIdentifier?: Maybe<WireStreamIdentifier>;
   readonly all?: Maybe<Empty>;
@@ -80,6 +80,6 @@ export interface WireGroupReadRequest {
 }
 
 export interface WireGroupReadResponse {
-  readonly event?: WireReadEvent & { readonly retryCount?: number };
-  readonly subscriptionConfirmation?: { readonly subscriptionId: string };
+  readonly event?: Maybe<WireReadEvent & { readonly retryCount?: number }>;
+  readonly subscriptionConfirmation?: Maybe<{ readonly subscriptionId: string }>;
 }

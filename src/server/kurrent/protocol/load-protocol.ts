@@ -1,4 +1,4 @@
-// The wire: gRPC and the codecs of all messages, built once per process from the message texts.
+// gRPC and the codecs of all messages, built once per process from the proto texts.
 
 import type * as GrpcJs from '@grpc/grpc-js';
 import type { Type } from 'protobufjs';
@@ -26,7 +26,7 @@ let loaded: Promise<Protocol> | undefined;
 
 export function loadProtocol(): Promise<Protocol> {
   loaded ??= load().catch((error: unknown) => {
-    // What is missing may be installed by the next try.
+    // A missing package may be installed before the next attempt.
     loaded = undefined;
     throw error;
   });
@@ -52,7 +52,7 @@ async function load(): Promise<Protocol> {
         const type = root.lookupType(name);
         absentIsUndefined(type, new Set());
         codec = {
-          // What goes out is checked by the compiler; protobufjs' own check costs as much again.
+          // Without the validation of protobufjs, which doubles the cost: the compiler checks the types.
           encode: (value) => asBuffer(type.encode(value as Record<string, unknown>).finish()),
           decode: (bytes) => type.decode(bytes) as unknown as T,
         };
@@ -64,7 +64,7 @@ async function load(): Promise<Protocol> {
 }
 
 /**
- * Absent members read as undefined: protobufjs gives null for them, and zero for 64-bit numbers.
+ * Decodes absent members as undefined; the default of protobufjs is null, and zero for 64-bit numbers.
  */
 function absentIsUndefined(type: Type, seen: Set<Type>): void {
   if (seen.has(type)) return;

@@ -1,4 +1,4 @@
-// What a client asks about the server itself: its methods, and the members of its cluster.
+// Information about the server: its methods and the members of its cluster.
 
 export const serverProto = `
 syntax = "proto3";

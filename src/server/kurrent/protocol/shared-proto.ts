@@ -1,5 +1,5 @@
-// Messages that all services share. Members of a `oneof` are written as optional fields: the wire is
-// the same, and an absent member is undefined instead of its type's zero.
+// Messages that all services share. Members of a `oneof` are optional fields here: the wire format is the same, and an
+// absent member is undefined instead of zero.
 
 export const sharedProto = `
 syntax = "proto3";

@@ -1,13 +1,13 @@
-// 64-bit numbers of the wire: JavaScript counts exactly up to 2^53, and so do our stores.
+// 64-bit numbers of the wire. JavaScript and our stores are exact up to 2^53.
 
-/** What protobufjs decodes 64-bit fields to. */
+/** A 64-bit field, as protobufjs decodes it. */
 export interface Long {
   readonly low: number;
   readonly high: number;
   readonly unsigned: boolean;
 }
 
-/** Anything beyond what a store can hold means "the end", whatever its exact value. */
+/** Larger numbers than a store can have mean "the end"; their exact values do not matter. */
 export function toCount(value: number | Long): number {
   const exact = typeof value === 'number' ? value : toFloat(value);
   return Math.min(exact, Number.MAX_SAFE_INTEGER);

@@ -1,4 +1,4 @@
-// The messages as the codecs take and give them: absent members are undefined.
+// The messages of the codecs; absent members are undefined.
 
 import type { Long } from './wire-number.ts';
 
@@ -6,7 +6,7 @@ type Maybe<T> = T | undefined;
 export type Empty = Readonly<Record<string, never>>;
 export const empty: Empty = {};
 
-/** Encoders take numbers, decoders give Longs. */
+/** Encoders accept numbers, decoders return Longs. */
 type WireInt = number | Long;
 
 export interface WireUuid {
@@ -60,10 +60,10 @@ export interface WireRecordedEvent {
 }
 
 export interface WireReadEvent {
-  readonly event?: WireRecordedEvent;
-  readonly link?: WireRecordedEvent;
-  readonly commitPosition?: number;
-  readonly noPosition?: Empty;
+  readonly event?: Maybe<WireRecordedEvent>;
+  readonly link?: Maybe<WireRecordedEvent>;
+  readonly commitPosition?: Maybe<number>;
+  readonly noPosition?: Maybe<Empty>;
 }
 
 export interface WireStreamOptions {
@@ -94,19 +94,19 @@ export interface WireReadRequest {
 
 interface WireProgress {
   readonly timestamp: WireTime;
-  readonly streamRevision?: number;
-  readonly position?: WirePosition;
+  readonly streamRevision?: Maybe<number>;
+  readonly position?: Maybe<WirePosition>;
 }
 
 export interface WireReadResponse {
-  readonly event?: WireReadEvent;
-  readonly confirmation?: { readonly subscriptionId: string };
-  readonly checkpoint?: WirePosition & { readonly timestamp?: WireTime };
-  readonly streamNotFound?: { readonly streamIdentifier: WireStreamIdentifier };
-  readonly firstStreamPosition?: number;
-  readonly lastStreamPosition?: number;
-  readonly caughtUp?: WireProgress;
-  readonly fellBehind?: WireProgress;
+  readonly event?: Maybe<WireReadEvent>;
+  readonly confirmation?: Maybe<{ readonly subscriptionId: string }>;
+  readonly checkpoint?: Maybe<WirePosition & { readonly timestamp?: WireTime }>;
+  readonly streamNotFound?: Maybe<{ readonly streamIdentifier: WireStreamIdentifier }>;
+  readonly firstStreamPosition?: Maybe<number>;
+  readonly lastStreamPosition?: Maybe<number>;
+  readonly caughtUp?: Maybe<WireProgress>;
+  readonly fellBehind?: Maybe<WireProgress>;
 }
 
 export interface WireProposed {
@@ -133,14 +133,14 @@ export interface WireAppendRequest {
 }
 
 export interface WireAppendSuccess {
-  readonly currentRevision?: number;
-  readonly noStream?: Empty;
-  readonly position?: WirePosition;
+  readonly currentRevision?: Maybe<number>;
+  readonly noStream?: Maybe<Empty>;
+  readonly position?: Maybe<WirePosition>;
 }
 
 export interface WireAppendResponse {
-  readonly success?: WireAppendSuccess;
-  readonly wrongExpectedVersion?: Readonly<Record<string, number | Empty>>;
+  readonly success?: Maybe<WireAppendSuccess>;
+  readonly wrongExpectedVersion?: Maybe<Readonly<Record<string, number | Empty>>>;
 }
 
 export interface WireBatchRequest {
@@ -160,15 +160,15 @@ export interface WireBatchRequest {
 export interface WireStatus {
   readonly code: number;
   readonly message: string;
-  readonly details?: { readonly typeUrl: string; readonly value: Uint8Array };
+  readonly details?: Maybe<{ readonly typeUrl: string; readonly value: Uint8Array }>;
 }
 
 export interface WireBatchResponse extends WireExpected {
   readonly correlationId?: Maybe<WireUuid>;
-  readonly error?: WireStatus;
-  readonly success?: WireAppendSuccess;
-  readonly streamIdentifier?: WireStreamIdentifier;
-  readonly streamPosition?: WireInt;
+  readonly error?: Maybe<WireStatus>;
+  readonly success?: Maybe<WireAppendSuccess>;
+  readonly streamIdentifier?: Maybe<WireStreamIdentifier>;
+  readonly streamPosition?: Maybe<WireInt>;
 }
 
 export interface WireDeleteRequest {
@@ -176,6 +176,6 @@ export interface WireDeleteRequest {
 }
 
 export interface WireDeleteResponse {
-  readonly position?: WirePosition;
-  readonly noPosition?: Empty;
+  readonly position?: Maybe<WirePosition>;
+  readonly noPosition?: Maybe<Empty>;
 }

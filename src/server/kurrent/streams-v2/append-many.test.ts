@@ -30,7 +30,7 @@ async function serve(t: TestContext): Promise<KurrentDBClient> {
 const event = (type: string, metadata?: Record<string, string>) =>
   jsonEvent({ type, data: { type }, ...(metadata === undefined ? {} : { metadata }) });
 
-test('several streams get their events in one append, properties as metadata', async (t) => {
+test('appends to several streams atomically, with properties as metadata', async (t) => {
   const client = await serve(t);
   const { position, responses } = await client.multiStreamAppend([
     {
@@ -50,7 +50,7 @@ test('several streams get their events in one append, properties as metadata', a
   assert.equal(all.at(-1)?.event?.position?.commit, position);
 });
 
-test('one stream that is not as expected keeps all of them unwritten', async (t) => {
+test('a conflict in one stream prevents all appends', async (t) => {
   const client = await serve(t);
   await assert.rejects(
     client.multiStreamAppend([
@@ -69,7 +69,7 @@ test('one stream that is not as expected keeps all of them unwritten', async (t)
   assert.deepEqual(await Array.fromAsync(client.readAll()), []);
 });
 
-test('tombstones, and records and appends that are too large, are told by their types', async (t) => {
+test('tombstones, and too large records and appends, have typed details', async (t) => {
   const client = await serve(t);
   await client.tombstoneStream('gone-1');
   const to = (streamName: string, ...events: ReturnType<typeof event>[]) => ({
@@ -93,7 +93,7 @@ test('tombstones, and records and appends that are too large, are told by their 
   );
 });
 
-test('records of several streams keep their order, and checks are told by their index', async (t) => {
+test('records of several streams keep their order, and violated checks are reported by index', async (t) => {
   const client = await serve(t);
   const record = (streamName: string, type: string) => ({ streamName, record: event(type) });
   const { responses } = await client.appendRecords([

@@ -1,4 +1,4 @@
-// StreamsService/AppendSession and /AppendRecords: several streams, all or none.
+// StreamsService/AppendSession and /AppendRecords: atomic appends to several streams.
 
 import { hasCode } from '../../../foundation/error.ts';
 import type { AppendResult, StreamAppend } from '../../../store/event-store.ts';
@@ -67,7 +67,7 @@ export async function appendRecords(
   { records, checks }: WireRecordsRequest,
   info: CallInfo,
 ): Promise<WireRecordsResponse> {
-  if (records.length === 0) throw badRequest('there are no records');
+  if (records.length === 0) throw badRequest('the append has no records');
   const sizes = createSizes(context.limits);
   const expectations = checks.flatMap(({ streamState }, checkIndex) => {
     if (streamState === undefined) return [];
@@ -79,13 +79,13 @@ export async function appendRecords(
   for (const { stream } of unwritten) context.access.checkRead(info.identity, stream);
   await checkUnwritten(context, unwritten);
   const expected = new Map(expectations.map((each) => [each.stream, each.expected]));
-  // Neighbours of one stream are one append, so that the order of all records stays.
+  // Adjacent records of one stream are one append, which keeps the order of all records.
   const parts: { stream: string; expected: ExpectedRevision; events: ForeignEvent[] }[] = [];
   for (const record of records) {
     const { stream } = record;
     let part = parts.at(-1);
     if (part?.stream !== stream) {
-      // Only the first append to a stream can find it as it was before.
+      // Only the first append to a stream checks its expected revision.
       const before = expected.get(stream) ?? 'any';
       expected.delete(stream);
       part = { stream, expected: before, events: [] };
@@ -129,7 +129,7 @@ async function commit(
   }
 }
 
-/** Streams that are only looked at: the store decides about streams that are written, not these. */
+/** Checks the streams that are not written; the store checks the written ones. */
 async function checkUnwritten(
   { store }: KurrentContext,
   expectations: readonly Omit<Violation, 'actual'>[],
@@ -150,7 +150,7 @@ async function checkUnwritten(
   if (violations.length > 0) throw inconsistent(violations);
 }
 
-/** A conflict of a stream that was checked is that check's violation. */
+/** A conflict of a checked stream becomes a violation of its check. */
 function asViolation(error: unknown, expectations: readonly Omit<Violation, 'actual'>[]): unknown {
   const conflict = error instanceof Refusal ? error.cause : error;
   if (!hasCode(conflict, 'VERSION_CONFLICT')) return error;
@@ -166,7 +166,7 @@ function createSizes({ appendBytesMax }: { readonly appendBytesMax: number }): {
   let total = 0;
   return {
     take(stream, record) {
-      if (stream === '') throw badRequest('a record needs its stream');
+      if (stream === '') throw badRequest('a record needs a stream');
       const event = readRecord(record);
       const size = bytesOf(event);
       if (size > appendBytesMax) {

@@ -1,4 +1,4 @@
-// The methods of the second version of the Streams service.
+// The methods of version 2 of the Streams service.
 
 import type { CallKit } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';

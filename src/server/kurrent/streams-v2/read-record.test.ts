@@ -6,7 +6,7 @@ import { expectedState, readRecord } from './read-record.ts';
 const id = '77f06aaa-3a3b-4148-8c99-02c33147c54d';
 const record = { recordId: id, properties: {}, data: Buffer.from('{}'), stream: 'a-1' };
 
-test('properties of every kind become members of the metadata', () => {
+test('properties of every type become members of the metadata', () => {
   const { metadata, type, isJson } = readRecord({
     ...record,
     schema: { format: 1, name: 'a' },
@@ -32,7 +32,7 @@ test('properties of every kind become members of the metadata', () => {
   assert.deepEqual([type, isJson], ['a', true]);
 });
 
-test('a record needs a type; an id it gets where it has none', () => {
+test('a record needs a type, and gets an id if it has none', () => {
   assert.throws(() => readRecord(record), Refusal);
   const schema = { format: 4, name: 'a' };
   const { eventId, isJson } = readRecord({ ...record, recordId: undefined, schema });
@@ -41,7 +41,7 @@ test('a record needs a type; an id it gets where it has none', () => {
   assert.throws(() => readRecord({ ...record, recordId: 'x', schema }), Refusal);
 });
 
-test('states that may be expected', () => {
+test('converts expected states', () => {
   const long = (value: number) => ({ low: value | 0, high: value < 0 ? -1 : 0, unsigned: false });
   assert.deepEqual([undefined, long(-1), long(-2), long(-4), long(7)].map(expectedState), [
     'any',

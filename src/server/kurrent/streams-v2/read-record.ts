@@ -1,4 +1,4 @@
-// A record of the second version as an event: properties are metadata, the schema's name is the type.
+// Converts a record of version 2 to an event: properties become metadata, the schema name becomes the type.
 
 import { createIds } from '../../../foundation/ids.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
@@ -13,7 +13,7 @@ const jsonFormat = 1;
 
 export function readRecord({ recordId, properties, schema, data }: WireRecord): ForeignEvent {
   const type = schema?.name ?? '';
-  if (type === '') throw badRequest("a record needs its schema's name");
+  if (type === '') throw badRequest('a record needs a schema name');
   const members = Object.entries(properties).map(([name, value]) => [name, toJson(value)] as const);
   return {
     eventId:
@@ -28,7 +28,7 @@ export function readRecord({ recordId, properties, schema, data }: WireRecord): 
   };
 }
 
-/** Undefined where the client says nothing: anything goes. */
+/** Undefined: any state. */
 export function expectedState(state: Long | undefined): ExpectedRevision {
   if (state === undefined) return 'any';
   const number = toCount(state);
@@ -36,13 +36,13 @@ export function expectedState(state: Long | undefined): ExpectedRevision {
   if (number === -1) return 'none';
   if (number === -2) return 'any';
   if (number === -4) return 'exists';
-  throw badRequest(`${number} is not a state to expect of a stream`);
+  throw badRequest(`invalid expected state of a stream: ${number}`);
 }
 
 function toJson(value: WireValue): unknown {
   if (value.stringValue !== undefined) return value.stringValue;
   if (value.numberValue !== undefined) {
-    // NaN and the infinities have no JSON.
+    // JSON has no NaN and no infinities.
     return Number.isFinite(value.numberValue) ? value.numberValue : String(value.numberValue);
   }
   if (value.boolValue !== undefined) return value.boolValue;

@@ -1,9 +1,9 @@
-// The second version says what is wrong by a typed message in the trailers.
+// Refusals of version 2, with typed details in the trailers.
 
 import { hasCode } from '../../../foundation/error.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import { Refusal, status } from '../refusal.ts';
-import type { StatusDetails } from '../status-details.ts';
+import type { StatusDetails } from '../refusal.ts';
 import { expectedNumber, streamOf } from '../to-refusal.ts';
 
 const errors = 'kurrentdb.protocol.v2.streams.errors';
@@ -17,7 +17,7 @@ function aboutStream(type: string, stream: string): StatusDetails {
   return named(type, { stream }, 'StreamErrorDetails');
 }
 
-/** What the store refused, with details; everything else as it is. */
+/** Adds details to errors of the store; other errors are unchanged. */
 export function withDetails(error: unknown, deleted: 'soft' | 'tombstone'): unknown {
   if (hasCode(error, 'VERSION_CONFLICT')) {
     const { stream, expected, actual } = error.details;
@@ -70,7 +70,7 @@ export function transactionTooLarge(size: number, maxSize: number): Refusal {
 }
 
 export function alreadyInSession(stream: string): Refusal {
-  return new Refusal(`stream '${stream}' is in this append already`, {
+  return new Refusal(`duplicate stream '${stream}' in the append`, {
     status: status.aborted,
     details: aboutStream('StreamAlreadyInAppendSessionErrorDetails', stream),
   });
@@ -85,7 +85,7 @@ export interface Violation {
 
 export function inconsistent(violations: readonly Violation[]): Refusal {
   const [first] = violations;
-  return new Refusal(`stream '${first?.stream ?? ''}' is not in the state that was expected`, {
+  return new Refusal(`stream '${first?.stream ?? ''}' is not in the expected state`, {
     status: status.failedPrecondition,
     details: named('AppendConsistencyViolationErrorDetails', {
       violations: violations.map(({ checkIndex, stream, expected, actual }) => ({

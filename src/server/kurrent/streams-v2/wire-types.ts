@@ -1,4 +1,4 @@
-// The messages of the second version of the Streams service.
+// The messages of version 2 of the Streams service.
 
 import type { Long } from '../protocol/wire-number.ts';
 

@@ -1,8 +1,7 @@
-// Clients' events into the store: one append, by whichever method it came.
+// Appends events of clients to the store, for all append methods.
 
-import { hasCode } from '../../../foundation/error.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
-import { MillraceError } from '../../../foundation/error.ts';
+import { hasCode, MillraceError } from '../../../foundation/error.ts';
 import { toSequence } from '../../../store/position.ts';
 import { toIsoTime } from '../../../store/recorded-event.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
@@ -21,7 +20,7 @@ export interface Appended {
   /** −1: the stream has no events. */
   readonly revision: number;
   /** Absent: nothing was written. */
-  readonly sequence?: number;
+  readonly sequence?: number | undefined;
 }
 
 type AppendContext = Pick<KurrentContext, 'store' | 'tenants' | 'clock'>;
@@ -42,7 +41,7 @@ export async function appendForeign(
   return withOpaqueRetry(write);
 }
 
-/** JSON that the store cannot hold (too deep, numbers beyond all bounds) is kept as bytes. */
+/** JSON that the store refuses (deep nesting, huge numbers) is stored as bytes. */
 export async function withOpaqueRetry<T>(write: (opaque: boolean) => Promise<T>): Promise<T> {
   try {
     return await write(false);
@@ -62,7 +61,7 @@ export function toEnvelopes(
   return events.map((event) => fromWire(event, { place, now, opaque }));
 }
 
-/** An append of nothing only asks; it is refused like any other. */
+/** An append without events only checks the expected revision. */
 function revisionAsExpected(
   { stream, expected }: ForeignAppend,
   info: StreamInfo | undefined,

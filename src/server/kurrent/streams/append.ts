@@ -1,4 +1,4 @@
-// Streams/Append: the options first, then the events one by one, then one answer.
+// Streams/Append: a request with options, one request per event, then one response.
 
 import { hasCode } from '../../../foundation/error.ts';
 import type { CallInfo } from '../calls.ts';
@@ -57,8 +57,7 @@ export function appendTooLarge(appendBytesMax: number): Refusal {
 export function toSuccess({ revision, sequence }: Appended): WireAppendSuccess {
   return {
     ...(revision < 0 ? { noStream: empty } : { currentRevision: revision }),
-    ...(sequence === undefined
-      ? {}
-      : { position: { commitPosition: sequence, preparePosition: sequence } }),
+    position:
+      sequence === undefined ? undefined : { commitPosition: sequence, preparePosition: sequence },
   };
 }

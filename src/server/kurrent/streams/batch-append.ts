@@ -1,16 +1,20 @@
-// Streams/BatchAppend: one call for all appends of a client, each answered by its correlation id as
-// soon as it is durable, in whatever order that happens.
+// Streams/BatchAppend: one call for all appends of a client. Each append is answered with its correlation id when it is
+// durable, in any order.
 
 import { whenAborted } from '../../../foundation/when-aborted.ts';
 import type { CallInfo, Requests, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import type { WireBatchRequest, WireBatchResponse } from '../protocol/wire-types.ts';
 import { Refusal, shuttingDown, status } from '../refusal.ts';
-import { toStatus } from '../status-details.ts';
+import { toStatus, type StatusDetails } from '../refusal.ts';
 import { appendForeign } from './append-events.ts';
 import { toSuccess } from './append.ts';
 import { createBatchCollector, type Batch, type Collected } from './batch-collector.ts';
-import { batchError } from './batch-error.ts';
+import { hasCode } from '../../../foundation/error.ts';
+import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import { toRefusal } from '../to-refusal.ts';
+import { wrongVersionDetails } from './expected.ts';
+import { wireStream } from './stream-name.ts';
 
 export async function batchAppend(
   context: KurrentContext,
@@ -25,7 +29,7 @@ export async function batchAppend(
   let drained: (() => void) | undefined;
 
   const answer = (request: WireBatchRequest, response: WireBatchResponse): void => {
-    // A client that does not read its answers is not read from either.
+    // Stop reading requests while the client does not read its answers.
     const full = send({ ...aboutBatch(request), ...response });
     if (full === undefined) return;
     requests.pause();
@@ -73,7 +77,7 @@ export async function batchAppend(
 
   const onCollected = (collected: Collected): void => {
     if (collected.kind === 'refused') refuse(collected.request, collected.error);
-    if (collected.kind !== 'whole') return;
+    if (collected.kind !== 'complete') return;
     const { batch } = collected;
     if (batch.deadlineMs !== undefined && batch.deadlineMs <= clock.now()) {
       refuse(batch.request, deadlinePassed());
@@ -97,7 +101,7 @@ export async function batchAppend(
     if (context.stopping.aborted) throw shuttingDown();
   } finally {
     requests.pause();
-    // What was taken is finished and answered, also when the client says no more.
+    // Running appends complete and are answered after the last request.
     if (inFlight > 0) await new Promise<void>((resolve) => (drained = resolve));
   }
 }
@@ -105,13 +109,11 @@ export async function batchAppend(
 function aboutBatch({ correlationId, options }: WireBatchRequest): WireBatchResponse {
   return {
     correlationId,
-    ...(options?.streamIdentifier === undefined
-      ? {}
-      : { streamIdentifier: options.streamIdentifier }),
-    ...(options?.streamPosition === undefined ? {} : { streamPosition: options.streamPosition }),
-    ...(options?.any === undefined ? {} : { any: options.any }),
-    ...(options?.noStream === undefined ? {} : { noStream: options.noStream }),
-    ...(options?.streamExists === undefined ? {} : { streamExists: options.streamExists }),
+    streamIdentifier: options?.streamIdentifier,
+    streamPosition: options?.streamPosition,
+    any: options?.any,
+    noStream: options?.noStream,
+    streamExists: options?.streamExists,
   };
 }
 
@@ -119,7 +121,60 @@ function deadlinePassed(): Refusal {
   return new Refusal('the deadline has passed', { status: status.deadlineExceeded });
 }
 
-/** Rounded up, so that a thousand appends share a few timers. */
+/** Rounded up to 100 ms, so that many appends share a few timer lists. */
 function atDeadline(ms: number, giveUp: () => void): NodeJS.Timeout {
   return setTimeout(giveUp, Math.min(Math.ceil(ms / 100) * 100, 0x7fff_ffff));
+}
+
+/** A refused batch has its status in the answer; the call itself continues. */
+interface BatchError {
+  readonly code: number;
+  readonly message: string;
+  /** The only part that clients read. */
+  readonly details: StatusDetails;
+}
+
+function batchError(error: unknown, limits: { readonly appendBytesMax: number }): BatchError {
+  if (hasCode(error, 'VERSION_CONFLICT')) {
+    const expected = error.details['expected'] as ExpectedRevision;
+    return {
+      code: status.failedPrecondition,
+      message: error.message,
+      details: named(
+        'WrongExpectedVersion',
+        wrongVersionDetails(expected, Number(error.details['actual'])),
+      ),
+    };
+  }
+  const { message, parts } = toRefusal(error, limits);
+  return { code: parts.status, message, details: detailsOf(message, parts, limits) };
+}
+
+function detailsOf(
+  message: string,
+  { status: code, exception, trailers }: ReturnType<typeof toRefusal>['parts'],
+  { appendBytesMax }: { readonly appendBytesMax: number },
+): StatusDetails {
+  switch (exception) {
+    case 'stream-deleted':
+      return named('StreamDeleted', {
+        streamIdentifier: wireStream(trailers?.['stream-name'] ?? ''),
+      });
+    case 'maximum-append-size-exceeded':
+      return named('MaximumAppendSizeExceeded', { maxAppendSize: appendBytesMax });
+    case 'access-denied':
+      return named('AccessDenied', {}, 'Empty');
+    default:
+  }
+  if (code === status.deadlineExceeded) return named('Timeout', {}, 'Empty');
+  if (code === status.invalidArgument) return named('BadRequest', { message });
+  return named('Unknown', {}, 'Empty');
+}
+
+function named(name: string, value: object, codec = name): StatusDetails {
+  return {
+    type: `event_store.client.${name}`,
+    codec: `event_store.client.${codec}`,
+    value,
+  };
 }

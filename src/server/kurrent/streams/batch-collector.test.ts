@@ -31,19 +31,19 @@ function chunk(
 const options = { streamIdentifier: { streamName: Buffer.from('a-1') }, any: {} };
 const limits = { appendBytesMax: 100, openBatchesMax: 2 };
 
-test('chunks of several batches interleave, and each batch is whole with its last chunk', () => {
+test('chunks of several batches interleave, and each batch is complete with its last chunk', () => {
   const collector = createBatchCollector(limits);
   assert.equal(collector.add(chunk(1, { options }), 0).kind, 'open');
   assert.equal(collector.add(chunk(2, { options }), 0).kind, 'open');
   assert.equal(collector.add(chunk(1), 0).kind, 'open');
   const second = collector.add(chunk(2, { isFinal: true }), 0);
   const first = collector.add(chunk(1, { isFinal: true }), 0);
-  assert.ok(first.kind === 'whole' && second.kind === 'whole');
+  assert.ok(first.kind === 'complete' && second.kind === 'complete');
   assert.deepEqual([first.batch.events.length, second.batch.events.length], [3, 2]);
   assert.equal(collector.size, 0);
 });
 
-test('a batch that grows too large is refused once, and the rest of it passed over', () => {
+test('a too large batch is refused once, and its later chunks are ignored', () => {
   const collector = createBatchCollector(limits);
   collector.add(chunk(1, { options, bytes: 60 }), 0);
   const refused = collector.add(chunk(1, { bytes: 60 }), 0);
@@ -55,7 +55,7 @@ test('a batch that grows too large is refused once, and the rest of it passed ov
   assert.equal(collector.size, 0);
 });
 
-test('a chunk of a batch that never began, and one batch too many, are refused', () => {
+test('a batch without options, and batches beyond the maximum, are refused', () => {
   const collector = createBatchCollector(limits);
   assert.equal(collector.add(chunk(1), 0).kind, 'refused');
   collector.add(chunk(2, { options }), 0);
@@ -63,13 +63,13 @@ test('a chunk of a batch that never began, and one batch too many, are refused',
   assert.equal(collector.add(chunk(4, { options }), 0).kind, 'refused');
 });
 
-test('deadlines come as a time or as a duration', () => {
+test('a deadline is a time or a duration', () => {
   const deadline = (more: object): number | undefined => {
     const collected = createBatchCollector(limits).add(
       chunk(1, { options: { ...options, ...more }, isFinal: true }),
       5_000,
     );
-    return collected.kind === 'whole' ? collected.batch.deadlineMs : undefined;
+    return collected.kind === 'complete' ? collected.batch.deadlineMs : undefined;
   };
   assert.equal(deadline({}), undefined);
   assert.equal(deadline({ deadlineAt: { seconds: 7, nanos: 500_000_000 } }), 7_500);

@@ -1,5 +1,5 @@
-// BatchAppend's batches come in chunks that may interleave: which batch is whole, which is too large,
-// which goes on without having begun. Pure: it holds chunks and does no work.
+// Collects the interleaved chunks of BatchAppend into batches, and refuses batches that are too large or have no start.
+// Pure.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import { bytesOf, readProposed, type ForeignEvent } from '../events/from-wire.ts';
@@ -22,9 +22,9 @@ export interface Batch {
 }
 
 export type Collected =
-  /** There is more to come, or it was refused before. */
+  /** Incomplete, or refused before. */
   | { readonly kind: 'open' }
-  | { readonly kind: 'whole'; readonly batch: Batch }
+  | { readonly kind: 'complete'; readonly batch: Batch }
   | { readonly kind: 'refused'; readonly request: WireBatchRequest; readonly error: unknown };
 
 interface OpenBatch {
@@ -45,7 +45,7 @@ export function createBatchCollector(limits: {
 
   const begin = (request: WireBatchRequest, nowMs: number): OpenBatch => {
     const { options } = request;
-    if (options === undefined) throw badRequest('the batch goes on without having begun');
+    if (options === undefined) throw badRequest('the first chunk of a batch must have options');
     return {
       request,
       stream: streamNameOf(options.streamIdentifier),
@@ -62,13 +62,13 @@ export function createBatchCollector(limits: {
       return open.size;
     },
     add(request, nowMs) {
-      // Without it nobody could be told anything about this batch: the call itself is at fault.
+      // Without a correlation id there is no answer for the batch, so the whole call fails.
       const id = uuidText(request.correlationId);
       let batch = open.get(id);
       try {
         if (batch === undefined) {
           if (open.size >= limits.openBatchesMax) {
-            throw new Refusal('too many batches are open', { status: status.resourceExhausted });
+            throw new Refusal('too many incomplete batches', { status: status.resourceExhausted });
           }
           batch = begin(request, nowMs);
           if (!request.isFinal) open.set(id, batch);
@@ -76,7 +76,7 @@ export function createBatchCollector(limits: {
         if (!batch.refused) take(batch, request, limits.appendBytesMax);
       } catch (error) {
         if (batch !== undefined) {
-          // The chunks that still come are passed over.
+          // Later chunks of this batch are ignored.
           batch.refused = true;
           batch.events.length = 0;
         }
@@ -85,7 +85,7 @@ export function createBatchCollector(limits: {
       }
       if (!request.isFinal) return { kind: 'open' };
       open.delete(id);
-      return batch.refused ? { kind: 'open' } : { kind: 'whole', batch };
+      return batch.refused ? { kind: 'open' } : { kind: 'complete', batch };
     },
   };
 }

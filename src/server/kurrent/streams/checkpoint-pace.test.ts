@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createCheckpointPace } from './checkpoint-pace.ts';
 
-test('a checkpoint is due after each so many events that were looked at', () => {
+test('a checkpoint is due after each interval of examined events', () => {
   const pace = createCheckpointPace(0, 10);
   assert.deepEqual(pace.reached(9), []);
   assert.deepEqual(pace.reached(25), [10, 20]);
@@ -10,7 +10,7 @@ test('a checkpoint is due after each so many events that were looked at', () => 
   assert.deepEqual(pace.reached(30), [30]);
 });
 
-test('far behind, the latest of many are enough', () => {
+test('of many due checkpoints only the latest are returned', () => {
   const pace = createCheckpointPace(5, 10);
   const points = pace.reached(10_005);
   assert.equal(points.length, 10);

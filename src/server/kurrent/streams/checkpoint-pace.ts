@@ -1,12 +1,12 @@
-// When a filtered subscription is told how far it got: after each so many events that were looked at,
-// counted by the store's sequence. Pure.
+// The checkpoints of a filtered subscription: one after each interval of examined events, counted by the sequence of
+// the store. Pure.
 
 export interface CheckpointPace {
-  /** Sequences up to `sequence` were looked at and what matched was sent: the checkpoints now due. */
+  /** Returns the checkpoints that are due after all matches up to `sequence` were sent. */
   reached(sequence: number): readonly number[];
 }
 
-/** A client that fell far behind needs the latest of many checkpoints, not each. */
+/** Of many due checkpoints only the latest ones are sent. */
 const atOnceMax = 10;
 
 export function createCheckpointPace(from: number, every: number): CheckpointPace {

@@ -30,7 +30,7 @@ export async function tombstoneStream(
 ): Promise<WireDeleteResponse> {
   const { stream, expected } = targetOf(context, request, info);
   await context.store.tombstoneStream(stream, { expected });
-  // The stream itself can no longer be read, not even its last event.
+  // A tombstoned stream cannot be read, so its last event is found through all events.
   const filter = { types: [tombstoneType], streamPrefixes: [stream], system: true };
   for await (const event of context.store.readAll({ direction: 'backwards', filter })) {
     if (event.stream === stream) return positionOf([event]);

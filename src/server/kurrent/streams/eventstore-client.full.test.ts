@@ -1,4 +1,4 @@
-// In a process of its own: the two official clients share a global and break each other.
+// In a separate process, because the two official clients share a global and break each other.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// What a writer expects, in the words of the wire and of the store.
+// Converts expected revisions between the wire and the store.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import { toCount, type Long } from '../protocol/wire-number.ts';
@@ -13,7 +13,7 @@ export function expectedOf(options: WireExpected, revision: Long | undefined): E
   throw badRequest('the expected revision is missing');
 }
 
-/** `AppendResp.wrong_expected_version`, in its present and its older words. */
+/** `AppendResp.wrong_expected_version`, with its current and its deprecated fields. */
 export function wrongVersion(
   expected: ExpectedRevision,
   actual: number,
@@ -32,7 +32,7 @@ export function wrongVersion(
   };
 }
 
-/** `event_store.client.WrongExpectedVersion`, as BatchAppend carries it. */
+/** `event_store.client.WrongExpectedVersion`, the detail of BatchAppend. */
 export function wrongVersionDetails(
   expected: ExpectedRevision,
   actual: number,

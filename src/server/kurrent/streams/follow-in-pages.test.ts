@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { memoryEventStore } from '../../../engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../../store/event-store.ts';
 import { newEvents } from '../../../testing/conformance/store/fixture.ts';
-import { kurrentStoreOptions } from '../kurrent-store-options.ts';
+import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { followInPages } from './follow-in-pages.ts';
 import { createPageSize } from './page-size.ts';
 
 for (const kind of ['stream', 'all'] as const) {
-  test(`${kind}: pages grow while catching up, nothing is missed, and live is told once`, async () => {
+  test(`${kind}: pages grow while catching up, no event is lost, and caughtUp is sent once`, async () => {
     await using store = memoryEventStore(kurrentStoreOptions);
     await store.append('a-1', newEvents(300));
     const sizes: unknown[] = [];

@@ -1,11 +1,11 @@
-// Live reading from the store in pages whose size is found while catching up.
+// Follows the store in pages, whose size is adjusted while catching up.
 
 import type { EventStore, FeedItem } from '../../../store/event-store.ts';
 import { toPosition, toSequence } from '../../../store/position.ts';
 import type { PageSize } from './page-size.ts';
 import type { ReadPlan } from './read-plan.ts';
 
-/** Smaller pages would take every burst of appends for falling behind. */
+/** With smaller pages every burst of appends would count as falling behind. */
 const livePageMin = 64;
 
 export async function* followInPages(
@@ -21,15 +21,15 @@ export async function* followInPages(
     const wasLive = live;
     let again = false;
     for await (const item of openFeed(after, pageSize)) {
-      const told = item.kind === 'caughtUp' && wasLive;
-      if (!told) yield item;
+      const isRepeated = item.kind === 'caughtUp' && wasLive;
+      if (!isRepeated) yield item;
       if (item.kind === 'events' && source.kind === 'stream') {
         after = item.events.at(-1)?.revision ?? after;
       } else if (source.kind !== 'stream') {
         after = toSequence(item.position);
       }
       live ||= item.kind === 'caughtUp';
-      // A feed's pages stay as they are, so it is left for another; but only once when it is live.
+      // The page size of a feed is fixed, so another size needs a new feed; after catching up only once.
       again = !wasLive && (live || (item.kind === 'events' && size.current !== pageSize));
       if (again) break;
     }

@@ -1,5 +1,4 @@
-// The metadata stream of a stream, as clients know it from KurrentDB, where the stream's own state
-// says more than its last metadata event.
+// The metadata stream of a stream as in KurrentDB, where the state of the stream overrides its last metadata event.
 
 import { MillraceError } from '../../../foundation/error.ts';
 import { softDeleted } from '../../../store/expected-revision.ts';
@@ -8,8 +7,8 @@ import { metadataType, streamOfMetadata } from '../../../store/stream-metadata.t
 import type { KurrentContext } from '../context.ts';
 import { markHeader } from '../events/from-wire.ts';
 
-/** How the metadata events of this stream are shown; undefined: as they are. */
-export async function aboutMetadata(
+/** The conversion of the metadata events of this stream; undefined: unchanged. */
+export async function metadataView(
   { store }: Pick<KurrentContext, 'store'>,
   stream: string,
 ): Promise<((event: RecordedEvent) => RecordedEvent) | undefined> {
@@ -28,8 +27,8 @@ export async function aboutMetadata(
 }
 
 /**
- * An append that brings a deleted stream back changes its retention, but writes no metadata event as
- * KurrentDB does: the last one would go on saying that everything is hidden.
+ * An append to a soft-deleted stream restores it. KurrentDB then writes a metadata event; our stores do not, so the last
+ * metadata event would still hide all events.
  */
 function revived(event: RecordedEvent, truncateBefore: number): RecordedEvent {
   const payload = event.payload as Readonly<Record<string, unknown>> | null;

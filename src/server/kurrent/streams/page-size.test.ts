@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPageSize } from './page-size.ts';
 
-test('pages grow while events are small, and shrink to one when they are not', () => {
+test('pages grow while events are small, and shrink to one event when they are large', () => {
   const size = createPageSize(200);
   const sizes = [100, 100, 100, 100, 100, 1_048_576, 100].map((bytesEach) => {
     const before = size.current;
@@ -13,7 +13,7 @@ test('pages grow while events are small, and shrink to one when they are not', (
   assert.equal(size.current, 2);
 });
 
-test('a page never has more events than it may', () => {
+test('a page never exceeds the maximum', () => {
   const size = createPageSize(5);
   size.took(5, 5);
   assert.equal(size.current, 5);

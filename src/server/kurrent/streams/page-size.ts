@@ -1,9 +1,9 @@
-// How many events are read from the store in one go: few at first, more while they are small, so that
-// what one reader holds is bounded in bytes although stores count in events. Pure.
+// The page size of reads: starts small and grows while events are small. This bounds the memory of a reader in bytes,
+// although stores count in events. Pure.
 
 export interface PageSize {
   readonly current: number;
-  /** A page of so many events had so many bytes. */
+  /** Reports the size of a page. */
   took(events: number, bytes: number): void;
 }
 

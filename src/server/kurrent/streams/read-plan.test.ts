@@ -17,7 +17,7 @@ const stream = (name: string, more: object = {}) => ({
   stream: { streamIdentifier: { streamName: Buffer.from(name) }, ...more },
 });
 
-test('where a read begins is a number, the start or the end', () => {
+test('the start of a read is a number, the start or the end', () => {
   const count = { count: long(5) };
   assert.equal(plan({ ...stream('a-1', { revision: long(3) }), ...count }).from, 3);
   assert.equal(plan({ ...stream('a-1', { revision: u64Max }), ...count }).from, 'end');
@@ -29,7 +29,7 @@ test('where a read begins is a number, the start or the end', () => {
   assert.equal(plan({ all: {}, count: u64Max }).limit, Number.MAX_SAFE_INTEGER);
 });
 
-test('streams of projections that are not kept are refused, not taken for empty', () => {
+test('streams of unsupported projections are refused instead of empty', () => {
   for (const name of ['$streams', '$category-orders', '$bc-1']) {
     assert.throws(
       () => plan({ ...stream(name), count: long(1) }),
@@ -54,7 +54,7 @@ test('index streams are views of all events', () => {
   assert.deepEqual(source('$ce-'), { kind: 'stream', stream: '$ce-' });
 });
 
-test('a pattern wins over prefixes, and checkpoints follow window and multiplier', () => {
+test('a pattern takes precedence over prefixes, and checkpoints follow window and multiplier', () => {
   const filtered = (filter: Options['filter']) =>
     plan({ all: {}, subscription: {}, filter }).source;
   assert.deepEqual(
@@ -71,7 +71,7 @@ test('a pattern wins over prefixes, and checkpoints follow window and multiplier
   );
 });
 
-test('what makes no sense is refused', () => {
+test('invalid requests are refused', () => {
   const refused: readonly Partial<Options>[] = [
     {},
     { all: {} },
@@ -92,7 +92,7 @@ test('what makes no sense is refused', () => {
   assert.throws(() => planRead({}), Refusal);
 });
 
-test('a link is a revision at a stream, whatever the stream is called', () => {
+test('parses links to streams with any name', () => {
   assert.deepEqual(parseLink('12@a@b-1'), { revision: 12, stream: 'a@b-1' });
   for (const text of ['', '@a', '1@', 'x@a', '12']) assert.equal(parseLink(text), undefined);
 });

@@ -1,4 +1,4 @@
-// What a client wants to read, checked and in the store's words. Pure.
+// Validates a read request and converts it to the terms of the store. Pure.
 
 import type { EventFilter } from '../../../store/event-filter.ts';
 import { filterLimits } from '../../../store/event-filter.ts';
@@ -11,21 +11,21 @@ import type {
   WireStreamOptions,
 } from '../protocol/wire-types.ts';
 import { badRequest } from '../refusal.ts';
-import { indexFilter, refuseUnkept } from './index-stream.ts';
+import { indexFilter, refuseUnsupported } from './index-stream.ts';
 import { streamNameOf } from './stream-name.ts';
 
-/** A revision or a sequence; events at it are wanted by reads and known to subscribers. */
+/** A revision or a sequence: inclusive for reads, exclusive for subscriptions. */
 export type From = number | 'start' | 'end';
 
 export interface ReadPlan {
   readonly source:
     | { readonly kind: 'stream'; readonly stream: string }
-    /** `$ce-`, `$et-`: numbered by the store's sequence. */
+    /** `$ce-`, `$et-`: numbered by the sequence of the store. */
     | { readonly kind: 'index'; readonly stream: string; readonly filter: EventFilter }
     | {
         readonly kind: 'all';
         readonly filter: EventFilter;
-        /** A checkpoint after so many events that were looked at; absent without a filter. */
+        /** The number of examined events between checkpoints; undefined without a filter. */
         readonly checkpointEvery: number | undefined;
       };
   readonly from: From;
@@ -36,7 +36,7 @@ export interface ReadPlan {
   readonly structuredIds: boolean;
 }
 
-/** How many events the protocol looks at between checkpoints, unless the client says. */
+/** The default search window of the protocol. */
 const windowDefault = 32;
 
 export function planRead({ options }: WireReadRequest): ReadPlan {
@@ -55,7 +55,7 @@ export function planRead({ options }: WireReadRequest): ReadPlan {
   } as const;
   if (options.stream !== undefined) {
     const stream = streamNameOf(options.stream.streamIdentifier);
-    refuseUnkept(stream);
+    refuseUnsupported(stream);
     const from = fromOf(options.stream, options.stream.revision, direction);
     const filter = indexFilter(stream);
     if (filter === undefined) return { ...about, from, source: { kind: 'stream', stream } };
@@ -74,7 +74,7 @@ export function planRead({ options }: WireReadRequest): ReadPlan {
   };
 }
 
-/** The store's words for a filter; it checks the pattern itself. */
+/** The filter of the store, which validates the pattern. */
 export function toEventFilter({ streamIdentifier, eventType }: WireFilter): EventFilter {
   if (streamIdentifier !== undefined) {
     return { system: true, ...expression(streamIdentifier, 'streamPattern', 'streamPrefixes') };
@@ -85,7 +85,7 @@ export function toEventFilter({ streamIdentifier, eventType }: WireFilter): Even
   throw badRequest('the filter names neither streams nor event types');
 }
 
-/** A pattern wins over prefixes. */
+/** A pattern takes precedence over prefixes. */
 function expression(
   { regex, prefix }: WireExpression,
   pattern: 'streamPattern' | 'typePattern',

@@ -1,17 +1,18 @@
-// Streams/Read: bounded reads; `subscribe.ts` has the live ones.
+// Streams/Read: bounded reads, page by page; `subscribe.ts` has live reads.
 
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { CallInfo, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { toWireEvent, wireBytes } from '../events/to-wire.ts';
 import type { WireReadRequest, WireReadResponse } from '../protocol/wire-types.ts';
-import { aboutMetadata } from './metadata-events.ts';
-import { createPageSize } from './page-size.ts';
-import { readPages } from './read-pages.ts';
+import { metadataView } from './metadata-events.ts';
+import { createPageSize, type PageSize } from './page-size.ts';
 import { planRead, type ReadPlan } from './read-plan.ts';
-import { toReadEvents } from './read-events.ts';
+import { toReadEvents } from './resolve-links.ts';
 import { wireStream } from './stream-name.ts';
 import { subscribe } from './subscribe.ts';
+import type { EventReader, EventStore } from '../../../store/event-store.ts';
+import { toPosition, toSequence } from '../../../store/position.ts';
 
 export async function read(
   context: KurrentContext,
@@ -23,7 +24,7 @@ export async function read(
   context.access.checkRead(info.identity, plan.source.kind === 'all' ? '$all' : plan.source.stream);
   if (plan.live) return subscribe(context, plan, send, info);
   const shown =
-    plan.source.kind === 'stream' ? await aboutMetadata(context, plan.source.stream) : undefined;
+    plan.source.kind === 'stream' ? await metadataView(context, plan.source.stream) : undefined;
   const first = plan.source.kind === 'stream' && plan.direction === 'forwards' ? plan.from : 0;
   let last: RecordedEvent | undefined;
   let count = 0;
@@ -50,7 +51,7 @@ export async function read(
   const { source, direction, limit } = plan;
   if (source.kind === 'all') return;
   if (last === undefined) {
-    if (!(await isThere(context, source, keep))) {
+    if (!(await streamExists(context, source, keep))) {
       await send({ streamNotFound: { streamIdentifier: wireStream(source.stream) } });
     }
   } else if (source.kind === 'stream' && direction === 'forwards' && count < limit) {
@@ -58,7 +59,7 @@ export async function read(
   }
 }
 
-/** Whoever is bound to a tenant sees all and indexes as if there were no other. */
+/** Callers of a tenant see only its events in `$all` and index streams. */
 function boundToTenant(plan: ReadPlan, { identity }: CallInfo): ReadPlan {
   const { source } = plan;
   if (identity.tenant === undefined || source.kind === 'stream') return plan;
@@ -75,7 +76,7 @@ function isTruncated(
   return event.revision > (from === 'start' ? 0 : from);
 }
 
-async function isThere(
+async function streamExists(
   { store }: KurrentContext,
   source: Exclude<ReadPlan['source'], { readonly kind: 'all' }>,
   keep: ((event: RecordedEvent) => boolean) | undefined,
@@ -86,4 +87,63 @@ async function isThere(
   }
   const info = await store.streamInfo(source.stream);
   return info !== undefined && info.revision >= 0 && info.deleted === 'no';
+}
+
+interface PageOptions {
+  readonly signal: AbortSignal;
+  /** The events that the reader may see. Default: all. */
+  readonly keep?: ((event: RecordedEvent) => boolean) | undefined;
+}
+
+/** `size` may change between pages. */
+async function* readPages(
+  store: Pick<EventStore, 'readStream' | 'readAll'>,
+  plan: ReadPlan,
+  size: Pick<PageSize, 'current'>,
+  { signal, keep }: PageOptions,
+): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
+  let { from, limit: left } = plan;
+  while (left > 0) {
+    const limit = Math.min(left, size.current);
+    const page = await openReader(store, { ...plan, from, limit }, signal).toArray();
+    const kept = keep === undefined ? page : page.filter(keep);
+    if (kept.length > 0) yield kept;
+    const last = page.at(-1);
+    if (last === undefined || page.length < limit) return;
+    left -= kept.length;
+    from = fromAfter(last, plan);
+    if (from < 0) return;
+  }
+}
+
+/** The start of the next page after this event, in the terms of a plan. */
+function fromAfter(last: RecordedEvent, { source, direction }: ReadPlan): number {
+  const number = source.kind === 'stream' ? last.revision : toSequence(last.position);
+  if (direction === 'forwards') return number + 1;
+  // Backwards reads of `$all` start below the number, all other reads at it.
+  return source.kind === 'all' ? number : number - 1;
+}
+
+function openReader(
+  store: Pick<EventStore, 'readStream' | 'readAll'>,
+  { source, direction, from, limit }: ReadPlan,
+  signal: AbortSignal,
+): EventReader {
+  const about = { direction, limit, signal };
+  const forwards = direction === 'forwards';
+  if (source.kind === 'stream') {
+    // A forwards read from the end has no events.
+    const at = from === 'start' ? 0 : from === 'end' ? Number.MAX_SAFE_INTEGER : from;
+    return store.readStream(source.stream, { ...about, from: at });
+  }
+  const { filter } = source;
+  if (typeof from === 'string') {
+    if (from === (forwards ? 'start' : 'end')) return store.readAll({ ...about, filter });
+    const after = forwards ? Number.MAX_SAFE_INTEGER : 0;
+    return store.readAll({ ...about, filter, after: toPosition(after) });
+  }
+  // Reads include the start, except backwards reads of `$all`; starts of the store are exclusive.
+  const inclusive = forwards || source.kind === 'index';
+  const after = inclusive ? (forwards ? Math.max(0, from - 1) : from + 1) : from;
+  return store.readAll({ ...about, filter, after: toPosition(after) });
 }

@@ -1,4 +1,4 @@
-// Links (`$>`, data `<revision>@<stream>`) and what they point to.
+// Links (`$>`, data `<revision>@<stream>`) and their targets.
 
 import { hasCode } from '../../../foundation/error.ts';
 import { toPosition, toSequence } from '../../../store/position.ts';
@@ -6,6 +6,9 @@ import type { EventStore } from '../../../store/event-store.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import { contentOf, linkTo, linkType, type ReadEvent } from '../events/to-wire.ts';
 import { indexFilter } from './index-stream.ts';
+import type { CallInfo } from '../calls.ts';
+import type { KurrentContext } from '../context.ts';
+import type { ReadPlan } from './read-plan.ts';
 
 export interface LinkTarget {
   readonly stream: string;
@@ -20,12 +23,12 @@ export function parseLink(text: string): LinkTarget | undefined {
 }
 
 export interface ResolveOptions {
-  /** What the reader may not see is as absent as what is gone. */
+  /** Targets without access count as deleted. */
   readonly mayRead: (stream: string) => boolean;
   readonly signal: AbortSignal;
 }
 
-/** Events as they are, links with what they point to. */
+/** Links get their targets; other events are unchanged. */
 export async function resolveLinks(
   store: EventStore,
   events: readonly RecordedEvent[],
@@ -37,14 +40,14 @@ export async function resolveLinks(
       if (event.type !== linkType) return { event };
       const target = parseLink(contentOf(event).data.toString('utf8'));
       const found = target === undefined ? undefined : await eventAt(store, target, options);
-      // Asked of the event itself: a link may lead to it through an index of all tenants' events.
+      // Check the stream of the event: a link may point to it through an index stream of all tenants.
       const readable = found !== undefined && options.mayRead(found.stream);
       return { link: event, event: readable ? found : undefined };
     }),
   );
 }
 
-/** The event itself, also behind the link of an index stream; undefined where it is gone. */
+/** The target of a link, also through an index stream; undefined: deleted. */
 export async function eventAt(
   store: EventStore,
   { stream, revision }: LinkTarget,
@@ -67,7 +70,7 @@ export async function eventAt(
   }
 }
 
-/** Events of a view as links, resolved or not. */
+/** Events of an index stream as links. */
 export function asLinks(
   events: readonly RecordedEvent[],
   stream: string,
@@ -77,4 +80,17 @@ export function asLinks(
     const link = linkTo(event, stream);
     return resolve ? { event, link } : { event: link };
   });
+}
+
+/** Events for a reader: as links in index streams, with resolved links elsewhere. */
+export function toReadEvents(
+  { store, access }: KurrentContext,
+  { source, resolveLinks: resolve }: Pick<ReadPlan, 'source' | 'resolveLinks'>,
+  events: readonly RecordedEvent[],
+  { identity, signal }: Pick<CallInfo, 'identity' | 'signal'>,
+): readonly ReadEvent[] | Promise<readonly ReadEvent[]> {
+  if (source.kind === 'index') return asLinks(events, source.stream, resolve);
+  if (!resolve) return events.map((event) => ({ event }));
+  const mayRead = (stream: string): boolean => access.mayRead(identity, stream);
+  return resolveLinks(store, events, { mayRead, signal });
 }

@@ -46,7 +46,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return Array.fromAsync(items);
 }
 
-test('data and metadata come back as they were, JSON and binary', async (t) => {
+test('JSON and binary data and metadata are returned unchanged', async (t) => {
   const { client } = await serve(t);
   const bytes = Buffer.from([0, 255, 1, 254, 13, 10]);
   const metadata = { $correlationId: 'c-1', nested: { deep: [1, 2, { three: 'drei' }] } };
@@ -64,7 +64,7 @@ test('data and metadata come back as they were, JSON and binary', async (t) => {
   assert.deepEqual(b?.position, appended.position);
 });
 
-test('reads go both ways, from anywhere, as many as wanted', async (t) => {
+test('reads work in both directions, from any revision, with a limit', async (t) => {
   const { client } = await serve(t);
   await client.appendToStream('things-1', many(10));
   const revisions = async (options: Parameters<KurrentDBClient['readStream']>[1]) =>
@@ -86,7 +86,7 @@ test('reads go both ways, from anywhere, as many as wanted', async (t) => {
   assert.equal(await at('backwards'), 2n);
 });
 
-test('expected revisions are respected in every way of appending', async (t) => {
+test('every append method checks the expected revision', async (t) => {
   const { client } = await serve(t);
   await client.appendToStream('things-1', many(2), { streamState: 'no_stream' });
   await client.appendToStream('things-1', many(1), { streamState: 1n });
@@ -111,7 +111,7 @@ test('expected revisions are respected in every way of appending', async (t) => 
   );
 });
 
-test('the same events again are the same append', async (t) => {
+test('repeating an append has no effect', async (t) => {
   const { client } = await serve(t);
   const events = many(3);
   const first = await client.appendToStream('things-1', events, { streamState: 'no_stream' });
@@ -120,7 +120,7 @@ test('the same events again are the same append', async (t) => {
   assert.equal((await all(client.readStream('things-1'))).length, 3);
 });
 
-test('an append of nothing writes nothing and says where the stream is', async (t) => {
+test('an append without events writes nothing and returns the revision', async (t) => {
   const { client } = await serve(t);
   await client.appendToStream('things-1', many(2));
   const { nextExpectedRevision } = await client.appendToStream('things-1', []);
@@ -139,7 +139,7 @@ test('an append in many chunks is one append', async (t) => {
   assert.equal((await all(client.readStream('things-1'))).length, 30);
 });
 
-test('more than a mebibyte is refused by its name', async (t) => {
+test('an append over one mebibyte is refused with its own error', async (t) => {
   const { client } = await serve(t);
   const large = binaryEvent({ type: 'large', data: Buffer.alloc(1_100_000) });
   for (const more of [{}, { credentials: { username: 'a', password: 'b' } }]) {
@@ -154,7 +154,7 @@ test('more than a mebibyte is refused by its name', async (t) => {
   assert.equal((read?.event?.data as Uint8Array | undefined)?.length, 1_000_000);
 });
 
-test('a stream that is not there, was deleted or has a tombstone says so', async (t) => {
+test('unknown, deleted and tombstoned streams have their own errors', async (t) => {
   const { client } = await serve(t);
   for (const name of ['none-1', 'größe-1', '$ce-none', '$et-none']) {
     await assert.rejects(
@@ -185,7 +185,7 @@ test('a stream that is not there, was deleted or has a tombstone says so', async
   await assert.rejects(client.deleteStream('größe-2'), StreamDeletedError);
 });
 
-test('metadata holds, hides and comes back whole', async (t) => {
+test('metadata is stored, hides events, and is returned unchanged', async (t) => {
   const { client, store } = await serve(t);
   await client.appendToStream('things-1', many(10));
   const metadata = {
@@ -208,7 +208,7 @@ test('metadata holds, hides and comes back whole', async (t) => {
   );
 });
 
-test('category and type streams show links that resolve, and page without a gap', async (t) => {
+test('category and type streams have links that resolve, and are read in pages without gaps', async (t) => {
   const { client } = await serve(t);
   for (let index = 0; index < 6; index += 1) {
     await client.appendToStream(`things-${index}`, [counted(index, index % 2 ? 'odd' : 'even')]);
@@ -232,7 +232,7 @@ test('category and type streams show links that resolve, and page without a gap'
   assert.equal(Buffer.from(last[0]?.event?.data as Uint8Array).toString(), '0@things-5');
 });
 
-test('links that a client wrote resolve, and one to nothing shows nothing', async (t) => {
+test('links of clients resolve, and a link without a target has no event', async (t) => {
   const { client } = await serve(t);
   await client.appendToStream('things-1', many(2));
   const link = (to: string) => binaryEvent({ type: '$>', data: Buffer.from(to) });
@@ -244,7 +244,7 @@ test('links that a client wrote resolve, and one to nothing shows nothing', asyn
   assert.equal(plain?.event?.type, '$>');
 });
 
-test('a subscription catches up, says so, and follows', async (t) => {
+test('a subscription catches up, reports it, and follows', async (t) => {
   const { client } = await serve(t);
   await client.appendToStream('things-1', many(3));
   const subscription = client.subscribeToStream('things-1', { fromRevision: 0n });
@@ -285,7 +285,7 @@ test('a filtered subscription gets what matches, and checkpoints for the rest', 
   await subscription.unsubscribe();
 });
 
-test('filters on streams and types choose the same whichever way they are said', async (t) => {
+test('stream and type filters select the same events as patterns and prefixes', async (t) => {
   const { client } = await serve(t);
   await client.appendToStream('a-1', [counted(0, 'x.one'), counted(1, 'y.one')]);
   await client.appendToStream('b-1', [counted(2, 'x.two')]);
@@ -298,7 +298,7 @@ test('filters on streams and types choose the same whichever way they are said',
   await assert.rejects(types(eventTypeFilter({ regex: '(a+)+\\1$' })));
 });
 
-test('an event of Millrace reads as its payload, with the envelope as metadata', async (t) => {
+test('an event of Millrace has its payload as data and its envelope as metadata', async (t) => {
   const { client, store } = await serve(t);
   const envelope = createEnvelope(
     { type: 'payment.completed.v1', payload: { amount: 12.5 } },
@@ -315,7 +315,7 @@ test('an event of Millrace reads as its payload, with the envelope as metadata',
   assert.deepEqual([metadata['$correlationId'], metadata['tenant']], ['flow-1', 'core']);
 });
 
-test('a client’s event is one of ours for those who read the store', async (t) => {
+test('an event of a client is an ordinary event for readers of the store', async (t) => {
   const { client, store } = await serve(t);
   const stream = 'paymenthub.payment.v1-core-p-1';
   await client.appendToStream(stream, [

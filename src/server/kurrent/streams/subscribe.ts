@@ -1,4 +1,4 @@
-// Streams/Read with a subscription: catch up, then follow, at the client's pace.
+// Streams/Read with a subscription: catches up, then follows, at the pace of the client.
 
 import { createIds } from '../../../foundation/ids.ts';
 import { toSequence } from '../../../store/position.ts';
@@ -10,7 +10,7 @@ import { shuttingDown } from '../refusal.ts';
 import { followInPages } from './follow-in-pages.ts';
 import { createPageSize } from './page-size.ts';
 import { createCheckpointPace } from './checkpoint-pace.ts';
-import { toReadEvents } from './read-events.ts';
+import { toReadEvents } from './resolve-links.ts';
 import type { ReadPlan } from './read-plan.ts';
 
 const ids = createIds();
@@ -88,7 +88,7 @@ async function follow(
   }
 }
 
-/** The number behind which the subscription begins. */
+/** The number after which the subscription starts. */
 async function startOf({ store }: KurrentContext, { source, from }: ReadPlan): Promise<number> {
   if (from === 'start') return source.kind === 'stream' ? -1 : 0;
   if (from !== 'end') return from;

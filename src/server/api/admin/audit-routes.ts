@@ -1,7 +1,7 @@
-// The audit over HTTP: who did what, to what, from where, and what came of it.
+// The audit log over HTTP: actor, action, target, address and outcome.
 
-import { Type } from '../../contracts/type.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   closed,
   pageOf,
@@ -17,7 +17,7 @@ const entry = Type.Object(
   {
     id: Type.String(),
     at: Type.String(),
-    action: Type.String({ description: 'As in dead-letter.replay.' }),
+    action: Type.String({ description: 'For example dead-letter.replay.' }),
     target: Type.String(),
     actor: Type.Object({
       kind: Type.String(),
@@ -27,10 +27,10 @@ const entry = Type.Object(
     }),
     requestId: optional,
     outcome: Type.Enum(['done', 'failed', 'unknown'], {
-      description: 'unknown: under way, or its process died.',
+      description: 'unknown: still running, or the process was killed.',
     }),
     endedAt: optional,
-    error: Type.Optional(Type.String({ description: 'The code of the error.' })),
+    error: Type.Optional(Type.String({ description: 'The error code.' })),
   },
   { title: 'AuditEntry' },
 );
@@ -40,13 +40,13 @@ export function auditRoutes({ audit }: AdminContext): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/audit',
-      summary: 'What administrators did, newest first',
+      summary: 'Admin actions, newest first',
       description:
-        'A page may be short, or empty, and have a cursor: that far it looked. Administrators of a tenant see what those of that tenant did.',
+        'A page with a cursor may be short or empty: each request searches a limited part of the log. Admins of a tenant see the actions of admins of that tenant.',
       tag: 'admin: audit',
       access: 'admin',
       query: closed({
-        actor: Type.Optional(text(400, 'A name.')),
+        actor: Type.Optional(text(400, 'The name of the actor.')),
         action: Type.Optional(text(100)),
         since: Type.Optional(time),
         until: Type.Optional(time),
@@ -69,12 +69,7 @@ export function auditRoutes({ audit }: AdminContext): readonly Route[] {
             ...(cursor === undefined ? {} : { cursor }),
           },
         );
-        return {
-          body: {
-            items: page.entries,
-            ...(page.cursor === undefined ? {} : { cursor: page.cursor }),
-          },
-        };
+        return { body: { items: page.entries, cursor: page.cursor } };
       },
     }),
   ];

@@ -1,30 +1,37 @@
-// Following jobs over HTTP while they run, and long deeds while they go on.
+// Follows running jobs and the progress of bulk actions over HTTP.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { body, openApi, until } from './api-rig.test.ts';
-import { enqueue, eventsOf, running, say, told, type HeardEvent } from './task-rig.test.ts';
+import { body, openApi, until } from '../../../testing/support/server/api-rig.ts';
+import {
+  enqueue,
+  eventsOf,
+  running,
+  report,
+  accepted,
+  type ReceivedEvent,
+} from '../../../testing/support/server/task-rig.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-tail-'));
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** In the background, until the stream ends. */
+/** Collects events in the background until the stream ends. */
 function listen(answer: Response) {
   assert.equal(answer.status, 200);
-  const heard: HeardEvent[] = [];
+  const heard: ReceivedEvent[] = [];
   const over = (async () => {
     for await (const event of eventsOf(answer)) heard.push(event);
   })();
-  // The test awaits it, but perhaps not yet when it fails.
+  // It may reject before the test awaits it.
   over.catch(() => undefined);
   return { heard, over };
 }
 
-test('whoever tails a job hears its steps while it runs, its end, and then the stream is over', async () => {
-  // In memory there are no streams to follow.
+test('following a job sends its steps and its outcome, then the stream ends', async () => {
+  // The memory engine has no streams to follow.
   await using api = await openApi({}, { store: `sqlite:${folder}/events.db` });
   const boss = await api.token('admin');
   const id = await enqueue(api, boss, { tenant: 'core' });
@@ -39,13 +46,13 @@ test('whoever tails a job hears its steps while it runs, its end, and then the s
   const [first, second] = [await running(api, boss), await running(api, boss)];
   const [job, stranger] = first.token.id === id ? [first, second] : [second, first];
   assert.equal(stranger.token.id, other);
-  await told(say(api, boss, job, 'steps/start', { name: 'render' }));
+  await accepted(report(api, boss, job, 'steps/start', { name: 'render' }));
   await until(() => one.heard.some(({ data }) => data['kind'] === 'step-started'));
-  await told(say(api, boss, job, 'steps/finish', { name: 'render' }));
-  await told(say(api, boss, job, 'progress', { percent: 50, message: 'half' }));
+  await accepted(report(api, boss, job, 'steps/finish', { name: 'render' }));
+  await accepted(report(api, boss, job, 'progress', { percent: 50, message: 'half' }));
   await until(() => one.heard.some(({ data }) => data['percent'] === 50));
-  await told(say(api, boss, stranger, 'complete'));
-  await told(say(api, boss, job, 'complete', { result: 1 }));
+  await accepted(report(api, boss, stranger, 'complete'));
+  await accepted(report(api, boss, job, 'complete', { result: 1 }));
   await one.over;
   assert.deepEqual(
     one.heard.map(({ event, data }) => [event, data['kind'] ?? data['state']]),
@@ -59,11 +66,11 @@ test('whoever tails a job hears its steps while it runs, its end, and then the s
   assert.ok(one.heard.every(({ data }) => data['taskId'] === id));
   await until(() => type.heard.filter(({ event }) => event === 'terminal').length === 2);
   await until(() => tenant.heard.some(({ event }) => event === 'terminal'));
-  // Tenants never mix.
+  // Signals of other tenants are not sent.
   assert.ok(tenant.heard.every(({ data }) => data['taskId'] === id));
   leaving.abort();
   await until(() => api.server.inFlight === 0);
-  // One that has ended is told at once.
+  // The outcome of an ended job is sent immediately.
   const late = listen(await api.ask(`/api/v1/jobs/tail?id=${id}`, ours));
   await late.over;
   assert.deepEqual(
@@ -74,7 +81,7 @@ test('whoever tails a job hears its steps while it runs, its end, and then the s
 
 const count = 2_500;
 
-test('all jobs of a filter are cancelled and run again, and it is told how far that is', async () => {
+test('all jobs of a filter are cancelled and retried, with progress events', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');
   const bulk = (from: number) => ({
@@ -104,18 +111,18 @@ test('all jobs of a filter are cancelled and run again, and it is told how far t
     changed.toSorted((a, b) => a - b),
   );
 
-  // Without the header it is one answer, of that tenant alone.
+  // Without the header there is one answer, limited to the tenant.
   const acme = await api.token('admin', 'acme');
   const retried = await api.post('/admin/jobs/retry', { state: ['cancelled'] }, acme);
   assert.deepEqual(await body(retried), { changed: count / 5, skipped: 0 });
-  // What is wrong is the answer, not an event.
+  // Errors before the start are an ordinary error answer.
   const foreign = await api.post('/admin/jobs/retry', { tenant: 'core' }, acme, stream);
   assert.equal(foreign.status, 403);
   const nothing = await api.post('/admin/jobs/retry', {}, boss, stream);
   assert.equal(nothing.status, 400);
 });
 
-test('whoever goes away while jobs are cancelled ends that, and the same call does the rest', async () => {
+test('a disconnect stops the cancellation of jobs, and repeating the request continues it', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');
   const tasks = Array.from({ length: 1_000 }, (_, at) => ({ type: 'email-send', payload: at }));
@@ -136,21 +143,21 @@ test('whoever goes away while jobs are cancelled ends that, and the same call do
   assert.ok(skipped > 0);
 });
 
-test('a group hears of every end by HTTP, goes on where it was, and is listed until it is deleted', async () => {
+test('a group gets every outcome over HTTP, resumes at its position, and is listed until it is deleted', async () => {
   await using api = await openApi({}, { store: `sqlite:${folder}/monitored.db` });
   const boss = await api.token('admin');
   const cancelled = async (): Promise<string> => {
     const id = await enqueue(api, boss);
-    await told(api.post(`/admin/jobs/${id}/cancel`, {}, boss));
+    await accepted(api.post(`/admin/jobs/${id}/cancel`, {}, boss));
     return id;
   };
-  /** So many, and then it goes. */
+  /** Reads a number of outcomes, then disconnects. */
   const hear = async (wanted: number): Promise<readonly unknown[]> => {
     const leaving = new AbortController();
     const { signal } = leaving;
     const ends = listen(await api.ask('/api/v1/jobs/ends?group=pager', boss, { signal }));
     await until(() => ends.heard.length >= wanted);
-    // The last one is read when the next one is waited for.
+    // An outcome is acknowledged when the next one is requested.
     await until(async () => {
       const { items } = await body<{
         readonly items: readonly { name: string; lag: number; pending: number }[];
@@ -170,7 +177,7 @@ test('a group hears of every end by HTTP, goes on where it was, and is listed un
     api.post(`/admin/jobs/ends/${group}/forget`, undefined, boss);
   assert.deepEqual(await body(await remove('pager')), { deleted: true });
   assert.deepEqual(await body(await remove('pager')), { deleted: false });
-  // Those of the engine are not to be deleted so.
+  // Groups of the engine cannot be deleted.
   await until(async () => (await remove('email-send-orchestrator')).status === 400);
   for (const group of ['a.b', 'archiver']) {
     assert.equal((await api.ask(`/api/v1/jobs/ends?group=${group}`, boss)).status, 400, group);

@@ -1,32 +1,31 @@
-// What the routes for administrators share: the audit, whose data a caller may touch, and the parts of
-// their inputs and answers that are everywhere the same.
+// What the admin routes share: the audit, tenant access checks, and common parts of inputs and answers.
 
 import type { TObject, TProperties, TSchema } from 'typebox';
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import type { AuditLog } from '../../platform/audit-log.ts';
-import { tokenLimits } from '../../platform/tokens/token.ts';
-import type { ApiRequest, Route } from '../../platform/modules/route.ts';
-import type { ApiPlatform } from './api-context.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { AuditLog } from '../../../platform/audit-log.ts';
+import { tokenLimits } from '../../../platform/tokens/token.ts';
+import type { ApiRequest, Route } from '../../../platform/modules/route.ts';
+import type { ApiPlatform } from '../api-context.ts';
 
 export interface AdminContext {
   readonly platform: ApiPlatform;
   readonly audit: AuditLog;
 }
 
-type Asking = Pick<ApiRequest, 'address' | 'principal' | 'requestId'>;
+type Caller = Pick<ApiRequest, 'address' | 'principal' | 'requestId'>;
 
-/** The same routes under `/api/v1` as well; the reference shows them once. */
+/** The admin routes under `/api/v1` as well; the reference shows them once. */
 export function adminAliases(routes: readonly Route[]): readonly Route[] {
   return routes
     .filter(({ path }) => path.startsWith('/admin/'))
     .map((each) => ({ ...each, path: `/api/v1${each.path}` }));
 }
 
-/** Does it, on record: who asked for what, and what came of it. */
+/** Executes an admin action and records the actor, the target and the outcome. */
 export async function audited<T>(
   { audit }: AdminContext,
-  request: Asking,
+  request: Caller,
   what: { readonly action: string; readonly target: string },
   work: () => Promise<T>,
 ): Promise<T> {
@@ -36,32 +35,32 @@ export async function audited<T>(
   return audit.run({ ...what, actor, requestId }, work);
 }
 
-/** Who asks, for the record of what is changed. */
-export function askedBy({ principal }: Pick<ApiRequest, 'principal'>): string {
+/** The name of the caller, stored with the change. */
+export function actorName({ principal }: Pick<ApiRequest, 'principal'>): string {
   return (principal?.name ?? '').slice(0, tokenLimits.byCharsMax);
 }
 
-/** What belongs to no tenant is for administrators of all of them. */
+/** Resources that are shared by all tenants need credentials for all tenants. */
 export function checkGlobal({ principal }: Pick<ApiRequest, 'principal'>): void {
   if (principal?.tenant === undefined) return;
-  throw new MillraceError('NOT_ALLOWED', 'this is for administrators of all tenants', {
+  throw new MillraceError('NOT_ALLOWED', 'this needs admin credentials for all tenants', {
     details: { tenant: principal.tenant },
   });
 }
 
-/** The tenant that is asked for, if the caller may see it; the caller's own, if it is bound to one. */
+/** The requested tenant, if the caller has access to it; else the tenant of the caller, if it has one. */
 export function tenantWithin(
   { principal }: Pick<ApiRequest, 'principal'>,
-  asked: string | undefined,
+  requested: string | undefined,
 ): string | undefined {
   const own = principal?.tenant;
-  if (own === undefined || asked === undefined || asked === own) return own ?? asked;
+  if (own === undefined || requested === undefined || requested === own) return own ?? requested;
   throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
     details: { field: 'tenant' },
   });
 }
 
-/** Whether something of this tenant is within the caller's reach. */
+/** Whether the caller has access to data of this tenant. */
 export function isWithin(
   { principal }: Pick<ApiRequest, 'principal'>,
   tenant: string | undefined,
@@ -69,33 +68,33 @@ export function isWithin(
   return principal?.tenant === undefined || principal.tenant === tenant;
 }
 
-/** A filter that leaves everything must be meant: it is said. */
-export function checkChosen(
-  body: { readonly all?: boolean },
-  isChosen: boolean,
+/** A bulk action on everything must be explicit: an empty filter needs `all: true`. */
+export function checkBulkFilter(
+  body: { readonly all?: boolean | undefined },
+  hasFilter: boolean,
   parts: string,
 ): void {
-  if (isChosen !== (body.all === true)) return;
-  throw new MillraceError('REQUEST_INVALID', `say ${parts}, or all: true, and not both`, {
+  if (hasFilter !== (body.all === true)) return;
+  throw new MillraceError('REQUEST_INVALID', `send either ${parts} or all: true`, {
     details: { field: 'all' },
   });
 }
 
 export function timeOf(field: string, given: string): Date {
   const at = new Date(given);
-  // Databases have no years of six digits.
+  // Databases reject years with six digits.
   if (Number.isFinite(at.getTime()) && /^\d{4}-/.test(at.toISOString())) return at;
-  throw new MillraceError('REQUEST_INVALID', `${field} is no date and time`, {
+  throw new MillraceError('REQUEST_INVALID', `${field} is not a date and time`, {
     details: { field },
   });
 }
 
 export const uuid = Type.String({
   pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
-  description: 'An id',
+  description: 'A UUID',
 });
 
-/** Such as every database takes. */
+/** Without NUL characters, which databases reject. */
 export function text(charsMax: number, description?: string): ReturnType<typeof Type.String> {
   return Type.String({
     minLength: 1,
@@ -109,15 +108,15 @@ export const time = text(40, 'A date and time, ISO 8601');
 
 export const pageQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Default: 100.' })),
-  cursor: Type.Optional(text(400, 'Of the page before.')),
+  cursor: Type.Optional(text(400, 'The cursor of the previous page.')),
 };
 
 const limitDefault = 100;
 
-/** Where the cursor is an id. */
+/** For lists whose cursor is an id. */
 export const idPageQuery = { ...pageQuery, cursor: Type.Optional(uuid) };
 
-/** As many as are asked for; a full page may have another one behind it, whose cursor is its last key. */
+/** One page. A full page may have a next one; its cursor is the key of the last item. */
 export async function pageBy<Item>(
   {
     limit = limitDefault,
@@ -125,22 +124,24 @@ export async function pageBy<Item>(
   }: { readonly limit: number | undefined; readonly cursor: string | undefined },
   list: (page: { readonly limit: number; readonly after?: string }) => Promise<readonly Item[]>,
   keyOf: (item: Item) => string,
-): Promise<{ readonly body: { readonly items: readonly Item[]; readonly cursor?: string } }> {
+): Promise<{
+  readonly body: { readonly items: readonly Item[]; readonly cursor: string | undefined };
+}> {
   const items = await list({ limit, ...(cursor === undefined ? {} : { after: cursor }) });
   const last = items.length === limit ? items.at(-1) : undefined;
-  return { body: { items, ...(last === undefined ? {} : { cursor: keyOf(last) }) } };
+  return { body: { items, cursor: last === undefined ? undefined : keyOf(last) } };
 }
 
 export const idOf = ({ id }: { readonly id: string }): string => id;
 
-/** A bulk deed names so many at most. */
+/** The jobs, messages or dead letters of a bulk action. */
 export const idsField = Type.Optional(Type.Array(uuid, { minItems: 1, maxItems: 500 }));
 
 export function pageOf(item: TSchema): TObject {
   return closed({ items: Type.Array(item), cursor: Type.Optional(Type.String()) });
 }
 
-/** Nothing else: a filter with a typing error would be no filter. */
+/** No additional properties: a misspelled filter would match everything. */
 export function closed<Properties extends TProperties>(
   properties: Properties,
 ): TObject<Properties> {

@@ -1,22 +1,21 @@
-// Versions of read models over HTTP: how far each is, which one is asked, building one beside it, and the
-// end of those that nobody asks.
+// Versions of read models over HTTP: status, rebuild of a new version, switch of queries to it, and retirement.
 
-import { Type } from '../../contracts/type.ts';
+import { Type } from '../../../contracts/type.ts';
 import {
   namedVersion,
   projectionStatus,
   retireProjection,
   switchProjection,
   type ProjectionStatus,
-} from '../../projections/switch-projection.ts';
-import { withLeases } from '../../subscriptions/with-leases.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+} from '../../../projections/switch-projection.ts';
+import { withLeases } from '../../../subscriptions/with-leases.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
 import { audited, checkGlobal, closed, pageOf, text, type AdminContext } from './admin-context.ts';
 
 const tag = 'admin: projections';
 const access = 'admin';
 
-const params = closed({ name: text(400, 'As in sub:banking:accounts:v2.') });
+const params = closed({ name: text(400, 'For example sub:banking:accounts:v2.') });
 const rebuild = Type.Object(
   {
     state: Type.Enum(['running', 'done', 'failed', 'cancelled']),
@@ -24,7 +23,7 @@ const rebuild = Type.Object(
     endedAt: Type.Optional(Type.String()),
     progress: Type.Optional(
       Type.Object({
-        events: Type.Integer({ description: 'Folded by this run.' }),
+        events: Type.Integer({ description: 'Events processed by this run.' }),
         position: Type.String(),
         head: Type.String(),
         done: Type.Number({ description: 'From 0 to 1.' }),
@@ -32,12 +31,12 @@ const rebuild = Type.Object(
         secondsLeft: Type.Optional(Type.Number()),
       }),
     ),
-    error: Type.Optional(Type.String({ description: 'The code of what it failed with.' })),
+    error: Type.Optional(Type.String({ description: 'The error code.' })),
   },
   {
     title: 'ProjectionRebuild',
     description:
-      'The last one that the answering process was asked for; it ends with the process, and the next goes on where it was.',
+      'The last rebuild of the process that answers. It ends with the process; the next rebuild resumes from its checkpoint.',
   },
 );
 const status = Type.Object(
@@ -46,7 +45,7 @@ const status = Type.Object(
     version: Type.Integer(),
     projection: Type.String(),
     status: Type.Enum(['building', 'ready', 'retiring', 'retired']),
-    active: Type.Boolean({ description: 'Queries ask this one.' }),
+    active: Type.Boolean({ description: 'Queries use this version.' }),
     target: Type.Optional(Type.String()),
     changedAtMs: Type.Integer(),
     behind: Type.Optional(Type.Integer()),
@@ -81,7 +80,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       summary: 'All versions of all read models',
       tag,
       access,
-      answers: { 200: { description: 'All of them', schema: pageOf(status) } },
+      answers: { 200: { description: 'All versions', schema: pageOf(status) } },
       async handle(request) {
         checkGlobal(request);
         const all = await projectionStatus(store, host);
@@ -91,13 +90,13 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/projections/{name}',
-      summary: 'One version, and how far its rebuild is',
+      summary: 'A version and the progress of its rebuild',
       tag,
       access,
       params,
       answers: {
-        200: { description: 'As it is now', schema: status },
-        404: { description: 'It was never started on this store' },
+        200: { description: 'The version', schema: status },
+        404: { description: 'The projection was never started on this store' },
       },
       async handle(request) {
         checkGlobal(request);
@@ -110,41 +109,41 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/projections/{name}/rebuild',
-      summary: 'Builds a version that is not asked yet, at full speed',
+      summary: 'Rebuilds a version that queries do not use yet, at full speed',
       description:
-        'Answered when it has begun, in the process that answers, whose module the projection must be; the audit tells its end. Where other processes run the projection, pause its subscription first.',
+        'The answer confirms the start. The rebuild runs in the process that answers, which must have loaded the module of the projection; the audit log records its outcome. If other processes run the projection, pause its subscription first.',
       tag,
       access,
       params,
       answers: {
-        202: { description: 'It has begun', schema: rebuild },
-        404: { description: 'No module of this process has it' },
-        409: { description: 'It is being built already, or it is the version that is asked' },
+        202: { description: 'Rebuild started', schema: rebuild },
+        404: { description: 'No module of this process defines the projection' },
+        409: { description: 'A rebuild is running, or queries use this version' },
       },
       async handle(request) {
         const { name } = request.params;
-        const began = Promise.withResolvers<object | undefined>();
+        const started = Promise.withResolvers<object | undefined>();
         const what = { action: 'projection.rebuild', target: name };
         const ended = audited(context, request, what, async () => {
           checkGlobal(request);
           const { ended: built } = await rebuilds.start(name);
-          began.resolve(rebuilds.get(name));
+          started.resolve(rebuilds.get(name));
           await built;
         });
-        // Before it has begun, what is wrong is the answer; later, the state and the audit tell it.
-        return { status: 202, body: await Promise.race([began.promise, ended]) };
+        // Errors before the start are the answer; later ones are in the status and the audit log.
+        return { status: 202, body: await Promise.race([started.promise, ended]) };
       },
     }),
     route({
       method: 'POST',
       path: '/admin/projections/{name}/rebuild/cancel',
-      summary: 'Ends the rebuild that runs in this process; another one goes on where it was',
+      summary: 'Cancels the rebuild in this process; the next one resumes from its checkpoint',
       tag,
       access,
       params,
       answers: {
         200: {
-          description: 'Answered when it has ended; false: there was none',
+          description: 'After the rebuild has ended. False: no rebuild was running',
           schema: closed({ cancelled: Type.Boolean() }),
         },
       },
@@ -160,16 +159,16 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/projections/{name}/switch',
-      summary: 'From now on all queries ask this version',
+      summary: 'Switches all queries to this version',
       tag,
       access,
       params,
       answers: {
         200: {
-          description: 'The version that is asked',
+          description: 'The version that queries use',
           schema: closed({ family: Type.String(), active: Type.Integer() }),
         },
-        409: { description: 'It has never caught up' },
+        409: { description: 'The version has never caught up' },
       },
       handle: (request) => {
         const { name } = request.params;
@@ -186,15 +185,19 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/projections/{name}/retire',
-      summary: 'Stops a version that is not asked, and removes its documents',
-      description: 'Answered when all are removed. Broken off, it goes on when it is called again.',
+      summary: 'Stops a version that queries do not use and deletes its documents',
+      description:
+        'The answer follows after the last deletion. An aborted request can be repeated to continue.',
       tag,
       access,
       params,
       isLong: true,
       answers: {
-        200: { description: 'How many documents', schema: closed({ removed: Type.Integer() }) },
-        409: { description: 'It is active: switch to another version first' },
+        200: {
+          description: 'The number of deleted documents',
+          schema: closed({ removed: Type.Integer() }),
+        },
+        409: { description: 'Queries use this version: switch to another version first' },
       },
       handle: (request) => {
         const { name } = request.params;

@@ -1,25 +1,19 @@
-// Whatever is sent to whichever route: never a 500, never another tenant's data. Run on every engine.
+// Sends generated requests to all routes: no answer is a 500 or contains data of another tenant. Runs on every engine.
 
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
-import type { EngineUrls } from '../../platform/index.ts';
-import { openApi, type Api } from './api-rig.test.ts';
-import {
-  requestsFor,
-  send,
-  type FuzzAnswer,
-  type FuzzRequest,
-  type Pool,
-} from './fuzz-rig.test.ts';
+import type { EngineUrls } from '../../../platform/index.ts';
+import { openApi, type Api } from './api-rig.ts';
+import { requestsFor, send, type FuzzAnswer, type FuzzRequest, type Pool } from './fuzz-rig.ts';
 
-/** In every row of the other tenant's, and in no name. */
-export const secret = 'flow-that-only-acme-knows';
+/** A marker in all data of the other tenant, and in no name. */
+const secret = 'flow-that-only-acme-knows';
 
 export const fuzzRuns = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 50_000 : 700;
 
-/** What stood behind a 500, for whoever has to mend it. */
+/** The causes of 500 answers, for the failure message. */
 let defect: unknown;
 const quiet = (): void => {};
 const log = {
@@ -47,7 +41,7 @@ export async function openForFuzz(engines?: EngineUrls): Promise<Api> {
   return api;
 }
 
-/** Names and ids that are there, the other tenant's among them. */
+/** Existing names and ids, including those of the other tenant. */
 export async function poolOf({ platform }: Api): Promise<Pool> {
   const { storage, ledger, sagas } = platform.engines;
   const letters = await storage.deadLetters.list({});
@@ -114,7 +108,7 @@ export async function fuzz(
   },
 ): Promise<ReadonlySet<number>> {
   const { server } = api;
-  // Those under /api/v1 are the same.
+  // The aliases under /api/v1 have the same handlers.
   const routes = server.routes.filter(({ path }) => !path.startsWith('/api/v1/admin'));
   const statuses = new Set<number>();
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
@@ -136,18 +130,18 @@ export async function fuzz(
 function check(request: FuzzRequest, { status, text }: FuzzAnswer, isBound: boolean): void {
   const shown = `${request.method} ${request.path}: ${status} ${text.slice(0, 500)}`;
   assert.ok(status < 500 || status === 504, `${shown}\n${inspect(defect)}`);
-  // Too many bytes of headers (431) are refused before we see them.
+  // Node refuses too large headers (431) before the server sees the request.
   const isOurs = status !== 426 && status !== 431 && request.method !== 'HEAD';
   if (status >= 400 && isOurs) {
-    const told = JSON.parse(text) as { status?: number; error?: { code: string } };
-    // The bank's vault tells errors in its own way.
-    if (told.error === undefined) assert.equal(told.status, status, shown);
-    else assert.match(told.error.code, /^[A-Z_]+$/, shown);
+    const problem = JSON.parse(text) as { status?: number; error?: { code: string } };
+    // The vault of the bank has its own error format.
+    if (problem.error === undefined) assert.equal(problem.status, status, shown);
+    else assert.match(problem.error.code, /^[A-Z_]+$/, shown);
   }
   if (isBound) assertOwn(text, shown);
 }
 
-/** Nothing of the other tenant's, wherever it may stand. */
+/** Asserts that the text contains no data of the other tenant. */
 export function assertOwn(text: string, shown: string): void {
   assert.ok(!text.includes(secret), shown);
   assert.doesNotMatch(text, /"tenant(Id)?":"acme"/, shown);

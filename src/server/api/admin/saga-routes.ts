@@ -1,12 +1,12 @@
-// Sagas over HTTP: where each of them is, and what lets a parked one go on.
+// Sagas over HTTP: list, details, and resume of parked sagas.
 
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import { sagaAt } from '../../reactors/saga-admin.ts';
-import { sagaStatuses } from '../../reactors/saga-index.ts';
-import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { sagaAt } from '../../../reactors/saga-admin.ts';
+import { sagaStatuses } from '../../../reactors/saga-index.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
-  askedBy,
+  actorName,
   audited,
   closed,
   isWithin,
@@ -23,7 +23,7 @@ const access = 'admin';
 
 const status = Type.Enum([...sagaStatuses]);
 const optional = Type.Optional(Type.String());
-const params = closed({ stream: text(400, 'As in shop.fulfilment.v1-core-o1.') });
+const params = closed({ stream: text(400, 'For example shop.fulfilment.v1-core-o1.') });
 
 const entry = Type.Object(
   {
@@ -60,7 +60,7 @@ const info = Type.Object(
       }),
     ),
     timers: Type.Array(Type.Object({ timer: Type.String(), dueAt: Type.String() })),
-    held: Type.Integer({ description: 'Events that wait.' }),
+    held: Type.Integer({ description: 'The number of queued events.' }),
     reason: optional,
     parked: Type.Optional(Type.Object({ at: Type.String(), reason: Type.String() })),
   },
@@ -70,30 +70,30 @@ const info = Type.Object(
 export function sagaRoutes(context: AdminContext): readonly Route[] {
   const { store, sagas: index } = context.platform.engines;
 
-  /** Another tenant's is as if it were not there. */
+  /** Sagas of other tenants count as unknown. */
   const find = async (request: Pick<ApiRequest, 'principal'>, stream: string) => {
     const found = await sagaAt(store, stream, { index });
     if (isWithin(request, found.address.tenant)) return found;
-    throw new MillraceError('SAGA_UNKNOWN', 'there is no such saga', { details: { stream } });
+    throw new MillraceError('SAGA_UNKNOWN', 'unknown saga', { details: { stream } });
   };
 
   return [
     route({
       method: 'GET',
       path: '/admin/sagas',
-      summary: 'Sagas by status, in the order of their streams',
+      summary: 'Sagas in the order of their streams',
       tag,
       access,
       query: closed({
-        saga: Type.Optional(text(200, 'As in shop.fulfilment.v1.')),
+        saga: Type.Optional(text(200, 'For example shop.fulfilment.v1.')),
         status: Type.Optional(status),
         tenant: Type.Optional(text(100)),
         ...pageQuery,
       }),
       answers: { 200: { description: 'A page', schema: pageOf(entry) } },
       async handle(request) {
-        const { limit, cursor, tenant: asked, ...query } = request.query;
-        const tenant = tenantWithin(request, asked);
+        const { limit, cursor, tenant: requested, ...query } = request.query;
+        const tenant = tenantWithin(request, requested);
         const filter = { ...query, ...(tenant === undefined ? {} : { tenant }) };
         return pageBy(
           { limit, cursor },
@@ -105,7 +105,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/sagas/{stream}',
-      summary: 'A saga: its steps, timers, and why it is parked',
+      summary: 'A saga with its steps, timers and the reason why it is parked',
       tag,
       access,
       params,
@@ -118,19 +118,21 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/sagas/{stream}/resume',
-      summary: 'Lets a parked saga try again, or go on without what it is parked at',
+      summary: 'Retries the failed action of a parked saga, or skips it',
       tag,
       access,
       params,
       body: closed({
         skip: Type.Optional(
-          Type.Boolean({ description: 'Without it: it was done by hand, or had no effect.' }),
+          Type.Boolean({
+            description: 'Skips the failed action, because it was done manually or is not needed.',
+          }),
         ),
         note: Type.Optional(text(2_000)),
       }),
       answers: {
         200: { description: 'The saga', schema: info },
-        409: { description: 'It is not parked' },
+        409: { description: 'The saga is not parked' },
       },
       handle: (request) => {
         const { stream } = request.params;
@@ -139,7 +141,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
         const what = { action: `saga.${how}`, target: stream };
         return audited(context, request, what, async () => {
           const { sagas, address } = await find(request, stream);
-          const by = askedBy(request);
+          const by = actorName(request);
           await sagas[how](address, note === undefined ? { by } : { by, note });
           return { body: await sagas.get(address) };
         });

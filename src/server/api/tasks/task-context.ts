@@ -1,26 +1,26 @@
-// What the routes of tasks share: the shapes of jobs, filters of them, and whose jobs a caller may touch.
+// What the job routes share: schemas of jobs, filters, and tenant access.
 
 import type { Static } from 'typebox';
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import { taskStates } from '../../tasks/task-job.ts';
-import { taskLimits } from '../../tasks/task-limits.ts';
-import type { Task } from '../../tasks/task-record.ts';
-import type { NewTask, TaskQuery } from '../../tasks/tasks.ts';
-import { flowOf } from '../../platform/modules/flow-of.ts';
-import type { ApiRequest } from '../../platform/modules/route.ts';
-import { closed, isWithin, tenantWithin, text, time, timeOf } from './admin-context.ts';
-import type { ApiPlatform } from './api-context.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { taskStates } from '../../../tasks/task-job.ts';
+import { taskLimits } from '../../../tasks/task-limits.ts';
+import type { Task } from '../../../tasks/task-record.ts';
+import type { NewTask, TaskQuery } from '../../../tasks/tasks.ts';
+import { flowOf } from '../../../platform/modules/flow-of.ts';
+import type { ApiRequest } from '../../../platform/modules/route.ts';
+import { closed, isWithin, tenantWithin, text, time, timeOf } from '../admin/admin-context.ts';
+import type { ApiPlatform } from '../api-context.ts';
 
 const optional = Type.Optional(Type.String());
 const tenantCharsMax = 60;
 
-export const idParams = closed({ id: text(120, 'As in email-send.01995b2e-….') });
+export const idParams = closed({ id: text(120, 'For example email-send.01995b2e-….') });
 export const stateSchema = Type.Enum([...taskStates]);
 export const failureSchema = Type.Object({
   message: Type.String(),
   code: optional,
-  isTerminal: Type.Optional(Type.Boolean({ description: 'No retry can help.' })),
+  isTerminal: Type.Optional(Type.Boolean({ description: 'Not retried.' })),
 });
 const progressSchema = Type.Object({ percent: Type.Number(), message: optional });
 
@@ -41,15 +41,15 @@ export const taskSchema = Type.Object(
     type: Type.String(),
     tenant: optional,
     state: stateSchema,
-    priority: Type.Integer({ description: '0 to 9, the highest first.' }),
+    priority: Type.Integer({ description: '0 to 9; higher runs first.' }),
     payload: Type.Unknown(),
     labels: Type.Record(Type.String(), Type.String()),
     key: optional,
     concurrencyKey: optional,
-    parentId: Type.Optional(Type.String({ description: 'The job that waits for it.' })),
-    attempt: Type.Integer({ description: 'That runs, or is next; the first is 1.' }),
+    parentId: Type.Optional(Type.String({ description: 'The job that waits for this one.' })),
+    attempt: Type.Integer({ description: 'The current or next attempt; the first is 1.' }),
     failures: Type.Integer(),
-    fence: Type.Integer({ description: 'Of the last claim.' }),
+    fence: Type.Integer({ description: 'The fence token of the last claim.' }),
     revision: Type.Integer(),
     worker: optional,
     progress: Type.Optional(progressSchema),
@@ -57,9 +57,15 @@ export const taskSchema = Type.Object(
     error: Type.Optional(failureSchema),
     waitsFor: Type.Optional(Type.Unknown()),
     endsAs: Type.Optional(
-      Type.Enum(['failed', 'cancelled'], { description: 'Its compensations run; then this.' }),
+      Type.Enum(['failed', 'cancelled'], {
+        description: 'The state after the running compensations.',
+      }),
     ),
-    cancelAt: Type.Optional(Type.String({ description: 'It is to be cancelled, by force then.' })),
+    cancelAt: Type.Optional(
+      Type.String({
+        description: 'Cancellation was requested; the job is ended by force at this time.',
+      }),
+    ),
     steps: Type.Array(step),
     history: Type.Array(Type.Unknown()),
     correlationId: optional,
@@ -76,7 +82,7 @@ export const taskSchema = Type.Object(
 export const timelineSchema = Type.Array(
   Type.Object({
     at: Type.String(),
-    what: Type.String({ description: 'As in enqueued, claimed, step completed.' }),
+    what: Type.String({ description: 'For example enqueued, claimed, step completed.' }),
     step: optional,
     worker: optional,
     text: optional,
@@ -87,17 +93,20 @@ const millis = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 0, maximum: taskLimits.durationMsMax, description }));
 
 export const newTaskSchema = closed({
-  type: text(64, 'A configured type, as in email-send.'),
+  type: text(64, 'A configured type, for example email-send.'),
   payload: Type.Unknown(),
-  tenant: Type.Optional(text(tenantCharsMax, "Default: the caller's own, if it is bound to one.")),
+  tenant: Type.Optional(text(tenantCharsMax, 'Default: the tenant of the caller.')),
   key: Type.Optional(
-    text(taskLimits.keyCharsMax, 'Of two with the same key the second is not stored.'),
+    text(
+      taskLimits.keyCharsMax,
+      'A second job with the same key is a duplicate and is not stored.',
+    ),
   ),
-  dedupeWindowMs: millis('How long the key counts. Default: as long as the job is kept.'),
+  dedupeWindowMs: millis('How long the key is remembered. Default: the retention of the job.'),
   priority: Type.Optional(
     Type.Integer({ minimum: taskLimits.priorityMin, maximum: taskLimits.priorityMax }),
   ),
-  delayMs: millis('Due so much later.'),
+  delayMs: millis('Delay until the job is due.'),
   runAt: Type.Optional(time),
   labels: Type.Optional(Type.Record(Type.String(), Type.String())),
   concurrencyKey: Type.Optional(text(taskLimits.keyCharsMax)),
@@ -105,11 +114,11 @@ export const newTaskSchema = closed({
   causationId: Type.Optional(text(200)),
 });
 
-type Asking = Pick<ApiRequest, 'headers' | 'principal'>;
+type Caller = Pick<ApiRequest, 'headers' | 'principal'>;
 
-/** What a caller asks for, as the port takes it: of a tenant that is within the caller's reach. */
-export function newTaskOf(asked: Static<typeof newTaskSchema>, request: Asking): NewTask {
-  const { tenant, runAt, ...rest } = asked;
+/** The job of a request, for a tenant that the caller has access to. */
+export function newTaskOf(fields: Static<typeof newTaskSchema>, request: Caller): NewTask {
+  const { tenant, runAt, ...rest } = fields;
   const { correlationId, headers: trace } = flowOf(request);
   const header = request.headers['x-tenant-id'];
   return {
@@ -124,12 +133,12 @@ export function newTaskOf(asked: Static<typeof newTaskSchema>, request: Asking):
 
 export const filterFields = {
   type: Type.Optional(text(64)),
-  state: Type.Optional(Type.Array(stateSchema, { description: 'One of these.' })),
+  state: Type.Optional(Type.Array(stateSchema, { description: 'Any of these states.' })),
   tenant: Type.Optional(text(tenantCharsMax)),
   label: Type.Optional(
     Type.Array(text(300), {
       maxItems: taskLimits.labelsMax,
-      description: 'name=value; all of them.',
+      description: 'name=value; a job must have all labels.',
     }),
   ),
   parentId: Type.Optional(text(120)),
@@ -141,21 +150,21 @@ export const filterFields = {
 
 const filterSchema = closed(filterFields);
 
-/** A caller of one tenant sees that tenant's jobs, whatever is asked for. */
+/** Callers that are bound to a tenant see only the jobs of that tenant. */
 export function queryOf(
-  asked: Static<typeof filterSchema>,
+  filter: Static<typeof filterSchema>,
   request: Pick<ApiRequest, 'principal'>,
 ): TaskQuery {
   const at = (field: 'enqueuedFrom' | 'enqueuedBefore' | 'updatedFrom' | 'updatedBefore') => {
-    const value = asked[field];
+    const value = filter[field];
     return value === undefined ? undefined : timeOf(field, value);
   };
   return {
-    type: asked.type,
-    state: asked.state,
-    tenant: tenantWithin(request, asked.tenant),
-    labels: asked.label === undefined ? undefined : labelsOf(asked.label),
-    parentId: asked.parentId,
+    type: filter.type,
+    state: filter.state,
+    tenant: tenantWithin(request, filter.tenant),
+    labels: filter.label === undefined ? undefined : labelsOf(filter.label),
+    parentId: filter.parentId,
     enqueuedFrom: at('enqueuedFrom'),
     enqueuedBefore: at('enqueuedBefore'),
     updatedFrom: at('updatedFrom'),
@@ -168,14 +177,14 @@ function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {
     given.map((label) => {
       const at = label.indexOf('=');
       if (at > 0) return [label.slice(0, at), label.slice(at + 1)];
-      throw new MillraceError('REQUEST_INVALID', 'a label is name=value', {
+      throw new MillraceError('REQUEST_INVALID', 'a label must be name=value', {
         details: { field: 'label' },
       });
     }),
   );
 }
 
-/** Another tenant's is as if it were not there. */
+/** Jobs of other tenants count as unknown. */
 export async function findTask(
   platform: Pick<ApiPlatform, 'tasks'>,
   request: Pick<ApiRequest, 'principal'>,
@@ -184,5 +193,5 @@ export async function findTask(
   const tasks = await platform.tasks();
   const task = await tasks.get(id);
   if (task !== undefined && isWithin(request, task.tenant)) return task;
-  throw new MillraceError('TASK_UNKNOWN', `there is no job ${id}`, { details: { id } });
+  throw new MillraceError('TASK_UNKNOWN', `unknown job ${id}`, { details: { id } });
 }

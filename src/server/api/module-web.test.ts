@@ -1,4 +1,4 @@
-// A module's own routes and messages: under the same limits and checks as ours, in its own words.
+// Routes and messages of modules: the same limits and checks as for the API, with custom error formats.
 
 import assert from 'node:assert/strict';
 import { Socket } from 'node:net';
@@ -9,10 +9,10 @@ import { createPlatform, defineModule, route, type ModuleWeb } from '../../platf
 import { hasCode } from '../../foundation/index.ts';
 import { defineSocket } from '../../platform/modules/module-web.ts';
 import type { Principal } from '../../platform/modules/principal.ts';
-import { body, openApi, until, type Api } from './api-rig.test.ts';
+import { body, openApi, until, type Api } from '../../testing/support/server/api-rig.ts';
 import { startApi } from './start-api.ts';
 
-interface Told {
+interface Received {
   readonly type: string;
   readonly [name: string]: unknown;
 }
@@ -20,16 +20,18 @@ interface Told {
 function connect(api: Pick<Api, 'server'>, token?: string) {
   const query = token === undefined ? '' : `?token=${token}`;
   const socket = new WebSocket(`${api.server.url.replace('http', 'ws')}/ws${query}`, 'millrace.v1');
-  const told: Told[] = [];
+  const received: Received[] = [];
   let closedBy: number | undefined;
-  socket.addEventListener('message', ({ data }) => told.push(JSON.parse(String(data)) as Told));
+  socket.addEventListener('message', ({ data }) =>
+    received.push(JSON.parse(String(data)) as Received),
+  );
   socket.addEventListener('close', ({ code }) => (closedBy = code));
   return {
-    told,
+    received,
     say: (message: object) => socket.send(JSON.stringify(message)),
-    async hear(type: string): Promise<Told> {
-      await until(() => told.some((each) => each.type === type));
-      return told.find((each) => each.type === type) as Told;
+    async hear(type: string): Promise<Received> {
+      await until(() => received.some((each) => each.type === type));
+      return received.find((each) => each.type === type) as Received;
     },
     opened: () => until(() => socket.readyState === socket.OPEN),
     async closed(): Promise<number | undefined> {
@@ -40,7 +42,7 @@ function connect(api: Pick<Api, 'server'>, token?: string) {
   };
 }
 
-test('a route of a module is served, checked, guarded and described like ours, and tells errors in its own shape', async () => {
+test('a module route is validated, authorized and documented like an API route, with its own error format', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   const put = (content: unknown, by?: string) => api.post('/vault/v1', content, by);
@@ -54,7 +56,7 @@ test('a route of a module is served, checked, guarded and described like ours, a
     'no JSON': await api.ask('/vault/v1', token, { method: 'POST', body: '{' }),
     'too large': await put({ amount: 5, more: 'x'.repeat(1_100_000) }, token),
   };
-  const told = await Promise.all(
+  const received = await Promise.all(
     Object.entries(answers).map(async ([what, answer]) => {
       assert.equal(answer.headers.get('x-bank'), 'closed', what);
       assert.equal(answer.headers.get('content-type'), 'application/json', what);
@@ -62,7 +64,7 @@ test('a route of a module is served, checked, guarded and described like ours, a
       return [what, answer.status, error.code];
     }),
   );
-  assert.deepEqual(told, [
+  assert.deepEqual(received, [
     ['what does not fit', 400, 'REQUEST_INVALID'],
     ['no credentials', 401, 'NOT_AUTHENTICATED'],
     ['another scope', 403, 'NOT_ALLOWED'],
@@ -78,7 +80,7 @@ test('a route of a module is served, checked, guarded and described like ours, a
   }
 });
 
-test('who may use modules only reaches their routes, and no stream, command or document', async () => {
+test('the scope use allows module routes, but no streams, commands or documents', async () => {
   await using api = await openApi();
   await api.post('/vault/v1', { amount: 5 }, await api.token('append', 'core'));
   const person = await api.token('use', 'core');
@@ -100,7 +102,7 @@ test('who may use modules only reaches their routes, and no stream, command or d
   assert.equal((await client.hear('problem'))['id'], 's');
 });
 
-test('a route that would hide one of ours, or a message that is there already, is refused at the start', async () => {
+test('a route that hides an API route, or a duplicate message, is refused at start', async () => {
   const hiding = (web: ModuleWeb) => defineModule({ name: 'hiding', web: () => web });
   const served = (path: string): ModuleWeb => ({
     routes: [
@@ -139,39 +141,39 @@ test('a route that would hide one of ours, or a message that is there already, i
   }
 });
 
-test('messages of a module are checked, greeted, answered in its words, and forgotten with the connection', async () => {
+test('module messages are validated and answered, and their session ends with the connection', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   using client = connect(api, token);
   const hello = await client.hear('bell.hello');
   assert.deepEqual(
-    client.told.map(({ type }) => type),
+    client.received.map(({ type }) => type),
     ['ready', 'bell.hello'],
   );
   assert.equal(typeof hello['name'], 'string');
   client.say({ type: 'bell.hear', times: 2 });
   await client.hear('bell.heard');
   await api.post('/vault/v1', { amount: 7 }, token);
-  await until(() => client.told.filter(({ type }) => type === 'bell.rung').length === 2);
+  await until(() => client.received.filter(({ type }) => type === 'bell.rung').length === 2);
   client.say({ type: 'bell.hear', times: 9, id: 'x' });
   assert.deepEqual(await client.hear('error'), {
     type: 'error',
     code: 'REQUEST_INVALID',
-    message: client.told.find(({ type }) => type === 'error')?.['message'],
+    message: client.received.find(({ type }) => type === 'error')?.['message'],
     id: 'x',
   });
   client.say({ type: 'bell.break', id: 'y' });
-  await until(() => client.told.some(({ code, id }) => code === 'NOT_ALLOWED' && id === 'y'));
+  await until(() => client.received.some(({ code, id }) => code === 'NOT_ALLOWED' && id === 'y'));
   client.say({ type: 'bell.unknown' });
   assert.equal((await client.hear('problem')).type, 'problem');
   client[Symbol.dispose]();
   await client.closed();
   await until(() => api.server.connections === 0);
-  // Nobody is in the topic any more: nothing is sent, nothing fails.
+  // The topic has no members, so publishing sends nothing and does not fail.
   assert.equal((await api.post('/vault/v1', { amount: 7 }, token)).status, 201);
 });
 
-test('a token in the URL is taken when it is good, and an upgrade with a bad one is refused', async () => {
+test('a valid token in the URL is accepted, and an upgrade with an invalid one is refused', async () => {
   await using api = await openApi();
   using bad = connect(api, 'mr_nobody');
   assert.equal(await bad.closed(), 1006);
@@ -181,7 +183,7 @@ test('a token in the URL is taken when it is good, and an upgrade with a bad one
   assert.equal(await late.closed(), 4401);
 });
 
-test('what a module says in one turn goes out together, in order, however much it is', async (t) => {
+test('messages that a module sends in one turn are written together, in order', async (t) => {
   let say: (text: string) => void = () => undefined;
   const talk = defineSocket({
     messages: {},
@@ -199,21 +201,21 @@ test('what a module says in one turn goes out together, in order, however much i
   await using server = await startApi(platform, { port: 0 });
   using client = connect({ server }, secret);
   await client.hear('ready');
-  // Streams have it where several chunks can go at once; the types leave that open.
+  // Optional in the types: only streams that can write several chunks at once have it.
   const sockets = Socket.prototype as Required<Pick<Socket, '_writev'>>;
   const writes = t.mock.method(sockets, '_writev');
   const said = Array.from({ length: 100 }, (_, at) => ({ type: 'word', at }));
   for (const each of said) say(JSON.stringify(each));
-  await until(() => client.told.length === 101);
-  assert.deepEqual(client.told.slice(1), said);
+  await until(() => client.received.length === 101);
+  assert.deepEqual(client.received.slice(1), said);
   assert.equal(writes.mock.callCount(), 1);
-  // Nearly all of what may stay unread, for a client that reads.
+  // Slightly less than the limit of unread data.
   const much = 'x'.repeat(400_000);
   for (let at = 0; at < 10; at += 1) say(JSON.stringify({ type: 'much', much }));
-  await until(() => client.told.length === 111);
+  await until(() => client.received.length === 111);
 });
 
-test('a client that does not read is cut off, whatever a module sends', async () => {
+test('a client that does not read is disconnected', async () => {
   let [cut, sessions] = [false, 0];
   const flood = defineSocket({
     messages: {},
@@ -237,7 +239,7 @@ test('a client that does not read is cut off, whatever a module sends', async ()
   assert.deepEqual([cut, sessions], [true, 0]);
 });
 
-test('a module that cannot begin with a connection ends it, and only it', async () => {
+test('a module that fails to accept a connection closes only that connection', async () => {
   const broken = defineSocket({
     messages: {},
     sends: {},
@@ -256,7 +258,7 @@ test('a module that cannot begin with a connection ends it, and only it', async 
   assert.equal((await fetch(`${server.url}/health/live`)).status, 200);
 });
 
-test('what a module opened is closed after the server, also when that could not start', async () => {
+test('resources of a module are disposed after the server, even if the start failed', async () => {
   let open = 0;
   const web = (): ModuleWeb => {
     open += 1;
@@ -278,7 +280,7 @@ test('what a module opened is closed after the server, also when that could not 
   assert.equal(open, 0);
 });
 
-test('a module is told the name and the verified address that a JWT brings', async () => {
+test('a module gets the user name and the verified email address of a JWT', async () => {
   const seen: Principal[] = [];
   const who = route({
     method: 'GET',

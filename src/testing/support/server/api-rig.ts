@@ -1,22 +1,22 @@
-// A small bank behind the API, for tests: with a handler, a destination and a saga that can fail.
+// An API server with a small bank for tests, whose handler, destination and saga can fail.
 
 import { z } from 'zod';
-import { defineAggregate, Refused } from '../../aggregates/index.ts';
-import { defineCommand, defineEvent } from '../../contracts/index.ts';
+import { defineAggregate, Refused } from '../../../aggregates/index.ts';
+import { defineCommand, defineEvent } from '../../../contracts/index.ts';
 import {
   createPlatform,
   defineModule,
   type EngineUrls,
   type Platform,
   type PlatformModule,
-} from '../../platform/index.ts';
-import type { TokenScope } from '../../platform/tokens/token.ts';
-import { projection, readModel, type ProjectedEvent } from '../../projections/index.ts';
-import { saga } from '../../reactors/index.ts';
-import { subscription, Terminal } from '../../subscriptions/index.ts';
-import { bankWeb } from './bank-web-rig.test.ts';
-import { taskType } from '../../tasks/index.ts';
-import { startApi, type ApiOptions, type ApiServer } from './start-api.ts';
+} from '../../../platform/index.ts';
+import type { TokenScope } from '../../../platform/tokens/token.ts';
+import { projection, readModel, type ProjectedEvent } from '../../../projections/index.ts';
+import { saga } from '../../../reactors/index.ts';
+import { subscription, Terminal } from '../../../subscriptions/index.ts';
+import { bankWeb } from './bank-web-rig.ts';
+import { taskType } from '../../../tasks/index.ts';
+import { startApi, type ApiOptions, type ApiServer } from '../../../server/api/start-api.ts';
 
 const money = z.object({ amount: z.number().positive() });
 const deposited = defineEvent('account.deposited.v1', money);
@@ -53,18 +53,18 @@ const accounts = projection({
   },
 });
 
-/** Amounts that something goes wrong with, until `isMended`. */
-const unlucky = { handler: 13, destination: 14, saga: 15 } as const;
+/** Amounts that fail while `isFixed` is false. */
+const failingAmounts = { handler: 13, destination: 14, saga: 15 } as const;
 
-const outOfOrder = (mending: Mending, amount: unknown, unluckyOne: number): void => {
-  if (amount === unluckyOne && !mending.isMended) throw new Terminal('out of order');
+const failOn = (faults: Faults, amount: unknown, failingAmount: number): void => {
+  if (amount === failingAmount && !faults.isFixed) throw new Terminal('out of order');
 };
 
-interface Mending {
-  isMended: boolean;
+interface Faults {
+  isFixed: boolean;
 }
 
-function bank(mending: Mending): PlatformModule {
+function bank(faults: Faults): PlatformModule {
   const amountOf = ({ payload }: { readonly payload: unknown }) =>
     (payload as { amount: number }).amount;
   return defineModule({
@@ -75,7 +75,7 @@ function bank(mending: Mending): PlatformModule {
       subscription({
         name: 'sub:banking:alarm:v1',
         filter: { types: ['account.deposited.v1'] },
-        handler: (event) => outOfOrder(mending, amountOf(event), unlucky.handler),
+        handler: (event) => failOn(faults, amountOf(event), failingAmounts.handler),
       }),
     ],
     sagas: [
@@ -97,7 +97,7 @@ function bank(mending: Mending): PlatformModule {
         steps: {
           review: {
             onDone: ({ data }) => {
-              outOfOrder(mending, data.amount, unlucky.saga);
+              failOn(faults, data.amount, failingAmounts.saga);
               return [];
             },
           },
@@ -120,7 +120,7 @@ function bank(mending: Mending): PlatformModule {
     ],
     web: bankWeb,
     destinations: {
-      partner: async ({ payload }) => outOfOrder(mending, payload['amount'], unlucky.destination),
+      partner: async ({ payload }) => failOn(faults, payload['amount'], failingAmounts.destination),
     },
   });
 }
@@ -128,7 +128,7 @@ function bank(mending: Mending): PlatformModule {
 export interface Api extends AsyncDisposable {
   readonly platform: Platform;
   readonly server: ApiServer;
-  readonly mending: Mending;
+  readonly faults: Faults;
   token(scope: TokenScope, tenant?: string): Promise<string>;
   ask(path: string, token?: string, init?: RequestInit): Promise<Response>;
   post(
@@ -137,7 +137,7 @@ export interface Api extends AsyncDisposable {
     token?: string,
     headers?: Record<string, string>,
   ): Promise<Response>;
-  /** Deposits one of each kind that goes wrong, and waits until all did. */
+  /** Deposits each failing amount, and waits until all failures are recorded. */
   fail(tenant: string, correlationId?: string): Promise<void>;
 }
 
@@ -154,13 +154,13 @@ export async function openApi(
   modules: readonly PlatformModule[] = [],
 ): Promise<Api> {
   await using stack = new AsyncDisposableStack();
-  const mending = { isMended: false };
+  const faults = { isFixed: false };
   const platform = stack.use(
     await createPlatform({
       engines,
-      modules: [bank(mending), ...modules],
+      modules: [bank(faults), ...modules],
       taskTypes,
-      // A test of worker-routes waits for the sweeper.
+      // A test of worker routes waits for the sweeper.
       taskSweepEveryMs: 100,
     }),
   );
@@ -178,7 +178,7 @@ export async function openApi(
   return {
     platform,
     server,
-    mending,
+    faults,
     ask,
     post: (path, body, token, headers = {}) =>
       ask(path, token, {
@@ -188,11 +188,11 @@ export async function openApi(
       }),
     async token(scope, tenant) {
       const name = `t${(tokens += 1)}`;
-      const wanted = { name, scopes: [scope], ...(tenant === undefined ? {} : { tenant }) };
-      return (await platform.tokens.create(wanted)).secret;
+      const fields = { name, scopes: [scope], ...(tenant === undefined ? {} : { tenant }) };
+      return (await platform.tokens.create(fields)).secret;
     },
     async fail(tenant, correlationId = 'failing') {
-      for (const [id, amount] of Object.entries(unlucky)) {
+      for (const [id, amount] of Object.entries(failingAmounts)) {
         await platform.handle({ tenant, id, command: deposit({ amount }), correlationId });
       }
       const { storage, ledger, sagas } = platform.engines;
@@ -207,11 +207,11 @@ export async function openApi(
   };
 }
 
-/** Looks again and again, for a minute at most. */
+/** Polls until the condition holds, for at most a minute. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 60_000;
   while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error('it did not happen within a minute');
+    if (performance.now() > endMs) throw new Error('the condition did not hold within a minute');
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -1,7 +1,7 @@
-// What the small bank of the tests offers by itself: a vault over HTTP, and a bell over WebSocket.
+// The routes and messages of the test bank: a vault over HTTP and a bell over WebSocket.
 
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
 import {
   createTopics,
   defineSocket,
@@ -9,7 +9,7 @@ import {
   type ErrorShape,
   type ModuleWeb,
   type WebContext,
-} from '../../platform/index.ts';
+} from '../../../platform/index.ts';
 
 const errors: ErrorShape = {
   schema: Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String() }) }),

@@ -1,11 +1,17 @@
-// Jobs over HTTP: enqueued, looked at, worked off by a worker that knows nothing but the protocol.
+// Jobs over HTTP: enqueued, queried, and run by a worker that uses only the protocol.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { body, openApi, until } from './api-rig.test.ts';
-import { claim, enqueue, say, type Enqueued, type Shown } from './task-rig.test.ts';
+import { body, openApi, until } from '../../../testing/support/server/api-rig.ts';
+import {
+  claim,
+  enqueue,
+  report,
+  type Enqueued,
+  type Shown,
+} from '../../../testing/support/server/task-rig.ts';
 
-test('a job goes from its enqueuer through a worker of any language to its result', async () => {
+test('a job is enqueued, claimed by a worker in any language, and completed with a result', async () => {
   await using api = await openApi();
   const [sender, reader, worker] = await Promise.all([
     api.token('append', 'core'),
@@ -26,10 +32,10 @@ test('a job goes from its enqueuer through a worker of any language to its resul
   const [job] = await claim(api, worker);
   assert.ok(job !== undefined);
   assert.deepEqual(job.task.payload, { to: 'c-1' });
-  assert.equal((await say(api, worker, job, 'steps/start', { name: 'render' })).status, 200);
+  assert.equal((await report(api, worker, job, 'steps/start', { name: 'render' })).status, 200);
   const finished = { name: 'render', result: { bytes: 12 } };
-  assert.equal((await say(api, worker, job, 'steps/finish', finished)).status, 200);
-  assert.equal((await say(api, worker, job, 'progress', { percent: 50 })).status, 200);
+  assert.equal((await report(api, worker, job, 'steps/finish', finished)).status, 200);
+  assert.equal((await report(api, worker, job, 'progress', { percent: 50 })).status, 200);
   const beat = await api.post(
     '/api/v1/worker/heartbeat',
     { worker: 'py-1', tokens: [job.token, { id, fence: 99 }] },
@@ -40,7 +46,10 @@ test('a job goes from its enqueuer through a worker of any language to its resul
     items.map(({ state }) => state),
     ['held', 'lost'],
   );
-  assert.equal((await say(api, worker, job, 'complete', { result: { sent: true } })).status, 200);
+  assert.equal(
+    (await report(api, worker, job, 'complete', { result: { sent: true } })).status,
+    200,
+  );
 
   const result = await api.ask(`/api/v1/jobs/${id}/result?waitMs=1000`, reader);
   assert.equal(result.status, 200);
@@ -62,24 +71,24 @@ test('a job goes from its enqueuer through a worker of any language to its resul
   );
 });
 
-test('whoever comes with an old fence is told to stop, and changes nothing', async () => {
+test('a request with an outdated fence token is refused and changes nothing', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');
   const id = await enqueue(api, boss);
   const [old] = await claim(api, boss, 'w-1');
   assert.ok(old !== undefined);
-  assert.equal((await say(api, boss, old, 'release')).status, 200);
+  assert.equal((await report(api, boss, old, 'release')).status, 200);
   const [job] = await claim(api, boss, 'w-2');
   assert.ok(job !== undefined);
-  const late = await say(api, boss, old, 'complete', { result: 'old' });
+  const late = await report(api, boss, old, 'complete', { result: 'old' });
   assert.equal(late.status, 409);
   assert.equal((await body<{ readonly code: string }>(late)).code, 'TASK_STALE');
-  assert.equal((await say(api, boss, job, 'complete', { result: 'new' })).status, 200);
+  assert.equal((await report(api, boss, job, 'complete', { result: 'new' })).status, 200);
   const shown = await body<Shown>(await api.ask(`/api/v1/jobs/${id}`, boss));
   assert.equal(shown.task.result, 'new');
 });
 
-test("another tenant's job is as if it were not there", async () => {
+test('jobs of other tenants count as unknown', async () => {
   await using api = await openApi();
   const [theirs, ours] = await Promise.all([
     api.token('append', 'acme'),
@@ -110,7 +119,7 @@ test("another tenant's job is as if it were not there", async () => {
     api.ask('/api/v1/jobs/counts', ours),
     api.ask('/api/v1/jobs/workers', ours),
     api.post('/admin/jobs/types/email-send/pause', undefined, ours),
-    // A worker sees the jobs of all tenants.
+    // Workers have access to the jobs of all tenants.
     api.post('/api/v1/worker/claim', { worker: 'w', types: { 'email-send': 1 } }, ours),
     api.post('/api/v1/worker/heartbeat', { worker: 'w' }, ours),
     api.post(`/api/v1/worker/jobs/${own}/complete`, { fence: 1 }, ours),
@@ -123,7 +132,7 @@ test("another tenant's job is as if it were not there", async () => {
   assert.equal(untouched.task.state, 'queued');
 });
 
-test('the scope of workers opens the protocol of workers and nothing else', async () => {
+test('the scope work allows the worker protocol and nothing else', async () => {
   await using api = await openApi();
   const [worker, reader] = await Promise.all([api.token('work'), api.token('read')]);
   assert.equal((await api.ask('/api/v1/jobs', worker)).status, 403);
@@ -133,7 +142,7 @@ test('the scope of workers opens the protocol of workers and nothing else', asyn
   assert.equal((await api.post('/api/v1/worker/claim', claims, worker)).status, 200);
 });
 
-test('administrators cancel, retry and pause, and all of it is on record', async () => {
+test('admins cancel, retry and pause, and all actions are audited', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');
   const id = await enqueue(api, boss);
@@ -162,7 +171,7 @@ test('administrators cancel, retry and pause, and all of it is on record', async
   ]);
 });
 
-test('a worker that goes away while it waits gets no job', async () => {
+test('a worker that disconnects while it waits gets no job', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');
   const leaving = new AbortController();

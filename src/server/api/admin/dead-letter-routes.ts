@@ -1,14 +1,14 @@
-// Dead letters over HTTP: what handlers could not take, and what becomes of it.
+// Dead letters over HTTP: list, replay, discard and annotate events whose handler failed for good.
 
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import type { DeadLetter, DeadLetterFilter } from '../../subscriptions/dead-letter.ts';
-import { filterText } from '../../platform/audit-log.ts';
-import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { DeadLetter, DeadLetterFilter } from '../../../subscriptions/dead-letter.ts';
+import { filterText } from '../../../platform/audit-log.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
-  askedBy,
+  actorName,
   audited,
-  checkChosen,
+  checkBulkFilter,
   closed,
   idOf,
   idPageQuery,
@@ -35,20 +35,22 @@ const letter = Type.Object(
     eventType: Type.String(),
     aggregateId: Type.String(),
     payload: Type.Unknown(),
-    error: Type.String({ description: 'Of the last attempt.' }),
+    error: Type.String({ description: 'The error of the last attempt.' }),
     attempts: Type.Integer(),
     createdAt: Type.String(),
     status: Type.Enum(['pending', 'replayed', 'discarded']),
     replayedAt: nullable,
     replayedBy: nullable,
     notes: Type.String(),
-    handler: Type.String({ description: 'The subscription that failed.' }),
+    handler: Type.String({ description: 'The subscription whose handler failed.' }),
     tenant: Type.String(),
     correlationId: Type.String(),
     stream: Type.String(),
     revision: Type.Integer(),
     position: Type.String(),
-    parked: Type.Boolean({ description: 'Later events of the aggregate wait behind it.' }),
+    parked: Type.Boolean({
+      description: 'The aggregate is parked: later events are queued after this one.',
+    }),
     history: Type.Array(closed({ at: Type.String(), error: Type.String() })),
     replayRequestedAt: nullable,
     discardedAt: nullable,
@@ -60,7 +62,7 @@ const letter = Type.Object(
 
 const filterFields = {
   subscription: Type.Optional(text(400)),
-  type: Type.Optional(text(400, 'Of the event.')),
+  type: Type.Optional(text(400, 'The event type.')),
   tenant: Type.Optional(text(100)),
   stream: Type.Optional(text(400)),
   since: Type.Optional(time),
@@ -68,18 +70,18 @@ const filterFields = {
 const chosenFields = {
   ids: idsField,
   ...filterFields,
-  all: Type.Optional(Type.Boolean({ description: 'All that are pending.' })),
+  all: Type.Optional(Type.Boolean({ description: 'All pending dead letters.' })),
 };
 const idParams = closed({ id: uuid });
-const reason = text(2_000, 'Why; it is kept with the letter.');
+const reason = text(2_000, 'The reason, stored with the dead letter.');
 
 interface LetterQuery {
-  readonly ids?: readonly string[];
-  readonly subscription?: string;
-  readonly type?: string;
-  readonly tenant?: string;
-  readonly stream?: string;
-  readonly since?: string;
+  readonly ids?: readonly string[] | undefined;
+  readonly subscription?: string | undefined;
+  readonly type?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly stream?: string | undefined;
+  readonly since?: string | undefined;
 }
 
 export function deadLetterRoutes(context: AdminContext): readonly Route[] {
@@ -87,7 +89,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
   const { deadLetters } = platform.engines.storage;
   const admin = platform.subscriptions;
 
-  /** Another tenant's is as if it were not there. */
+  /** Dead letters of other tenants count as unknown. */
   const letterOf = async (request: Pick<ApiRequest, 'principal'>, id: string) => {
     const found = await deadLetters.get(id);
     if (found !== undefined && isWithin(request, found.tenant)) return found;
@@ -112,11 +114,11 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
 
   const changeAll = (
     action: 'discard' | 'replay',
-    request: ApiRequest<unknown, unknown, LetterQuery & { readonly all?: boolean }>,
+    request: ApiRequest<unknown, unknown, LetterQuery & { readonly all?: boolean | undefined }>,
     work: (filter: DeadLetterFilter) => Promise<number>,
   ): Promise<number> => {
     const { all: _all, ...query } = request.body;
-    checkChosen(request.body, Object.keys(query).length > 0, 'ids or a filter');
+    checkBulkFilter(request.body, Object.keys(query).length > 0, 'ids or a filter');
     const what = { action: `dead-letter.${action}`, target: filterText(query) };
     return audited(context, request, what, () => work(filterOf(request, query)));
   };
@@ -152,69 +154,70 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       tag,
       access,
       params: idParams,
-      answers: { 200: { description: 'The letter', schema: letter } },
+      answers: { 200: { description: 'The dead letter', schema: letter } },
       handle: async (request) => ({ body: await letterOf(request, request.params.id) }),
     }),
     route({
       method: 'POST',
       path: '/admin/dlq/{id}/replay',
-      summary: 'Lets the failed handler try again, and no other',
-      description: 'Answered when it is asked for: the status is `replayed` once it succeeded.',
+      summary: 'Replays a dead letter to the handler that failed',
+      description:
+        'The answer confirms the request; the status becomes `replayed` when the handler has succeeded.',
       tag,
       access,
       params: idParams,
       answers: {
-        202: { description: 'It will be tried', schema: letter },
-        409: { description: 'It is not pending any more' },
+        202: { description: 'Replay requested', schema: letter },
+        409: { description: 'The dead letter is not pending' },
       },
       handle: async (request) => ({
         status: 202,
-        ...(await change('replay', request, (id) => admin.replay(id, { by: askedBy(request) }))),
+        ...(await change('replay', request, (id) => admin.replay(id, { by: actorName(request) }))),
       }),
     }),
     route({
       method: 'POST',
       path: '/admin/dlq/{id}/discard',
-      summary: 'Gives a dead letter up; what waits behind it goes on',
+      summary: 'Discards a dead letter and continues with the events queued after it',
       tag,
       access,
       params: idParams,
       body: closed({ reason }),
       answers: {
-        200: { description: 'The letter', schema: letter },
-        409: { description: 'It is not pending any more' },
+        200: { description: 'The dead letter', schema: letter },
+        409: { description: 'The dead letter is not pending' },
       },
       handle: (request) =>
         change('discard', request, (id) =>
-          admin.discard(id, { by: askedBy(request), reason: request.body.reason }),
+          admin.discard(id, { by: actorName(request), reason: request.body.reason }),
         ),
     }),
     route({
       method: 'POST',
       path: '/admin/dlq/{id}/note',
-      summary: 'Writes a note to a dead letter, in place of the one before',
+      summary: 'Sets the notes of a dead letter',
       tag,
       access,
       params: idParams,
       body: closed({ notes: Type.String({ maxLength: 10_000, pattern: '^[^\\u0000]*$' }) }),
-      answers: { 200: { description: 'The letter', schema: letter } },
+      answers: { 200: { description: 'The dead letter', schema: letter } },
       handle: (request) => change('note', request, (id) => admin.note(id, request.body.notes)),
     }),
     route({
       method: 'POST',
       path: '/admin/dlq/replay',
-      summary: 'Lets failed handlers try again: by ids, by a filter, or all that are pending',
+      summary: 'Replays dead letters by ids, by a filter, or all pending ones',
       tag,
       access,
       body: closed(chosenFields),
       answers: {
         202: {
-          description: 'How many will be tried',
+          description: 'The number of requested replays',
           schema: closed({ requested: Type.Integer() }),
         },
       },
       async handle(request) {
-        const by = askedBy(request);
+        const by = actorName(request);
         const requested = await changeAll('replay', request, (filter) =>
           admin.replayAll(filter, { by }),
         );
@@ -224,16 +227,19 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/dlq/discard',
-      summary: 'Gives dead letters up: by ids, by a filter, or all that are pending',
+      summary: 'Discards dead letters by ids, by a filter, or all pending ones',
       tag,
       access,
       body: closed({ ...chosenFields, reason }),
       answers: {
-        200: { description: 'How many', schema: closed({ discarded: Type.Integer() }) },
+        200: {
+          description: 'The number of discarded dead letters',
+          schema: closed({ discarded: Type.Integer() }),
+        },
       },
       async handle(request) {
         const { reason: why, ...body } = request.body;
-        const by = askedBy(request);
+        const by = actorName(request);
         const discarded = await changeAll('discard', { ...request, body }, (filter) =>
           admin.discardAll(filter, { by, reason: why }),
         );
@@ -242,14 +248,14 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
     }),
   ];
 
-  /** One that nobody knows would quietly begin at the first page again. */
+  /** An unknown cursor would silently restart at the first page. */
   async function checkCursor(
     request: Pick<ApiRequest, 'principal'>,
     cursor: string,
   ): Promise<void> {
     const known = await deadLetters.get(cursor);
     if (known !== undefined && isWithin(request, known.tenant)) return;
-    throw new MillraceError('CURSOR_INVALID', 'this is no cursor of dead letters', {
+    throw new MillraceError('CURSOR_INVALID', 'invalid cursor', {
       details: { field: 'cursor' },
     });
   }

@@ -1,12 +1,12 @@
-// Subscriptions over HTTP: how far they are, who works on them, and where they begin again.
+// Subscriptions over HTTP: status, pause, resume, and reset of checkpoints.
 
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import { placeOf, subscriptionOverview } from '../../subscriptions/subscription-admin.ts';
-import { withLeases } from '../../subscriptions/with-leases.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { placeOf, subscriptionOverview } from '../../../subscriptions/subscription-admin.ts';
+import { withLeases } from '../../../subscriptions/with-leases.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
 import {
-  askedBy,
+  actorName,
   audited,
   checkGlobal,
   closed,
@@ -23,13 +23,13 @@ const overview = closed({
   subscription: Type.String(),
   state: Type.Enum(['paused', 'running', 'stopped']),
   shards: Type.Integer(),
-  workers: Type.Integer({ description: 'Processes that work on it now.' }),
-  deadLetters: Type.Integer({ description: 'Pending ones.' }),
-  waiting: Type.Integer({ description: 'Events that wait behind one of their aggregate.' }),
-  position: Type.String({ description: 'Everything up to here is done.' }),
+  workers: Type.Integer({ description: 'Processes that run the subscription.' }),
+  deadLetters: Type.Integer({ description: 'Pending dead letters.' }),
+  waiting: Type.Integer({ description: 'Events queued after a dead letter of their aggregate.' }),
+  position: Type.String({ description: 'All events up to this position are processed.' }),
   head: Type.String(),
-  behind: Type.Integer({ description: 'Events of any kind up to the head.' }),
-  seconds: Type.Number({ description: 'The age of the oldest event that is not done.' }),
+  behind: Type.Integer({ description: 'Events of any type between the position and the head.' }),
+  seconds: Type.Number({ description: 'The age of the oldest unprocessed event.' }),
 });
 const state = closed({ subscription: Type.String(), paused: Type.Boolean() });
 
@@ -42,11 +42,12 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: `/admin/subscriptions/{name}/${verb}`,
-      summary: verb === 'pause' ? 'Stops a subscription, in all processes' : 'Lets it go on',
+      summary:
+        verb === 'pause' ? 'Pauses a subscription in all processes' : 'Resumes a subscription',
       tag,
       access,
       params,
-      answers: { 200: { description: 'As it is now', schema: state } },
+      answers: { 200: { description: 'The new state', schema: state } },
       handle: (request) => {
         const { name } = request.params;
         const what = { action: `subscription.${verb}`, target: name };
@@ -62,10 +63,10 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/subscriptions',
-      summary: 'All subscriptions: state, workers, lag, dead letters',
+      summary: 'All subscriptions with state, workers, lag and dead letters',
       tag,
       access,
-      answers: { 200: { description: 'All of them', schema: pageOf(overview) } },
+      answers: { 200: { description: 'All subscriptions', schema: pageOf(overview) } },
       async handle(request) {
         checkGlobal(request);
         const all = await subscriptionOverview(admin, storage);
@@ -80,7 +81,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/subscriptions/{name}/reset',
-      summary: 'Moves a checkpoint, so that events are handled again, or left out',
+      summary: 'Moves the checkpoint, to process events again or to skip them',
       tag,
       access,
       params,
@@ -89,10 +90,10 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       }),
       answers: {
         200: {
-          description: 'Where it begins again',
+          description: 'The new checkpoint',
           schema: closed({ subscription: Type.String(), position: Type.String() }),
         },
-        409: { description: 'It is running: pause it first' },
+        409: { description: 'The subscription is running: pause it first' },
       },
       handle: (request) => {
         const { name } = request.params;
@@ -100,8 +101,8 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
         return audited(context, request, what, async () => {
           checkGlobal(request);
           const to = await placeOf(request.body.to, admin);
-          if (to === undefined) throw noPlace();
-          await admin.reset(name, { to, by: askedBy(request) });
+          if (to === undefined) throw invalidStart();
+          await admin.reset(name, { to, by: actorName(request) });
           return { body: { subscription: name, position: to } };
         });
       },
@@ -109,10 +110,10 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
   ];
 }
 
-function noPlace(): MillraceError {
+function invalidStart(): MillraceError {
   return new MillraceError(
     'REQUEST_INVALID',
-    "to is 'start', a position of 16 digits, or a date and time",
+    "to must be 'start', a position of 16 digits, or a date and time",
     { details: { field: 'to' } },
   );
 }

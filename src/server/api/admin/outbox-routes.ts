@@ -1,15 +1,15 @@
-// The outbox over HTTP: what is to leave, what became of it, and which destinations are paused.
+// The outbox over HTTP: list, replay and purge messages; pause and resume destinations.
 
-import { Type } from '../../contracts/type.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import type { OutboxFilter } from '../../outbox/outbox-ledger.ts';
-import { outboxLimits } from '../../outbox/outbox-limits.ts';
-import { filterText } from '../../platform/audit-log.ts';
-import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { OutboxFilter } from '../../../outbox/outbox-ledger.ts';
+import { outboxLimits } from '../../../outbox/outbox-limits.ts';
+import { filterText } from '../../../platform/audit-log.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
-  askedBy,
+  actorName,
   audited,
-  checkChosen,
+  checkBulkFilter,
   checkGlobal,
   closed,
   idOf,
@@ -55,7 +55,7 @@ const message = Type.Object(
     correlationId: optional,
     orderingKey: optional,
     dueAt: Type.String(),
-    attempts: Type.Integer({ description: 'Those that failed.' }),
+    attempts: Type.Integer({ description: 'Failed attempts.' }),
     maxAttempts: Type.Integer(),
     status: Type.Enum([...statuses]),
     lockedAt: optional,
@@ -64,7 +64,9 @@ const message = Type.Object(
     updatedAt: Type.String(),
     sentAt: optional,
     lastError: optional,
-    jobs: Type.Optional(Type.Array(job, { description: 'Where a queue was between.' })),
+    jobs: Type.Optional(
+      Type.Array(job, { description: 'Jobs of the delivery queue, if one is used.' }),
+    ),
   },
   { title: 'OutboxMessage' },
 );
@@ -73,11 +75,11 @@ const paused = closed({
   pausedAt: Type.String(),
   pausedBy: Type.String(),
 });
-const destination = text(outboxLimits.integrationTypeMax, 'As in kafka:payments.');
+const destination = text(outboxLimits.integrationTypeMax, 'For example kafka:payments.');
 const changed = closed({
   destination: Type.String(),
   paused: Type.Boolean(),
-  changed: Type.Boolean({ description: 'False: it was so before.' }),
+  changed: Type.Boolean({ description: 'False: no change was necessary.' }),
 });
 
 const filterFields = {
@@ -87,10 +89,10 @@ const filterFields = {
 };
 
 interface MessageQuery {
-  readonly ids?: readonly string[];
-  readonly destination?: string;
-  readonly tenant?: string;
-  readonly since?: string;
+  readonly ids?: readonly string[] | undefined;
+  readonly destination?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly since?: string | undefined;
 }
 
 export function outboxRoutes(context: AdminContext): readonly Route[] {
@@ -102,19 +104,19 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       path: `/admin/outbox/${verb}`,
       summary:
         verb === 'pause'
-          ? 'Stops sending to a destination; what is under way comes to its end'
-          : 'Sends to a destination again',
+          ? 'Pauses a destination; running delivery attempts complete'
+          : 'Resumes a destination',
       tag,
       access,
       body: closed({ destination }),
-      answers: { 200: { description: 'As it is now', schema: changed } },
+      answers: { 200: { description: 'The new state', schema: changed } },
       handle: (request) => {
         const target = request.body.destination;
         return audited(context, request, { action: `outbox.${verb}`, target }, async () => {
           checkGlobal(request);
           const isChanged =
             verb === 'pause'
-              ? await ledger.pause(target, askedBy(request))
+              ? await ledger.pause(target, actorName(request))
               : await ledger.resume(target);
           return {
             body: { destination: target, paused: verb === 'pause', changed: isChanged },
@@ -127,7 +129,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/outbox',
-      summary: 'Messages for the outside, oldest first',
+      summary: 'Outgoing messages, oldest first',
       tag,
       access,
       query: closed({
@@ -145,7 +147,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/outbox/counts',
-      summary: 'How many messages there are of each status',
+      summary: 'The number of messages by status',
       tag,
       access,
       answers: {
@@ -162,10 +164,10 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/outbox/paused',
-      summary: 'Destinations that nothing is sent to now',
+      summary: 'Paused destinations',
       tag,
       access,
-      answers: { 200: { description: 'All of them', schema: pageOf(paused) } },
+      answers: { 200: { description: 'All paused destinations', schema: pageOf(paused) } },
       async handle(request) {
         checkGlobal(request);
         return { body: { items: await ledger.paused() } };
@@ -183,7 +185,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
         const { id } = request.params;
         const found = await ledger.find(id);
         if (found !== undefined && isWithin(request, found.tenantId)) return { body: found };
-        throw new MillraceError('OUTBOX_UNKNOWN', `the outbox has no message '${id}'`, {
+        throw new MillraceError('OUTBOX_UNKNOWN', `unknown message '${id}'`, {
           details: { id },
         });
       },
@@ -191,7 +193,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/outbox/replay',
-      summary: 'Makes dead messages due again: by ids, by a filter, or all',
+      summary: 'Replays dead messages by ids, by a filter, or all of them',
       tag,
       access,
       body: closed({
@@ -200,11 +202,14 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
         all: Type.Optional(Type.Boolean()),
       }),
       answers: {
-        200: { description: 'How many', schema: closed({ replayed: Type.Integer() }) },
+        200: {
+          description: 'The number of replayed messages',
+          schema: closed({ replayed: Type.Integer() }),
+        },
       },
       async handle(request) {
         const { all: _all, ...query } = request.body;
-        checkChosen(request.body, Object.keys(query).length > 0, 'ids or a filter');
+        checkBulkFilter(request.body, Object.keys(query).length > 0, 'ids or a filter');
         const what = { action: 'outbox.replay', target: filterText(query) };
         const replayed = await audited(context, request, what, async () =>
           ledger.replay(filterOf(request, query)),
@@ -217,11 +222,16 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/outbox/purge',
-      summary: 'Forgets messages that were sent before a time',
+      summary: 'Deletes messages that were sent before a time',
       tag,
       access,
       body: closed({ before: time }),
-      answers: { 200: { description: 'How many', schema: closed({ purged: Type.Integer() }) } },
+      answers: {
+        200: {
+          description: 'The number of deleted messages',
+          schema: closed({ purged: Type.Integer() }),
+        },
+      },
       async handle(request) {
         const { before } = request.body;
         const what = { action: 'outbox.purge', target: `sent before ${before}` };
@@ -236,7 +246,8 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
 
   async function purge(before: Date, signal: AbortSignal): Promise<number> {
     for (let purged = 0; ;) {
-      if (signal.aborted) throw new MillraceError('ABORTED', `stopped after ${purged}`);
+      if (signal.aborted)
+        throw new MillraceError('ABORTED', `aborted after ${purged} deleted messages`);
       const count = await ledger.purge(before, outboxLimits.purgeBatchDefault);
       purged += count;
       if (count < outboxLimits.purgeBatchDefault) return purged;

@@ -1,7 +1,7 @@
-// A worker that knows nothing but HTTP, and whoever asks it to work.
+// A client and a worker that use only the HTTP API.
 
 import assert from 'node:assert/strict';
-import { body, type Api } from './api-rig.test.ts';
+import { body, type Api } from './api-rig.ts';
 
 export interface Enqueued {
   readonly id: string;
@@ -52,15 +52,15 @@ export async function claim(
   return (await body<{ readonly items: readonly Claimed[] }>(answer)).items;
 }
 
-export const say = (
+export const report = (
   api: Api,
   token: string,
-  { token: held }: Claimed,
-  deed: string,
+  { token: { id, fence } }: Claimed,
+  name: string,
   more: object = {},
-) => api.post(`/api/v1/worker/jobs/${held.id}/${deed}`, { fence: held.fence, ...more }, token);
+) => api.post(`/api/v1/worker/jobs/${id}/${name}`, { fence, ...more }, token);
 
-/** A job that runs, with a worker of this name. */
+/** Claims one job, waiting for it. */
 export async function running(
   api: Api,
   token: string,
@@ -76,20 +76,20 @@ export async function shown(api: Api, token: string, id: string): Promise<Shown[
   return (await body<Shown>(await api.ask(`/api/v1/jobs/${id}`, token))).task;
 }
 
-/** What a worker is told when it says something. */
-export async function told<T>(answer: Promise<Response>): Promise<T> {
-  const got = await answer;
-  assert.equal(got.status, 200, await got.clone().text());
-  return body<T>(got);
+/** The body of an answer that must be a 200. */
+export async function accepted<T>(answer: Promise<Response>): Promise<T> {
+  const response = await answer;
+  assert.equal(response.status, 200, await response.clone().text());
+  return body<T>(response);
 }
 
-export interface HeardEvent {
+export interface ReceivedEvent {
   readonly event: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Server-sent events as they come; comments are left out. */
-export async function* eventsOf(answer: Response): AsyncGenerator<HeardEvent> {
+/** Server-sent events, without comments. */
+export async function* eventsOf(answer: Response): AsyncGenerator<ReceivedEvent> {
   assert.match(answer.headers.get('content-type') ?? '', /^text\/event-stream/);
   let text = '';
   for await (const chunk of (answer.body ?? new ReadableStream()).pipeThrough(
@@ -102,7 +102,7 @@ export async function* eventsOf(answer: Response): AsyncGenerator<HeardEvent> {
       const event = /^event: (.*)$/m.exec(block)?.[1];
       const data = /^data: (.*)$/m.exec(block)?.[1];
       if (event === undefined || data === undefined) continue;
-      yield { event, data: JSON.parse(data) as HeardEvent['data'] };
+      yield { event, data: JSON.parse(data) as ReceivedEvent['data'] };
     }
   }
 }

@@ -1,13 +1,13 @@
-// What administrators do over HTTP: it works, it stays within their tenant, and it is on record.
+// Admin actions over HTTP: they work, are limited to the tenant of the caller, and are audited.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compileSchema } from '../../contracts/schema.ts';
-import { defineModule, type AuditEntry } from '../../platform/index.ts';
-import { createAuditLog } from '../../platform/audit-log.ts';
-import { projection, readModel } from '../../projections/index.ts';
-import { apiRoutes } from './api-routes.ts';
-import { body, openApi, until, type Api } from './api-rig.test.ts';
+import { compileSchema } from '../../../contracts/schema.ts';
+import { defineModule, type AuditEntry } from '../../../platform/index.ts';
+import { createAuditLog } from '../../../platform/audit-log.ts';
+import { projection, readModel } from '../../../projections/index.ts';
+import { apiRoutes } from '../api-routes.ts';
+import { body, openApi, until, type Api } from '../../../testing/support/server/api-rig.ts';
 
 interface Page<Item> {
   readonly items: readonly Item[];
@@ -39,7 +39,7 @@ const pages = async (api: Api, path: string, token: string): Promise<number> => 
   return count;
 };
 
-test('a dead letter is found, noted, replayed when it is mended, and both paths lead there', async () => {
+test('a dead letter is found, annotated and replayed after the fix, under both paths', async () => {
   await using api = await openApi();
   const admin = await api.token('admin');
   await api.fail('core');
@@ -50,14 +50,14 @@ test('a dead letter is found, noted, replayed when it is mended, and both paths 
   const path = `/api/v1/admin/dlq/${letter.id}`;
   await api.post(`${path}/note`, { notes: 'asked the bank' }, admin);
   assert.equal((await get<Letter>(api, path, admin)).notes, 'asked the bank');
-  api.mending.isMended = true;
+  api.faults.isFixed = true;
   assert.equal((await api.ask(`${path}/replay`, admin, { method: 'POST' })).status, 202);
   await until(async () => (await get<Letter>(api, path, admin)).status === 'replayed');
   assert.match(String((await get<Letter>(api, path, admin)).replayedBy), /^t\d+$/);
   assert.equal((await api.ask(`${path}/replay`, admin, { method: 'POST' })).status, 409);
 });
 
-test('dead letters are filtered, paged, and given up in bulk only when that is said', async () => {
+test('dead letters are filtered and paged, and discarding all of them must be explicit', async () => {
   await using api = await openApi();
   const admin = await api.token('admin');
   await api.fail('core');
@@ -78,7 +78,7 @@ test('dead letters are filtered, paged, and given up in bulk only when that is s
   assert.deepEqual(await body(replayed), { requested: 1 });
 });
 
-test('the outbox: read, counted, replayed, paused and purged', async () => {
+test('outbox messages are read, counted, replayed and purged, and destinations are paused', async () => {
   await using api = await openApi();
   const admin = await api.token('admin');
   await api.fail('core');
@@ -95,7 +95,7 @@ test('the outbox: read, counted, replayed, paused and purged', async () => {
     paused.items.map(({ integrationType }) => integrationType),
     ['partner:x'],
   );
-  api.mending.isMended = true;
+  api.faults.isFixed = true;
   assert.equal((await api.post('/admin/outbox/replay', {}, admin)).status, 400);
   const ids = items.map(({ id }) => id);
   assert.deepEqual(await body(await api.post('/admin/outbox/replay', { ids }, admin)), {
@@ -109,7 +109,7 @@ test('the outbox: read, counted, replayed, paused and purged', async () => {
   assert.equal((await api.ask(path, admin)).status, 404);
 });
 
-test('a subscription is paused, moved back, and goes on', async () => {
+test('a subscription is paused, reset and resumed', async () => {
   await using api = await openApi();
   const admin = await api.token('admin');
   await api.fail('core');
@@ -134,7 +134,7 @@ test('a subscription is paused, moved back, and goes on', async () => {
   await until(async () => (await row())?.behind === 0);
 });
 
-test('projections tell their versions; one that is asked is not retired', async () => {
+test('projections list their versions, and a version that queries use is not retired', async () => {
   await using api = await openApi();
   const admin = await api.token('admin');
   type Row = { projection: string; active: boolean };
@@ -146,11 +146,11 @@ test('projections tell their versions; one that is asked is not retired', async 
   const path = '/admin/projections/sub:banking:accounts:v1';
   await until(async () => (await api.ask(`${path}/switch`, admin, { method: 'POST' })).ok);
   assert.equal((await api.ask(`${path}/retire`, admin, { method: 'POST' })).status, 409);
-  const other = '/admin/projections/sub:banking:nobody:v1/switch';
+  const other = '/admin/projections/sub:banking:unknown:v1/switch';
   assert.equal((await api.ask(other, admin, { method: 'POST' })).status, 404);
 });
 
-test('a new version is built beside the one that is asked, once at a time, and can be cancelled', async () => {
+test('a new version is rebuilt while queries use the old one, one rebuild at a time, and can be cancelled', async () => {
   const name = 'sub:banking:accounts:v2';
   const next = defineModule({
     name: 'next',
@@ -186,7 +186,7 @@ test('a new version is built beside the one that is asked, once at a time, and c
   const isRecorded = async (...outcomes: readonly string[]) =>
     JSON.stringify(await recorded()) === JSON.stringify(outcomes);
 
-  // Another process is at it: the rebuild waits for the lease.
+  // Another process runs the projection, so the rebuild waits for the lease.
   const verb = (each: string) =>
     api.ask(`/admin/subscriptions/${name}/${each}`, admin, { method: 'POST' });
   assert.equal((await verb('pause')).status, 200);
@@ -217,7 +217,7 @@ test('a new version is built beside the one that is asked, once at a time, and c
   assert.deepEqual([status, built?.state], ['ready', 'done']);
   assert.match(JSON.stringify(built?.progress), /"done":1/);
   await until(() => isRecorded('done', 'PROJECTION_BUSY', 'ABORTED'));
-  // Whoever ran it before runs it again.
+  // The process runs the projection again.
   const { position } = await api.platform.handle({ tenant: 'core', id: 'a1', command });
   assert.equal((await api.ask(`${path}/switch`, admin, { method: 'POST' })).status, 200);
   assert.equal((await rebuild()).status, 409, 'it is asked now');
@@ -227,12 +227,12 @@ test('a new version is built beside the one that is asked, once at a time, and c
     });
     return JSON.stringify(await found.json()).includes('"n":2');
   });
-  const unknown = '/admin/projections/sub:banking:nobody:v1';
+  const unknown = '/admin/projections/sub:banking:unknown:v1';
   assert.equal((await api.ask(unknown, admin)).status, 404);
   assert.equal((await api.ask(`${unknown}/rebuild`, admin, { method: 'POST' })).status, 404);
 });
 
-test('a parked saga is found, and goes on when it is mended', async () => {
+test('a parked saga is found, and resumes after the fix', async () => {
   await using api = await openApi();
   const admin = await api.token('admin', 'core');
   await api.fail('core');
@@ -240,14 +240,14 @@ test('a parked saga is found, and goes on when it is mended', async () => {
   const stream = items[0]?.stream ?? '';
   const path = `/admin/sagas/${stream}`;
   assert.equal((await get<{ status: string }>(api, path, admin)).status, 'parked');
-  api.mending.isMended = true;
-  const resumed = await api.post(`${path}/resume`, { note: 'mended' }, admin);
+  api.faults.isFixed = true;
+  const resumed = await api.post(`${path}/resume`, { note: 'fixed' }, admin);
   assert.equal(resumed.status, 200);
   await until(async () => (await get<{ status: string }>(api, path, admin)).status === 'running');
   assert.equal((await api.post(`${path}/resume`, {}, admin)).status, 409);
 });
 
-test('a token is made, used and revoked; its secret is told once and kept nowhere', async () => {
+test('a token is created, used and revoked; its secret is returned once and not stored', async () => {
   await using api = await openApi();
   const admin = await api.token('admin');
   const wanted = { name: 'shop', scopes: ['read'], tenant: 'core' };
@@ -264,7 +264,7 @@ test('a token is made, used and revoked; its secret is told once and kept nowher
   assert.equal((await api.ask('/api/v1/events', secret)).status, 401);
 });
 
-test("an administrator of a tenant sees and touches that tenant's, and nothing that is everybody's", async () => {
+test('a tenant admin has access to the data of the tenant, and not to shared resources', async () => {
   await using api = await openApi();
   const [boss, mine] = [await api.token('admin'), await api.token('admin', 'core')];
   await api.fail('core');
@@ -327,7 +327,7 @@ test("an administrator of a tenant sees and touches that tenant's, and nothing t
   assert.ok(audit.items.every(({ actor }) => actor.tenant === 'core'));
 });
 
-test('whoever is no administrator gets nowhere', async () => {
+test('credentials without the scope admin are refused', async () => {
   await using api = await openApi();
   const reader = await api.token('append', 'core');
   for (const path of ['/admin/dlq', '/api/v1/admin/dlq', '/admin/audit', '/admin/tokens']) {
@@ -336,8 +336,8 @@ test('whoever is no administrator gets nowhere', async () => {
   }
 });
 
-/** What each changing route is sent here; one that is missing fails the test. */
-const deeds: Readonly<Record<string, object>> = {
+/** The body for each route that changes something; a missing one fails the test. */
+const actions: Readonly<Record<string, object>> = {
   '/admin/dlq/{id}/replay': {},
   '/admin/dlq/{id}/discard': { reason: 'r' },
   '/admin/dlq/{id}/note': { notes: 'n' },
@@ -367,7 +367,7 @@ const deeds: Readonly<Record<string, object>> = {
   '/admin/tokens/{token}/revoke': {},
 };
 
-test('every deed is on record, with who, what, where from, and what came of it', async () => {
+test('every admin action is audited with actor, action, address and outcome', async () => {
   await using api = await openApi();
   const admin = await api.token('admin');
   const audit = createAuditLog(api.platform.engines.store);
@@ -375,11 +375,11 @@ test('every deed is on record, with who, what, where from, and what came of it',
   const changing = routes.filter(
     ({ method, path }) => method !== 'GET' && path.startsWith('/admin/'),
   );
-  assert.deepEqual(changing.map(({ path }) => path).toSorted(), Object.keys(deeds).toSorted());
+  assert.deepEqual(changing.map(({ path }) => path).toSorted(), Object.keys(actions).toSorted());
   for (const { path } of changing) {
     const id = '01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77';
     const url = path.replace(/\{stream\}/, 'banking.review.v1-core-x').replace(/\{\w+\}/, id);
-    const answer = await api.post(url, deeds[path], admin);
+    const answer = await api.post(url, actions[path], admin);
     const [entry] = (await get<Page<AuditEntry>>(api, '/admin/audit?limit=1', admin)).items;
     assert.equal(entry?.requestId, answer.headers.get('x-request-id'), path);
     assert.equal(entry?.outcome, answer.ok ? 'done' : 'failed', path);
@@ -391,12 +391,12 @@ test('every deed is on record, with who, what, where from, and what came of it',
   assert.ok(failed.every(({ error }) => error !== undefined && error !== 'INTERNAL'));
   assert.equal(await pages(api, '/admin/audit?limit=2', admin), changing.length);
   assert.equal(await pages(api, '/admin/audit?limit=2&action=token.create', admin), 1);
-  assert.equal(await pages(api, '/admin/audit?limit=2&actor=nobody', admin), 0);
+  assert.equal(await pages(api, '/admin/audit?limit=2&actor=unknown', admin), 0);
   assert.equal(await pages(api, '/admin/audit?limit=2&since=2999-01-01', admin), 0);
   assert.equal(await pages(api, '/admin/audit?limit=2&until=2001-01-01', admin), 0);
 });
 
-test('answers are what the reference says', async () => {
+test('answers match the OpenAPI document', async () => {
   await using api = await openApi();
   const admin = await api.token('admin');
   await api.fail('core');

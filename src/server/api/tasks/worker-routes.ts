@@ -1,13 +1,13 @@
-// Workers in any language: claim, say that one is alive, and tell what became of each step. What a worker
-// holds is plain data, an id and a fence; whoever comes with an old fence is told 409 and changes nothing.
+// The protocol of workers in any language: claim jobs, send heartbeats, report steps and outcomes. A claim is an id and
+// a fence token; a request with an outdated fence token is answered with 409 and changes nothing.
 
 import type { Static, TObject, TProperties } from 'typebox';
-import { Type } from '../../contracts/type.ts';
-import { taskLimits } from '../../tasks/task-limits.ts';
-import type { Tasks, TaskToken } from '../../tasks/tasks.ts';
-import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
-import { checkGlobal, closed, text, time, timeOf } from './admin-context.ts';
-import type { ApiPlatform } from './api-context.ts';
+import { Type } from '../../../contracts/type.ts';
+import { taskLimits } from '../../../tasks/task-limits.ts';
+import type { Tasks, TaskToken } from '../../../tasks/tasks.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
+import { checkGlobal, closed, text, time, timeOf } from '../admin/admin-context.ts';
+import type { ApiPlatform } from '../api-context.ts';
 import { failureSchema, idParams, newTaskOf, newTaskSchema, taskSchema } from './task-context.ts';
 
 const tag = 'tasks: workers';
@@ -15,37 +15,41 @@ const access = 'work';
 const waitMsMax = 30_000;
 const childrenMax = 1_000;
 
-const worker = text(taskLimits.workerCharsMax, 'Unique for each start of a process.');
+const worker = text(taskLimits.workerCharsMax, 'Unique per process start.');
 const leaseMs = Type.Optional(
   Type.Integer({
     minimum: taskLimits.leaseMsMin,
     maximum: 3_600_000,
-    description: 'Alive for so long without another word. Default: 15,000.',
+    description: 'How long the claims are valid without a heartbeat. Default: 15,000.',
   }),
 );
-const fence = Type.Integer({ minimum: 0, description: 'As the claim gave it.' });
+const fence = Type.Integer({ minimum: 0, description: 'The fence token of the claim.' });
 const token = closed({ id: text(120), fence });
-const stepName = text(taskLimits.stepNameCharsMax, 'Unique within the job.');
+const stepName = text(taskLimits.stepNameCharsMax, 'Unique in the job.');
 const kind = Type.Optional(Type.Enum(['step', 'sleep', 'event', 'children', 'compensation']));
 const millis = Type.Optional(Type.Integer({ minimum: 0, maximum: taskLimits.durationMsMax }));
 const failure = closed({
   message: Type.String({ maxLength: 100_000 }),
   code: Type.Optional(Type.String({ maxLength: 200 })),
-  isTerminal: Type.Optional(Type.Boolean({ description: 'No retry can help.' })),
+  isTerminal: Type.Optional(Type.Boolean({ description: 'Do not retry.' })),
 });
 
-const held = Type.Object({
+const claimState = Type.Object({
   id: Type.String(),
   state: Type.Enum(['held', 'lost'], {
-    description: 'lost: stop, nothing of it is taken any more.',
+    description: 'lost: stop, the claim has ended.',
   }),
-  cancelAt: Type.Optional(Type.String({ description: 'Stop by then, and say cancelled.' })),
+  cancelAt: Type.Optional(
+    Type.String({
+      description: 'Cancellation was requested: stop before this time and report `cancelled`.',
+    }),
+  ),
 });
 
 export function workerRoutes(platform: ApiPlatform): readonly Route[] {
-  /** What is said of a job that one holds. 409: it is another's by now, or has ended. */
-  const holding = <Fields extends TProperties>(
-    deed: string,
+  /** A report of the worker that has claimed the job. 409: another worker has claimed it, or it has ended. */
+  const report = <Fields extends TProperties>(
+    name: string,
     summary: string,
     fields: Fields,
     {
@@ -55,15 +59,15 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       readonly work: (
         tasks: Tasks,
         token: TaskToken,
-        said: Static<TObject<Fields>>,
+        fields: Static<TObject<Fields>>,
         request: ApiRequest,
       ) => Promise<object | void>;
-      readonly answer?: ReturnType<typeof closed>;
+      readonly answer?: ReturnType<typeof closed> | undefined;
     },
   ): Route =>
     route({
       method: 'POST',
-      path: `/api/v1/worker/jobs/{id}/${deed}`,
+      path: `/api/v1/worker/jobs/{id}/${name}`,
       summary,
       tag,
       access,
@@ -71,20 +75,20 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       body: closed({ fence, ...fields }),
       answers: {
         200: { description: 'Durable', schema: answer },
-        409: { description: 'The job is held under another fence, or has ended: stop' },
+        409: { description: 'The fence token is outdated or the job has ended: stop' },
       },
       async handle(request) {
         checkGlobal(request);
         const { id } = request.params;
-        const { fence: own, ...said } = request.body as { readonly fence: number };
-        const told = await work(
+        const { fence: own, ...reported } = request.body as { readonly fence: number };
+        const result = await work(
           await platform.tasks(),
           { id, fence: own },
-          // Checked by the schema above, which is made of these fields and the fence.
-          said as Static<TObject<Fields>>,
+          // Validated by the schema above: the fence token and these fields.
+          reported as Static<TObject<Fields>>,
           request,
         );
-        return { body: told ?? { id } };
+        return { body: result ?? { id } };
       },
     });
 
@@ -92,9 +96,9 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'POST',
       path: '/api/v1/worker/claim',
-      summary: 'Takes jobs that are due, waiting for the first one',
+      summary: 'Claims due jobs, waiting for the first one',
       description:
-        'Each comes with its payload, its finished steps and their results, and a token. Needs credentials of all tenants.',
+        'Each job has its payload, its completed steps with results, and a token. Needs credentials for all tenants.',
       tag,
       access,
       isLong: true,
@@ -103,27 +107,27 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         types: Type.Record(
           Type.String(),
           Type.Integer({ minimum: 0, maximum: taskLimits.workersMax }),
-          { description: 'How many of each type at most.' },
+          { description: 'The maximum number of jobs by type.' },
         ),
         limit: Type.Optional(
           Type.Integer({
             minimum: 0,
             maximum: taskLimits.batchMax,
-            description: 'Of all together.',
+            description: 'The maximum number of jobs in total.',
           }),
         ),
         waitMs: Type.Optional(
           Type.Integer({
             minimum: 0,
             maximum: waitMsMax,
-            description: 'Default: 0, what is due now.',
+            description: 'Default: 0, no wait.',
           }),
         ),
         leaseMs,
       }),
       answers: {
         200: {
-          description: 'None, if none came due in time',
+          description: 'The claimed jobs; none if no job was due in time',
           schema: closed({ items: Type.Array(closed({ token, task: taskSchema })) }),
         },
       },
@@ -131,7 +135,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         checkGlobal(request);
         const tasks = await platform.tasks();
         const items = await tasks.claim({ waitMs: 0, ...request.body, signal: request.signal });
-        // Nobody is there any more to hear of them.
+        // The client has disconnected, so other workers can have the jobs immediately.
         if (request.signal.aborted) {
           await Promise.allSettled(items.map((each) => tasks.release(each.token)));
         }
@@ -141,18 +145,21 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'POST',
       path: '/api/v1/worker/heartbeat',
-      summary: 'Says that a worker is alive; tells what has become of what it holds',
-      description: 'A third of the lease is a good interval.',
+      summary: 'Renews the claims of a worker and returns their states',
+      description: 'Recommended interval: a third of the lease.',
       tag,
       access,
       body: closed({
         worker,
         leaseMs,
         tokens: Type.Optional(Type.Array(token, { maxItems: taskLimits.workersMax })),
-        about: Type.Optional(Type.Unknown({ description: 'Shown to whoever asks who works.' })),
+        about: Type.Optional(Type.Unknown({ description: 'Shown in the list of workers.' })),
       }),
       answers: {
-        200: { description: 'One for each token', schema: closed({ items: Type.Array(held) }) },
+        200: {
+          description: 'One state per token',
+          schema: closed({ items: Type.Array(claimState) }),
+        },
       },
       async handle(request) {
         checkGlobal(request);
@@ -163,11 +170,11 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'POST',
       path: '/api/v1/worker/leave',
-      summary: 'The worker ends: what it still holds goes to others at once',
+      summary: 'Deregisters a worker and releases its jobs',
       tag,
       access,
       body: closed({ worker }),
-      answers: { 200: { description: 'Forgotten', schema: closed({ worker: Type.String() }) } },
+      answers: { 200: { description: 'Deregistered', schema: closed({ worker: Type.String() }) } },
       async handle(request) {
         checkGlobal(request);
         const tasks = await platform.tasks();
@@ -175,28 +182,30 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         return { body: { worker: request.body.worker } };
       },
     }),
-    holding(
+    report(
       'steps/start',
-      'A step begins; its time limit counts from now',
+      'Starts a step and its time limit',
       { name: stepName, kind, timeoutMs: millis },
-      { work: (tasks, own, said) => tasks.startStep(own, said) },
+      { work: (tasks, own, fields) => tasks.startStep(own, fields) },
     ),
-    holding(
+    report(
       'steps/finish',
-      'A step is done: it never runs again',
+      'Completes a step; it does not run again',
       {
         name: stepName,
         kind,
         result: Type.Optional(Type.Unknown()),
         isCompensable: Type.Optional(
-          Type.Boolean({ description: 'It is to be undone if the job does not complete.' }),
+          Type.Boolean({
+            description: 'The step is compensated if the job fails or is cancelled.',
+          }),
         ),
       },
-      { work: (tasks, own, said) => tasks.finishStep(own, said) },
+      { work: (tasks, own, fields) => tasks.finishStep(own, fields) },
     ),
-    holding(
+    report(
       'steps/fail',
-      'A step failed: again after a while, as often as it says, or the attempt is over',
+      'Fails a step: it is retried as often as `retries` allows, then the attempt fails',
       {
         name: stepName,
         kind,
@@ -206,54 +215,51 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       },
       {
         answer: closed({
-          isRetried: Type.Boolean({ description: 'True: the job waits, the worker is free.' }),
+          isRetried: Type.Boolean({ description: 'True: the job is released until the retry.' }),
         }),
-        work: (tasks, own, said) => tasks.failStep(own, said),
+        work: (tasks, own, fields) => tasks.failStep(own, fields),
       },
     ),
-    holding(
+    report(
       'progress',
-      'How far it is; counts as a sign of life of the step',
+      'Reports progress and restarts the time limit of the step',
       {
         percent: Type.Number({ minimum: 0, maximum: 100 }),
         message: Type.Optional(Type.String({ maxLength: taskLimits.errorCharsMax })),
       },
-      { work: (tasks, own, said) => tasks.progress(own, said) },
+      { work: (tasks, own, fields) => tasks.progress(own, fields) },
     ),
-    holding(
+    report(
       'sleep',
-      'Lets go of the job until a time: a claim brings it back then',
+      'Releases the job until a time',
       { name: stepName, until: time },
       {
         answer: closed({
           kind: Type.Enum(['over', 'released'], {
-            description: 'over: it has slept already, go on. released: the worker is free.',
+            description: 'over: the time has passed, continue. released: the worker is free.',
           }),
         }),
         work: (tasks, own, { name, until }) =>
-          tasks.sleep(own, {
-            name,
-            until: timeOf('until', until),
-          }),
+          tasks.sleep(own, { name, until: timeOf('until', until) }),
       },
     ),
-    holding(
+    report(
       'wait-for-event',
-      'Takes an event that came, or lets go of the job until it comes',
+      'Returns an event, or releases the job until it arrives',
       { name: stepName, event: stepName, timeoutMs: millis },
       {
         answer: closed({
           kind: Type.Enum(['event', 'timeout', 'released'], {
-            description: 'released: the job waits, the worker is free.',
+            description: 'released: the job waits and the worker is free.',
           }),
           payload: Type.Optional(Type.Unknown()),
         }),
-        work: (tasks, own, said) => tasks.waitForEvent(own, said),
+        work: (tasks, own, fields) => tasks.waitForEvent(own, fields),
       },
     ),
-    holding(
+    report(
       'children',
-      'Enqueues jobs below this one, each once, and lets go of it until all have ended',
+      'Enqueues child jobs once, and releases the job until all of them have ended',
       { name: stepName, tasks: Type.Array(newTaskSchema, { maxItems: childrenMax }) },
       {
         answer: closed({
@@ -276,38 +282,36 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
           }),
       },
     ),
-    holding(
+    report(
       'complete',
-      'The job is done',
+      'Completes the job',
       { result: Type.Optional(Type.Unknown()) },
       { work: (tasks, own, { result }) => tasks.complete(own, result) },
     ),
-    holding(
+    report(
       'fail',
-      'The attempt failed: again after a while, or the end, by the rules of the type',
+      'Fails the attempt: it is retried or the job fails, by the settings of its type',
       { failure, retryAfterMs: millis },
       {
         work: (tasks, own, { failure: what, retryAfterMs }) =>
-          tasks.fail(own, what, {
-            retryAfterMs,
-          }),
+          tasks.fail(own, what, { retryAfterMs }),
       },
     ),
-    holding(
+    report(
       'cancelled',
-      'It stopped because it was to be cancelled',
+      'Confirms the cancellation of the job',
       {},
       { work: (tasks, own) => tasks.cancelled(own) },
     ),
-    holding(
+    report(
       'compensated',
-      'Everything that was to be undone is undone',
+      'Confirms that all compensations are complete',
       {},
       { work: (tasks, own) => tasks.compensated(own) },
     ),
-    holding(
+    report(
       'release',
-      'Gives the job back untouched',
+      'Releases the job unchanged',
       {},
       { work: (tasks, own) => tasks.release(own) },
     ),

@@ -1,10 +1,15 @@
-// Tokens over HTTP: a secret is in the answer that made it, and never again.
+// Tokens over HTTP: create, list and revoke. Only the answer to the creation contains the secret.
 
-import { Type } from '../../contracts/type.ts';
-import { tokenLimits, tokenScopes, tokenState, type Token } from '../../platform/tokens/token.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+import { Type } from '../../../contracts/type.ts';
 import {
-  askedBy,
+  tokenLimits,
+  tokenScopes,
+  tokenState,
+  type Token,
+} from '../../../platform/tokens/token.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
+import {
+  actorName,
   audited,
   checkGlobal,
   closed,
@@ -44,10 +49,10 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/tokens',
-      summary: 'All tokens and what became of them; never a secret',
+      summary: 'All tokens and their states, without secrets',
       tag,
       access,
-      answers: { 200: { description: 'Oldest first', schema: pageOf(token) } },
+      answers: { 200: { description: 'All tokens, oldest first', schema: pageOf(token) } },
       async handle(request) {
         checkGlobal(request);
         return { body: { items: (await tokens.list()).map(shown) } };
@@ -56,8 +61,8 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
     route({
       method: 'POST',
       path: '/admin/tokens',
-      summary: 'Makes a token',
-      description: 'The secret is not kept: this answer is the only one that has it.',
+      summary: 'Creates a token',
+      description: 'The secret is not stored: only this answer contains it.',
       tag,
       access,
       body: closed({
@@ -67,39 +72,39 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
         expiresAt: Type.Optional(time),
       }),
       answers: {
-        201: { description: 'Made', schema: closed({ token, secret: Type.String() }) },
-        409: { description: 'There is one of that name' },
+        201: { description: 'Created', schema: closed({ token, secret: Type.String() }) },
+        409: { description: 'A token with this name exists' },
       },
       handle: (request) => {
-        const { expiresAt, ...wanted } = request.body;
-        const what = { action: 'token.create', target: wanted.name };
+        const { expiresAt, ...fields } = request.body;
+        const what = { action: 'token.create', target: fields.name };
         return audited(context, request, what, async () => {
           checkGlobal(request);
-          const made = await tokens.create({
-            ...wanted,
-            by: askedBy(request),
+          const created = await tokens.create({
+            ...fields,
+            by: actorName(request),
             ...(expiresAt === undefined
               ? {}
               : { expiresAt: timeOf('expiresAt', expiresAt).toISOString() }),
           });
-          return { status: 201, body: { token: shown(made.token), secret: made.secret } };
+          return { status: 201, body: { token: shown(created.token), secret: created.secret } };
         });
       },
     }),
     route({
       method: 'POST',
       path: '/admin/tokens/{token}/revoke',
-      summary: 'Ends a token, also for those who are connected with it',
+      summary: 'Revokes a token and closes the connections that use it',
       tag,
       access,
-      params: closed({ token: text(100, 'Its name or id.') }),
+      params: closed({ token: text(100, 'The name or id of the token.') }),
       answers: { 200: { description: 'The token', schema: token } },
       handle: (request) => {
         const { token: nameOrId } = request.params;
         const what = { action: 'token.revoke', target: nameOrId };
         return audited(context, request, what, async () => {
           checkGlobal(request);
-          return { body: shown(await tokens.revoke(nameOrId, { by: askedBy(request) })) };
+          return { body: shown(await tokens.revoke(nameOrId, { by: actorName(request) })) };
         });
       },
     }),

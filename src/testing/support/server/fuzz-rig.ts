@@ -1,10 +1,10 @@
-// Inputs of every kind for every route: made from their schemas, and against them.
+// Generates valid and invalid inputs for every route from its schemas.
 
 import { request as httpRequest, type Agent, type IncomingMessage } from 'node:http';
 import fc from 'fast-check';
-import type { Route } from '../../platform/modules/route.ts';
+import type { Route } from '../../../platform/modules/route.ts';
 
-/** As much of JSON Schema as our own schemas use. */
+/** The part of JSON Schema that our schemas use. */
 export interface SchemaPart {
   readonly type?: string;
   readonly const?: unknown;
@@ -24,7 +24,7 @@ const deep = (levels: number): unknown => {
   return value;
 };
 
-/** What nobody should send. */
+/** Values that clients should not send. */
 const evil: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     '',
@@ -74,7 +74,7 @@ const evil: fc.Arbitrary<unknown> = fc.oneof(
     { constructor: { prototype: { polluted: true } } },
     Array.from({ length: 2_000 }, () => 'a'),
   ),
-  // As JSON has it, and no literal does.
+  // JSON.parse creates the key, a literal would set the prototype.
   fc.constant(JSON.parse('{"__proto__":{"polluted":true}}') as unknown),
   fc.string({ unit: 'binary', maxLength: 60 }),
   fc.double(),
@@ -84,13 +84,13 @@ const evil: fc.Arbitrary<unknown> = fc.oneof(
 const record = (parts: Readonly<Record<string, fc.Arbitrary<unknown>>>) =>
   fc.record({ ...parts }) as fc.Arbitrary<Record<string, unknown>>;
 
-/** Names and ids that are there; and what fields of a name mostly hold. */
+/** Existing names and ids, and typical values by field name. */
 export interface Pool {
   readonly any: fc.Arbitrary<string>;
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>;
 }
 
-/** Mostly such as the schema wants; now and then something else in the middle of it. */
+/** Mostly valid values, sometimes with an invalid part. */
 export function valueFor(
   schema: SchemaPart,
   pool: Pool,
@@ -168,7 +168,7 @@ const brokenBodies = [
 ].map((text) => Buffer.from(text));
 const brokenBytes = [Buffer.from([0xff, 0xfe, 0x7b]), Buffer.from([0xc0, 0x80]), Buffer.alloc(64)];
 
-/** Empty ones are not sent. */
+/** Empty values are not sent. */
 const headerText = fc.oneof(
   fc.constantFrom('core', 'acme', '', 'a b', '__proto__', 'core|bank|x|1', 'acme|bank|x|1', '\xff'),
   fc.string({ maxLength: 30 }).map((text) => text.replaceAll(/[^\x20-\x7e]/g, '')),
@@ -199,7 +199,7 @@ function requestFor(route: Route, pool: Pool): fc.Arbitrary<FuzzRequest> {
     schema === undefined
       ? fc.constant(undefined)
       : valueFor(schema as SchemaPart, pool, 1).map((value) =>
-          // What JSON cannot say is not sent.
+          // Values that JSON cannot represent are not sent.
           Buffer.from(JSON.stringify(value) ?? ''),
         );
   const body = fc.oneof(
@@ -237,7 +237,7 @@ function pathOf(path: string, values: readonly string[]): string {
   return path.replaceAll(/\{\w+\}/g, () => {
     const value = values[at] ?? '';
     at += 1;
-    // Already encoded ones are sent as they are, broken or not.
+    // Encoded values are sent unchanged, even if the encoding is invalid.
     return value.startsWith('%') ? value : encodeURIComponent(value.slice(0, 2_000).toWellFormed());
   });
 }
@@ -261,7 +261,7 @@ export interface FuzzAnswer {
 
 const followMs = 30;
 
-/** A stream is read for a moment, and left. */
+/** Streams are read for a moment and then cancelled. */
 export async function send(
   url: string,
   sent: FuzzRequest,

@@ -1,0 +1,238 @@
+// Admin actions on jobs and task types, all of them audited: cancel, retry, pause, resume, drain.
+
+import type { Static } from 'typebox';
+import { Type } from '../../../contracts/type.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import { filterText } from '../../../platform/audit-log.ts';
+import { taskLimits } from '../../../tasks/task-limits.ts';
+import type {
+  BulkOptions,
+  BulkOutcome,
+  BulkProgress,
+  TaskQuery,
+  Tasks,
+} from '../../../tasks/tasks.ts';
+import { serverSentEvents, type SentEvent } from '../../../platform/modules/server-sent-events.ts';
+import {
+  route,
+  type Answer,
+  type ApiRequest,
+  type Route,
+} from '../../../platform/modules/route.ts';
+import {
+  audited,
+  checkBulkFilter,
+  checkGlobal,
+  closed,
+  text,
+  type AdminContext,
+} from '../admin/admin-context.ts';
+import { filterFields, findTask, idParams, queryOf, taskSchema } from './task-context.ts';
+
+const tag = 'admin: tasks';
+const access = 'admin';
+const reason = Type.Optional(text(500));
+
+const changed = closed({
+  changed: Type.Boolean({ description: 'False: no change was necessary.' }),
+  task: taskSchema,
+});
+const bulk = closed({
+  changed: Type.Integer(),
+  skipped: Type.Integer({ description: 'No change was necessary, or another process was faster.' }),
+});
+const progressDescription =
+  'With `Accept: text/event-stream` the answer has `progress` after each page, then `done` or `failed`. Disconnecting stops the action; repeating the request continues it.';
+const bulkFields = { ...filterFields, all: Type.Optional(Type.Boolean()) };
+const bulkBody = closed(bulkFields);
+
+type AdminAction = 'cancel' | 'retry';
+
+export function taskAdminRoutes(context: AdminContext): readonly Route[] {
+  const { platform } = context;
+
+  const one = async (
+    request: Pick<ApiRequest, 'address' | 'principal' | 'requestId'>,
+    { action, id }: { readonly action: AdminAction; readonly id: string },
+    work: (tasks: Tasks) => Promise<boolean>,
+  ) => {
+    return audited(context, request, { action: `task.${action}`, target: id }, async () => {
+      await findTask(platform, request, id);
+      const isChanged = await work(await platform.tasks());
+      return { body: { changed: isChanged, task: await findTask(platform, request, id) } };
+    });
+  };
+
+  const many = async (
+    request: Pick<ApiRequest, 'address' | 'principal' | 'requestId' | 'headers' | 'signal'>,
+    { action, body }: { readonly action: AdminAction; readonly body: Static<typeof bulkBody> },
+    work: (tasks: Tasks, query: TaskQuery, how: BulkOptions) => Promise<BulkOutcome>,
+  ): Promise<Answer> => {
+    const { all, ...filter } = body;
+    checkBulkFilter({ all }, Object.keys(filter).length > 0, 'a filter');
+    const { signal } = request;
+    const wantsProgress = (request.headers['accept'] ?? '').includes('text/event-stream');
+    const progress = createLatest<BulkProgress>();
+    const started = Promise.withResolvers<void>();
+    const what = { action: `task.${action}`, target: filterText(filter) };
+    const ended = audited(context, request, what, async () => {
+      const query = queryOf(filter, request);
+      const tasks = await platform.tasks();
+      started.resolve();
+      return work(tasks, query, { signal, onProgress: wantsProgress ? progress.set : undefined });
+    });
+    if (!wantsProgress) return { body: await ended };
+    // Errors before the start are an ordinary error answer.
+    await Promise.race([started.promise, ended]);
+    return serverSentEvents(progressEvents(ended, progress), request);
+  };
+
+  const modeRoute = (verb: 'pause' | 'resume' | 'drain', summary: string): Route =>
+    route({
+      method: 'POST',
+      path: `/admin/jobs/types/{type}/${verb}`,
+      summary,
+      tag,
+      access,
+      params: closed({ type: text(64, 'For example email-send.') }),
+      answers: {
+        200: {
+          description: 'The new mode',
+          schema: closed({ type: Type.String(), mode: Type.Enum(['open', 'paused', 'draining']) }),
+        },
+      },
+      handle: (request) => {
+        const { type } = request.params;
+        return audited(context, request, { action: `task.${verb}`, target: type }, async () => {
+          checkGlobal(request);
+          const tasks = await platform.tasks();
+          await tasks[verb](type);
+          return { body: { type, mode: (await tasks.modes())[type] ?? 'open' } };
+        });
+      },
+    });
+
+  return [
+    route({
+      method: 'POST',
+      path: '/admin/jobs/{id}/cancel',
+      summary: 'Cancels a job; a running job is notified, and ended by force after the deadline',
+      tag,
+      access,
+      params: idParams,
+      body: closed({
+        reason,
+        deadlineMs: Type.Optional(Type.Integer({ minimum: 0, maximum: taskLimits.durationMsMax })),
+      }),
+      answers: { 200: { description: 'The job', schema: changed } },
+      handle: (request) => {
+        const { id } = request.params;
+        return one(request, { action: 'cancel', id }, (tasks) => tasks.cancel(id, request.body));
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/admin/jobs/{id}/retry',
+      summary: 'Retries a job that has ended; completed steps do not run again',
+      tag,
+      access,
+      params: idParams,
+      body: closed({
+        fromStep: Type.Optional(
+          text(taskLimits.stepNameCharsMax, 'This step and later ones run again.'),
+        ),
+      }),
+      answers: { 200: { description: 'The job', schema: changed } },
+      handle: (request) => {
+        const { id } = request.params;
+        return one(request, { action: 'retry', id }, (tasks) => tasks.retry(id, request.body));
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/admin/jobs/cancel',
+      summary: 'Cancels all jobs that match a filter',
+      description: progressDescription,
+      tag,
+      access,
+      isLong: true,
+      body: closed({ ...bulkFields, reason }),
+      answers: { 200: { description: 'The number of changed jobs', schema: bulk } },
+      handle: (request) => {
+        const { reason: why, ...body } = request.body;
+        return many(request, { action: 'cancel', body }, (tasks, query, how) =>
+          tasks.cancelMany(query, { ...how, reason: why }),
+        );
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/admin/jobs/retry',
+      summary: 'Retries all ended jobs that match a filter',
+      description: progressDescription,
+      tag,
+      access,
+      isLong: true,
+      body: bulkBody,
+      answers: { 200: { description: 'The number of changed jobs', schema: bulk } },
+      handle: (request) =>
+        many(request, { action: 'retry', body: request.body }, (tasks, query, how) =>
+          tasks.retryMany(query, how),
+        ),
+    }),
+    modeRoute('pause', 'Pauses a task type: no job starts, new jobs are accepted'),
+    modeRoute('resume', 'Resumes a paused or draining task type'),
+    modeRoute('drain', 'Drains a task type: existing jobs run, new jobs are refused'),
+  ];
+}
+
+/** `progress` at the pace of the reader, always the latest; then `done` or `failed`. */
+async function* progressEvents<Progress, Outcome>(
+  done: Promise<Outcome>,
+  progress: Latest<Progress>,
+): AsyncGenerator<SentEvent> {
+  const ended = done.then(
+    (outcome): SentEvent => ({ event: 'done', data: outcome }),
+    (error: unknown): SentEvent => ({ event: 'failed', data: failureOf(error) }),
+  );
+  for (;;) {
+    const next = await Promise.race([ended, progress.next()]);
+    if (!('value' in next)) {
+      yield next;
+      return;
+    }
+    yield { event: 'progress', data: next.value };
+  }
+}
+
+/** Keeps the latest value until it is read. */
+interface Latest<Value> {
+  readonly set: (value: Value) => void;
+  /** Resolves with the latest unread value. */
+  readonly next: () => Promise<{ readonly value: Value }>;
+}
+
+function createLatest<Value>(): Latest<Value> {
+  let written = Promise.withResolvers<void>();
+  let latest: { readonly value: Value } | undefined;
+  return {
+    set(value) {
+      latest = { value };
+      written.resolve();
+    },
+    async next() {
+      for (;;) {
+        const unread = latest;
+        latest = undefined;
+        if (unread !== undefined) return unread;
+        written = Promise.withResolvers();
+        await written.promise;
+      }
+    },
+  };
+}
+
+function failureOf(error: unknown): object {
+  if (error instanceof MillraceError) return { code: error.code, detail: error.message };
+  return { code: 'INTERNAL', detail: 'internal error; see the log' };
+}
