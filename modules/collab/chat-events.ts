@@ -2,8 +2,17 @@
 
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
-import { answer, chatType, message, role, streamId, timestamp, title, value } from './fields.ts';
-import { tagCommand } from './tag-commands.ts';
+import {
+  answer,
+  chatType,
+  message,
+  role,
+  streamId,
+  timestamp,
+  title,
+  value,
+  tagCommand,
+} from './fields.ts';
 
 const place = z.object({ messageId: streamId, chatId: streamId });
 const participant = z.object({ userId: streamId, role });

@@ -2,7 +2,7 @@
 // there are; only who may still change the last ones.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
-import { botId, collabLimits, type ChatType, type Role } from './fields.ts';
+import { botId, collabLimits, type ChatType, type Role, own } from './fields.ts';
 import {
   changeChatTitle,
   changeChatType,
@@ -25,7 +25,6 @@ import {
   recordTags,
   tagsParsed,
 } from './chat-events.ts';
-import { own } from './own.ts';
 
 interface RecentMessage {
   readonly messageId: string;

@@ -2,23 +2,21 @@
 
 import type { Destination, DestinationSettings } from 'millrace/delivery';
 import { defineModule, type PlatformModule } from 'millrace/platform';
-import { botReactor, conversionReactor } from './chat-reactor.ts';
+import { botReactor, conversionReactor, commandExecutor, tagReactor } from './reactors.ts';
 import { chat } from './chat.ts';
-import { chatProjection } from './chat-projection.ts';
-import { commandExecutor } from './command-executor.ts';
-import { messageProjection } from './message-projection.ts';
-import { mailDestination, mailIntegration, notificationOutbox } from './notification-mail.ts';
-import { notification } from './notification.ts';
-import { notificationProjection } from './notification-projection.ts';
-import { notifier } from './notifier.ts';
-import { tagReactor } from './tag-reactor.ts';
-import { task } from './task.ts';
-import { taskProjection } from './task-projection.ts';
-import { user, usernames } from './user.ts';
-import { userProjection } from './user-projection.ts';
-import { workspace } from './workspace.ts';
+import { chatProjection, messageProjection } from './chat-read-models.ts';
+import {
+  mailDestination,
+  mailIntegration,
+  notificationOutbox,
+  notifier,
+} from './notifications/notifier.ts';
+import { notification, notificationProjection } from './notifications/notification.ts';
+import { task } from './tasks/task.ts';
+import { taskProjection } from './tasks/task-read-models.ts';
+import { user, usernames, userProjection } from './user.ts';
+import { workspace, workspaceProjection } from './workspace.ts';
 import { collabWeb, type CollabWebOptions } from './web/collab-web.ts';
-import { workspaceProjection } from './workspace-projection.ts';
 
 export interface CollabOptions extends CollabWebOptions {
   /** Sends mails, `{ to, subject, text }` by its payload. Default: nobody gets any. */

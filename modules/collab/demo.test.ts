@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlatform } from 'millrace/platform';
 import { demo, sample } from './demo.ts';
-import { until } from './web/web-rig.test.ts';
+import { until } from './testing/web-rig.ts';
 
 test('the sample workspace is there once, its tags have worked, and everybody has a token', async () => {
   await using platform = await createPlatform({

@@ -1,4 +1,4 @@
-// What ids, names and texts look like wherever they come in.
+// Schemas of the ids, names and texts of events, commands and requests.
 
 import { z } from 'zod';
 
@@ -54,4 +54,24 @@ function text(bytesMax: number): typeof storable {
   return storable
     .min(1)
     .refine((each) => Buffer.byteLength(each) <= bytesMax, `at most ${bytesMax} bytes`);
+}
+
+export const tagCommand = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('CreateTaskCommand'), taskType, title: value }),
+  z.object({ type: z.literal('ChangeStatusCommand'), status: value }),
+  z.object({ type: z.literal('AssignUserCommand'), assignee: value }),
+  z.object({ type: z.literal('ChangePriorityCommand'), priority: value }),
+  z.object({ type: z.literal('SetDueDateCommand'), dueDate: value }),
+  z.object({ type: z.literal('ChangeTitleCommand'), title: value }),
+  z.object({ type: z.literal('SetSeverityCommand'), severity: value }),
+]);
+
+export type TagCommand = z.infer<typeof tagCommand>;
+
+/** Reads an entry whose key comes from a user: an id such as `constructor` must not find an inherited property. */
+export function own<Value>(
+  record: Readonly<Record<string, Value>>,
+  key: string,
+): Value | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
 }

@@ -7,7 +7,7 @@ import { sqliteEventStore } from 'millrace/adapters/sqlite';
 import { buildStreamName } from 'millrace/contracts';
 import { documentsOf } from 'millrace/projections';
 import { messageProjection, messagesOf, searchMessages } from './index.ts';
-import { readModelsStory } from './read-models-story.test.ts';
+import { readModelsStory } from './testing/read-models-story.ts';
 
 test('documents answer the same questions in a file', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'collab-'));

@@ -17,7 +17,7 @@ import {
   useInvite,
   workspaceCreated,
 } from './workspace-events.ts';
-import { workspace } from './workspace.ts';
+import { workspace, newInviteToken, parseInviteToken } from './workspace.ts';
 
 const ada = { userId: 'u-ada', username: 'ada', role: 'admin' } as const;
 const bob = { userId: 'u-bob', username: 'bob', role: 'member' } as const;
@@ -178,4 +178,30 @@ test('an invite ends, is revoked, and tells nothing to those without its secret'
   given(workspace, [...team, inviteCreated({ ...invite, createdBy: by })])
     .when(revokeInvite({ inviteId: 'i-1', by: bob.userId }))
     .thenRefused('not-an-admin');
+});
+
+test('a token leads back to its invite, and only its hash is kept', () => {
+  const { token, ...kept } = newInviteToken({ workspaceId: 'w.1_a-b', inviteId: 'i-1' });
+  assert.deepEqual(parseInviteToken(token), kept);
+  const [, , random = ''] = token.split('~');
+  assert.ok(random.length === 43 && !JSON.stringify(kept).includes(random));
+});
+
+test('two tokens of one invite have nothing in common', () => {
+  const place = { workspaceId: 'w', inviteId: 'i' };
+  assert.notEqual(newInviteToken(place).tokenHash, newInviteToken(place).tokenHash);
+});
+
+test('what is no token is none', () => {
+  const { token } = newInviteToken({ workspaceId: 'w', inviteId: 'i' });
+  for (const bad of [
+    '',
+    '~~',
+    token.slice(1),
+    `${token}x`,
+    token.slice(0, -1),
+    token.replace('~', '/'),
+  ]) {
+    assert.equal(parseInviteToken(bad), undefined, bad);
+  }
 });

@@ -1,8 +1,7 @@
-// A workspace: who belongs to it, as what, and who may come by which invite.
+// A workspace: its members and their roles, its invites, and its read model.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
-import type { Role } from './fields.ts';
-import { own } from './own.ts';
+import { type Role, own } from './fields.ts';
 import {
   addMember,
   changeMemberRole,
@@ -19,6 +18,8 @@ import {
   useInvite,
   workspaceCreated,
 } from './workspace-events.ts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
+import { createHash, randomBytes } from 'node:crypto';
 
 export interface Member {
   readonly username: string;
@@ -201,4 +202,127 @@ function without<Value>(
 ): Readonly<Record<string, Value>> {
   const { [name]: _gone, ...left } = all;
   return left;
+}
+
+export interface MemberDocument {
+  readonly userId: string;
+  readonly username: string;
+  readonly role: Role;
+  readonly joinedAt: string;
+}
+
+export interface InviteDocument {
+  readonly inviteId: string;
+  readonly role: Role;
+  readonly expiresAt: string;
+  readonly maxUses: number;
+  readonly uses: number;
+  readonly isRevoked: boolean;
+  readonly createdBy: string;
+}
+
+export interface WorkspaceDocument {
+  readonly workspaceId: string;
+  readonly name: string;
+  readonly createdBy: string;
+  readonly createdAt: string;
+  readonly members: readonly MemberDocument[];
+  readonly invites: readonly InviteDocument[];
+}
+
+type Created = ProjectedEvent<ReturnType<typeof workspaceCreated.parse>>;
+type MemberEvent = ProjectedEvent<ReturnType<typeof memberAdded.parse>>;
+type Invited = ProjectedEvent<ReturnType<typeof inviteCreated.parse>>;
+type Used = ProjectedEvent<ReturnType<typeof inviteUsed.parse>>;
+type Revoked = ProjectedEvent<ReturnType<typeof inviteRevoked.parse>>;
+
+export const workspaceProjection = projection({
+  name: 'sub:collab:workspace-projection:v1',
+  readModel: readModel<WorkspaceDocument>({
+    bc: 'collab',
+    aggregate: 'workspace',
+    version: 1,
+    groups: {
+      member: ({ members, createdAt }) =>
+        Object.fromEntries(members.map(({ userId }) => [userId, Date.parse(createdAt)])),
+    },
+  }),
+  on: {
+    'workspace.created.v1': (_before, { payload, aggregate, occurredAt }: Created) => ({
+      workspaceId: aggregate.id,
+      name: payload.name,
+      createdBy: payload.createdBy,
+      createdAt: occurredAt,
+      members: [],
+      invites: [],
+    }),
+    'workspace.member-added.v1': (before, { payload, occurredAt }: MemberEvent) =>
+      before === null
+        ? null
+        : { ...before, members: [...before.members, { ...payload, joinedAt: occurredAt }] },
+    'workspace.member-removed.v1': (before, { payload: { userId } }: MemberEvent) =>
+      before === null
+        ? null
+        : { ...before, members: before.members.filter((each) => each.userId !== userId) },
+    'workspace.member-role-changed.v1': (before, { payload: { userId, role } }: MemberEvent) =>
+      before === null
+        ? null
+        : {
+            ...before,
+            members: before.members.map((each) =>
+              each.userId === userId ? { ...each, role } : each,
+            ),
+          },
+    'workspace.invite-created.v1': (before, { payload }: Invited) => {
+      if (before === null) return null;
+      const { tokenHash: _secret, ...shown } = payload;
+      return { ...before, invites: [...before.invites, { ...shown, uses: 0, isRevoked: false }] };
+    },
+    'workspace.invite-used.v1': (before, { payload: { inviteId } }: Used) =>
+      withInvite(before, inviteId, (each) => ({ ...each, uses: each.uses + 1 })),
+    'workspace.invite-revoked.v1': (before, { payload: { inviteId } }: Revoked) =>
+      withInvite(before, inviteId, (each) => ({ ...each, isRevoked: true })),
+  },
+});
+
+function withInvite(
+  before: WorkspaceDocument | null,
+  inviteId: string,
+  change: (invite: InviteDocument) => InviteDocument,
+): WorkspaceDocument | null {
+  if (before === null) return null;
+  const invites = before.invites.map((each) => (each.inviteId === inviteId ? change(each) : each));
+  return { ...before, invites };
+}
+
+export interface InviteToken {
+  readonly workspaceId: string;
+  readonly inviteId: string;
+  readonly tokenHash: string;
+}
+
+/** The token is shown once, by whoever made it. */
+export function newInviteToken(
+  place: Pick<InviteToken, 'workspaceId' | 'inviteId'>,
+  secret: string = randomBytes(32).toString('base64url'),
+): InviteToken & { readonly token: string } {
+  const { workspaceId, inviteId } = place;
+  return {
+    ...place,
+    tokenHash: hashOf(secret),
+    // No id holds the sign between them.
+    token: `${workspaceId}~${inviteId}~${secret}`,
+  };
+}
+
+/** Undefined: it is no token of ours. */
+export function parseInviteToken(token: string): InviteToken | undefined {
+  const [, workspaceId, inviteId, secret] =
+    /^([A-Za-z0-9._-]{1,64})~([A-Za-z0-9._-]{1,64})~([A-Za-z0-9_-]{43})$/.exec(token) ?? [];
+  if (workspaceId === undefined || inviteId === undefined || secret === undefined) return undefined;
+  return { workspaceId, inviteId, tokenHash: hashOf(secret) };
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
 }

@@ -1,10 +1,11 @@
-// The account that payments are made from. A payment reserves its amount before it goes to the provider;
-// in the end the amount is settled or released, so that no two payments count on the same money.
+// The account that payments are made from. A payment reserves its amount before the provider is called; later the
+// amount is settled or released. Two payments can therefore never spend the same money.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
-import { amount, currencyCode } from './money.ts';
+import { amount, currencyCode } from './currency.ts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 
 const opening = z.object({ currency: currencyCode, balance: z.int().min(0) });
 const reservation = z.object({ paymentId: z.string(), amount });
@@ -90,3 +91,46 @@ function without(state: AccountState, paymentId: string): AccountState {
   const { [paymentId]: _ended, ...left } = state.reserved;
   return { ...state, reserved: left };
 }
+
+export interface AccountDocument {
+  readonly currency: string;
+  readonly balance: number;
+  readonly reserved: number;
+  readonly updatedAt: string;
+}
+
+type Opened = ProjectedEvent<ReturnType<typeof accountOpened.parse>>;
+type Moved = ProjectedEvent<ReturnType<typeof accountReserved.parse>>;
+type Signs = { readonly balance: 0 | -1; readonly reserved: 1 | -1 };
+
+const moved =
+  (signs: Signs) =>
+  (before: AccountDocument | null, { payload, occurredAt }: Moved): AccountDocument | null =>
+    before === null
+      ? null
+      : {
+          ...before,
+          balance: before.balance + signs.balance * payload.amount,
+          reserved: before.reserved + signs.reserved * payload.amount,
+          updatedAt: occurredAt,
+        };
+
+export const accountProjection = projection({
+  name: 'sub:core-lookup:account-projection:v1',
+  readModel: readModel<AccountDocument>({
+    bc: 'banking',
+    aggregate: 'account',
+    version: 1,
+    ranges: { updated: ({ updatedAt }) => Date.parse(updatedAt) },
+  }),
+  on: {
+    'account.opened.v1': (_before, { payload, occurredAt }: Opened) => ({
+      ...payload,
+      reserved: 0,
+      updatedAt: occurredAt,
+    }),
+    'account.reserved.v1': moved({ balance: 0, reserved: 1 }),
+    'account.released.v1': moved({ balance: 0, reserved: -1 }),
+    'account.settled.v1': moved({ balance: -1, reserved: -1 }),
+  },
+});

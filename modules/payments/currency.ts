@@ -1,8 +1,9 @@
-// A currency of the lookup: its id is its code, and its code never changes.
+// A currency and its read model; the id is the ISO 4217 code. Also the schemas of amounts and ids.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 
 const description = z.object({
   name: z.string().min(1).max(100),
@@ -47,3 +48,38 @@ export const currency = defineAggregate({
     },
   },
 });
+
+export interface CurrencyDocument {
+  readonly code: string;
+  readonly name: string;
+  readonly decimals: number;
+  readonly enabled: boolean;
+  readonly updatedAt: string;
+}
+
+/** Both events say all that there is to say. */
+type Described = ProjectedEvent<ReturnType<typeof currencyCreated.parse>>;
+
+const described = (
+  _before: CurrencyDocument | null,
+  { aggregate, payload, occurredAt }: Described,
+): CurrencyDocument => ({ code: aggregate.id, ...payload, updatedAt: occurredAt });
+
+export const currencyProjection = projection({
+  name: 'sub:core-lookup:currency-projection:v1',
+  readModel: readModel<CurrencyDocument>({
+    bc: 'banking',
+    aggregate: 'currency',
+    version: 1,
+    indexes: { code: ({ code }) => code },
+    sets: { enabled: ({ enabled }) => enabled },
+    ranges: { updated: ({ updatedAt }) => Date.parse(updatedAt) },
+  }),
+  on: { 'currency.created.v1': described, 'currency.updated.v1': described },
+});
+
+/** In the smallest unit of its currency: 12.50 USD is 1250. */
+export const amount = z.int().positive();
+export const currencyCode = z.string().regex(/^[A-Z]{3}$/);
+/** Of something that has a stream: what a name may hold. */
+export const streamId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);

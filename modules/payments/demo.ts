@@ -3,8 +3,7 @@
 
 import { webhookDestination } from 'millrace/adapters/webhook';
 import { payments } from './payments.ts';
-import { pretendProvider } from './pretend-provider.ts';
-
+import { pretendProvider } from './payment-provider.ts';
 export { samplePayments as sample } from './sample-payments.ts';
 
 /** For a listener on this machine; a real one has a secret of its own. */

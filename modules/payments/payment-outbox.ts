@@ -2,7 +2,7 @@
 
 import type { IntegrationMessage, OutboxProjectorDefinition } from 'millrace/outbox';
 import { paymentCompleted, paymentFailed, paymentQueued } from './payment.ts';
-import { processJobId, providerJobs } from './payment-queue.ts';
+import { redisKeys, type QueueAddress } from 'millrace/contracts';
 
 /** Of those who hear how payments end: `kafka:payments`, `webhook:<name>`. */
 export interface PaymentOutboxOptions {
@@ -48,4 +48,21 @@ export function paymentOutbox({ listeners }: PaymentOutboxOptions): OutboxProjec
       },
     },
   };
+}
+
+// The queue of the work `process`, by its names: one job for each payment, whatever happens to it.
+/** Chooses the destination in the outbox, and the queue where there are queues. */
+export const providerJobs = {
+  process: 'payment-provider:process',
+  cancel: 'payment-provider:cancel',
+} as const;
+
+/** `mq:{core}:paymenthub:payment:v1:process`, as BullMQ takes it. */
+export function processQueue(tenant: string): QueueAddress {
+  return redisKeys.queueAddress(tenant, 'paymenthub', 'payment', 1, 'process');
+}
+
+/** `job:{core}:paymenthub:payment:process:<paymentId>`: also what the provider tells repeats by. */
+export function processJobId(tenant: string, paymentId: string): string {
+  return redisKeys.jobId(tenant, 'paymenthub', 'payment', 'process', paymentId);
 }

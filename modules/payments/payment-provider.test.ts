@@ -3,9 +3,8 @@ import { test } from 'node:test';
 import { Refused } from 'millrace/aggregates';
 import type { DeliveryContext, DeliveryMessage } from 'millrace/delivery';
 import type { ModuleContext } from 'millrace/platform';
-import { cancelDestination, processDestination } from './payment-provider.ts';
-import { processJobId, processQueue } from './payment-queue.ts';
-import { pretendProvider } from './pretend-provider.ts';
+import { cancelDestination, processDestination, pretendProvider } from './payment-provider.ts';
+import { processJobId, processQueue } from './payment-outbox.ts';
 
 const order = { paymentId: 'p-1', account: 'a-1', amount: 5, currency: 'USD', creditor: 'shop-1' };
 const key = 'job:{core}:paymenthub:payment:process:p-1';

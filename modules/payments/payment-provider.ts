@@ -7,9 +7,9 @@ import type { DeliveryContext, DeliveryMessage, Destination } from 'millrace/del
 import { hasCode } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
 import { z } from 'zod';
-import { amount, currencyCode, streamId } from './money.ts';
+import { amount, currencyCode, streamId } from './currency.ts';
 import { failPayment, processPayment } from './payment.ts';
-import { processJobId } from './payment-queue.ts';
+import { processJobId } from './payment-outbox.ts';
 
 export interface Charge {
   /** One key, one charge. */
@@ -108,5 +108,37 @@ function requestFor(
     }),
     ...(correlationId === undefined ? {} : { correlationId }),
     ...(typeof traceparent === 'string' ? { headers: { traceparent } } : {}),
+  };
+}
+
+// A provider that moves no money, for `millrace dev` and for tests: in memory, it forgets with its process.
+export interface PretendProvider extends PaymentProvider {
+  /** By key: what became of each. */
+  readonly charges: ReadonlyMap<string, ChargeAnswer>;
+}
+
+export interface PretendOptions {
+  /** More than this is declined. Default: nothing is. */
+  readonly amountMax?: number;
+}
+
+export function pretendProvider({
+  amountMax = Number.MAX_SAFE_INTEGER,
+}: PretendOptions = {}): PretendProvider {
+  const charges = new Map<string, ChargeAnswer>();
+  const answerTo = ({ paymentId, amount }: Charge): ChargeAnswer =>
+    amount > amountMax
+      ? { kind: 'declined', reason: 'limit-exceeded' }
+      : { kind: 'accepted', reference: `pretended-${paymentId}` };
+  return {
+    charges,
+    async charge(charge) {
+      const answer = charges.get(charge.key) ?? answerTo(charge);
+      charges.set(charge.key, answer);
+      return answer;
+    },
+    async cancel({ key }) {
+      charges.set(key, { kind: 'declined', reason: 'cancelled' });
+    },
   };
 }

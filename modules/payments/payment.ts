@@ -1,9 +1,10 @@
-// A payment: requested → queued → processed → completed, or failed on the way.
+// A payment: requested → queued → processed → completed, or failed. The aggregate and its read model.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
-import { amount, currencyCode, streamId } from './money.ts';
+import { amount, currencyCode, streamId } from './currency.ts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 
 const order = z.object({
   /** Whose money it is. */
@@ -15,7 +16,7 @@ const order = z.object({
 });
 /** What the provider calls it. */
 const receipt = z.object({ reference: z.string().min(1).max(200) });
-const reason = z.object({ reason: z.string().min(1).max(200) });
+const failure = z.object({ reason: z.string().min(1).max(200) });
 const nothing = z.object({});
 
 export type PaymentOrder = z.infer<typeof order>;
@@ -27,7 +28,7 @@ export const paymentCompleted = defineEvent('payment.completed.v1', order.extend
 export const paymentFailed = defineEvent(
   'payment.failed.v1',
   // Withdrawn: the provider was not the one to say no, and may have the money.
-  reason.extend({ withdrawn: z.boolean() }),
+  failure.extend({ withdrawn: z.boolean() }),
 );
 
 export const requestPayment = defineCommand('payment.request', order);
@@ -36,9 +37,9 @@ export const queuePayment = defineCommand('payment.queue', nothing);
 export const processPayment = defineCommand('payment.process', receipt);
 export const completePayment = defineCommand('payment.complete', nothing);
 /** The provider's no, or that of the account. */
-export const failPayment = defineCommand('payment.fail', reason);
+export const failPayment = defineCommand('payment.fail', failure);
 /** Takes a payment back, however far it has come, unless it is completed. */
-export const withdrawPayment = defineCommand('payment.withdraw', reason);
+export const withdrawPayment = defineCommand('payment.withdraw', failure);
 
 export const paymentStatuses = ['requested', 'queued', 'processed', 'completed', 'failed'] as const;
 export type PaymentStatus = (typeof paymentStatuses)[number];
@@ -115,3 +116,56 @@ function orderOf(
   if (each !== undefined && from.some((allowed) => allowed === status)) return each;
   throw new Refused(`payment-${status}`, `a payment that is ${status} cannot ${verb}`, { status });
 }
+
+export interface PaymentDocument extends PaymentOrder {
+  readonly status: PaymentStatus;
+  readonly requestedAt: string;
+  readonly updatedAt: string;
+  /** What the provider calls it. */
+  readonly reference?: string;
+  /** Why it failed. */
+  readonly reason?: string;
+}
+
+type Requested = ProjectedEvent<PaymentOrder>;
+type Processed = ProjectedEvent<ReturnType<typeof paymentProcessed.parse>>;
+type Failed = ProjectedEvent<ReturnType<typeof paymentFailed.parse>>;
+
+/** The next status, with what the event adds to the document. */
+function became<Payload>(
+  status: PaymentStatus,
+  more: (payload: Payload) => Partial<PaymentDocument> = () => ({}),
+) {
+  return (
+    before: PaymentDocument | null,
+    { payload, occurredAt }: ProjectedEvent<Payload>,
+  ): PaymentDocument | null =>
+    before === null ? null : { ...before, ...more(payload), status, updatedAt: occurredAt };
+}
+
+export const paymentProjection = projection({
+  name: 'sub:payments:payment-projection:v1',
+  readModel: readModel<PaymentDocument>({
+    bc: 'paymenthub',
+    aggregate: 'payment',
+    version: 1,
+    sets: Object.fromEntries(
+      paymentStatuses.map((status) => [status, (each: PaymentDocument) => each.status === status]),
+    ),
+    ranges: { updated: ({ updatedAt }) => Date.parse(updatedAt) },
+  }),
+  on: {
+    'payment.requested.v1': (_before, { payload, occurredAt }: Requested): PaymentDocument => ({
+      ...payload,
+      status: 'requested',
+      requestedAt: occurredAt,
+      updatedAt: occurredAt,
+    }),
+    'payment.queued.v1': became('queued'),
+    'payment.processed.v1': became<Processed['payload']>('processed', ({ reference }) => ({
+      reference,
+    })),
+    'payment.completed.v1': became('completed'),
+    'payment.failed.v1': became<Failed['payload']>('failed', ({ reason }) => ({ reason })),
+  },
+});

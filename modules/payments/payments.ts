@@ -2,16 +2,12 @@
 
 import type { Destination, DestinationSettings } from 'millrace/delivery';
 import { defineModule, type PlatformModule } from 'millrace/platform';
-import { account } from './account.ts';
-import { accountProjection } from './account-projection.ts';
-import { currency } from './currency.ts';
-import { currencyProjection } from './currency-projection.ts';
-import { payment } from './payment.ts';
-import { paymentOutbox } from './payment-outbox.ts';
+import { account, accountProjection } from './account.ts';
+import { currency, currencyProjection } from './currency.ts';
+import { payment, paymentProjection } from './payment.ts';
+import { paymentOutbox, providerJobs } from './payment-outbox.ts';
 import { paymentProcess } from './payment-process.ts';
-import { paymentProjection } from './payment-projection.ts';
 import { cancelDestination, processDestination, type PaymentProvider } from './payment-provider.ts';
-import { providerJobs } from './payment-queue.ts';
 
 type To = Destination | DestinationSettings;
 

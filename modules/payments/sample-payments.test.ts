@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlatform } from 'millrace/platform';
 import { payments } from './payments.ts';
-import { pretendProvider } from './pretend-provider.ts';
+import { pretendProvider } from './payment-provider.ts';
 import { samplePayments, type SampleOptions } from './sample-payments.ts';
 
 test('sample data is the same at every start, and there once', async () => {

@@ -23,7 +23,7 @@ import {
 } from './config-events.ts';
 import { app, channel, template, workspace } from './config.ts';
 import { createSecretBox } from './secret-box.ts';
-import { secretKeys } from './slack-rig.test.ts';
+import { secretKeys } from './testing/slack-rig.ts';
 
 const box = createSecretBox(secretKeys);
 const sealed = box.seal('xoxb-1', { tenant: 'core', kind: 'workspace', code: 'acme' });

@@ -2,8 +2,8 @@
 // next goes on: not begun (it is sent), begun (the channel is looked through first), or done (nothing happens).
 
 import type { SlackClient } from 'millrace/adapters/slack';
-import type { NewCommand } from 'millrace/contracts';
-import { createIds, hasCode, type Attributes } from 'millrace/foundation';
+import { type NewCommand, slackAddressing } from 'millrace/contracts';
+import { createIds, hasCode, type Attributes, type Clock } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
 import type { JobHandler, JobOutcome, KeyStore } from 'millrace/work';
 import { paceLine, type Pace } from './channel-pace.ts';
@@ -18,8 +18,7 @@ import {
 import { messageRequest, tagsOf, type RequestState } from './message-request.ts';
 import { prepareRequest, type Prepared } from './request-config.ts';
 import type { SecretBox } from './secret-box.ts';
-import { readSendJob } from './send-job.ts';
-import { takeSendLock, type SendLock } from './send-lock.ts';
+import { readSendJob } from './dispatcher.ts';
 
 interface WorkerRules {
   readonly lockMs: number;
@@ -259,4 +258,48 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
 /** One request of one tenant: in shared channels several tenants may post. */
 function metadataId({ tenant, id }: Pick<Asked, 'id' | 'tenant'>): string {
   return `${tenant}/${id}`;
+}
+
+// `:send-lock`: one worker at a time for one request, for 15 minutes at most. Its value is the fence that the
+// attempt is opened with.
+export const sendLockMs = 900_000;
+
+export interface SendLock extends AsyncDisposable {
+  readonly fence: string;
+  /** Whether it is still ours, and will be for so long. Asked just before something leaves. */
+  holdsFor(ms: number): Promise<boolean>;
+}
+
+export type TakenLock =
+  | { readonly kind: 'taken'; readonly lock: SendLock }
+  | { readonly kind: 'held'; readonly expiresInMs: number };
+
+export async function takeSendLock(
+  keys: KeyStore,
+  request: { readonly tenant: string; readonly id: string },
+  {
+    fence,
+    ttlMs,
+    clock,
+  }: { readonly fence: string; readonly ttlMs: number; readonly clock: Clock },
+): Promise<TakenLock> {
+  const key = slackAddressing.sendLock(request.tenant, request.id);
+  // From before it is taken: by our clock it ends early, never late.
+  const untilMs = clock.now() + ttlMs;
+  const held = await keys.putIfAbsent(key, fence, { ttlMs });
+  if (held.value !== fence) return { kind: 'held', expiresInMs: held.expiresInMs ?? ttlMs };
+  return {
+    kind: 'taken',
+    lock: {
+      fence,
+      async holdsFor(ms) {
+        if (clock.now() + ms > untilMs) return false;
+        return (await keys.get(key))?.value === fence && clock.now() + ms <= untilMs;
+      },
+      async [Symbol.asyncDispose]() {
+        // Where the keys are away it ends by itself.
+        await keys.remove(key, fence).catch(() => false);
+      },
+    },
+  };
 }

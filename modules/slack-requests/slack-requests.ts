@@ -14,16 +14,19 @@ import {
   channelProjection,
   templateProjection,
   workspaceProjection,
-} from './config-projections.ts';
-import { app, channel, template, workspace } from './config.ts';
+  app,
+  channel,
+  template,
+  workspace,
+} from './config.ts';
 import { dispatcher } from './dispatcher.ts';
 import { requestProjection } from './message-request-projection.ts';
 import { messageRequest } from './message-request.ts';
 import { createSecretBox, type SecretBox, type SecretKey } from './secret-box.ts';
-import { sendLockMs } from './send-lock.ts';
-import { createSendHandler } from './send-worker.ts';
+import { sendLockMs, createSendHandler } from './send-worker.ts';
 import { createSweeper } from './sweeper.ts';
 import { slackRequestsWeb } from './web/slack-requests-web.ts';
+import type { MetricDefinition } from 'millrace/telemetry';
 
 export interface SlackRequestsOptions {
   /** The first seals tokens, all of them open. Without any, no workspace can be configured. */
@@ -157,3 +160,37 @@ async function startSweeping(
     },
   };
 }
+
+// What the module counts, for `createMetrics`: beside the product's own table.
+export const slackRequestMetrics: readonly MetricDefinition[] = [
+  {
+    name: 'slack_requests_sent_total',
+    type: 'counter',
+    help: 'Requests that Slack has.',
+    labels: ['tenant'],
+  },
+  {
+    name: 'slack_requests_failed_total',
+    type: 'counter',
+    help: 'Requests that failed, by why.',
+    labels: ['tenant', 'code'],
+  },
+  {
+    name: 'slack_requests_deferred_total',
+    type: 'counter',
+    help: 'Attempts that are followed by another one, by why.',
+    labels: ['tenant', 'code'],
+  },
+  {
+    name: 'slack_requests_requeued_total',
+    type: 'counter',
+    help: 'Requests that the sweeper found without anybody at them.',
+    labels: ['tenant'],
+  },
+  {
+    name: 'slack_requests_enriched_jobs_total',
+    type: 'counter',
+    help: 'Jobs of before, with whole objects in them.',
+    labels: ['tenant'],
+  },
+];

@@ -14,7 +14,7 @@ import {
   type Person,
   type Screen,
   type Told,
-} from '../../modules/collab/web/web-rig.test.ts';
+} from '../../modules/collab/testing/web-rig.ts';
 import { createWorkspace, inTime, until } from '../store/rig.ts';
 import type { CollabProductInput, Strike } from './collab-product-main.ts';
 import { causesOf, chainFor, eventsOf } from './collab-scenario.ts';

@@ -14,7 +14,7 @@ import {
   type Person,
   type Screen,
   type Told,
-} from '../../modules/collab/web/web-rig.test.ts';
+} from '../../modules/collab/testing/web-rig.ts';
 import { until } from '../store/rig.ts';
 
 const tenant = 'core';

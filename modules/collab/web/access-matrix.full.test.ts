@@ -3,9 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { castOf, makeWorld, roles, type Role, type World } from './access-world.test.ts';
+import { castOf, makeWorld, roles, type Role, type World } from '../testing/access-world.ts';
 import { aliases, endpoints, type EndpointName } from './endpoints.ts';
-import { openRig, until, type Answer, type Person, type Rig, type Told } from './web-rig.test.ts';
+import {
+  openRig,
+  until,
+  type Answer,
+  type Person,
+  type Rig,
+  type Told,
+} from '../testing/web-rig.ts';
 
 type Expected = 'done' | 401 | 403 | 404;
 

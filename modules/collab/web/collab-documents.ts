@@ -4,12 +4,19 @@ import { hasCode } from 'millrace/foundation';
 import type { WebContext } from 'millrace/platform';
 import type { DocumentQueries, Projection } from 'millrace/projections';
 import type { Position } from 'millrace/store';
-import { chatProjection, type ChatDocument } from '../chat-projection.ts';
-import { messageProjection, type MessageDocument } from '../message-projection.ts';
-import { notificationProjection, type NotificationDocument } from '../notification-projection.ts';
-import { taskProjection, type TaskDocument } from '../task-projection.ts';
-import { userProjection, type UserDocument } from '../user-projection.ts';
-import { workspaceProjection, type WorkspaceDocument } from '../workspace-projection.ts';
+import {
+  chatProjection,
+  type ChatDocument,
+  messageProjection,
+  type MessageDocument,
+} from '../chat-read-models.ts';
+import {
+  notificationProjection,
+  type NotificationDocument,
+} from '../notifications/notification.ts';
+import { taskProjection, type TaskDocument } from '../tasks/task-read-models.ts';
+import { userProjection, type UserDocument } from '../user.ts';
+import { workspaceProjection, type WorkspaceDocument } from '../workspace.ts';
 
 export interface CollabDocuments {
   readonly users: DocumentQueries<UserDocument>;

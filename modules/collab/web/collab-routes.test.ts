@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { buildStreamName } from 'millrace/contracts';
 import { aliases, endpoints } from './endpoints.ts';
-import { openRig, until, type Answer, type Person, type Rig } from './web-rig.test.ts';
+import { openRig, until, type Answer, type Person, type Rig } from '../testing/web-rig.ts';
 
 let rig: Rig;
 let zoe: Person;

@@ -2,8 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createNotification } from '../notification-events.ts';
-import { openRig, until, type Person, type Rig, type Screen, type Told } from './web-rig.test.ts';
+import { createNotification } from '../notifications/notification-events.ts';
+import {
+  openRig,
+  until,
+  type Person,
+  type Rig,
+  type Screen,
+  type Told,
+} from '../testing/web-rig.ts';
 
 let rig: Rig;
 let zoe: Person;

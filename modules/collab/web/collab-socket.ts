@@ -10,16 +10,18 @@ import {
   type WebContext,
 } from 'millrace/platform';
 import { parsePosition } from 'millrace/store';
-import { chatRole, decideAccess, workspaceRole, type Action } from './access-rules.ts';
+import { chatRole, decideAccess, workspaceRole, type Action, obey } from './access.ts';
 import { collabError, invalid } from './collab-errors.ts';
-import { idText } from './collab-endpoint.ts';
+import { idText, identify } from './endpoints.ts';
 import { messageSchema, notificationSchema } from './collab-schemas.ts';
 import type { LiveFeed } from './live-feed.ts';
 import { topics, type LiveMessage } from './live-message.ts';
-import { createLiveSubscription, type LiveSubscription } from './live-subscription.ts';
-import { missedInChat, missedInWorkspace } from './missed-messages.ts';
-import { obey } from './reach.ts';
-import { identify } from './web-users.ts';
+import {
+  createLiveSubscription,
+  type LiveSubscription,
+  missedInChat,
+  missedInWorkspace,
+} from './live-subscription.ts';
 
 export const socketLimits = { subscriptionsMax: 200, typingEveryMs: 1_000 } as const;
 

@@ -1,18 +1,15 @@
 // The module on the web: every route and the WebSocket's messages, over what the platform gives.
 
 import type { ModuleWeb, WebContext } from 'millrace/platform';
-import { chatRoutes } from './chat-routes.ts';
+import { chatRoutes, messageRoutes } from './chat-routes.ts';
 import { collabDocuments } from './collab-documents.ts';
-import { createEndpointMaker } from './collab-endpoint.ts';
+import { createEndpointMaker, createWebUsers } from './endpoints.ts';
 import { collabSocket } from './collab-socket.ts';
 import { createLiveFeed } from './live-feed.ts';
 import { createMessageLimiter } from './message-limiter.ts';
-import { messageRoutes } from './message-routes.ts';
-import { notificationRoutes } from './notification-routes.ts';
-import { createReach } from './reach.ts';
+import { notificationRoutes, userRoutes } from './user-routes.ts';
+import { createReach } from './access.ts';
 import { taskRoutes } from './task-routes.ts';
-import { userRoutes } from './user-routes.ts';
-import { createWebUsers } from './web-users.ts';
 import { workspaceRoutes } from './workspace-routes.ts';
 
 export interface CollabWebOptions {

@@ -8,7 +8,7 @@ import {
   participantJoined,
   participantLeft,
 } from '../chat-events.ts';
-import { notificationCreated } from '../notification-events.ts';
+import { notificationCreated } from '../notifications/notification-events.ts';
 import {
   assigneeChanged,
   dueChanged,
@@ -18,7 +18,7 @@ import {
   taskCreated,
   titleChanged,
   typeChanged,
-} from '../task-events.ts';
+} from '../tasks/task-events.ts';
 
 /** Who wants to hear of what. */
 export const topics = {

@@ -10,15 +10,13 @@ import { documentsOf, memoryReadModels } from 'millrace/projections';
 import { startPosition, type EventStore, type Position } from 'millrace/store';
 import { fakeClock } from 'millrace/testing';
 import { chatCreated, messagePosted, participantJoined, participantLeft } from '../chat-events.ts';
-import { chatProjection } from '../chat-projection.ts';
-import { workspaceProjection } from '../workspace-projection.ts';
+import { chatProjection } from '../chat-read-models.ts';
+import { workspaceProjection } from '../workspace.ts';
 import { collabError } from './collab-errors.ts';
-import { createLiveDocuments } from './live-documents.ts';
-import { createLiveFeed, type LiveFeed } from './live-feed.ts';
+import { createLiveDocuments, createLiveFeed, type LiveFeed } from './live-feed.ts';
 import { topics } from './live-message.ts';
-import { createLiveSubscription } from './live-subscription.ts';
+import { createLiveSubscription, missedInChat } from './live-subscription.ts';
 import { createMessageLimiter, messageLimits } from './message-limiter.ts';
-import { missedInChat } from './missed-messages.ts';
 
 type Item = Parameters<LiveFeed['publish']>[1];
 

@@ -2,7 +2,7 @@
 
 import { MillraceError, type Clock } from 'millrace/foundation';
 import type { RateLimitState } from './collab-errors.ts';
-import type { WebUser } from './web-users.ts';
+import type { WebUser } from './endpoints.ts';
 
 export const messageLimits = { messages: 60, withinMs: 60_000, usersMax: 100_000 } as const;
 

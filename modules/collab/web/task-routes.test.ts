@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createNotification } from '../notification-events.ts';
-import { openRig, until, type Person, type Rig } from './web-rig.test.ts';
+import { createNotification } from '../notifications/notification-events.ts';
+import { openRig, until, type Person, type Rig } from '../testing/web-rig.ts';
 
 let rig: Rig;
 let zoe: Person;

@@ -2,23 +2,25 @@
 
 import { Type } from 'millrace/contracts';
 import type { Route } from 'millrace/platform';
-import { dueMs } from '../due-date.ts';
-import { unwatchTask, watchTask } from '../task-events.ts';
-import { taskProjection } from '../task-projection.ts';
-import { findTasks, taskBoard } from '../task-queries.ts';
-import type { WorkspaceDocument } from '../workspace-projection.ts';
+import { dueMs } from '../tasks/due-date.ts';
+import { unwatchTask, watchTask } from '../tasks/task-events.ts';
+import { taskProjection, findTasks, taskBoard } from '../tasks/task-read-models.ts';
+import type { WorkspaceDocument } from '../workspace.ts';
 import type { CollabDocuments } from './collab-documents.ts';
-import { flowHeader, idText, type Asking, type MakeEndpoint } from './collab-endpoint.ts';
+import { flowHeader, idText, type Asking, type MakeEndpoint } from './endpoints.ts';
 import { invalid } from './collab-errors.ts';
-import { pageAnswer, pageLimits, pageQuery, pageSchema } from './collab-page.ts';
 import {
+  pageAnswer,
+  pageLimits,
+  pageQuery,
+  pageSchema,
   boardSchema,
   prioritySchema,
   statusSchema,
   taskSchema,
   taskTypeSchema,
 } from './collab-schemas.ts';
-import type { Reach } from './reach.ts';
+import type { Reach } from './access.ts';
 
 const tag = 'collab: tasks';
 const params = Type.Object({ id: idText });

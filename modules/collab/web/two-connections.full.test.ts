@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MessageDocument } from '../message-projection.ts';
-import { openRig, type Person } from './web-rig.test.ts';
+import type { MessageDocument } from '../chat-read-models.ts';
+import { openRig, type Person } from '../testing/web-rig.ts';
 
 type OpenRig = Awaited<ReturnType<typeof openRig>>;
 

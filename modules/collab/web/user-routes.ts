@@ -1,16 +1,23 @@
-// Oneself: what one is called, and what one wants to be mailed.
+// Routes of the caller: profile, preferences and notifications.
 
 import { Type } from 'millrace/contracts';
 import type { Route, WebContext } from 'millrace/platform';
 import { subjectHeader } from 'millrace/store';
-import { userSubject } from '../ensure-user.ts';
+import { userSubject, userProjection, user, type UserState } from '../user.ts';
 import { collabLimits } from '../fields.ts';
 import { changePreferences, changeProfile } from '../user-events.ts';
-import { userProjection } from '../user-projection.ts';
-import { user, type UserState } from '../user.ts';
 import type { CollabDocuments } from './collab-documents.ts';
-import type { MakeEndpoint } from './collab-endpoint.ts';
-import { meSchema } from './collab-schemas.ts';
+import { type MakeEndpoint, flowHeader, idText } from './endpoints.ts';
+import {
+  meSchema,
+  pageAnswer,
+  pageLimits,
+  pageQuery,
+  pageSchema,
+  notificationSchema,
+} from './collab-schemas.ts';
+import { deleteNotification, readNotification } from '../notifications/notification-events.ts';
+import { notificationProjection, notificationsOf } from '../notifications/notification.ts';
 
 const tag = 'collab: users';
 const nullable = (charsMax: number) =>
@@ -80,4 +87,63 @@ export function userRoutes(
 function shown(userId: string, state: UserState): object {
   const { username, displayName = null, email = null, emailPreference: preference } = state;
   return { userId, username, displayName, email, preferences: { email: preference } };
+}
+
+const notificationTag = 'collab: notifications';
+const params = Type.Object({ id: idText });
+
+export function notificationRoutes(
+  endpoint: MakeEndpoint,
+  { documents }: { readonly documents: CollabDocuments },
+): readonly Route[] {
+  return [
+    endpoint('listNotifications', {
+      summary: 'What one was told, newest first, and how much of it is unread',
+      tag: notificationTag,
+      query: Type.Object({ ...pageQuery, unread: Type.Optional(Type.Boolean()) }),
+      answers: {
+        200: {
+          description: 'A page',
+          schema: Type.Object({
+            ...pageSchema(notificationSchema).properties,
+            unreadCount: Type.Integer(),
+          }),
+        },
+      },
+      async handle({ query }, { me: { tenant, userId } }) {
+        const { limit = pageLimits.default, cursor, unread: unreadOnly = false } = query;
+        const asked = { tenant, userId, limit, cursor, unreadOnly };
+        const page = await notificationsOf(documents.notifications, asked);
+        return pageAnswer(
+          page.items.map(({ document }) => document),
+          page.cursor,
+          { unreadCount: page.unreadCount },
+        );
+      },
+    }),
+    endpoint('readNotification', {
+      summary: 'Marks a notification as read',
+      tag: notificationTag,
+      params,
+      answers: { 200: { description: 'The notification', schema: notificationSchema } },
+      async handle({ params: { id } }, { me, send }) {
+        // Others' are refused by the notification itself, as if they were not there.
+        const outcome = await send({ id, command: readNotification({ by: me.userId }) });
+        await documents.settled(notificationProjection, outcome.position);
+        const body = await documents.fresh(notificationProjection, me.tenant, id);
+        return { headers: flowHeader(outcome), body };
+      },
+    }),
+    endpoint('deleteNotification', {
+      summary: 'Deletes a notification',
+      tag: notificationTag,
+      params,
+      answers: { 204: { description: 'Done' } },
+      async handle({ params: { id } }, { me, send }) {
+        const outcome = await send({ id, command: deleteNotification({ by: me.userId }) });
+        await documents.settled(notificationProjection, outcome.position);
+        return { status: 204, headers: flowHeader(outcome) };
+      },
+    }),
+  ];
 }

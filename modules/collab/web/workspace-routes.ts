@@ -3,8 +3,13 @@
 import { Type } from 'millrace/contracts';
 import type { Route, WebContext } from 'millrace/platform';
 import { collabLimits } from '../fields.ts';
-import { newInviteToken, parseInviteToken } from '../invite-token.ts';
-import { userProjection } from '../user-projection.ts';
+import {
+  newInviteToken,
+  parseInviteToken,
+  workspaceProjection,
+  type WorkspaceDocument,
+} from '../workspace.ts';
+import { userProjection } from '../user.ts';
 import {
   addMember,
   changeMemberRole,
@@ -14,8 +19,7 @@ import {
   revokeInvite,
   useInvite,
 } from '../workspace-events.ts';
-import { workspaceProjection, type WorkspaceDocument } from '../workspace-projection.ts';
-import { workspaceRole } from './access-rules.ts';
+import { workspaceRole, type Reach } from './access.ts';
 import type { CollabDocuments } from './collab-documents.ts';
 import {
   flowHeader,
@@ -23,17 +27,20 @@ import {
   repeatableShown,
   type CommandOutcome,
   type MakeEndpoint,
-} from './collab-endpoint.ts';
+} from './endpoints.ts';
 import { notFound } from './collab-errors.ts';
-import { pageAnswer, pageLimits, pageOfList, pageQuery, pageSchema } from './collab-page.ts';
 import {
+  pageAnswer,
+  pageLimits,
+  pageOfList,
+  pageQuery,
+  pageSchema,
   inviteSchema,
   memberSchema,
   newInviteSchema,
   roleSchema,
   workspaceSchema,
 } from './collab-schemas.ts';
-import type { Reach } from './reach.ts';
 
 const tag = 'collab: workspaces';
 const params = Type.Object({ w: idText });

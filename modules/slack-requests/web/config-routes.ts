@@ -1,7 +1,6 @@
 // Configuration over HTTP, by codes. Secrets are sealed here, before anything else sees them, and never shown.
 
-import { Type } from 'millrace/contracts';
-import type { NewCommand } from 'millrace/contracts';
+import { Type, type NewCommand } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
 import { route, type Route, type WebContext } from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
@@ -21,7 +20,7 @@ import {
   channelProjection,
   templateProjection,
   workspaceProjection,
-} from '../config-projections.ts';
+} from '../config.ts';
 import { boundedContext, slackRequestLimits } from '../fields.ts';
 import type { SecretBox } from '../secret-box.ts';
 import {

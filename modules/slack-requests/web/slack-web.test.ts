@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startApi } from 'millrace/server/api';
-import { slackRig, token, type SlackRig } from '../slack-rig.test.ts';
+import { slackRig, token, type SlackRig } from '../testing/slack-rig.ts';
 import type { slackRequests } from '../slack-requests.ts';
 
 interface Answer {

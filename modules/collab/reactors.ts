@@ -1,0 +1,134 @@
+// The chain from a message to its task and back: parse the tags, apply them to the task, update the chat.
+
+import { reactor, type Reactor } from 'millrace/reactors';
+import {
+  messagePosted,
+  recordTags,
+  chatCreated,
+  tagsParsed,
+  changeChatTitle,
+  changeChatType,
+  includeInChat,
+  postAnswer,
+} from './chat-events.ts';
+import { botId, type TagCommand } from './fields.ts';
+import { onBehalfOf } from './on-behalf-of.ts';
+import { parseTags, tagParserVersion } from './tasks/tag-parser.ts';
+import type { ModuleContext } from 'millrace/platform';
+import { chat } from './chat.ts';
+import {
+  applyTags,
+  createTask,
+  assigneeChanged,
+  tagsAnswered,
+  taskCreated,
+  titleChanged,
+  typeChanged,
+} from './tasks/task-events.ts';
+import { workspace } from './workspace.ts';
+
+export const tagReactor = reactor({
+  name: 'sub:collab:tag-parser:v1',
+  from: 'start',
+  events: [messagePosted],
+  onRefused: 'dead-letter',
+  // A message whose tags were not read must not be overtaken by the next one of its chat.
+  onDeadLetter: 'park',
+  on: {
+    'chat.message-posted.v1': ({ payload, aggregate, user }) => {
+      const { messageId, authorId, content } = payload;
+      if (authorId === botId) return undefined;
+      const { commands, text, leftOut } = parseTags(content);
+      if (commands.length === 0) return undefined;
+      const tags = { messageId, authorId, parserVersion: tagParserVersion, text, leftOut };
+      const command = recordTags({ ...tags, commands: [...commands] });
+      return { id: aggregate.id, command, ...onBehalfOf(user) };
+    },
+  },
+});
+
+export function commandExecutor({ load }: Pick<ModuleContext, 'load'>): Reactor {
+  return reactor({
+    name: 'sub:collab:command-executor:v1',
+    from: 'start',
+    events: [chatCreated, tagsParsed],
+    onRefused: 'dead-letter',
+    onDeadLetter: 'park',
+    on: {
+      'chat.created.v1': ({ payload, aggregate, user }) => {
+        const { type, title, workspaceId, isPublic, createdBy } = payload;
+        if (type === 'discussion') return undefined;
+        const command = createTask({ type, title, workspaceId, isPublic, createdBy });
+        return { id: aggregate.id, command, ...onBehalfOf(user) };
+      },
+      'chat.tags-parsed.v1': async (event, { signal }) => {
+        const { tenant, payload, user } = event;
+        const { chatId: id, messageId, authorId: by, commands: tags, leftOut } = payload;
+        const { state } = await load(chat, { tenant, id, signal });
+        const { workspaceId = '', isPublic } = state;
+        const names = new Set(tags.flatMap(nameIn));
+        const users =
+          names.size === 0 ? [] : await membersCalled(names, { tenant, id: workspaceId, signal });
+        const wanted = { workspaceId, isPublic, messageId, by, tags, leftOut, users };
+        return { id, command: applyTags(wanted), ...onBehalfOf(user) };
+      },
+    },
+  });
+
+  async function membersCalled(
+    names: ReadonlySet<string>,
+    at: { readonly tenant: string; readonly id: string; readonly signal: AbortSignal },
+  ): Promise<{ username: string; userId: string }[]> {
+    const { state } = await load(workspace, at);
+    return Object.entries(state.members).flatMap(([userId, { username }]) =>
+      names.has(username) ? [{ username, userId }] : [],
+    );
+  }
+}
+
+function nameIn(tag: TagCommand): readonly string[] {
+  if (tag.type !== 'AssignUserCommand' || !tag.assignee.startsWith('@')) return [];
+  return [tag.assignee.slice(1)];
+}
+
+export const botReactor = reactor({
+  name: 'sub:collab:bot:v1',
+  from: 'start',
+  events: [tagsAnswered],
+  onRefused: 'dead-letter',
+  on: {
+    'task.tags-answered.v1': ({ payload: { chatId, messageId, lines } }) => ({
+      id: chatId,
+      command: postAnswer({ inReplyTo: messageId, content: lines.join('\n') }),
+      user: { id: botId },
+    }),
+  },
+});
+
+export const conversionReactor = reactor({
+  name: 'sub:collab:conversion:v1',
+  from: 'start',
+  events: [taskCreated, typeChanged, titleChanged, assigneeChanged],
+  onRefused: 'dead-letter',
+  // The type and the title that came last are those that stay.
+  onDeadLetter: 'park',
+  on: {
+    'task.created.v1': ({ payload: { chatId: id, type, title }, user }) => ({
+      id,
+      command: changeChatType({ type, title }),
+      ...onBehalfOf(user),
+    }),
+    'task.type-changed.v1': ({ payload: { chatId: id, newType: type, title }, user }) => ({
+      id,
+      command: changeChatType({ type, title }),
+      ...onBehalfOf(user),
+    }),
+    'task.title-changed.v1': ({ payload: { chatId: id, newTitle: title }, user }) => ({
+      id,
+      command: changeChatTitle({ title }),
+      ...onBehalfOf(user),
+    }),
+    'task.assignee-changed.v1': ({ payload: { chatId: id, newAssignee: userId }, user }) =>
+      userId === null ? undefined : { id, command: includeInChat({ userId }), ...onBehalfOf(user) },
+  },
+});
