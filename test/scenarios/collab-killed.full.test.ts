@@ -183,8 +183,8 @@ async function everythingOnce(
 ): Promise<void> {
   const contents = async (): Promise<string[]> => {
     const path = `/api/v1/chats/${chatId}/messages?order=asc`;
-    const { body } = await zoe.get<{ data: { content: string }[] }>(path);
-    return body.data.map(({ content }) => content);
+    const { body } = await zoe.get<{ items: { content: string }[] }>(path);
+    return body.items.map(({ content }) => content);
   };
   await until('all are listed', async () => (await contents()).length >= strikes.length * 2);
   assert.deepEqual((await contents()).toSorted(), strikes.flatMap(saidIn).toSorted());

@@ -263,8 +263,8 @@ async function chatShows(
   }
   let page: readonly Said[] = [];
   await until('the messages are in the list', async () => {
-    const { body } = await alex.get<{ data: Said[] }>(`/api/v1/chats/${chatId}/messages?limit=2`);
-    page = body.data;
+    const { body } = await alex.get<{ items: Said[] }>(`/api/v1/chats/${chatId}/messages?limit=2`);
+    page = body.items;
     return page[0]?.inReplyTo === messageId;
   });
   assert.equal(page[1]?.messageId, messageId);

@@ -140,10 +140,7 @@ export function chatRoutes(
         const { tenant, userId } = me;
         const asked = { tenant, userId, workspaceId: w, limit, cursor };
         const page = await visibleChats(documents.chats, asked);
-        return pageAnswer(
-          page.items.map(({ document }) => document),
-          page.cursor,
-        );
+        return pageAnswer(page);
       },
     }),
     endpoint('getChat', {
@@ -249,10 +246,7 @@ export function messageRoutes(
         search === undefined
           ? await messagesOf(documents.messages, { ...asked, direction })
           : await searchMessages(documents.messages, { ...asked, text: search });
-      return pageAnswer(
-        page.items.map(({ document }) => shownMessage(document)),
-        page.cursor,
-      );
+      return pageAnswer(page, shownMessage);
     },
   });
   const post = endpoint('postMessage', {

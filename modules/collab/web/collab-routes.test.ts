@@ -19,8 +19,8 @@ before(async () => {
 after(() => rig[Symbol.asyncDispose]());
 
 interface List<Item = Readonly<Record<string, unknown>>> {
-  readonly data: readonly Item[];
-  readonly pagination: { readonly nextCursor: string | null; readonly hasMore: boolean };
+  readonly items: readonly Item[];
+  readonly cursor?: string;
 }
 interface Failed {
   readonly error: { readonly code: string; readonly details: Readonly<Record<string, unknown>> };
@@ -65,7 +65,7 @@ test('a workspace has members with roles, and keeps its last admin', async () =>
   assert.equal((await zoe.get(`/api/v1/workspaces/${w}`)).status, 404);
   const list = await alex.get<List>(members);
   assert.deepEqual(
-    list.body.data.map(({ userId }) => userId),
+    list.body.items.map(({ userId }) => userId),
     [alex.name],
   );
   assert.deepEqual(told(await alex.send('POST', members, { username: 'nobody' })), [
@@ -86,7 +86,7 @@ test('an invite lets so many in, is shown once, and ends when it is revoked', as
   assert.deepEqual(told(await kim.send('POST', `/api/v1/invite/${one.token}`)), [409, 'CONFLICT']);
   const list = await zoe.get<List>(path);
   assert.ok(!JSON.stringify(list.body).includes(one.token));
-  assert.deepEqual([list.body.data[0]?.['uses'], list.body.data[0]?.['maxUses']], [1, 1]);
+  assert.deepEqual([list.body.items[0]?.['uses'], list.body.items[0]?.['maxUses']], [1, 1]);
   const two = await invite({ maxUses: 5 });
   assert.equal((await zoe.send('DELETE', `${path}/${two.inviteId}`)).status, 204);
   for (const token of [two.token, `${w}~x~${'a'.repeat(43)}`, 'nothing']) {
@@ -101,7 +101,7 @@ test('a private chat is there for those who take part, a public one for the work
   const [open, closed] = [await rig.chat(zoe, w), await rig.chat(zoe, w, { isPublic: false })];
   const seen = async (who: Person): Promise<unknown[]> => {
     const chats = await who.get<List>(`/api/v1/workspaces/${w}/chats`);
-    const list = chats.status === 200 ? chats.body.data.map(({ chatId }) => chatId) : chats.status;
+    const list = chats.status === 200 ? chats.body.items.map(({ chatId }) => chatId) : chats.status;
     const [a, b] = [
       await who.get(`/api/v1/chats/${open}`),
       await who.get(`/api/v1/chats/${closed}`),
@@ -150,7 +150,7 @@ test('a message is answered with itself and its flow, once for each key, and als
   const [first, again] = [await repeat(), await repeat()];
   assert.deepEqual([again.status, again.body], [201, first.body]);
   assert.equal(again.headers.get('x-correlation-id'), 'flow-1');
-  const list = async () => (await alex.get<List>(`/api/chats/${chatId}/messages`)).body.data;
+  const list = async () => (await alex.get<List>(`/api/chats/${chatId}/messages`)).body.items;
   await until(async () => (await list()).length === 2);
   assert.deepEqual(
     (await list()).map(({ content }) => content),
@@ -178,20 +178,19 @@ test('messages come page by page, are found by their words, and are changed by t
     const { body } = await alex.send<{ messageId: string }>('POST', path, { content });
     ids.push(body.messageId);
   }
-  await until(async () => (await zoe.get<List>(path)).body.data.length === 4);
+  await until(async () => (await zoe.get<List>(path)).body.items.length === 4);
   const contents: unknown[] = [];
   let cursor = '';
   do {
     const page: Answer<List> = await zoe.get(`${path}?limit=3&order=asc${cursor}`);
-    contents.push(...page.body.data.map(({ content }) => content));
-    const { nextCursor, hasMore } = page.body.pagination;
-    assert.equal(hasMore, nextCursor !== null);
-    cursor = nextCursor === null ? '' : `&cursor=${encodeURIComponent(nextCursor)}`;
+    contents.push(...page.body.items.map(({ content }) => content));
+    const next = page.body.cursor;
+    cursor = next === undefined ? '' : `&cursor=${encodeURIComponent(next)}`;
   } while (cursor !== '');
   assert.deepEqual(contents, ['one wheel', 'two wheels', 'Drei Räder', 'four wheels two']);
   const found = await zoe.get<List>(`${path}?search=${encodeURIComponent('TWO wheels')}`);
   assert.deepEqual(
-    found.body.data.map(({ content }) => content),
+    found.body.items.map(({ content }) => content),
     ['four wheels two', 'two wheels'],
   );
   const message = `/api/v1/messages/${ids[0]}`;

@@ -5,6 +5,7 @@ import type { TSchema, TObject } from 'typebox';
 import { chatType, taskType } from '../fields.ts';
 import { priorities, severities, taskStatuses } from '../tasks/task-events.ts';
 import type { JsonAnswer } from 'millrace/platform';
+import type { Page } from 'millrace/projections';
 import { invalid } from './collab-errors.ts';
 
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
@@ -153,44 +154,36 @@ export const pageQuery = {
     }),
   ),
   cursor: Type.Optional(
-    Type.String({ maxLength: 1_000, description: '`nextCursor` of the page before.' }),
+    Type.String({ maxLength: 1_000, description: '`cursor` of the previous page.' }),
   ),
 };
 
 export function pageSchema(item: TSchema): TObject {
   return Type.Object({
-    data: Type.Array(item),
-    pagination: Type.Object({
-      nextCursor: Type.Union([Type.String(), Type.Null()]),
-      hasMore: Type.Boolean(),
-    }),
+    items: Type.Array(item),
+    cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
   });
 }
 
-export function pageAnswer(
-  data: readonly unknown[],
-  cursor: string | undefined,
-  more: object = {},
-): JsonAnswer {
-  return {
-    body: {
-      data,
-      pagination: { nextCursor: cursor ?? null, hasMore: cursor !== undefined },
-      ...more,
-    },
-  };
+export function pageAnswer<Document>(
+  { items, cursor }: Page<Document>,
+  toItem: (document: Document) => unknown = (document) => document,
+): JsonAnswer & { readonly body: object } {
+  return { body: { items: items.map(({ document }) => toItem(document)), cursor } };
 }
 
-/** Of a list that is in one document: the cursor is the id of the last one that was given out. */
+/** A page of a list that one document holds; its cursor is the id of the last item. */
 export function pageOfList<Item>(
-  items: readonly Item[],
+  list: readonly Item[],
   { limit = pageLimits.default, cursor }: { readonly limit?: number; readonly cursor?: string },
   idOf: (item: Item) => string,
 ): JsonAnswer {
-  const at = cursor === undefined ? -1 : items.findIndex((each) => idOf(each) === cursor);
-  if (cursor !== undefined && at === -1) throw invalid('cursor', 'this is no cursor of this list');
-  const data = items.slice(at + 1, at + 1 + limit);
-  const last = data.at(-1);
-  const hasMore = at + 1 + limit < items.length && last !== undefined;
-  return pageAnswer(data, hasMore ? idOf(last) : undefined);
+  const index = cursor === undefined ? -1 : list.findIndex((item) => idOf(item) === cursor);
+  if (cursor !== undefined && index === -1) {
+    throw invalid('cursor', `Invalid cursor "${cursor.slice(0, 60)}".`);
+  }
+  const items = list.slice(index + 1, index + 1 + limit);
+  const last = items.at(-1);
+  const hasMore = index + 1 + limit < list.length && last !== undefined;
+  return { body: { items, cursor: hasMore ? idOf(last) : undefined } };
 }

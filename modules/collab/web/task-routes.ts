@@ -102,10 +102,7 @@ export function taskRoutes(
             ? {}
             : { direction: order === 'asc' ? 'ascending' : 'descending' }),
         });
-        return pageAnswer(
-          page.items.map(({ document }) => document),
-          page.cursor,
-        );
+        return pageAnswer(page);
       },
     }),
     endpoint('getBoard', {

@@ -8,7 +8,7 @@ import { openRig, type Person } from '../testing/web-rig.ts';
 type OpenRig = Awaited<ReturnType<typeof openRig>>;
 
 interface Page {
-  readonly data: readonly MessageDocument[];
+  readonly items: readonly MessageDocument[];
 }
 
 test('two statuses sent at once from two connections end in the later one, also when all is replayed', async () => {
@@ -35,7 +35,7 @@ test('two statuses sent at once from two connections end in the later one, also 
   /** What was asked for last, once the bot has answered both. */
   const asked = async (chatId: string): Promise<string | undefined> => {
     const { body } = await zoe.get<Page>(`/api/v1/chats/${chatId}/messages?order=asc`);
-    const said = body.data.filter(({ authorId }) => authorId !== 'bot');
+    const said = body.items.filter(({ authorId }) => authorId !== 'bot');
     const last = said.at(-1);
     await screen.hear('chat.message.posted', ({ message }) => {
       const { inReplyTo } = message as MessageDocument;

@@ -114,11 +114,7 @@ export function notificationRoutes(
         const { limit = pageLimits.default, cursor, unread: unreadOnly = false } = query;
         const asked = { tenant, userId, limit, cursor, unreadOnly };
         const page = await notificationsOf(documents.notifications, asked);
-        return pageAnswer(
-          page.items.map(({ document }) => document),
-          page.cursor,
-          { unreadCount: page.unreadCount },
-        );
+        return { body: { ...pageAnswer(page).body, unreadCount: page.unreadCount } };
       },
     }),
     endpoint('readNotification', {

@@ -98,10 +98,7 @@ export function workspaceRoutes(
           limit,
           cursor,
         });
-        return pageAnswer(
-          page.items.map(({ document }) => shown(document, me.userId)),
-          page.cursor,
-        );
+        return pageAnswer(page, (document) => shown(document, me.userId));
       },
     }),
     endpoint('getWorkspace', {
