@@ -1,25 +1,25 @@
 // Read models of chats and of messages, and the queries over them.
 
+import { createHash } from 'node:crypto';
+import { MillraceError } from 'millrace/foundation';
 import {
   projection,
   readModel,
-  type ProjectedEvent,
   type DocumentQueries,
   type Found,
   type Page,
 } from 'millrace/projections';
-import type { ChatType, Role } from './fields.ts';
 import type {
   chatCreated,
   chatTitleChanged,
   chatTypeChanged,
-  participantJoined,
   messageDeleted,
   messageEdited,
   messagePosted,
+  participantJoined,
 } from './chat-events.ts';
-import { MillraceError } from 'millrace/foundation';
-import { createHash } from 'node:crypto';
+import type { ChatType, Role } from './fields.ts';
+import { update, type Projected } from './projected.ts';
 
 export interface ParticipantDocument {
   readonly userId: string;
@@ -27,6 +27,7 @@ export interface ParticipantDocument {
   readonly joinedAt: string;
 }
 
+/** A chat without its messages. */
 export interface ChatDocument {
   readonly chatId: string;
   readonly workspaceId: string;
@@ -38,12 +39,7 @@ export interface ChatDocument {
   readonly participants: readonly ParticipantDocument[];
 }
 
-type Created = ProjectedEvent<ReturnType<typeof chatCreated.parse>>;
-type Participant = ProjectedEvent<ReturnType<typeof participantJoined.parse>>;
-type Retyped = ProjectedEvent<ReturnType<typeof chatTypeChanged.parse>>;
-type Retitled = ProjectedEvent<ReturnType<typeof chatTitleChanged.parse>>;
-
-/** Whose private chats of which workspace. */
+/** The group of the private chats of a user in a workspace. */
 export function inWorkspace(workspaceId: string, userId: string): string {
   return `${workspaceId}.${userId}`;
 }
@@ -54,8 +50,8 @@ export const chatProjection = projection({
     bc: 'collab',
     aggregate: 'chat',
     version: 1,
+    // Each chat is in exactly one of the two groups, so a user sees the union of both.
     groups: {
-      // A chat is in the first one or in the second, so that what somebody sees is the two together.
       public: ({ isPublic, workspaceId, createdAt }) =>
         isPublic ? { [workspaceId]: Date.parse(createdAt) } : {},
       private: ({ isPublic, workspaceId, participants, createdAt }) =>
@@ -70,31 +66,31 @@ export const chatProjection = projection({
     },
   }),
   on: {
-    'chat.created.v1': (_before, { payload, aggregate }: Created) => {
+    'chat.created.v1': (_before, { payload, aggregate }: Projected<typeof chatCreated>) => {
       const { timestamp, ...chat } = payload;
       return { ...chat, chatId: aggregate.id, createdAt: timestamp, participants: [] };
     },
-    'chat.participant-joined.v1': (before, { payload, occurredAt }: Participant) =>
-      before === null
-        ? null
-        : {
-            ...before,
-            participants: [
-              ...before.participants.filter(({ userId }) => userId !== payload.userId),
-              { ...payload, joinedAt: occurredAt },
-            ],
-          },
-    'chat.participant-left.v1': (before, { payload }: Participant) =>
-      before === null
-        ? null
-        : {
-            ...before,
-            participants: before.participants.filter(({ userId }) => userId !== payload.userId),
-          },
-    'chat.type-changed.v1': (before, { payload }: Retyped) =>
-      before === null ? null : { ...before, ...payload },
-    'chat.title-changed.v1': (before, { payload }: Retitled) =>
-      before === null ? null : { ...before, ...payload },
+    'chat.participant-joined.v1': update<ChatDocument, Projected<typeof participantJoined>>(
+      (chat, { payload, occurredAt }) => ({
+        ...chat,
+        participants: [
+          ...chat.participants.filter(({ userId }) => userId !== payload.userId),
+          { ...payload, joinedAt: occurredAt },
+        ],
+      }),
+    ),
+    'chat.participant-left.v1': update<ChatDocument, Projected<typeof participantJoined>>(
+      (chat, { payload }) => ({
+        ...chat,
+        participants: chat.participants.filter(({ userId }) => userId !== payload.userId),
+      }),
+    ),
+    'chat.type-changed.v1': update<ChatDocument, Projected<typeof chatTypeChanged>>(
+      (chat, { payload }) => ({ ...chat, ...payload }),
+    ),
+    'chat.title-changed.v1': update<ChatDocument, Projected<typeof chatTitleChanged>>(
+      (chat, { payload }) => ({ ...chat, ...payload }),
+    ),
   },
 });
 
@@ -104,16 +100,13 @@ export interface MessageDocument {
   readonly authorId: string;
   readonly content: string;
   readonly timestamp: string;
-  /** Its place in the chat. */
+  /** Revision of the message in the stream of its chat. */
   readonly revision: number;
-  readonly inReplyTo?: string;
-  readonly editedAt?: string;
+  readonly inReplyTo?: string | undefined;
+  readonly editedAt?: string | undefined;
 }
 
-type Posted = ProjectedEvent<ReturnType<typeof messagePosted.parse>>;
-type Edited = ProjectedEvent<ReturnType<typeof messageEdited.parse>>;
-type Deleted = ProjectedEvent<ReturnType<typeof messageDeleted.parse>>;
-
+/** Found by chat, in order of posting, and by word. Edits and deletions do not undo the effects of tags. */
 export const messageProjection = projection({
   name: 'sub:collab:message-projection:v1',
   readModel: readModel<MessageDocument>({
@@ -126,38 +119,46 @@ export const messageProjection = projection({
         Object.fromEntries(wordsOf(content).map((word) => [wordGroup(chatId, word), revision])),
     },
   }),
-  id: ({ payload }) => (payload as Posted['payload']).messageId,
+  id: ({ payload }) => (payload as { readonly messageId: string }).messageId,
   on: {
-    'chat.message-posted.v1': (_before, { payload, revision }: Posted) => {
-      const { inReplyTo, ...message } = payload;
-      return { ...message, revision, ...(inReplyTo === undefined ? {} : { inReplyTo }) };
-    },
-    'chat.message-edited.v1': (before, { payload: { content, timestamp } }: Edited) =>
-      before === null ? null : { ...before, content, editedAt: timestamp },
-    'chat.message-deleted.v1': (_before, _event: Deleted) => null,
+    'chat.message-posted.v1': (
+      _before,
+      { payload, revision }: Projected<typeof messagePosted>,
+    ) => ({
+      ...payload,
+      revision,
+    }),
+    'chat.message-edited.v1': update<MessageDocument, Projected<typeof messageEdited>>(
+      (message, { payload: { content, timestamp } }) => ({
+        ...message,
+        content,
+        editedAt: timestamp,
+      }),
+    ),
+    'chat.message-deleted.v1': (_before, _event: Projected<typeof messageDeleted>) => null,
   },
 });
 
 export interface PageRequest {
   readonly tenant: string;
   readonly limit?: number | undefined;
-  /** Of the page before. */
+  /** `cursor` of the previous page. */
   readonly cursor?: string | undefined;
 }
 
 const pageSize = 50;
-/** So many messages are looked at for one page of a search for several words. */
+/** How many messages a search for several words reads for one page. */
 const searchedMax = 1_000;
 
-/** The public ones of the workspace and the private ones that the user takes part in, newest first. */
+/** The public chats of a workspace and the private chats of the user, newest first. */
 export async function visibleChats(
   chats: DocumentQueries<ChatDocument>,
-  asked: PageRequest & { readonly workspaceId: string; readonly userId: string },
+  request: PageRequest & { readonly workspaceId: string; readonly userId: string },
 ): Promise<Page<ChatDocument>> {
-  const { tenant, workspaceId, userId, limit = pageSize } = asked;
-  const after = asked.cursor === undefined ? undefined : fromCursor(asked.cursor);
+  const { tenant, workspaceId, userId, limit = pageSize } = request;
+  const after = request.cursor === undefined ? undefined : parseCursor(request.cursor);
   const read = (range: string, group: string): Promise<readonly Found<ChatDocument>[]> =>
-    // One more than the page has tells whether there is another one.
+    // One more than the page holds shows whether there is a next page.
     readAfter(chats, { tenant, range, group, after, count: limit + 1 });
   const found = await Promise.all([
     read('public', workspaceId),
@@ -166,11 +167,11 @@ export async function visibleChats(
   const sorted = found.flat().toSorted((a, b) => compare(placeOf(b), placeOf(a)));
   const items = sorted.slice(0, limit);
   const last = items.at(-1);
-  const isMore = sorted.length > limit && last !== undefined;
-  return { items, cursor: isMore ? toCursor(placeOf(last)) : undefined };
+  const hasMore = sorted.length > limit && last !== undefined;
+  return { items, cursor: hasMore ? formatCursor(placeOf(last)) : undefined };
 }
 
-/** Where a chat stands among the others. */
+/** The sort key of a chat, the same in both groups. */
 interface Place {
   readonly ms: number;
   readonly id: string;
@@ -184,10 +185,10 @@ function compare(a: Place, b: Place): number {
   return a.ms - b.ms || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
 
-/** Of one group, newest first, behind a place that is the same for several groups. */
+/** Chats of one group, newest first, after a place. */
 async function readAfter(
   chats: DocumentQueries<ChatDocument>,
-  asked: {
+  request: {
     readonly tenant: string;
     readonly range: string;
     readonly group: string;
@@ -195,7 +196,7 @@ async function readAfter(
     readonly count: number;
   },
 ): Promise<readonly Found<ChatDocument>[]> {
-  const { tenant, range, group, after, count } = asked;
+  const { tenant, range, group, after, count } = request;
   const found: Found<ChatDocument>[] = [];
   let cursor: string | undefined;
   do {
@@ -206,54 +207,55 @@ async function readAfter(
       direction: 'descending',
       to: after?.ms,
     });
-    // Those of the same millisecond that the page before had.
+    // The range includes chats of the same millisecond that the previous page already returned.
     found.push(
-      ...page.items.filter((each) => after === undefined || compare(placeOf(each), after) < 0),
+      ...page.items.filter((chat) => after === undefined || compare(placeOf(chat), after) < 0),
     );
     ({ cursor } = page);
   } while (cursor !== undefined && found.length < count);
   return found.slice(0, count);
 }
 
-function toCursor({ ms, id }: Place): string {
+function formatCursor({ ms, id }: Place): string {
   return Buffer.from(JSON.stringify([ms, id])).toString('base64url');
 }
 
-function fromCursor(cursor: string): Place {
+function parseCursor(cursor: string): Place {
   const [, ms, id] =
     /^\[(-?\d{1,16}),"([A-Za-z0-9._-]+)"\]$/.exec(
       Buffer.from(cursor, 'base64url').toString('latin1'),
     ) ?? [];
   if (ms !== undefined && id !== undefined) return { ms: Number(ms), id };
-  throw new MillraceError('CURSOR_INVALID', 'this is not the cursor of a page of chats', {
-    details: { cursor: cursor.slice(0, 60) },
+  const shown = cursor.slice(0, 60);
+  throw new MillraceError('CURSOR_INVALID', `Invalid cursor "${shown}".`, {
+    details: { cursor: shown },
   });
 }
 
-/** Of one chat, the newest first; `ascending` from the oldest. */
+/** Messages of a chat. Default: newest first. */
 export function messagesOf(
   messages: DocumentQueries<MessageDocument>,
-  asked: PageRequest & {
+  request: PageRequest & {
     readonly chatId: string;
-    readonly direction?: 'ascending' | 'descending';
+    readonly direction?: 'ascending' | 'descending' | undefined;
   },
 ): Promise<Page<MessageDocument>> {
-  const { tenant, chatId, direction = 'descending', limit = pageSize, cursor } = asked;
+  const { tenant, chatId, direction = 'descending', limit = pageSize, cursor } = request;
   return messages.byRange(tenant, 'chat', { group: chatId, direction, limit, cursor });
 }
 
-/** Those that hold every word of the text, the newest first. */
+/** Messages of a chat that contain every word of the text, newest first. */
 export async function searchMessages(
   messages: DocumentQueries<MessageDocument>,
-  asked: PageRequest & { readonly chatId: string; readonly text: string },
+  request: PageRequest & { readonly chatId: string; readonly text: string },
 ): Promise<Page<MessageDocument>> {
-  const { tenant, chatId, text, limit = pageSize } = asked;
+  const { tenant, chatId, text, limit = pageSize } = request;
   const [first, ...others] = wordsOf(text);
   if (first === undefined) return { items: [], cursor: undefined };
   const items: Found<MessageDocument>[] = [];
-  let { cursor } = asked;
+  let { cursor } = request;
   for (let seen = 0; seen < searchedMax;) {
-    // Never more than are missing: a cursor stands behind the last one that was read.
+    // Read no more than the page still needs: the cursor points after the last message read.
     const missing = limit - items.length;
     seen += missing;
     const page = await messages.byRange(tenant, 'word', {
@@ -263,8 +265,8 @@ export async function searchMessages(
       cursor,
     });
     const matching = page.items.filter(({ document }) => {
-      const held = new Set(wordsOf(document.content));
-      return others.every((word) => held.has(word));
+      const words = new Set(wordsOf(document.content));
+      return others.every((word) => words.has(word));
     });
     items.push(...matching);
     ({ cursor } = page);
@@ -273,22 +275,22 @@ export async function searchMessages(
   return { items, cursor };
 }
 
-/** Of a message, the first so many different words can be searched for. */
+/** How many different words of a message are indexed. */
 const wordsMax = 200;
 const wordCharsMax = 40;
 const wordPattern = /[\p{L}\p{M}\p{N}_]+/gu;
 
-/** Each once, in the order of the text. */
+/** The distinct words of a text in lower case, in order. */
 export function wordsOf(text: string): readonly string[] {
   const found = new Set<string>();
-  for (const [each] of text.normalize('NFKC').toLowerCase().matchAll(wordPattern)) {
-    found.add(each.slice(0, wordCharsMax));
+  for (const [word] of text.normalize('NFKC').toLowerCase().matchAll(wordPattern)) {
+    found.add(word.slice(0, wordCharsMax));
     if (found.size === wordsMax) break;
   }
   return [...found];
 }
 
-/** Of the messages of a chat that hold a word. A hash: keys are seen by others than the chat is. */
-export function wordGroup(chatId: string, word: string): string {
+/** The group of a word in a chat; hashed, because more people can read keys than the chat. */
+function wordGroup(chatId: string, word: string): string {
   return createHash('sha256').update(`${chatId} ${word}`).digest('base64url').slice(0, 22);
 }

@@ -1,4 +1,4 @@
-// The module: what can happen, what follows from it, what queries see, and what leaves.
+// The module: aggregates, projections, reactors, routes and e-mail.
 
 import type { Destination, DestinationSettings } from 'millrace/delivery';
 import { defineModule, type PlatformModule } from 'millrace/platform';
@@ -19,8 +19,8 @@ import { workspace, workspaceProjection } from './workspace.ts';
 import { collabWeb, type CollabWebOptions } from './web/collab-web.ts';
 
 export interface CollabOptions extends CollabWebOptions {
-  /** Sends mails, `{ to, subject, text }` by its payload. Default: nobody gets any. */
-  readonly email?: Destination | DestinationSettings;
+  /** Sends e-mail with the payload `{ to, subject, text }`. Default: no e-mail. */
+  readonly email?: Destination | DestinationSettings | undefined;
 }
 
 export function collab({ email, ...web }: CollabOptions = {}): PlatformModule {
@@ -43,12 +43,12 @@ export function collab({ email, ...web }: CollabOptions = {}): PlatformModule {
       notifier(context),
     ],
     web: (context) => collabWeb(context, web),
-    // Without somebody to send them, no mails pile up.
-    ...(email === undefined ? {} : mailsBy(email)),
+    // Without a destination, e-mail would only accumulate in the outbox.
+    ...(email === undefined ? {} : emailBy(email)),
   });
 }
 
-function mailsBy(
+function emailBy(
   email: Destination | DestinationSettings,
 ): Pick<PlatformModule, 'destinations' | 'outbox'> {
   const settings = typeof email === 'function' ? { send: email } : email;

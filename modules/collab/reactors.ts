@@ -1,25 +1,25 @@
-// The chain from a message to its task and back: parse the tags, apply them to the task, update the chat.
+// The reactors of the chain from a message to its task and back: parse the tags, apply them to the task, update the chat.
 
+import type { DomainEventEnvelope } from 'millrace/contracts';
+import type { ModuleContext } from 'millrace/platform';
 import { reactor, type Reactor } from 'millrace/reactors';
 import {
-  messagePosted,
-  recordTags,
-  chatCreated,
-  tagsParsed,
   changeChatTitle,
   changeChatType,
+  chatCreated,
   includeInChat,
+  messagePosted,
   postAnswer,
+  recordTags,
+  tagsParsed,
 } from './chat-events.ts';
-import { botId, type TagCommand } from './fields.ts';
-import { onBehalfOf } from './on-behalf-of.ts';
-import { parseTags, tagParserVersion } from './tasks/tag-parser.ts';
-import type { ModuleContext } from 'millrace/platform';
 import { chat } from './chat.ts';
+import { botId, type TagCommand } from './fields.ts';
+import { parseTags, tagParserVersion } from './tasks/tag-parser.ts';
 import {
   applyTags,
-  createTask,
   assigneeChanged,
+  createTask,
   tagsAnswered,
   taskCreated,
   titleChanged,
@@ -27,12 +27,20 @@ import {
 } from './tasks/task-events.ts';
 import { workspace } from './workspace.ts';
 
+type User = NonNullable<DomainEventEnvelope['user']>;
+
+/** Commands of a reaction carry the user of their event. */
+export function onBehalfOf(user: User | undefined): { readonly user?: User } {
+  return user === undefined ? {} : { user };
+}
+
+/** Parses each message once and records its tags with the version of the grammar. */
 export const tagReactor = reactor({
   name: 'sub:collab:tag-parser:v1',
   from: 'start',
   events: [messagePosted],
   onRefused: 'dead-letter',
-  // A message whose tags were not read must not be overtaken by the next one of its chat.
+  // Tags of later messages of the chat must not overtake those of a failed one.
   onDeadLetter: 'park',
   on: {
     'chat.message-posted.v1': ({ payload, aggregate, user }) => {
@@ -47,6 +55,7 @@ export const tagReactor = reactor({
   },
 });
 
+/** Creates the task of a typed chat and applies tags to it, in one reactor: a task exists before its first tags. */
 export function commandExecutor({ load }: Pick<ModuleContext, 'load'>): Reactor {
   return reactor({
     name: 'sub:collab:command-executor:v1',
@@ -66,31 +75,32 @@ export function commandExecutor({ load }: Pick<ModuleContext, 'load'>): Reactor 
         const { chatId: id, messageId, authorId: by, commands: tags, leftOut } = payload;
         const { state } = await load(chat, { tenant, id, signal });
         const { workspaceId = '', isPublic } = state;
-        const names = new Set(tags.flatMap(nameIn));
+        const names = new Set(tags.flatMap(assigneeName));
         const users =
-          names.size === 0 ? [] : await membersCalled(names, { tenant, id: workspaceId, signal });
-        const wanted = { workspaceId, isPublic, messageId, by, tags, leftOut, users };
-        return { id, command: applyTags(wanted), ...onBehalfOf(user) };
+          names.size === 0 ? [] : await membersNamed(names, { tenant, id: workspaceId, signal });
+        const command = applyTags({ workspaceId, isPublic, messageId, by, tags, leftOut, users });
+        return { id, command, ...onBehalfOf(user) };
       },
     },
   });
 
-  async function membersCalled(
+  async function membersNamed(
     names: ReadonlySet<string>,
-    at: { readonly tenant: string; readonly id: string; readonly signal: AbortSignal },
+    address: { readonly tenant: string; readonly id: string; readonly signal: AbortSignal },
   ): Promise<{ username: string; userId: string }[]> {
-    const { state } = await load(workspace, at);
+    const { state } = await load(workspace, address);
     return Object.entries(state.members).flatMap(([userId, { username }]) =>
       names.has(username) ? [{ username, userId }] : [],
     );
   }
 }
 
-function nameIn(tag: TagCommand): readonly string[] {
+function assigneeName(tag: TagCommand): readonly string[] {
   if (tag.type !== 'AssignUserCommand' || !tag.assignee.startsWith('@')) return [];
   return [tag.assignee.slice(1)];
 }
 
+/** Posts the results of a message's tags into the chat. */
 export const botReactor = reactor({
   name: 'sub:collab:bot:v1',
   from: 'start',
@@ -105,12 +115,13 @@ export const botReactor = reactor({
   },
 });
 
+/** Copies type and title of the task to the chat, and adds the assignee as a participant. */
 export const conversionReactor = reactor({
   name: 'sub:collab:conversion:v1',
   from: 'start',
   events: [taskCreated, typeChanged, titleChanged, assigneeChanged],
   onRefused: 'dead-letter',
-  // The type and the title that came last are those that stay.
+  // In order: the last type and title win.
   onDeadLetter: 'park',
   on: {
     'task.created.v1': ({ payload: { chatId: id, type, title }, user }) => ({

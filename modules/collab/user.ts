@@ -2,6 +2,7 @@
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { botId, username as usernameSchema } from './fields.ts';
+import { update, type Projected } from './projected.ts';
 import {
   changePreferences,
   changeProfile,
@@ -14,7 +15,7 @@ import {
   userRegistered,
   type EmailPreference,
 } from './user-events.ts';
-import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
+import { projection, readModel } from 'millrace/projections';
 import type { NewCommand } from 'millrace/contracts';
 import { hasCode, idFromKey, MillraceError } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
@@ -28,7 +29,7 @@ export interface UserState {
   readonly emailPreference: EmailPreference;
 }
 
-const nobody: UserState = {
+const unregistered: UserState = {
   username: undefined,
   email: undefined,
   displayName: undefined,
@@ -41,7 +42,7 @@ export const user = defineAggregate({
   version: 1,
   events: [userRegistered, userProfileChanged, userPreferencesChanged],
   commands: [registerUser, changeProfile, changePreferences],
-  initial: nobody,
+  initial: unregistered,
   evolve: {
     'user.registered.v1': (state, { username, email, displayName }) => ({
       ...state,
@@ -58,25 +59,26 @@ export const user = defineAggregate({
   },
   decide: {
     'user.register': (registration, { username }, { id }) => {
-      if (id === botId) throw new Refused('user-reserved', 'that id is the one of the bot');
+      if (id === botId)
+        throw new Refused('user-reserved', `The user id "${botId}" is reserved for the bot.`);
       if (username === undefined) return userRegistered(registration);
       if (username === registration.username) return [];
-      throw new Refused('user-exists', `${id} is registered as another one`);
+      throw new Refused('user-exists', `User ${id} is already registered under another name.`);
     },
     'user.change-profile': (profile, state, { id }) => {
-      known(state, id);
+      assertRegistered(state, id);
       const isSame = profile.email === state.email && profile.displayName === state.displayName;
       return isSame ? [] : userProfileChanged(profile);
     },
     'user.change-preferences': (preferences, state, { id }) => {
-      known(state, id);
+      assertRegistered(state, id);
       return preferences.email === state.emailPreference ? [] : userPreferencesChanged(preferences);
     },
   },
 });
 
 export interface UsernameState {
-  /** Undefined: it is free. */
+  /** Undefined: the name is free. */
   readonly userId: string | undefined;
 }
 
@@ -94,26 +96,23 @@ export const usernames = defineAggregate({
     'username.claim': ({ userId }, { userId: holder }, { id }) => {
       if (holder === undefined) return usernameClaimed({ userId });
       if (holder === userId) return [];
-      throw new Refused('username-taken', `somebody else is called ${id}`);
+      throw new Refused('username-taken', `The user name ${id} is taken.`);
     },
   },
 });
 
-function known({ username }: UserState, id: string): void {
-  if (username === undefined) throw new Refused('user-unknown', `there is no user ${id}`);
+function assertRegistered({ username }: UserState, id: string): void {
+  if (username === undefined) throw new Refused('user-unknown', `Unknown user ${id}.`);
 }
 
+/** The public profile. The address is not part of it: senders of e-mail load the aggregate, so a forgotten user has none. */
 export interface UserDocument {
   readonly userId: string;
   readonly username: string;
-  readonly displayName?: string;
+  readonly displayName?: string | undefined;
   readonly emailPreference: EmailPreference;
   readonly registeredAt: string;
 }
-
-type Registered = ProjectedEvent<ReturnType<typeof userRegistered.parse>>;
-type ProfileChanged = ProjectedEvent<ReturnType<typeof userProfileChanged.parse>>;
-type PreferencesChanged = ProjectedEvent<ReturnType<typeof userPreferencesChanged.parse>>;
 
 export const userProjection = projection({
   name: 'sub:collab:user-projection:v1',
@@ -124,57 +123,59 @@ export const userProjection = projection({
     indexes: { username: ({ username }) => username.toLowerCase() },
   }),
   on: {
-    'user.registered.v1': (_before, { payload, aggregate, occurredAt }: Registered) => ({
+    'user.registered.v1': (
+      _before,
+      { payload, aggregate, occurredAt }: Projected<typeof userRegistered>,
+    ) => ({
       userId: aggregate.id,
       username: payload.username,
-      ...(payload.displayName === undefined ? {} : { displayName: payload.displayName }),
+      displayName: payload.displayName,
       emailPreference: emailPreferenceDefault,
       registeredAt: occurredAt,
     }),
-    'user.profile-changed.v1': (before, { payload: { displayName } }: ProfileChanged) => {
-      if (before === null) return null;
-      const { displayName: _old, ...rest } = before;
-      return displayName === undefined ? rest : { ...rest, displayName };
-    },
-    'user.preferences-changed.v1': (before, { payload }: PreferencesChanged) =>
-      before === null ? null : { ...before, emailPreference: payload.email },
+    'user.profile-changed.v1': update<UserDocument, Projected<typeof userProfileChanged>>(
+      (profile, { payload: { displayName } }) => ({ ...profile, displayName }),
+    ),
+    'user.preferences-changed.v1': update<UserDocument, Projected<typeof userPreferencesChanged>>(
+      (profile, { payload: { email } }) => ({ ...profile, emailPreference: email }),
+    ),
   },
   onForgotten: () => null,
 });
 
 export interface SignedIn {
   readonly tenant: string;
-  /** Of the principal: stays the same when its credentials are renewed. */
+  /** Name of the principal: stable when its credentials are renewed. */
   readonly principal: string;
-  /** What others shall call this user, if it is free. Default: the principal's name. */
+  /** Preferred user name. Default: the name of the principal. */
   readonly username?: string | undefined;
   readonly email?: string | undefined;
   readonly displayName?: string | undefined;
 }
 
-/** So many others may be called the same. */
+/** How many users may prefer the same name. */
 const namesMax = 100;
-/** Room for a number behind it. */
+/** Leaves room for a numeric suffix. */
 const nameCharsMax = 60;
 
-/** The principal's own name where it is an id, and no address and no number of a person. */
+/** The principal's name if it is a valid id; else (addresses, numbers) a hash, to keep personal data out of ids. */
 export function userIdOf(principal: string): string {
   const isId = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/.test(principal) && principal !== botId;
   return isId ? principal : idFromKey(`collab user ${principal}`);
 }
 
-/** Whose personal data the events of a user hold: `millrace forget <subject>`. */
+/** The data subject of a user's events: `millrace forget <subject>`. */
 export function userSubject(tenant: string, userId: string): string {
   return `collab:user:${tenant}:${userId}`;
 }
 
-/** Done again it changes nothing, wherever it was broken off. Gives the name that the user has. */
+/** Registers a user, or updates the address; idempotent. Returns the id and the name of the user. */
 export async function ensureUser(
   { send, load }: Pick<ModuleContext, 'load' | 'send'>,
-  { tenant, principal, username: wanted, email, displayName }: SignedIn,
+  { tenant, principal, username: preferred, email, displayName }: SignedIn,
 ): Promise<{ readonly userId: string; readonly username: string }> {
   const userId = userIdOf(principal);
-  const ask = (id: string, command: NewCommand): Promise<unknown> =>
+  const sendSealed = (id: string, command: NewCommand): Promise<unknown> =>
     send({
       tenant,
       id,
@@ -182,35 +183,32 @@ export async function ensureUser(
       headers: { [subjectHeader]: userSubject(tenant, userId) },
       user: { id: userId },
     });
-  const profile = {
-    ...(email === undefined ? {} : { email }),
-    ...(displayName === undefined ? {} : { displayName }),
-  };
   const { state } = await load(user, { tenant, id: userId });
   if (state.username !== undefined) {
-    const { email: kept, displayName: shown } = state;
-    const isNews = email !== undefined && email !== kept;
-    if (isNews) await ask(userId, changeProfile({ displayName: shown, ...profile }));
+    if (email !== undefined && email !== state.email) {
+      const profile = { email, displayName: displayName ?? state.displayName };
+      await sendSealed(userId, changeProfile(profile));
+    }
     return { userId, username: state.username };
   }
-  for (const name of namesFrom(wanted ?? principal, userId)) {
+  for (const name of namesFrom(preferred ?? principal, userId)) {
     try {
-      await ask(name.toLowerCase(), claimUsername({ userId }));
+      await sendSealed(name.toLowerCase(), claimUsername({ userId }));
     } catch (error) {
       if (hasCode(error, 'COMMAND_REFUSED')) continue;
       throw error;
     }
-    await ask(userId, registerUser({ username: name, ...profile }));
+    await sendSealed(userId, registerUser({ username: name, email, displayName }));
     return { userId, username: name };
   }
-  throw new MillraceError('COMMAND_REFUSED', 'too many users have that name: choose another one', {
+  throw new MillraceError('COMMAND_REFUSED', 'Too many users have this name. Choose another one.', {
     details: { reason: 'username-taken' },
   });
 }
 
 /** `Zoë K.` → `Zo-K.`, then `Zo-K.-2`, … */
-function* namesFrom(wanted: string, userId: string): Generator<string> {
-  const cut = wanted
+function* namesFrom(preferred: string, userId: string): Generator<string> {
+  const cut = preferred
     .replace(/@.*$/s, '')
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     .slice(0, nameCharsMax);

@@ -2,6 +2,7 @@
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { type Role, own } from './fields.ts';
+import { update, type Projected } from './projected.ts';
 import {
   addMember,
   changeMemberRole,
@@ -18,7 +19,7 @@ import {
   useInvite,
   workspaceCreated,
 } from './workspace-events.ts';
-import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
+import { projection, readModel } from 'millrace/projections';
 import { createHash, randomBytes } from 'node:crypto';
 
 export interface Member {
@@ -35,10 +36,10 @@ export interface Invite {
 }
 
 export interface WorkspaceState {
-  /** Undefined: there is none. */
+  /** Undefined: the workspace does not exist. */
   readonly name: string | undefined;
   readonly members: Readonly<Record<string, Member>>;
-  /** Without those that were revoked. */
+  /** Without revoked invites. */
   readonly invites: Readonly<Record<string, Invite>>;
 }
 
@@ -67,7 +68,7 @@ export const workspace = defineAggregate({
     revokeInvite,
   ],
   initial: none,
-  // 2: since when somebody is a member.
+  // Version 2 added `sinceMs` of members.
   snapshot: { codeVersion: 2 },
   evolve: {
     'workspace.created.v1': (state, { name }) => ({ ...state, name }),
@@ -95,8 +96,8 @@ export const workspace = defineAggregate({
     'workspace.invite-used.v1': (state, { inviteId }) => {
       const invite = own(state.invites, inviteId);
       if (invite === undefined) return state;
-      const left = { ...invite, usesLeft: invite.usesLeft - 1 };
-      return { ...state, invites: { ...state.invites, [inviteId]: left } };
+      const used = { ...invite, usesLeft: invite.usesLeft - 1 };
+      return { ...state, invites: { ...state.invites, [inviteId]: used } };
     },
     'workspace.invite-revoked.v1': (state, { inviteId }) => ({
       ...state,
@@ -105,7 +106,8 @@ export const workspace = defineAggregate({
   },
   decide: {
     'workspace.create': ({ name, createdBy, username }, state, { id }) => {
-      if (state.name !== undefined) throw new Refused('workspace-exists', `${id} is there already`);
+      if (state.name !== undefined)
+        throw new Refused('workspace-exists', `Workspace ${id} already exists.`);
       return [
         workspaceCreated({ name, createdBy }),
         memberAdded({ userId: createdBy, username, role: 'admin' }),
@@ -121,7 +123,7 @@ export const workspace = defineAggregate({
       else assertAdmin(state, by, id);
       const member = own(state.members, userId);
       if (member === undefined) return [];
-      assertAdminLeft(state, userId);
+      assertOtherAdmin(state, userId);
       return memberRemoved({ userId, username: member.username, role: member.role });
     },
     'workspace.change-member-role': ({ userId, role, by }, state, { id }) => {
@@ -133,21 +135,23 @@ export const workspace = defineAggregate({
       const known = own(state.invites, invite.inviteId);
       if (known?.tokenHash === invite.tokenHash) return [];
       if (known !== undefined)
-        throw new Refused('invite-exists', 'the id is one of another invite');
+        throw new Refused('invite-exists', `Invite ${invite.inviteId} already exists.`);
       if (Date.parse(invite.expiresAt) <= nowMs) {
-        throw new Refused('invite-expired', 'an invite must end later than now');
+        throw new Refused('invite-expired', '`expiresAt` must be in the future.');
       }
       return inviteCreated({ ...invite, createdBy: by });
     },
     'workspace.use-invite': ({ inviteId, tokenHash, userId, username }, state, { nowMs }) => {
       const invite = own(state.invites, inviteId);
-      // Whoever does not know the secret is not told which invites there are.
+      // A wrong secret gets the same answer as an unknown invite.
       if (invite === undefined || invite.tokenHash !== tokenHash) {
-        throw new Refused('invite-unknown', 'there is no such invite');
+        throw new Refused('invite-unknown', 'Unknown invite.');
       }
       if (own(state.members, userId) !== undefined) return [];
-      if (invite.expiresAtMs <= nowMs) throw new Refused('invite-expired', 'the invite has ended');
-      if (invite.usesLeft === 0) throw new Refused('invite-used-up', 'the invite is used up');
+      if (invite.expiresAtMs <= nowMs)
+        throw new Refused('invite-expired', 'The invite has expired.');
+      if (invite.usesLeft === 0)
+        throw new Refused('invite-used-up', 'The invite has no uses left.');
       return [
         inviteUsed({ inviteId, userId }),
         memberAdded({ userId, username, role: invite.role }),
@@ -164,16 +168,17 @@ export const workspace = defineAggregate({
 
 function assertMember(state: WorkspaceState, userId: string, id: string): Member {
   if (state.name === undefined) {
-    throw new Refused('workspace-unknown', `there is no workspace ${id}`);
+    throw new Refused('workspace-unknown', `Unknown workspace ${id}.`);
   }
   const member = own(state.members, userId);
-  if (member === undefined) throw new Refused('not-a-member', `${userId} does not belong to ${id}`);
+  if (member === undefined)
+    throw new Refused('not-a-member', `${userId} is not a member of workspace ${id}.`);
   return member;
 }
 
 function assertAdmin(state: WorkspaceState, userId: string, id: string): void {
   if (assertMember(state, userId, id).role === 'admin') return;
-  throw new Refused('not-an-admin', `only an admin of ${id} may do that`);
+  throw new Refused('not-an-admin', `Only an admin of workspace ${id} is allowed to do this.`);
 }
 
 function withRole(
@@ -182,18 +187,18 @@ function withRole(
   role: Role,
 ): readonly ReturnType<typeof memberRoleChanged>[] {
   const member = own(state.members, userId);
-  if (member === undefined) throw new Refused('member-unknown', `${userId} is no member`);
+  if (member === undefined) throw new Refused('member-unknown', `${userId} is not a member.`);
   if (member.role === role) return [];
-  if (role !== 'admin') assertAdminLeft(state, userId);
+  if (role !== 'admin') assertOtherAdmin(state, userId);
   return [memberRoleChanged({ userId, username: member.username, role })];
 }
 
-/** Without the one who goes. */
-function assertAdminLeft({ members }: WorkspaceState, userId: string): void {
-  const isLeft = Object.entries(members).some(
+/** Refuses a change that would leave the workspace without an admin. */
+function assertOtherAdmin({ members }: WorkspaceState, userId: string): void {
+  const hasOtherAdmin = Object.entries(members).some(
     ([each, { role }]) => each !== userId && role === 'admin',
   );
-  if (!isLeft) throw new Refused('last-admin', 'a workspace must keep an admin');
+  if (!hasOtherAdmin) throw new Refused('last-admin', 'A workspace needs at least one admin.');
 }
 
 function without<Value>(
@@ -230,12 +235,6 @@ export interface WorkspaceDocument {
   readonly invites: readonly InviteDocument[];
 }
 
-type Created = ProjectedEvent<ReturnType<typeof workspaceCreated.parse>>;
-type MemberEvent = ProjectedEvent<ReturnType<typeof memberAdded.parse>>;
-type Invited = ProjectedEvent<ReturnType<typeof inviteCreated.parse>>;
-type Used = ProjectedEvent<ReturnType<typeof inviteUsed.parse>>;
-type Revoked = ProjectedEvent<ReturnType<typeof inviteRevoked.parse>>;
-
 export const workspaceProjection = projection({
   name: 'sub:collab:workspace-projection:v1',
   readModel: readModel<WorkspaceDocument>({
@@ -248,7 +247,10 @@ export const workspaceProjection = projection({
     },
   }),
   on: {
-    'workspace.created.v1': (_before, { payload, aggregate, occurredAt }: Created) => ({
+    'workspace.created.v1': (
+      _before,
+      { payload, aggregate, occurredAt }: Projected<typeof workspaceCreated>,
+    ) => ({
       workspaceId: aggregate.id,
       name: payload.name,
       createdBy: payload.createdBy,
@@ -256,52 +258,64 @@ export const workspaceProjection = projection({
       members: [],
       invites: [],
     }),
-    'workspace.member-added.v1': (before, { payload, occurredAt }: MemberEvent) =>
-      before === null
-        ? null
-        : { ...before, members: [...before.members, { ...payload, joinedAt: occurredAt }] },
-    'workspace.member-removed.v1': (before, { payload: { userId } }: MemberEvent) =>
-      before === null
-        ? null
-        : { ...before, members: before.members.filter((each) => each.userId !== userId) },
-    'workspace.member-role-changed.v1': (before, { payload: { userId, role } }: MemberEvent) =>
-      before === null
-        ? null
-        : {
-            ...before,
-            members: before.members.map((each) =>
-              each.userId === userId ? { ...each, role } : each,
-            ),
-          },
-    'workspace.invite-created.v1': (before, { payload }: Invited) => {
-      if (before === null) return null;
-      const { tokenHash: _secret, ...shown } = payload;
-      return { ...before, invites: [...before.invites, { ...shown, uses: 0, isRevoked: false }] };
-    },
-    'workspace.invite-used.v1': (before, { payload: { inviteId } }: Used) =>
-      withInvite(before, inviteId, (each) => ({ ...each, uses: each.uses + 1 })),
-    'workspace.invite-revoked.v1': (before, { payload: { inviteId } }: Revoked) =>
-      withInvite(before, inviteId, (each) => ({ ...each, isRevoked: true })),
+    'workspace.member-added.v1': changeMembers((members, { payload, occurredAt }) => [
+      ...members,
+      { ...payload, joinedAt: occurredAt },
+    ]),
+    'workspace.member-removed.v1': changeMembers((members, { payload: { userId } }) =>
+      members.filter((member) => member.userId !== userId),
+    ),
+    'workspace.member-role-changed.v1': changeMembers((members, { payload: { userId, role } }) =>
+      members.map((member) => (member.userId === userId ? { ...member, role } : member)),
+    ),
+    'workspace.invite-created.v1': update<WorkspaceDocument, Projected<typeof inviteCreated>>(
+      (document, { payload: { tokenHash: _secret, ...invite } }) => ({
+        ...document,
+        invites: [...document.invites, { ...invite, uses: 0, isRevoked: false }],
+      }),
+    ),
+    'workspace.invite-used.v1': changeInvite<Projected<typeof inviteUsed>>((invite) => ({
+      ...invite,
+      uses: invite.uses + 1,
+    })),
+    'workspace.invite-revoked.v1': changeInvite<Projected<typeof inviteRevoked>>((invite) => ({
+      ...invite,
+      isRevoked: true,
+    })),
   },
 });
 
-function withInvite(
-  before: WorkspaceDocument | null,
-  inviteId: string,
-  change: (invite: InviteDocument) => InviteDocument,
-): WorkspaceDocument | null {
-  if (before === null) return null;
-  const invites = before.invites.map((each) => (each.inviteId === inviteId ? change(each) : each));
-  return { ...before, invites };
+function changeMembers(
+  change: (
+    members: readonly MemberDocument[],
+    event: Projected<typeof memberAdded>,
+  ) => readonly MemberDocument[],
+) {
+  return update<WorkspaceDocument, Projected<typeof memberAdded>>((document, event) => ({
+    ...document,
+    members: change(document.members, event),
+  }));
 }
 
+function changeInvite<Event extends { readonly payload: { readonly inviteId: string } }>(
+  change: (invite: InviteDocument) => InviteDocument,
+) {
+  return update<WorkspaceDocument, Event>((document, { payload: { inviteId } }) => ({
+    ...document,
+    invites: document.invites.map((invite) =>
+      invite.inviteId === inviteId ? change(invite) : invite,
+    ),
+  }));
+}
+
+/** The address and the hashed secret of an invite; the secret itself is only in the token. */
 export interface InviteToken {
   readonly workspaceId: string;
   readonly inviteId: string;
   readonly tokenHash: string;
 }
 
-/** The token is shown once, by whoever made it. */
+/** The token is returned once, to the user who creates the invite. */
 export function newInviteToken(
   place: Pick<InviteToken, 'workspaceId' | 'inviteId'>,
   secret: string = randomBytes(32).toString('base64url'),
@@ -310,12 +324,12 @@ export function newInviteToken(
   return {
     ...place,
     tokenHash: hashOf(secret),
-    // No id holds the sign between them.
+    // Ids never contain `~`.
     token: `${workspaceId}~${inviteId}~${secret}`,
   };
 }
 
-/** Undefined: it is no token of ours. */
+/** Undefined: not a well-formed invite token. */
 export function parseInviteToken(token: string): InviteToken | undefined {
   const [, workspaceId, inviteId, secret] =
     /^([A-Za-z0-9._-]{1,64})~([A-Za-z0-9._-]{1,64})~([A-Za-z0-9_-]{43})$/.exec(token) ?? [];

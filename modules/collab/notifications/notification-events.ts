@@ -1,4 +1,4 @@
-// What can happen to a notification: one for each event and recipient.
+// Events and commands of a notification; each event of a task causes one per recipient.
 
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ const notice = z.object({
   resourceId: streamId,
   workspaceId: streamId,
   chatId: streamId,
-  /** Whether it also goes out as a mail; to which address is looked up when it does. */
+  /** Also send it by e-mail; the address is looked up when it is sent. */
   email: z.boolean(),
 });
 export type NotificationType = (typeof notificationTypes)[number];

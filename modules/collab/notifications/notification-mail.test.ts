@@ -50,11 +50,11 @@ test('the address is the one that the user has when the mail is sent', async () 
     sent.push(payload);
     return { kind: 'sent', receipt: 'r-1' };
   }, platform);
-  assert.deepEqual(await deliver(send), { kind: 'sent', skipped: 'the user has no address' });
+  assert.deepEqual(await deliver(send), { kind: 'sent', skipped: 'user has no e-mail address' });
   await ask(platform, registerUser({ username: 'bob', email: 'bob@example.org' }));
   assert.deepEqual(await deliver(send), { kind: 'sent', receipt: 'r-1' });
   await ask(platform, changePreferences({ email: 'none' }));
-  assert.deepEqual(await deliver(send), { kind: 'sent', skipped: 'the user wants no mails' });
+  assert.deepEqual(await deliver(send), { kind: 'sent', skipped: 'user has disabled e-mail' });
   const mail = {
     to: 'bob@example.org',
     subject: 'Task assigned',

@@ -10,13 +10,8 @@ import {
   readNotification,
   type NotificationType,
 } from './notification-events.ts';
-import {
-  projection,
-  readModel,
-  type ProjectedEvent,
-  type DocumentQueries,
-  type Page,
-} from 'millrace/projections';
+import { projection, readModel, type DocumentQueries, type Page } from 'millrace/projections';
+import { update, type Projected } from '../projected.ts';
 import type { PageRequest } from '../chat-read-models.ts';
 
 export interface NotificationState {
@@ -42,7 +37,7 @@ export const notification = defineAggregate({
     'notification.deleted.v1': (state): NotificationState => ({ ...state, status: 'deleted' }),
   },
   decide: {
-    // The id says for which event and whom: what is there already is this one.
+    // The id is derived from event and recipient, so an existing notification is a duplicate.
     'notification.create': (notice, { status }, { nowMs }) =>
       status === 'none'
         ? notificationCreated({ ...notice, createdAt: new Date(nowMs).toISOString() })
@@ -60,10 +55,10 @@ export const notification = defineAggregate({
   },
 });
 
-/** Of others' notifications nobody learns that they are there. */
+/** A notification of another user is answered like an unknown one. */
 function assertOwn({ status, userId }: NotificationState, by: string, id: string): void {
   if ((status === 'unread' || status === 'read') && userId === by) return;
-  throw new Refused('notification-unknown', `there is no notification ${id}`);
+  throw new Refused('notification-unknown', `Unknown notification ${id}.`);
 }
 
 export interface NotificationDocument {
@@ -76,13 +71,9 @@ export interface NotificationDocument {
   readonly workspaceId: string;
   readonly chatId: string;
   readonly createdAt: string;
-  /** Null: not yet. */
+  /** Null: unread. */
   readonly readAt: string | null;
 }
-
-type Created = ProjectedEvent<ReturnType<typeof notificationCreated.parse>>;
-type Read = ProjectedEvent<ReturnType<typeof notificationRead.parse>>;
-type Deleted = ProjectedEvent<ReturnType<typeof notificationDeleted.parse>>;
 
 export const notificationProjection = projection({
   name: 'sub:collab:notification-projection:v1',
@@ -97,24 +88,28 @@ export const notificationProjection = projection({
     },
   }),
   on: {
-    'notification.created.v1': (_before, { payload, aggregate }: Created) => {
+    'notification.created.v1': (
+      _before,
+      { payload, aggregate }: Projected<typeof notificationCreated>,
+    ) => {
       const { email: _mailed, ...notice } = payload;
       return { ...notice, notificationId: aggregate.id, readAt: null };
     },
-    'notification.read.v1': (before, { payload: { readAt } }: Read) =>
-      before === null ? null : { ...before, readAt },
-    'notification.deleted.v1': (_before, _event: Deleted) => null,
+    'notification.read.v1': update<NotificationDocument, Projected<typeof notificationRead>>(
+      (document, { payload: { readAt } }) => ({ ...document, readAt }),
+    ),
+    'notification.deleted.v1': (_before, _event: Projected<typeof notificationDeleted>) => null,
   },
 });
 
 const pageSize = 50;
 
-/** The newest first. */
+/** Notifications of a user, newest first, with the number of unread ones. */
 export async function notificationsOf(
   notifications: DocumentQueries<NotificationDocument>,
-  asked: PageRequest & { readonly userId: string; readonly unreadOnly?: boolean },
+  request: PageRequest & { readonly userId: string; readonly unreadOnly?: boolean | undefined },
 ): Promise<Page<NotificationDocument> & { readonly unreadCount: number }> {
-  const { tenant, userId, unreadOnly = false, limit = pageSize, cursor } = asked;
+  const { tenant, userId, unreadOnly = false, limit = pageSize, cursor } = request;
   const [page, unreadCount] = await Promise.all([
     notifications.byRange(tenant, unreadOnly ? 'unread' : 'user', {
       group: userId,

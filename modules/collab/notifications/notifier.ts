@@ -1,6 +1,5 @@
-// Who is told of what happened to a task: its assignee, those who take part in its chat, and those who watch
-// it, but never the one who did it, nor whoever came later: when all is told again, nobody hears anything new.
-// Whether by mail, too, each of them has decided.
+// Notifies the assignee, the chat participants and the watchers of a task about each change, except the user who made
+// it. A replay creates no new notifications. Recipients choose by their preferences which of them are e-mailed.
 
 import { idFromKey } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
@@ -13,7 +12,7 @@ import {
   type NotificationType,
   notificationCreated,
 } from './notification-events.ts';
-import { onBehalfOf } from '../on-behalf-of.ts';
+import { onBehalfOf } from '../reactors.ts';
 import {
   assigneeChanged,
   dueChanged,
@@ -30,12 +29,12 @@ import type { Destination } from 'millrace/delivery';
 import type { OutboxProjectorDefinition } from 'millrace/outbox';
 import { z } from 'zod';
 
-interface News {
+interface Notice {
   readonly type: NotificationType;
   readonly title: string;
   readonly message: string;
-  /** Whom it is about: told by mail also where only mentions are wanted. */
-  readonly mentions?: string | null;
+  /** The new assignee, who also gets e-mail with the preference `mentions`. */
+  readonly mentions?: string | null | undefined;
 }
 
 type TaskEvent = Parameters<Reactor['react']>[0] & {
@@ -47,7 +46,7 @@ type TaskEvent = Parameters<Reactor['react']>[0] & {
   };
 };
 
-/** The same for a repeat: of one event there is one for each recipient. */
+/** Deterministic, so a repeated event creates no second notification. */
 export function notificationIdOf(eventId: string, userId: string): string {
   return idFromKey(`collab notification ${eventId} ${userId}`);
 }
@@ -66,32 +65,36 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
       typeChanged,
     ],
     onRefused: 'dead-letter',
-    // Nobody's notification waits for somebody else's.
+    // A slow recipient must not delay the others.
     sends: 'together',
     on: {
       'task.status-changed.v1': (event, { signal }) =>
-        tell(event, signal, changed('status', event.payload.newStatus)),
+        notify(event, signal, changed('status', event.payload.newStatus)),
       'task.assignee-changed.v1': (event, { signal }) =>
-        tell(event, signal, {
+        notify(event, signal, {
           type: 'task.assignee_changed',
           title: 'Task assignee changed',
           message: 'Task assignee changed',
           mentions: event.payload.newAssignee,
         }),
       'task.priority-changed.v1': (event, { signal }) =>
-        tell(event, signal, changed('priority', event.payload.newPriority)),
+        notify(event, signal, changed('priority', event.payload.newPriority)),
       'task.due-changed.v1': (event, { signal }) =>
-        tell(event, signal, changed('due', event.payload.newDue ?? 'none', 'due date')),
+        notify(event, signal, changed('due', event.payload.newDue ?? 'none', 'due date')),
       'task.title-changed.v1': (event, { signal }) =>
-        tell(event, signal, changed('title', event.payload.newTitle)),
+        notify(event, signal, changed('title', event.payload.newTitle)),
       'task.severity-changed.v1': (event, { signal }) =>
-        tell(event, signal, changed('severity', event.payload.newSeverity)),
+        notify(event, signal, changed('severity', event.payload.newSeverity)),
       'task.type-changed.v1': (event, { signal }) =>
-        tell(event, signal, changed('type', event.payload.newType)),
+        notify(event, signal, changed('type', event.payload.newType)),
     },
   });
 
-  async function tell(event: TaskEvent, signal: AbortSignal, news: News): Promise<Reaction[]> {
+  async function notify(
+    event: TaskEvent,
+    signal: AbortSignal,
+    notice: Notice,
+  ): Promise<Reaction[]> {
     const { tenant, eventId, payload } = event;
     const { taskId, chatId, workspaceId, changedBy } = payload;
     const [about, room, team] = await Promise.all([
@@ -105,13 +108,13 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
     );
     return Promise.all(
       recipients.map(async (userId) => {
-        const isMentioned = news.mentions === userId;
-        const { title, message } = isMentioned ? assigned : news;
+        const isMentioned = notice.mentions === userId;
+        const { title, message } = isMentioned ? assigned : notice;
         const { state } = await load(user, { tenant, id: userId, signal });
         const wants = state.emailPreference;
         const command = createNotification({
           userId,
-          type: isMentioned ? 'task.assigned' : news.type,
+          type: isMentioned ? 'task.assigned' : notice.type,
           title,
           message,
           resourceId: taskId,
@@ -126,25 +129,26 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
   }
 }
 
-/**
- * Those who were there when it happened and have been ever since. The states are those of now: what somebody
- * has left and come back to was told in its time, or was not theirs.
- */
+/** Users who were involved when the event happened and have been since. The states are current, not of that time. */
 export function recipientsOf(
-  now: { readonly task: TaskState; readonly chat: ChatState; readonly workspace: WorkspaceState },
+  current: {
+    readonly task: TaskState;
+    readonly chat: ChatState;
+    readonly workspace: WorkspaceState;
+  },
   { changedBy, atMs }: { readonly changedBy: string; readonly atMs: number },
 ): readonly string[] {
-  const { assignee, assignedAtMs, watchers } = now.task;
+  const { assignee, assignedAtMs, watchers } = current.task;
   const since: readonly (readonly [string, number])[] = [
     ...(assignee === null || assignedAtMs === null ? [] : [[assignee, assignedAtMs] as const]),
-    ...Object.entries(now.chat.participants).map(([id, { sinceMs }]) => [id, sinceMs] as const),
+    ...Object.entries(current.chat.participants).map(([id, { sinceMs }]) => [id, sinceMs] as const),
     ...Object.entries(watchers),
   ];
   const recipients = new Set(since.flatMap(([userId, ms]) => (ms <= atMs ? [userId] : [])));
-  for (const each of [changedBy, botId]) recipients.delete(each);
+  for (const userId of [changedBy, botId]) recipients.delete(userId);
   return [...recipients].filter((userId) => {
-    // Who has left the workspace hears of it no more.
-    const member = own(now.workspace.members, userId);
+    // Former members of the workspace are not notified.
+    const member = own(current.workspace.members, userId);
     return member !== undefined && member.sinceMs <= atMs;
   });
 }
@@ -155,14 +159,14 @@ function changed(
   what: 'status' | 'priority' | 'due' | 'title' | 'severity' | 'type',
   value: string,
   name: string = what,
-): News {
+): Notice {
   const title = `Task ${name} changed`;
   return { type: `task.${what}_changed`, title, message: `${title} to ${value}` };
 }
 
-// Notifications that leave as mails. The outbox holds who is to be told what; the address is looked up when
-// the mail is sent, so that no copy of it lies anywhere, and one that was changed or forgotten counts at once.
-/** Chooses the destination. */
+// E-mail: the outbox stores the recipient and the text. The address is looked up when the mail is sent, so it is stored
+// only in the user's events, and a changed or forgotten address takes effect immediately.
+/** The destination of the outbox rows. */
 export const mailIntegration = 'email:notification';
 
 export const notificationOutbox: OutboxProjectorDefinition = {
@@ -185,7 +189,7 @@ export const notificationOutbox: OutboxProjectorDefinition = {
 const job = z.object({ userId: z.string(), title: z.string(), message: z.string() });
 const mail = z.object({ to: z.string(), subject: z.string(), text: z.string() });
 
-/** What `smtpDestination` composes its mails by. */
+/** For the option `compose` of `smtpDestination`. */
 export function composeMail({
   payload,
 }: {
@@ -194,7 +198,7 @@ export function composeMail({
   return mail.parse(payload);
 }
 
-/** Gives `send` the mail as the payload: `{ to, subject, text }`. */
+/** Calls `send` with the payload `{ to, subject, text }`. */
 export function mailDestination(
   send: Destination,
   { load }: Pick<ModuleContext, 'load'>,
@@ -204,8 +208,8 @@ export function mailDestination(
     const { tenantId: tenant = '' } = message;
     const { state } = await load(user, { tenant, id: userId, signal: context.signal });
     const { email: to, emailPreference } = state;
-    if (to === undefined) return { kind: 'sent', skipped: 'the user has no address' };
-    if (emailPreference === 'none') return { kind: 'sent', skipped: 'the user wants no mails' };
+    if (to === undefined) return { kind: 'sent', skipped: 'user has no e-mail address' };
+    if (emailPreference === 'none') return { kind: 'sent', skipped: 'user has disabled e-mail' };
     return send({ ...message, payload: { to, subject, text } }, context);
   };
 }

@@ -1,9 +1,9 @@
-// ISO 8601 as `#due` takes it: a date, or a date and a time, with a zone or without; real days only.
+// The dates of `#due`: ISO 8601, a date or a date-time with or without a zone; only dates that exist.
 
 const shape =
   /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::\d\d)?)?)?$/;
 
-/** The moment that it stands for, to sort by; without a zone, that of UTC. Undefined: it is no date. */
+/** Unix time for sorting; without a zone, UTC. Undefined: not a valid date. */
 export function dueMs(text: string): number | undefined {
   const found = shape.exec(text);
   if (found === null) return undefined;
@@ -15,14 +15,14 @@ export function dueMs(text: string): number | undefined {
   }
   const offsetMs = offsetOf(found[8]);
   if (offsetMs === undefined) return undefined;
-  // Years below 100 would be taken for those of the last century.
+  // `Date.UTC` maps years below 100 to the 20th century; `setUTCFullYear` does not.
   const date = new Date(0);
   date.setUTCFullYear(y, m - 1, d);
   date.setUTCHours(h, min, s, Number(fraction.slice(0, 3).padEnd(3, '0')));
   return date.getTime() - offsetMs;
 }
 
-/** The last moment of it: of a date without a time, that of the day. */
+/** Like `dueMs`, but the last millisecond of the day for a date without a time. */
 export function dueEndMs(text: string): number | undefined {
   const ms = dueMs(text);
   return ms !== undefined && !text.includes('T') ? ms + dayMs - 1 : ms;

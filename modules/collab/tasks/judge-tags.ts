@@ -1,4 +1,4 @@
-// What a tag does to a task, or why not: each tag is judged on its own, over what those before it have done.
+// Decides what a tag does to a task: an event, an answer line of the bot, or both. Pure.
 
 import { dueMs } from './due-date.ts';
 import { collabLimits, type TaskType, type TagCommand } from '../fields.ts';
@@ -20,18 +20,18 @@ import {
 } from './task-events.ts';
 
 export interface TaskState {
-  /** Undefined: there is no task, its chat is a discussion. */
+  /** Undefined: the chat is a discussion and has no task. */
   readonly type: TaskType | undefined;
   readonly title: string;
   readonly status: TaskStatus;
   readonly workspaceId: string;
   readonly assignee: string | null;
-  /** Of the one who has it now. */
+  /** When the current assignee was set. */
   readonly assignedAtMs: number | null;
   readonly priority: Priority | null;
   readonly due: string | null;
   readonly severity: Severity | null;
-  /** By user, since when. */
+  /** Start time by user id. */
   readonly watchers: Readonly<Record<string, number>>;
 }
 
@@ -41,7 +41,7 @@ export interface Judge {
   readonly isPublic: boolean;
   readonly by: string;
   readonly timestamp: string;
-  /** By username. */
+  /** User ids by name. */
   readonly users: ReadonlyMap<string, string>;
 }
 
@@ -57,10 +57,10 @@ export type TaskChange = ReturnType<
 >;
 
 export interface Judgement {
-  /** Undefined: nothing happens, or it is so already. */
+  /** Undefined: the tag is invalid or changes nothing. */
   readonly change?: TaskChange | undefined;
-  /** Undefined: nobody is told. */
-  readonly line?: string;
+  /** Undefined: the bot does not answer. */
+  readonly line?: string | undefined;
 }
 
 const typeNames = { task: 'Task', bug: 'Bug', epic: 'Epic' } as const;
@@ -70,11 +70,15 @@ const quotedCharsMax = 60;
 export function judgeTag(tag: TagCommand, state: TaskState, judge: Judge): Judgement {
   if (tag.type === 'CreateTaskCommand') return judgeType(tag, state, judge);
   const { type } = state;
-  // A discussion has nothing that these could change.
+  // The other tags have no effect in a discussion.
   if (type === undefined) return {};
   const { taskId, workspaceId, by: changedBy, timestamp } = judge;
   const change = { taskId, chatId: taskId, workspaceId, changedBy, timestamp };
-  const judged = judges[tag.type] as (each: TagCommand, on: Task, context: Context) => Judgement;
+  const judged = judges[tag.type] as (
+    command: TagCommand,
+    task: Task,
+    context: Context,
+  ) => Judgement;
   return judged(tag, { ...state, type }, { ...judge, change });
 }
 
@@ -95,11 +99,11 @@ const judges: Judges = {
     const known = taskStatuses[type];
     const newStatus = known.find((each) => each === status);
     if (newStatus === undefined) {
-      return bad(
+      return rejected(
         `Invalid status ${quoted(status)} for ${typeNames[type]}. Available: ${known.join(', ')}`,
       );
     }
-    return good(
+    return accepted(
       `Status changed to ${newStatus}`,
       newStatus === oldStatus ? undefined : statusChanged({ ...change, oldStatus, newStatus }),
     );
@@ -108,10 +112,10 @@ const judges: Judges = {
   AssignUserCommand({ assignee }, { assignee: oldAssignee }, { change, users }) {
     const name = assigneeShape.exec(assignee)?.[1];
     const clears = assignee === '' || name === 'none';
-    if (!clears && name === undefined) return bad('Invalid assignee format. Use @username');
+    if (!clears && name === undefined) return rejected('Invalid assignee format. Use @username');
     const newAssignee = clears ? null : users.get(name ?? '');
-    if (newAssignee === undefined) return bad(`User @${shortened(name ?? '')} not found`);
-    return good(
+    if (newAssignee === undefined) return rejected(`User @${shortened(name ?? '')} not found`);
+    return accepted(
       clears ? 'Assignee removed' : `Assigned to: @${name}`,
       newAssignee === oldAssignee
         ? undefined
@@ -122,9 +126,9 @@ const judges: Judges = {
   ChangePriorityCommand({ priority }, { priority: oldPriority }, { change }) {
     const newPriority = priorities.find((each) => each === priority);
     if (newPriority === undefined) {
-      return bad(`Invalid priority ${quoted(priority)}. Available: ${priorities.join(', ')}`);
+      return rejected(`Invalid priority ${quoted(priority)}. Available: ${priorities.join(', ')}`);
     }
-    return good(
+    return accepted(
       `Priority changed to ${newPriority}`,
       newPriority === oldPriority
         ? undefined
@@ -135,18 +139,18 @@ const judges: Judges = {
   SetDueDateCommand({ dueDate }, { due: oldDue }, { change }) {
     const newDue = dueDate === '' ? null : dueDate;
     if (newDue !== null && dueMs(newDue) === undefined) {
-      return bad('Invalid date format. Use ISO 8601: YYYY-MM-DD');
+      return rejected('Invalid date format. Use ISO 8601: YYYY-MM-DD');
     }
-    return good(
+    return accepted(
       newDue === null ? 'Due date removed' : `Due date set to ${newDue}`,
       newDue === oldDue ? undefined : dueChanged({ ...change, oldDue, newDue }),
     );
   },
 
   ChangeTitleCommand({ title: newTitle }, { title: oldTitle }, { change }) {
-    if (newTitle === '') return bad('Title cannot be empty');
-    if (newTitle.length > collabLimits.titleCharsMax) return bad(tooLong);
-    return good(
+    if (newTitle === '') return rejected('Title cannot be empty');
+    if (newTitle.length > collabLimits.titleCharsMax) return rejected(tooLong);
+    return accepted(
       `Title changed to ${newTitle}`,
       newTitle === oldTitle ? undefined : titleChanged({ ...change, oldTitle, newTitle }),
     );
@@ -156,9 +160,9 @@ const judges: Judges = {
     if (type !== 'bug') return { line: '⚠️ Severity is only applicable to Bugs' };
     const newSeverity = severities.find((each) => each === severity);
     if (newSeverity === undefined) {
-      return bad(`Invalid severity ${quoted(severity)}. Available: ${severities.join(', ')}`);
+      return rejected(`Invalid severity ${quoted(severity)}. Available: ${severities.join(', ')}`);
     }
-    return good(
+    return accepted(
       `Severity changed to ${newSeverity}`,
       newSeverity === oldSeverity
         ? undefined
@@ -167,16 +171,16 @@ const judges: Judges = {
   },
 };
 
-/** `#task`, `#bug`, `#epic`: a new task, or another type of the one that is there. */
+/** `#task`, `#bug`, `#epic`: creates a task, or changes the type of the existing one. */
 function judgeType(
   { taskType, title }: Extract<TagCommand, { readonly type: 'CreateTaskCommand' }>,
   state: TaskState,
   { taskId, workspaceId, isPublic, by, timestamp }: Judge,
 ): Judgement {
   if (title === '') {
-    return bad(`${typeNames[taskType]} title is required. Usage: #${taskType} <title>`);
+    return rejected(`${typeNames[taskType]} title is required. Usage: #${taskType} <title>`);
   }
-  if (title.length > collabLimits.titleCharsMax) return bad(tooLong);
+  if (title.length > collabLimits.titleCharsMax) return rejected(tooLong);
   const place = { taskId, chatId: taskId, workspaceId };
   const [first] = taskStatuses[taskType];
   if (state.type === undefined) {
@@ -196,11 +200,11 @@ function judgeType(
 
 const tooLong = `Title is too long. At most ${collabLimits.titleCharsMax} characters`;
 
-function good(line: string, change: TaskChange | undefined): Judgement {
+function accepted(line: string, change: TaskChange | undefined): Judgement {
   return { line: `✅ ${line}`, change };
 }
 
-function bad(line: string): Judgement {
+function rejected(line: string): Judgement {
   return { line: `❌ ${line}` };
 }
 
@@ -210,7 +214,7 @@ function quoted(text: string): string {
 
 const characters = new Intl.Segmenter();
 
-/** By whole characters: half of an emoji is none. */
+/** Cuts between grapheme clusters, never inside an emoji. */
 function shortened(text: string): string {
   if (text.length <= quotedCharsMax) return text;
   let shown = '';

@@ -1,17 +1,17 @@
-// The grammar of tags: which lines hold tags, where a tag's value ends, and what is plain text. One pass over
-// the message, whatever is in it. What was read once is stored with the version and never read again.
+// The tag grammar: which lines contain tags, where the value of a tag ends, and what is plain text. Linear in the
+// length of the message. The result is stored with the parser version and never parsed again.
 
 import { collabLimits, type TaskType, type TagCommand } from '../fields.ts';
 
-/** Raised whenever the same message would be read in another way. */
+/** Increase it with every change of the grammar. */
 export const tagParserVersion = 1;
 
 export interface ParsedTags {
-  /** Known tags in the order of the message, with what was written behind them. */
+  /** Known tags in order, with their values. */
   readonly commands: readonly TagCommand[];
-  /** Everything else, without blank lines. */
+  /** All other text, without blank lines. */
   readonly text: string;
-  /** Known tags behind the last one that counts. */
+  /** Number of known tags beyond the limit. */
   readonly leftOut: number;
 }
 
@@ -19,7 +19,7 @@ const lineEnd = /\r\n|\n|\r/;
 const name = /^#([a-z][a-z0-9_]*)$/;
 const space = /\s/;
 
-/** Known tags: a `#word` that is none of these is text. */
+/** Any other `#word` is text. */
 const tags: Readonly<Record<string, (value: string) => TagCommand>> = {
   task: creates('task'),
   bug: creates('bug'),
@@ -45,7 +45,7 @@ export function parseTags(content: string): ParsedTags {
       continue;
     }
     const words: string[] = [];
-    // A value ends where ` #` begins the next tag; every part but the first has lost its sign.
+    // A value ends at the next ` #`; splitting removes the `#` from every part but the first.
     for (const [index, part] of trimmed.split(' #').entries()) {
       const tag = index === 0 ? part : `#${part}`;
       const command = toCommand(tag);
@@ -58,7 +58,7 @@ export function parseTags(content: string): ParsedTags {
   return { commands, text: text.join('\n'), leftOut };
 }
 
-/** Undefined: the word behind the sign is no known tag. */
+/** Undefined: not a known tag. */
 function toCommand(tag: string): TagCommand | undefined {
   const at = tag.search(space);
   const word = at < 0 ? tag : tag.slice(0, at);

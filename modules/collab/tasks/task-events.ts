@@ -1,10 +1,10 @@
-// What can be wanted of a task, and what can happen to it. A task has the id of its chat.
+// Events and commands of a task. A task has the same id as its chat.
 
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
 import { streamId, taskType, timestamp, title, username, value, tagCommand } from '../fields.ts';
 
-/** In the order of the board; a new task has the first one. */
+/** In the order of the board columns; a new task gets the first status. */
 export const taskStatuses = {
   task: ['To Do', 'In Progress', 'Done'],
   bug: ['New', 'Investigating', 'Fixed', 'Verified'],
@@ -29,7 +29,7 @@ export const taskCreated = defineEvent(
   'task.created.v1',
   place.extend(subject.shape).extend({
     status,
-    /** As its chat: who may see it. */
+    /** Copied from the chat. */
     isPublic: z.boolean(),
     createdBy: streamId,
     timestamp,
@@ -43,7 +43,7 @@ export const assigneeChanged = defineEvent(
   'task.assignee-changed.v1',
   change.extend({
     oldAssignee: streamId.nullable(),
-    /** Null: nobody any more. */
+    /** Null: unassigned. */
     newAssignee: streamId.nullable(),
   }),
 );
@@ -53,7 +53,7 @@ export const priorityChanged = defineEvent(
 );
 export const dueChanged = defineEvent(
   'task.due-changed.v1',
-  // A date, or a date and a time, as it was written.
+  // A date or a date-time, as the user wrote it.
   change.extend({ oldDue: value.nullable(), newDue: value.nullable() }),
 );
 export const titleChanged = defineEvent(
@@ -70,7 +70,7 @@ export const typeChanged = defineEvent(
 );
 export const watcherAdded = defineEvent('task.watcher-added.v1', watcher);
 export const watcherRemoved = defineEvent('task.watcher-removed.v1', watcher);
-/** What came of a message's tags, a line for each. */
+/** The results of a message's tags, one line per tag. */
 export const tagsAnswered = defineEvent(
   'task.tags-answered.v1',
   z.object({ messageId: streamId, chatId: streamId, lines: z.array(value).min(1) }),
@@ -81,7 +81,7 @@ export const createTask = defineCommand(
   'task.create',
   origin.extend(subject.shape).extend({ createdBy: streamId }),
 );
-/** All tags of a message, in their order. */
+/** All tags of a message, in order. */
 export const applyTags = defineCommand(
   'task.apply-tags',
   origin.extend({
@@ -89,7 +89,7 @@ export const applyTags = defineCommand(
     by: streamId,
     tags: z.array(tagCommand).min(1),
     leftOut: z.int().min(0),
-    /** Who the names in the tags are; a name that is missing here is nobody's. */
+    /** The workspace members that the tags name; other names are unknown users. */
     users: z.array(z.object({ username, userId: streamId })),
   }),
 );

@@ -1,9 +1,9 @@
-// The read model of tasks, and the queries behind task lists and the board.
+// The read model of tasks, and the queries for task lists and the board. Users see tasks of public chats and of their
+// private chats.
 
 import {
   projection,
   readModel,
-  type ProjectedEvent,
   type DocumentQueries,
   type Found,
   type Page,
@@ -26,6 +26,7 @@ import {
   type watcherAdded,
   taskStatuses,
 } from './task-events.ts';
+import { update, type Projected } from '../projected.ts';
 import { inWorkspace, type ChatDocument, type PageRequest, wordsOf } from '../chat-read-models.ts';
 
 export interface TaskDocument {
@@ -35,11 +36,11 @@ export interface TaskDocument {
   readonly type: TaskType;
   readonly title: string;
   readonly status: TaskStatus;
-  /** As its chat: others see it only where they take part. */
+  /** Copied from the chat; a private task is visible to the participants of its chat. */
   readonly isPublic: boolean;
   readonly assignee: string | null;
   readonly priority: Priority | null;
-  /** A date, or a date and a time, as it was written. */
+  /** A date or a date-time, as the user wrote it. */
   readonly due: string | null;
   readonly severity: Severity | null;
   readonly watchers: readonly string[];
@@ -48,21 +49,20 @@ export interface TaskDocument {
   readonly updatedAt: string;
 }
 
-type On<Definition extends { parse(payload: unknown): unknown }> = ProjectedEvent<
-  ReturnType<Definition['parse']>
->;
-
-/** `In Progress` → `in-progress`, as a part of a key. */
+/** The group of a board column; `In Progress` becomes `in-progress`. */
 export function columnOf(workspaceId: string, status: TaskStatus, type?: TaskType): string {
   const slug = status.toLowerCase().replaceAll(' ', '-');
   return type === undefined ? `${workspaceId}.${slug}` : `${workspaceId}.${type}.${slug}`;
 }
 
-function changed<Payload extends { readonly timestamp: string }>(
-  more: (payload: Payload) => Partial<TaskDocument>,
+function change<Definition extends { parse(payload: unknown): unknown }>(
+  changesOf: (payload: ReturnType<Definition['parse']>) => Partial<TaskDocument>,
 ) {
-  return (before: TaskDocument | null, { payload }: ProjectedEvent<Payload>): TaskDocument | null =>
-    before === null ? null : { ...before, ...more(payload), updatedAt: payload.timestamp };
+  return update<TaskDocument, Projected<Definition>>((task, { payload }) => ({
+    ...task,
+    ...changesOf(payload),
+    updatedAt: (payload as { readonly timestamp: string }).timestamp,
+  }));
 }
 
 export const taskProjection = projection({
@@ -78,7 +78,7 @@ export const taskProjection = projection({
       priority: ({ workspaceId, priority }) => ({
         [workspaceId]: priority === null ? priorities.length : priorities.indexOf(priority),
       }),
-      // What everybody in the workspace sees: the rest is added for each of those who take part.
+      // Public tasks only: `taskBoard` adds the private tasks that a user sees.
       column: ({ isPublic, workspaceId, status, type, updatedAt }) => {
         if (!isPublic) return {};
         const at = Date.parse(updatedAt);
@@ -90,7 +90,7 @@ export const taskProjection = projection({
     },
   }),
   on: {
-    'task.created.v1': (_before, { payload }: On<typeof taskCreated>) => {
+    'task.created.v1': (_before, { payload }: Projected<typeof taskCreated>) => {
       const { timestamp, ...task } = payload;
       return {
         ...task,
@@ -103,55 +103,48 @@ export const taskProjection = projection({
         updatedAt: timestamp,
       };
     },
-    'task.status-changed.v1': changed<On<typeof statusChanged>['payload']>(({ newStatus }) => ({
-      status: newStatus,
+    'task.status-changed.v1': change<typeof statusChanged>(({ newStatus: status }) => ({ status })),
+    'task.assignee-changed.v1': change<typeof assigneeChanged>(({ newAssignee: assignee }) => ({
+      assignee,
     })),
-    'task.assignee-changed.v1': changed<On<typeof assigneeChanged>['payload']>(
-      ({ newAssignee }) => ({ assignee: newAssignee }),
-    ),
-    'task.priority-changed.v1': changed<On<typeof priorityChanged>['payload']>(
-      ({ newPriority }) => ({ priority: newPriority }),
-    ),
-    'task.due-changed.v1': changed<On<typeof dueChanged>['payload']>(({ newDue }) => ({
-      due: newDue,
+    'task.priority-changed.v1': change<typeof priorityChanged>(({ newPriority: priority }) => ({
+      priority,
     })),
-    'task.title-changed.v1': changed<On<typeof titleChanged>['payload']>(({ newTitle }) => ({
-      title: newTitle,
+    'task.due-changed.v1': change<typeof dueChanged>(({ newDue: due }) => ({ due })),
+    'task.title-changed.v1': change<typeof titleChanged>(({ newTitle: title }) => ({ title })),
+    'task.severity-changed.v1': change<typeof severityChanged>(({ newSeverity: severity }) => ({
+      severity,
     })),
-    'task.severity-changed.v1': changed<On<typeof severityChanged>['payload']>(
-      ({ newSeverity }) => ({ severity: newSeverity }),
+    // Only bugs have a severity.
+    'task.type-changed.v1': change<typeof typeChanged>(({ newType: type, title, status }) =>
+      type === 'bug' ? { type, title, status } : { type, title, status, severity: null },
     ),
-    'task.type-changed.v1': changed<On<typeof typeChanged>['payload']>(
-      ({ newType, title, status }) => ({ type: newType, title, status, ...unlessBug(newType) }),
+    'task.watcher-added.v1': update<TaskDocument, Projected<typeof watcherAdded>>(
+      (task, { payload: { userId } }) => ({ ...task, watchers: [...task.watchers, userId] }),
     ),
-    'task.watcher-added.v1': (before, { payload: { userId } }: On<typeof watcherAdded>) =>
-      before === null ? null : { ...before, watchers: [...before.watchers, userId] },
-    'task.watcher-removed.v1': (before, { payload: { userId } }: On<typeof watcherAdded>) =>
-      before === null
-        ? null
-        : { ...before, watchers: before.watchers.filter((each) => each !== userId) },
+    'task.watcher-removed.v1': update<TaskDocument, Projected<typeof watcherAdded>>(
+      (task, { payload: { userId } }) => ({
+        ...task,
+        watchers: task.watchers.filter((watcher) => watcher !== userId),
+      }),
+    ),
   },
 });
-
-/** Only bugs have a severity. */
-function unlessBug(type: TaskType): { readonly severity: null } | object {
-  return type === 'bug' ? {} : { severity: null };
-}
 
 export interface TaskFilters {
   readonly type?: TaskType | undefined;
   readonly status?: TaskStatus | undefined;
-  /** A user's id; null: those of nobody. */
+  /** A user id; null: unassigned tasks. */
   readonly assignee?: string | null | undefined;
   readonly priority?: Priority | undefined;
-  /** As `#due` takes them; both inclusive, a day to its end. */
+  /** Dates in the format of `#due`, both inclusive. */
   readonly dueFrom?: string | undefined;
   readonly dueTo?: string | undefined;
-  /** Words that the title holds, or begins words of it with. */
+  /** Every word must be the prefix of a word of the title. */
   readonly search?: string | undefined;
 }
 
-/** By `due` only tasks that have one. */
+/** `due` returns only tasks with a due date. */
 export type TaskSort = 'created' | 'updated' | 'due' | 'priority';
 
 export interface TaskSource {
@@ -161,36 +154,37 @@ export interface TaskSource {
 
 export interface TasksAsked extends PageRequest {
   readonly workspaceId: string;
-  /** Who asks. */
+  /** The user who sends the query. */
   readonly userId: string;
-  readonly filters?: TaskFilters;
-  readonly sort?: TaskSort;
-  readonly direction?: 'ascending' | 'descending';
+  readonly filters?: TaskFilters | undefined;
+  readonly sort?: TaskSort | undefined;
+  readonly direction?: 'ascending' | 'descending' | undefined;
 }
 
 export interface BoardColumn {
   readonly status: TaskStatus;
   readonly count: number;
-  /** Those that changed last, first. */
+  /** Last changed first. */
   readonly tasks: readonly TaskDocument[];
 }
 
 const pageSize = 50;
-/** So many tasks are looked at for one page: then it has fewer than asked for, and a cursor. */
+/** How many tasks a page reads at most; a page may be short and still have a cursor. */
 const filteredMax = 2_000;
 
 export async function findTasks(
   { tasks, chats }: TaskSource,
-  asked: TasksAsked,
+  request: TasksAsked,
 ): Promise<Page<TaskDocument>> {
-  const { tenant, workspaceId, limit = pageSize, sort = 'created', filters = {} } = asked;
-  const { direction = sort === 'due' || sort === 'priority' ? 'ascending' : 'descending' } = asked;
-  const own = new Set(await privateChats(chats, asked));
+  const { tenant, workspaceId, limit = pageSize, sort = 'created', filters = {} } = request;
+  const { direction = sort === 'due' || sort === 'priority' ? 'ascending' : 'descending' } =
+    request;
+  const visible = new Set(await privateChats(chats, request));
   const { from, to } = sort === 'due' ? dueBounds(filters) : {};
   const items: Found<TaskDocument>[] = [];
-  let { cursor } = asked;
+  let { cursor } = request;
   for (let seen = 0; seen < filteredMax;) {
-    // Never more than are missing: a cursor stands behind the last one that was read.
+    // Read no more than the page still needs: the cursor points after the last task read.
     const missing = limit - items.length;
     seen += missing;
     const page = await tasks.byRange(tenant, sort, {
@@ -203,7 +197,7 @@ export async function findTasks(
     });
     items.push(
       ...page.items.filter(
-        ({ id, document }) => (document.isPublic || own.has(id)) && fits(document, filters),
+        ({ id, document }) => (document.isPublic || visible.has(id)) && matches(document, filters),
       ),
     );
     ({ cursor } = page);
@@ -212,17 +206,17 @@ export async function findTasks(
   return { items, cursor };
 }
 
-/** Columns in the order of their statuses; those of one type, or of all. */
+/** Columns in status order, of one task type or of all. */
 export async function taskBoard(
   { tasks, chats }: TaskSource,
-  asked: Pick<TasksAsked, 'limit' | 'tenant' | 'userId' | 'workspaceId'> & {
+  request: Pick<TasksAsked, 'limit' | 'tenant' | 'userId' | 'workspaceId'> & {
     readonly type?: TaskType | undefined;
   },
 ): Promise<readonly BoardColumn[]> {
-  const { tenant, workspaceId, type, limit = pageSize } = asked;
-  const ids = await privateChats(chats, asked);
+  const { tenant, workspaceId, type, limit = pageSize } = request;
+  const ids = await privateChats(chats, request);
   const found = await Promise.all(ids.map((id) => tasks.get(tenant, id)));
-  const own = found.flatMap((each) => (each === undefined ? [] : [each.document]));
+  const privateTasks = found.flatMap((task) => (task === undefined ? [] : [task.document]));
   const types = type === undefined ? (['task', 'bug', 'epic'] as const) : [type];
   const statuses = new Set(types.flatMap((each): readonly TaskStatus[] => taskStatuses[each]));
   return Promise.all(
@@ -232,11 +226,11 @@ export async function taskBoard(
         tasks.count(tenant, 'column', { group }),
         tasks.byRange(tenant, 'column', { group, limit, direction: 'descending' }),
       ]);
-      const mine = own.filter((each) => fits(each, { status, type }));
-      const shown = [...page.items.map(({ document }) => document), ...mine];
+      const inColumn = privateTasks.filter((task) => matches(task, { status, type }));
+      const shown = [...page.items.map(({ document }) => document), ...inColumn];
       return {
         status,
-        count: count + mine.length,
+        count: count + inColumn.length,
         tasks: shown
           .toSorted((a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt))
           .slice(0, limit),
@@ -245,7 +239,7 @@ export async function taskBoard(
   );
 }
 
-/** Ids of the private chats that the user takes part in, discussions among them. */
+/** Ids of the private typed chats of the user. */
 async function privateChats(
   chats: DocumentQueries<ChatDocument>,
   { tenant, workspaceId, userId }: Pick<TasksAsked, 'tenant' | 'userId' | 'workspaceId'>,
@@ -265,12 +259,12 @@ function isTyped({ document }: Found<ChatDocument>): boolean {
   return document.type !== 'discussion';
 }
 
-function fits(task: TaskDocument, filters: TaskFilters): boolean {
+function matches(task: TaskDocument, filters: TaskFilters): boolean {
   const { type, status, assignee, priority, search } = filters;
-  const isIn = (wanted: unknown, value: unknown): boolean =>
+  const accepts = (wanted: unknown, value: unknown): boolean =>
     wanted === undefined || wanted === value;
-  if (!isIn(type, task.type) || !isIn(status, task.status)) return false;
-  if (!isIn(assignee, task.assignee) || !isIn(priority, task.priority)) return false;
+  if (!accepts(type, task.type) || !accepts(status, task.status)) return false;
+  if (!accepts(assignee, task.assignee) || !accepts(priority, task.priority)) return false;
   const { from, to } = dueBounds(filters);
   if (from !== undefined || to !== undefined) {
     const due = task.due === null ? undefined : dueMs(task.due);

@@ -1,6 +1,7 @@
-// A task: what the tags of its chat have made of it.
+// The task aggregate: the result of all tags of its chat.
 
-import { defineAggregate, Refused, type AggregateEvent } from 'millrace/aggregates';
+import { defineAggregate, Refused, type EvolveMap } from 'millrace/aggregates';
+import type { EventOf } from 'millrace/contracts';
 import { collabLimits, own, type TagCommand } from '../fields.ts';
 import { judgeTag, type Judge, type TaskChange, type TaskState } from './judge-tags.ts';
 import {
@@ -35,82 +36,65 @@ const none: TaskState = {
   watchers: {},
 };
 
-type Means<Definition extends { parse(payload: unknown): unknown }> = (
-  state: TaskState,
-  payload: ReturnType<Definition['parse']>,
-) => TaskState;
+const events = [
+  taskCreated,
+  statusChanged,
+  assigneeChanged,
+  priorityChanged,
+  dueChanged,
+  titleChanged,
+  severityChanged,
+  typeChanged,
+  watcherAdded,
+  watcherRemoved,
+  tagsAnswered,
+] as const;
 
-const evolve = {
-  'task.created.v1': ((state, { type, title, status, workspaceId }) => ({
+const evolve: EvolveMap<TaskState, EventOf<(typeof events)[number]>> = {
+  'task.created.v1': (state, { type, title, status, workspaceId }) => ({
     ...state,
     type,
     title,
     status,
     workspaceId,
-  })) as Means<typeof taskCreated>,
-  'task.status-changed.v1': ((state, { newStatus }) => ({
+  }),
+  'task.status-changed.v1': (state, { newStatus: status }) => ({ ...state, status }),
+  'task.assignee-changed.v1': (state, { newAssignee: assignee, timestamp }) => ({
     ...state,
-    status: newStatus,
-  })) as Means<typeof statusChanged>,
-  'task.assignee-changed.v1': ((state, { newAssignee, timestamp }) => ({
-    ...state,
-    assignee: newAssignee,
-    assignedAtMs: newAssignee === null ? null : Date.parse(timestamp),
-  })) as Means<typeof assigneeChanged>,
-  'task.priority-changed.v1': ((state, { newPriority }) => ({
-    ...state,
-    priority: newPriority,
-  })) as Means<typeof priorityChanged>,
-  'task.due-changed.v1': ((state, { newDue }) => ({ ...state, due: newDue })) as Means<
-    typeof dueChanged
-  >,
-  'task.title-changed.v1': ((state, { newTitle }) => ({ ...state, title: newTitle })) as Means<
-    typeof titleChanged
-  >,
-  'task.severity-changed.v1': ((state, { newSeverity }) => ({
-    ...state,
-    severity: newSeverity,
-  })) as Means<typeof severityChanged>,
+    assignee,
+    assignedAtMs: assignee === null ? null : Date.parse(timestamp),
+  }),
+  'task.priority-changed.v1': (state, { newPriority: priority }) => ({ ...state, priority }),
+  'task.due-changed.v1': (state, { newDue: due }) => ({ ...state, due }),
+  'task.title-changed.v1': (state, { newTitle: title }) => ({ ...state, title }),
+  'task.severity-changed.v1': (state, { newSeverity: severity }) => ({ ...state, severity }),
   // Only bugs have a severity.
-  'task.type-changed.v1': ((state, { newType, title, status }) => ({
+  'task.type-changed.v1': (state, { newType: type, title, status }) => ({
     ...state,
-    type: newType,
+    type,
     title,
     status,
-    severity: newType === 'bug' ? state.severity : null,
-  })) as Means<typeof typeChanged>,
-  'task.watcher-added.v1': (
-    state: TaskState,
-    { userId }: ReturnType<typeof watcherAdded.parse>,
-    { occurredAt }: Pick<AggregateEvent, 'occurredAt'>,
-  ) => ({ ...state, watchers: { ...state.watchers, [userId]: Date.parse(occurredAt) } }),
-  'task.watcher-removed.v1': ((state, { userId }) => {
-    const { [userId]: _gone, ...watchers } = state.watchers;
+    severity: type === 'bug' ? state.severity : null,
+  }),
+  'task.watcher-added.v1': (state, { userId }, { occurredAt }) => ({
+    ...state,
+    watchers: { ...state.watchers, [userId]: Date.parse(occurredAt) },
+  }),
+  'task.watcher-removed.v1': (state, { userId }) => {
+    const { [userId]: _removed, ...watchers } = state.watchers;
     return { ...state, watchers };
-  }) as Means<typeof watcherRemoved>,
-  'task.tags-answered.v1': (state: TaskState) => state,
+  },
+  'task.tags-answered.v1': (state) => state,
 };
 
 export const task = defineAggregate({
   bc: 'collab',
   name: 'task',
   version: 1,
-  events: [
-    taskCreated,
-    statusChanged,
-    assigneeChanged,
-    priorityChanged,
-    dueChanged,
-    titleChanged,
-    severityChanged,
-    typeChanged,
-    watcherAdded,
-    watcherRemoved,
-    tagsAnswered,
-  ],
+  events,
   commands: [createTask, applyTags, watchTask, unwatchTask],
   initial: none,
-  // 2: since when somebody watches it or has it.
+  // Version 2 added the times of watchers and of the assignee.
   snapshot: { codeVersion: 2 },
   evolve,
   decide: {
@@ -136,18 +120,18 @@ export const task = defineAggregate({
     },
     'task.watch': ({ userId }, state, { id }) => {
       const place = placeOf(state, id);
-      const isThere = own(state.watchers, userId) !== undefined;
-      return isThere ? [] : watcherAdded({ ...place, userId });
+      const isWatching = own(state.watchers, userId) !== undefined;
+      return isWatching ? [] : watcherAdded({ ...place, userId });
     },
     'task.unwatch': ({ userId }, state, { id }) => {
       const place = placeOf(state, id);
-      const isThere = own(state.watchers, userId) !== undefined;
-      return isThere ? watcherRemoved({ ...place, userId }) : [];
+      const isWatching = own(state.watchers, userId) !== undefined;
+      return isWatching ? watcherRemoved({ ...place, userId }) : [];
     },
   },
 });
 
-/** In their order, each over what those before it have done. */
+/** Judges tags in order, each against the state after the tags before it. */
 function judgeAll(
   tags: readonly TagCommand[],
   before: TaskState,
@@ -161,8 +145,8 @@ function judgeAll(
     if (line !== undefined) lines.push(line);
     if (change === undefined) continue;
     changes.push(change);
-    const means = evolve[change.type] as (from: TaskState, payload: unknown) => TaskState;
-    state = means(state, change.payload);
+    const apply = evolve[change.type] as (from: TaskState, payload: unknown) => TaskState;
+    state = apply(state, change.payload);
   }
   return { changes, lines };
 }
@@ -171,7 +155,7 @@ function placeOf(
   { type, workspaceId }: TaskState,
   id: string,
 ): { readonly taskId: string; readonly chatId: string; readonly workspaceId: string } {
-  if (type === undefined) throw new Refused('task-unknown', `there is no task ${id}`);
+  if (type === undefined) throw new Refused('task-unknown', `Unknown task ${id}.`);
   return { taskId: id, chatId: id, workspaceId };
 }
 
