@@ -1,4 +1,4 @@
-// The read models as the web asks them.
+// The read models, with reads that wait for a projection.
 
 import { hasCode } from 'millrace/foundation';
 import type { WebContext } from 'millrace/platform';
@@ -25,18 +25,18 @@ export interface CollabDocuments {
   readonly messages: DocumentQueries<MessageDocument>;
   readonly tasks: DocumentQueries<TaskDocument>;
   readonly notifications: DocumentQueries<NotificationDocument>;
-  /** What is not there yet may be on its way: read again when everything up to now is there. */
+  /** Reads; if nothing is found, waits for the projection to catch up with the store and reads again. */
   again<Found>(
     projection: Projection,
     read: () => Promise<Found | undefined>,
   ): Promise<Found | undefined>;
-  /** A document by its id, read again if it is not there. */
+  /** A document by its id, read like `again`. */
   fresh<Document extends object>(
     projection: Projection<Document>,
     tenant: string,
     id: string,
   ): Promise<Document | undefined>;
-  /** So that whoever reads next reads it. It is done, also if that takes too long. */
+  /** Waits until the projection has reached the position; returns after 3 s at the latest. */
   settled(projection: Projection, position: Position | undefined): Promise<void>;
 }
 

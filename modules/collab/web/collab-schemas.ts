@@ -29,7 +29,7 @@ export const workspaceSchema = Type.Object(
     name: text,
     createdBy: text,
     createdAt: time,
-    role: Type.Enum(['admin', 'member'], { description: "The caller's." }),
+    role: Type.Enum(['admin', 'member'], { description: "The caller's role." }),
     memberCount: Type.Integer(),
   },
   { title: 'Workspace' },
@@ -46,7 +46,7 @@ export const inviteSchema = Type.Object(
   { title: 'Invite' },
 );
 export const newInviteSchema = Type.Object(
-  { ...inviteFields, token: Type.String({ description: 'Shown once.' }) },
+  { ...inviteFields, token: Type.String({ description: 'Returned only once.' }) },
   { title: 'NewInvite' },
 );
 
@@ -73,7 +73,7 @@ export const messageSchema = Type.Object(
   {
     messageId: text,
     chatId: text,
-    authorId: Type.String({ description: '`bot` where the bot answers.' }),
+    authorId: Type.String({ description: '`bot` for answers of the bot.' }),
     content: text,
     timestamp: time,
     inReplyTo: Type.Optional(text),
@@ -109,7 +109,7 @@ export const boardSchema = Type.Object(
       Type.Object({
         status: statusSchema,
         count: Type.Integer(),
-        tasks: Type.Array(taskSchema, { description: 'The ones that changed last.' }),
+        tasks: Type.Array(taskSchema, { description: 'Last changed first.' }),
       }),
     ),
   },

@@ -1,27 +1,29 @@
-// The table of routes with their access rules, and the function that makes a route from a row of it.
+// The table of routes with their access rules, and the function that makes a route from a row of the table.
 
+import { buildIdempotencyKey, type NewCommand, Type } from 'millrace/contracts';
+import { createIds, idFromKey } from 'millrace/foundation';
 import {
-  type Method,
   flowHeadersShown,
   flowOf,
   route,
   type Answer,
   type ApiRequest,
+  type Method,
+  type Principal,
   type Route,
   type WebContext,
-  type Principal,
 } from 'millrace/platform';
-import type { Action } from './access.ts';
-import { buildIdempotencyKey, type NewCommand, Type } from 'millrace/contracts';
-import { createIds, idFromKey } from 'millrace/foundation';
+import type { Projection } from 'millrace/projections';
 import type { Static, TObject, TSchema } from 'typebox';
-import { collabErrors, forbidden } from './collab-errors.ts';
 import { ensureUser, userIdOf } from '../user.ts';
+import type { Action } from './access.ts';
+import type { CollabDocuments } from './collab-documents.ts';
+import { collabErrors, forbidden } from './collab-errors.ts';
 
 export interface Endpoint {
   readonly method: Method;
   readonly path: string;
-  /** `own`: about the caller, whoever that is. */
+  /** `own`: the route concerns only the caller. */
   readonly rule: Action | 'own';
 }
 
@@ -41,7 +43,7 @@ export const endpoints = {
   listMembers: row('GET', '/workspaces/{w}/members', 'workspace.see'),
   addMember: row('POST', '/workspaces/{w}/members', 'member.add'),
   changeMemberRole: row('PUT', '/workspaces/{w}/members/{userId}', 'member.change-role'),
-  /** Of oneself: `workspace.leave`. */
+  /** Members leave by the rule `workspace.leave`. */
   removeMember: row('DELETE', '/workspaces/{w}/members/{userId}', 'member.remove'),
   listInvites: row('GET', '/workspaces/{w}/invites', 'invite.list'),
   createInvite: row('POST', '/workspaces/{w}/invites', 'invite.create'),
@@ -52,9 +54,9 @@ export const endpoints = {
   listChats: row('GET', '/workspaces/{w}/chats', 'chat.list'),
   getChat: row('GET', '/chats/{id}', 'chat.see'),
   listParticipants: row('GET', '/chats/{id}/participants', 'chat.see'),
-  /** Of oneself: `chat.join`. */
+  /** Users join by the rule `chat.join`. */
   addParticipant: row('POST', '/chats/{id}/participants', 'participant.add'),
-  /** Of oneself: `chat.leave`. */
+  /** Participants leave by the rule `chat.leave`. */
   removeParticipant: row('DELETE', '/chats/{id}/participants/{userId}', 'participant.remove'),
 
   listMessages: row('GET', '/chats/{id}/messages', 'message.list'),
@@ -75,28 +77,41 @@ export const endpoints = {
 
 export type EndpointName = keyof typeof endpoints;
 
-/** The same messages under the path of the event flow's document. */
+/** The path of messages in the requirement document. */
 export const aliases = {
   listMessages: '/api/chats/{id}/messages',
   postMessage: '/api/chats/{id}/messages',
 } as const satisfies Partial<Readonly<Record<EndpointName, string>>>;
 
-export type CommandOutcome = Awaited<ReturnType<WebContext['handle']>>;
+type CommandOutcome = Awaited<ReturnType<WebContext['handle']>>;
 
-export interface Asking<Name extends EndpointName> {
+export interface WebUser {
+  /** The tenant of the credentials; requests cannot choose it. */
+  readonly tenant: string;
+  readonly userId: string;
+  readonly username: string;
+}
+
+/** What a handler gets in addition to the request. */
+export interface EndpointContext<Name extends EndpointName> {
   readonly me: WebUser;
   readonly rule: (typeof endpoints)[Name]['rule'];
-  /** Sends a command of this user's, as a part of the flow of the request. */
-  readonly send: (wanted: {
+  /** Sends a command of the user in the flow of the request. The answer gets the flow's `X-Correlation-Id`. */
+  readonly send: (request: {
     readonly id: string;
     readonly command: NewCommand;
     readonly key?: string | undefined;
-    /** Of a command before it. */
-    readonly correlationId?: string | undefined;
-    readonly headers?: Readonly<Record<string, unknown>>;
+    readonly headers?: Readonly<Record<string, unknown>> | undefined;
+    /** Returns when this projection shows the change. */
+    readonly visibleIn?: Projection | undefined;
   }) => Promise<CommandOutcome>;
-  /** With `Idempotency-Key`, a repeat is the same command on the same id; without, each is a new one. */
-  readonly newId: (operation: string) => { readonly id: string; readonly key?: string };
+  /** With `Idempotency-Key`, a repeated request gets the same id and key; without, a new id. */
+  readonly newId: (operation: string) => NewId;
+}
+
+interface NewId {
+  readonly id: string;
+  readonly key?: string | undefined;
 }
 
 type EndpointDefinition<
@@ -110,24 +125,22 @@ type EndpointDefinition<
   readonly body?: Body;
   handle(
     request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>,
-    asking: Asking<Name>,
+    context: EndpointContext<Name>,
   ): Promise<Answer>;
 };
 
-/** As ids come in; whether there is one is another question. */
+/** A well-formed id; it need not exist. */
 export const idText = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9._-]+$' });
 
 export type MakeEndpoint = ReturnType<typeof createEndpointMaker>;
 
 const ids = createIds();
 
-export function createEndpointMaker({
-  platform,
-  users,
-}: {
-  readonly platform: Pick<WebContext, 'handle'>;
-  readonly users: WebUsers;
-}) {
+export function createEndpointMaker(
+  platform: Pick<WebContext, 'handle' | 'load'>,
+  { settled }: Pick<CollabDocuments, 'settled'>,
+) {
+  const userOf = createUserLookup(platform);
   return <
     Name extends EndpointName,
     Params extends TObject = TObject,
@@ -148,13 +161,14 @@ export function createEndpointMaker({
         ? {}
         : { headersShown: { ...definition.headersShown, ...flowHeadersShown } }),
       async handle(request) {
-        const me = await users.of(request.principal);
-        return definition.handle(request, {
+        const me = await userOf(request.principal);
+        const flow = flowOf(request);
+        let correlationId: string | undefined;
+        const answer = await definition.handle(request, {
           me,
           rule,
-          send({ id, command, key, correlationId, headers }) {
-            const flow = flowOf(request);
-            return platform.handle({
+          async send({ id, command, key, headers, visibleIn }) {
+            const outcome = await platform.handle({
               ...flow,
               tenant: me.tenant,
               id,
@@ -165,85 +179,73 @@ export function createEndpointMaker({
               ...(correlationId === undefined ? {} : { correlationId }),
               ...(headers === undefined ? {} : { headers: { ...flow.headers, ...headers } }),
             });
+            // All commands of a request belong to the flow of the first one.
+            correlationId ??= outcome.events[0]?.correlationId;
+            if (visibleIn !== undefined) await settled(visibleIn, outcome.position);
+            return outcome;
           },
           newId: (operation) => newId(me, request.headers['idempotency-key'], operation),
         });
+        if (correlationId === undefined) return answer;
+        return { ...answer, headers: { 'x-correlation-id': correlationId, ...answer.headers } };
       },
     });
   };
 }
 
-function newId(
-  { tenant, userId }: WebUser,
-  given: string | undefined,
-  operation: string,
-): { readonly id: string; readonly key?: string } {
+function newId({ tenant, userId }: WebUser, given: string | undefined, operation: string): NewId {
   if (given === undefined) return { id: ids.next() };
-  // Of one user's keys others know nothing.
+  // Keys of different users never collide.
   const naturalKey = `${userId}|${given}`;
   const key = buildIdempotencyKey({ tenant, service: 'collab', operation, naturalKey });
   return { id: idFromKey(key), key };
 }
 
-/** Of endpoints that use `newId`. */
+/** For endpoints that use `newId`. */
 export const repeatableShown = {
-  'Idempotency-Key': 'A repeat under the same one gets the first answer, and makes nothing new.',
+  'Idempotency-Key':
+    'A repeated request with the same key gets the first answer and creates nothing.',
 };
 
-/** The flow that everything that follows belongs to. */
-export function flowHeader({ events }: CommandOutcome): Readonly<Record<string, string>> {
-  const correlationId = events[0]?.correlationId;
-  return correlationId === undefined ? {} : { 'x-correlation-id': correlationId };
-}
+/** How many users stay cached. */
+const cachedMax = 10_000;
 
-export interface WebUser {
-  /** Of the credentials, never of the request. */
-  readonly tenant: string;
-  readonly userId: string;
-  readonly username: string;
-}
-
-export interface WebUsers {
-  of(principal: Principal | undefined): Promise<WebUser>;
-}
-
-/** Whoever has not asked for a while is looked up again. */
-const knownMax = 10_000;
-
-export function createWebUsers({ handle, load }: Pick<WebContext, 'handle' | 'load'>): WebUsers {
-  const known = new Map<string, Promise<WebUser>>();
-  return {
-    async of(principal) {
-      const { tenant, userId } = identify(principal);
-      const { name, username, email } = principal as Principal;
-      // An address that changed has to be told, too.
-      const key = JSON.stringify([tenant, userId, username, email]);
-      const found = known.get(key);
-      if (found !== undefined) return found;
-      const user = ensureUser(
-        { send: handle, load },
-        { tenant, principal: name, username, email },
-      ).then((ensured) => ({ tenant, ...ensured }));
-      known.set(key, user);
-      const [oldest] = known.keys();
-      if (known.size > knownMax && oldest !== undefined) known.delete(oldest);
-      try {
-        return await user;
-      } catch (error) {
-        known.delete(key);
-        throw error;
-      }
-    },
+/** The user of a principal; the first request registers it. */
+function createUserLookup({
+  handle,
+  load,
+}: Pick<WebContext, 'handle' | 'load'>): (principal: Principal | undefined) => Promise<WebUser> {
+  const cached = new Map<string, Promise<WebUser>>();
+  return async (principal) => {
+    const { tenant, userId } = identify(principal);
+    const { name, username, email } = principal as Principal;
+    // The key contains the address: a changed one updates the profile.
+    const key = JSON.stringify([tenant, userId, username, email]);
+    const found = cached.get(key);
+    if (found !== undefined) return found;
+    const user = ensureUser(
+      { send: handle, load },
+      { tenant, principal: name, username, email },
+    ).then((ensured) => ({ tenant, ...ensured }));
+    cached.set(key, user);
+    const [oldest] = cached.keys();
+    if (cached.size > cachedMax && oldest !== undefined) cached.delete(oldest);
+    try {
+      return await user;
+    } catch (error) {
+      cached.delete(key);
+      throw error;
+    }
   };
 }
 
-/** Without asking anybody. */
+/** The user id of a principal, without registration. */
 export function identify(principal: Principal | undefined): Omit<WebUser, 'username'> {
   const { tenant, name = '', scopes = [] } = principal ?? {};
-  if (tenant === undefined) throw forbidden('this needs credentials of one tenant');
-  // What may only read is a machine that looks on, and nobody who speaks.
+  if (tenant === undefined) throw forbidden('This route needs credentials of one tenant.');
+  // A token that may only read belongs to a machine, not to a user.
   if (scopes.length > 0 && scopes.every((scope) => scope === 'read')) {
-    throw forbidden("this needs the scope 'use'");
+    throw forbidden("This route needs the scope 'use'.");
   }
   return { tenant, userId: userIdOf(name) };
 }

@@ -1,5 +1,5 @@
-// What happens, for all screens of this process: one reader of the store, from its end on, however many
-// connections there are. It keeps nothing; what somebody missed is read from the store (missed-messages).
+// The live feed: one reader of the store serves all connections of the process. It stores nothing; missed messages are
+// read from the store.
 
 import { hasCode } from 'millrace/foundation';
 import { createTopics, type WebContext } from 'millrace/platform';
@@ -16,20 +16,20 @@ type LiveItem =
   | {
       readonly kind: 'message';
       readonly position: Position;
-      /** JSON, made once for all who get it. */
+      /** JSON, serialized once for all receivers. */
       readonly text: string;
-      /** Only for these. Undefined: for all in the topic. */
+      /** User ids of the receivers. Undefined: all subscribers of the topic. */
       readonly audience?: ReadonlySet<string> | undefined;
     }
-  /** Of this moment, and not for whom it is from. */
+  /** Not stored, and not sent to its author. */
   | { readonly kind: 'hint'; readonly from: string; readonly text: string }
-  /** To a user: what this one may see has changed. */
-  | { readonly kind: 'doubt' };
+  /** The access of the user may have changed. */
+  | { readonly kind: 'recheck' };
 
 export interface LiveFeed extends AsyncDisposable {
-  /** Once, whoever asks first; resolves when it follows. */
+  /** Starts the feed once; resolves when it follows the store. */
   start(): Promise<void>;
-  /** Everything up to here has been given out. */
+  /** All events up to here have been published. */
   readonly position: Position;
   readonly chats: LiveDocuments<ChatDocument>;
   readonly workspaces: LiveDocuments<WorkspaceDocument>;
@@ -57,7 +57,7 @@ export function createLiveFeed(
   let started: Promise<void> | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  const tell = async (event: RecordedEvent): Promise<void> => {
+  const publish = async (event: RecordedEvent): Promise<void> => {
     chats.note(event);
     workspaces.note(event);
     const live = liveMessageOf(event);
@@ -69,14 +69,14 @@ export function createLiveFeed(
     }
     if (losses.has(event.type)) {
       const { userId } = event.payload as { readonly userId: string };
-      rooms.publish(topics.user(event.tenant, userId), { kind: 'doubt' });
+      rooms.publish(topics.user(event.tenant, userId), { kind: 'recheck' });
     }
   };
 
-  /** One that nobody can be told of must not keep all others back. */
-  const tellOne = async (event: RecordedEvent): Promise<void> => {
+  /** A failing event is logged and skipped: it must not stop the feed. */
+  const publishOrSkip = async (event: RecordedEvent): Promise<void> => {
     try {
-      await tell(event);
+      await publish(event);
     } catch (error) {
       if (hasCode(error, 'STORE_UNAVAILABLE')) throw error;
       const { type: eventType, stream, tenant } = event;
@@ -85,7 +85,7 @@ export function createLiveFeed(
     position = event.position;
   };
 
-  /** A chat that is not known is nobody's. */
+  /** Undefined: everyone who follows the workspace. An unknown chat has no audience. */
   const audienceOf = async (
     tenant: string,
     chatId: string,
@@ -101,11 +101,11 @@ export function createLiveFeed(
       try {
         const items = store.subscribe({ after: position, filter: { types: [...types] }, signal });
         for await (const item of items) {
-          if (item.kind === 'events') for (const event of item.events) await tellOne(event);
+          if (item.kind === 'events') for (const event of item.events) await publishOrSkip(event);
           ({ position } = item);
         }
       } catch (error) {
-        observer.log?.error({ err: error }, 'live feed failed, and goes on');
+        observer.log?.error({ err: error }, 'live feed failed, restarting');
         await clock.sleep(restartMs, signal).catch(() => undefined);
       }
     }
@@ -113,7 +113,7 @@ export function createLiveFeed(
 
   const begin = async (): Promise<void> => {
     position = await store.head();
-    // Documents that are read from now on hold at least what was there before the feed.
+    // Documents read from now on contain at least the events before the start of the feed.
     await Promise.all([
       documents.settled(chatProjection, position),
       documents.settled(workspaceProjection, position),
@@ -143,22 +143,21 @@ export function createLiveFeed(
   };
 }
 
-// Documents as the live feed has seen them: what the read model has, and the events behind that which passed
-// by here already. So nobody is let in by a read model that is a moment late.
+/** Documents of a read model plus the newer events that the feed has seen: a lagging read model must not grant access. */
 export interface LiveDocuments<Document extends object> {
   get(tenant: string, id: string): Promise<Document | undefined>;
-  /** Every event of the projection, in their order. */
+  /** Adds an event; called in order. */
   note(event: RecordedEvent): void;
 }
 
-interface Kept<Document> {
+interface Versioned<Document> {
   readonly document: Document | null;
   readonly revision: number;
 }
 
 const liveDocumentLimits = {
-  keptMax: 10_000,
-  /** Of all documents, also those that are kept: one may be read again. Read models are never so far behind. */
+  cachedMax: 10_000,
+  /** Recent events of all documents; more than a read model ever lags. */
   recentMax: 10_000,
 } as const;
 
@@ -166,16 +165,16 @@ export function createLiveDocuments<Document extends object>(
   projection: Projection<Document>,
   documents: Pick<DocumentQueries<Document>, 'get'>,
   {
-    keptMax,
+    cachedMax,
     recentMax,
-  }: { readonly keptMax: number; readonly recentMax: number } = liveDocumentLimits,
+  }: { readonly cachedMax: number; readonly recentMax: number } = liveDocumentLimits,
 ): LiveDocuments<Document> {
-  const kept = new Map<string, Kept<Document>>();
+  const cached = new Map<string, Versioned<Document>>();
   /** Oldest first. */
   let recent: RecordedEvent[] = [];
   const types = new Set(projection.filter.types);
   const keyOf = (tenant: string, id: string): string => `${tenant} ${id}`;
-  const apply = (before: Kept<Document>, event: RecordedEvent): Kept<Document> =>
+  const apply = (before: Versioned<Document>, event: RecordedEvent): Versioned<Document> =>
     event.revision <= before.revision
       ? before
       : { document: projection.apply(before.document, event), revision: event.revision };
@@ -184,28 +183,28 @@ export function createLiveDocuments<Document extends object>(
     note(event) {
       if (!types.has(event.type)) return;
       const key = keyOf(event.tenant, projection.idOf(event));
-      const before = kept.get(key);
-      if (before !== undefined) kept.set(key, apply(before, event));
+      const before = cached.get(key);
+      if (before !== undefined) cached.set(key, apply(before, event));
       recent.push(event);
-      // Cut by half: each time would copy the list for every event.
+      // Half at a time: removing one event each time would copy the list for every event.
       if (recent.length > recentMax) recent = recent.slice(recentMax / 2);
     },
     async get(tenant, id) {
       const key = keyOf(tenant, id);
-      const known = kept.get(key);
+      const known = cached.get(key);
       if (known !== undefined) return known.document ?? undefined;
       const found = await documents.get(tenant, id);
-      // Somebody else asked for it meanwhile: that one goes on with the events.
-      const other = kept.get(key);
-      if (other !== undefined) return other.document ?? undefined;
-      const base: Kept<Document> = found ?? { document: null, revision: -1 };
+      // A concurrent call has cached it and applied newer events.
+      const concurrent = cached.get(key);
+      if (concurrent !== undefined) return concurrent.document ?? undefined;
+      const base: Versioned<Document> = found ?? { document: null, revision: -1 };
       const current = recent
         .filter((event) => keyOf(event.tenant, projection.idOf(event)) === key)
         .reduce(apply, base);
       if (current.document === null) return undefined;
-      kept.set(key, current);
-      const [oldest] = kept.keys();
-      if (kept.size > keptMax && oldest !== undefined) kept.delete(oldest);
+      cached.set(key, current);
+      const [oldest] = cached.keys();
+      if (cached.size > cachedMax && oldest !== undefined) cached.delete(oldest);
       return current.document;
     },
   };

@@ -85,16 +85,16 @@ test('nothing is told while it is in doubt; then all of it, or nothing any more'
   (await next()).pass();
   (await next()).pass();
   await begun;
-  subscription.doubt();
+  subscription.recheck();
   rooms.publish('t', message(11));
   assert.equal(sent.length, 1);
   (await next()).pass();
   await turn();
   assert.deepEqual(sent.slice(1), ['11']);
-  subscription.doubt();
+  subscription.recheck();
   rooms.publish('t', message(12));
   // In doubt again before the answer: the answer is of before.
-  subscription.doubt();
+  subscription.recheck();
   (await next()).pass();
   (await next()).refuse();
   await turn();
@@ -163,7 +163,7 @@ test('documents hold what passed by, though the read model is behind', async () 
   assert.deepEqual(await names(later), ['zoe']);
   // One that was kept and forgotten is read again, and what the read model does not have yet with it.
   await documents.put({ tenant: 'core', id: 'c2', stream: 'c2', revision: 0 }, behind);
-  const full = createLiveDocuments(chatProjection, documents, { keptMax: 1, recentMax: 100 });
+  const full = createLiveDocuments(chatProjection, documents, { cachedMax: 1, recentMax: 100 });
   assert.deepEqual(await names(full), ['zoe', 'alex']);
   full.note(third);
   full.note(fourth);
