@@ -19,7 +19,7 @@ import {
   useInvite,
   workspaceCreated,
 } from './workspace-events.ts';
-import { projection, readModel } from 'millrace/projections';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import { createHash, randomBytes } from 'node:crypto';
 
 export interface Member {
@@ -274,11 +274,11 @@ export const workspaceProjection = projection({
         invites: [...document.invites, { ...invite, uses: 0, isRevoked: false }],
       }),
     ),
-    'workspace.invite-used.v1': changeInvite<Projected<typeof inviteUsed>>((invite) => ({
+    'workspace.invite-used.v1': changeInvite((invite) => ({
       ...invite,
       uses: invite.uses + 1,
     })),
-    'workspace.invite-revoked.v1': changeInvite<Projected<typeof inviteRevoked>>((invite) => ({
+    'workspace.invite-revoked.v1': changeInvite((invite) => ({
       ...invite,
       isRevoked: true,
     })),
@@ -297,10 +297,9 @@ function changeMembers(
   }));
 }
 
-function changeInvite<Event extends { readonly payload: { readonly inviteId: string } }>(
-  change: (invite: InviteDocument) => InviteDocument,
-) {
-  return update<WorkspaceDocument, Event>((document, { payload: { inviteId } }) => ({
+function changeInvite(change: (invite: InviteDocument) => InviteDocument) {
+  type InviteEvent = ProjectedEvent<{ readonly inviteId: string }>;
+  return update<WorkspaceDocument, InviteEvent>((document, { payload: { inviteId } }) => ({
     ...document,
     invites: document.invites.map((invite) =>
       invite.inviteId === inviteId ? change(invite) : invite,

@@ -22,10 +22,10 @@ export const releaseAmount = defineCommand('account.release', reserved);
 export const settleAmount = defineCommand('account.settle', reserved);
 
 interface AccountState {
-  /** Undefined: it was never opened. */
+  /** Undefined: not opened. */
   readonly currency: string | undefined;
   readonly balance: number;
-  /** By payment, of those that are under way. */
+  /** Amounts by payment id, until settled or released. */
   readonly reserved: Readonly<Record<string, number>>;
 }
 
@@ -52,23 +52,27 @@ export const account = defineAggregate({
   },
   decide: {
     'account.open': (payload, { currency }, { id }) => {
-      if (currency !== undefined) throw new Refused('account-exists', `${id} is open already`);
+      if (currency !== undefined)
+        throw new Refused('account-exists', `Account ${id} is already open.`);
       return accountOpened(payload);
     },
     'account.reserve': ({ paymentId, ...wanted }, state, { id }) => {
       if (state.currency === undefined) {
-        throw new Refused('account-unknown', `there is no account ${id}`);
+        throw new Refused('account-unknown', `Unknown account ${id}.`);
       }
       if (state.currency !== wanted.currency) {
-        throw new Refused('wrong-currency', `${id} is an account in ${state.currency}`);
+        throw new Refused('wrong-currency', `Account ${id} has the currency ${state.currency}.`);
       }
       if (state.reserved[paymentId] !== undefined) return [];
       if (wanted.amount > available(state)) {
-        throw new Refused('insufficient-funds', `only ${available(state)} is available in ${id}`);
+        throw new Refused(
+          'insufficient-funds',
+          `Account ${id} has only ${available(state)} available.`,
+        );
       }
       return accountReserved({ paymentId, amount: wanted.amount });
     },
-    // Nothing reserved, nothing to release: who undoes need not know how far it had come.
+    // No effect without a reservation: a compensation does not know how far the saga got.
     'account.release': ({ paymentId }, state) => {
       const held = state.reserved[paymentId];
       return held === undefined ? [] : accountReleased({ paymentId, amount: held });
@@ -76,7 +80,10 @@ export const account = defineAggregate({
     'account.settle': ({ paymentId }, state, { id }) => {
       const held = state.reserved[paymentId];
       if (held === undefined) {
-        throw new Refused('nothing-reserved', `${id} holds nothing for ${paymentId}`);
+        throw new Refused(
+          'nothing-reserved',
+          `Account ${id} has no reservation for payment ${paymentId}.`,
+        );
       }
       return accountSettled({ paymentId, amount: held });
     },

@@ -7,7 +7,7 @@ import { projection, readModel, type ProjectedEvent } from 'millrace/projections
 
 const description = z.object({
   name: z.string().min(1).max(100),
-  /** How many digits stand behind the point: amounts are whole numbers of the smallest unit. */
+  /** Digits after the decimal point: amounts are integers in the smallest unit. */
   decimals: z.int().min(0).max(4),
   enabled: z.boolean(),
 });
@@ -36,14 +36,17 @@ export const currency = defineAggregate({
   },
   decide: {
     'currency.create': (payload, { exists }, { id }) => {
-      if (exists) throw new Refused('currency-exists', `${id} is there already`);
+      if (exists) throw new Refused('currency-exists', `Currency ${id} already exists.`);
       if (!/^[A-Z]{3}$/.test(id)) {
-        throw new Refused('code-invalid', `'${id}' is no code of ISO 4217, such as USD`);
+        throw new Refused(
+          'code-invalid',
+          `Invalid currency code "${id}". Use ISO 4217, such as USD.`,
+        );
       }
       return currencyCreated(payload);
     },
     'currency.update': (payload, { exists }, { id }) => {
-      if (!exists) throw new Refused('currency-unknown', `there is no currency ${id}`);
+      if (!exists) throw new Refused('currency-unknown', `Unknown currency ${id}.`);
       return currencyUpdated(payload);
     },
   },
@@ -57,7 +60,7 @@ export interface CurrencyDocument {
   readonly updatedAt: string;
 }
 
-/** Both events say all that there is to say. */
+/** Both events contain the whole description. */
 type Described = ProjectedEvent<ReturnType<typeof currencyCreated.parse>>;
 
 const described = (
@@ -81,5 +84,5 @@ export const currencyProjection = projection({
 /** In the smallest unit of its currency: 12.50 USD is 1250. */
 export const amount = z.int().positive();
 export const currencyCode = z.string().regex(/^[A-Z]{3}$/);
-/** Of something that has a stream: what a name may hold. */
+/** The id of an aggregate. */
 export const streamId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);

@@ -1,4 +1,4 @@
-// The module: currencies, accounts and payments, with what follows from them and what leaves.
+// The module: currencies, accounts and payments, the saga and the outbox.
 
 import type { Destination, DestinationSettings } from 'millrace/delivery';
 import { defineModule, type PlatformModule } from 'millrace/platform';
@@ -13,14 +13,14 @@ type To = Destination | DestinationSettings;
 
 export interface PaymentsOptions {
   readonly provider: PaymentProvider;
-  /** How long one call of the provider may take. Default: 10 s. */
-  readonly providerTimeoutMs?: number;
-  /** How long the provider has in all, before a payment is taken back. Default: 15 minutes. */
-  readonly answerWithinMs?: number;
-  /** By name; each hears of every payment that is completed or has failed, as `webhook:<name>`. */
-  readonly webhooks?: Readonly<Record<string, To>>;
-  /** Hears the same, as `kafka:payments`. */
-  readonly kafka?: To;
+  /** Timeout of one call of the provider. Default: 10 s. */
+  readonly providerTimeoutMs?: number | undefined;
+  /** How long to wait for the provider before a payment is withdrawn. Default: 15 minutes. */
+  readonly answerWithinMs?: number | undefined;
+  /** By name: each gets every completed and failed payment, as `webhook:<name>`. */
+  readonly webhooks?: Readonly<Record<string, To>> | undefined;
+  /** Gets the same messages, as `kafka:payments`. */
+  readonly kafka?: To | undefined;
 }
 
 export const paymentsLimits = { providerTimeoutMs: 10_000, answerWithinMs: 15 * 60_000 } as const;
@@ -29,7 +29,7 @@ export function payments(options: PaymentsOptions): PlatformModule {
   const { provider, webhooks = {}, kafka } = options;
   const { providerTimeoutMs: timeoutMs = paymentsLimits.providerTimeoutMs } = options;
   const { answerWithinMs = paymentsLimits.answerWithinMs } = options;
-  // Only whom somebody has set up: no message waits for a destination that never comes.
+  // Only configured destinations: messages for others would stay in the outbox.
   const listeners: Record<string, To> = {
     ...(kafka === undefined ? {} : { 'kafka:payments': kafka }),
     ...Object.fromEntries(Object.entries(webhooks).map(([name, to]) => [`webhook:${name}`, to])),

@@ -1,5 +1,5 @@
-// Four aggregates of one kind: the id is the code, to configure says all that there is to say, and what is so
-// already is no event.
+// The four configuration aggregates and their read models. The id is the code; configuring replaces everything, and an
+// unchanged configuration causes no event.
 
 import { isDeepStrictEqual } from 'node:util';
 import { defineAggregate, Refused } from 'millrace/aggregates';
@@ -33,7 +33,7 @@ import { boundedContext } from './fields.ts';
 import { templateProblem } from './render-template.ts';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 
-/** Undefined: there is none. */
+/** Undefined: not configured. */
 export interface ConfigState<Config> {
   readonly config?: Config | undefined;
 }
@@ -142,7 +142,7 @@ export const template = defineAggregate({
 });
 
 function known(what: string, id: string, { config }: ConfigState<unknown>): void {
-  if (config === undefined) throw new Refused(`slack-${what}-unknown`, `there is no ${what} ${id}`);
+  if (config === undefined) throw new Refused(`slack-${what}-unknown`, `Unknown ${what} ${id}.`);
 }
 
 // `app:{core}:notification-slack:slack-workspace:v1:<code>` and its like: what the worker finds by codes.
@@ -151,7 +151,7 @@ interface Stamped {
   readonly updatedAt: string;
 }
 
-/** With its token, sealed. */
+/** Contains the encrypted token. */
 export type WorkspaceDocument = WorkspaceConfig & Stamped;
 export type AppDocument = AppConfig & Stamped;
 export type ChannelDocument = ChannelConfig & Stamped;

@@ -68,7 +68,7 @@ test('what is found is sent, what is not there may be posted, and what nobody ca
   assert.deepEqual(afterLookup({ kind: 'unknowable', error: 'missing_scope' }, rules), {
     kind: 'failed',
     code: 'outcome-unknown',
-    reason: 'whether it was posted cannot be told: missing_scope',
+    reason: 'Lookup failed, the message may have been posted: missing_scope',
     mayBePosted: true,
   });
   const away = afterLookup({ kind: 'retry', error: 'fatal_error' }, rules);

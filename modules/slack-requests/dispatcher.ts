@@ -1,5 +1,5 @@
-// From `message-request.queued.v1` to the queue. `:dispatched` is set before the job is added; a crash between the
-// two is made up for by the event, which comes again, and if that too is lost, by the sweeper.
+// Adds a job for each `message-request.queued.v1`. `:dispatched` is set before the job is added: after a crash in between, the
+// event is delivered again, and the sweeper covers every other loss.
 
 import { slackAddressing, type SendMessageJob } from 'millrace/contracts';
 import type { ModuleContext } from 'millrace/platform';
@@ -10,7 +10,7 @@ import { messageRequest, tagsOf, type RequestState } from './message-request.ts'
 
 type Context = Pick<ModuleContext, 'clock' | 'keys' | 'load' | 'observer' | 'workQueue'>;
 
-/** Of a request that is done, nobody asks for it any more. */
+/** Longer than any request is open. */
 const dispatchedTtlMs = 30 * 86_400_000;
 
 export function dispatcher(context: Context, leaseMs?: number): Subscription {
@@ -18,7 +18,7 @@ export function dispatcher(context: Context, leaseMs?: number): Subscription {
   return subscription({
     name: 'sub:slack-requests:dispatcher:v1',
     filter: { types: [requestQueued.type] },
-    // A queue that is away for long is no reason for a dead letter: the sweeper would have to do it all.
+    // A long outage of the queue must not dead-letter every request.
     retry: { initialMs: 500, factor: 2, capMs: 30_000, jitterMs: 500, attemptsMax: 100 },
     async handler({ tenant, aggregate: { id }, payload }) {
       const { round } = requestQueued.parse(payload);
@@ -34,7 +34,7 @@ export function dispatcher(context: Context, leaseMs?: number): Subscription {
   });
 }
 
-/** The job that stands for this round, whoever dispatched it first. */
+/** The id of the first dispatched job of this round. */
 async function markDispatched(
   keys: KeyStore,
   { tenant, id, round }: { readonly tenant: string; readonly id: string; readonly round: number },
@@ -45,12 +45,12 @@ async function markDispatched(
   for (;;) {
     const { value } = await keys.putIfAbsent(key, jobId, options);
     if (roundOf(value).round >= round) return value;
-    // Of a round before this one.
+    // The stored job belongs to an earlier round.
     if (await keys.replace(key, { from: value, to: jobId, ...options })) return jobId;
   }
 }
 
-/** False: somebody else was faster. */
+/** False: another process has changed the value. */
 export function replaceDispatched(
   keys: KeyStore,
   key: string,
@@ -59,8 +59,8 @@ export function replaceDispatched(
   return keys.replace(key, { ...change, ttlMs: dispatchedTtlMs });
 }
 
-// The job: a pointer, and nothing else. Its id says which round of which request it stands for, and how often the
-// sweeper had to make a new one: a queue that still knows a finished job would ignore the same id.
+// A job contains only the id of its request. The job id contains the round of the request and a generation, which the sweeper
+// increments: a queue ignores a new job with the id of a finished one.
 export interface JobKey {
   readonly tenant: string;
   readonly id: string;
@@ -73,7 +73,7 @@ export function jobIdOf({ tenant, id, round, generation }: JobKey): string {
   return `${tenant}.${id}.${round}.${generation}`;
 }
 
-/** Of what `:dispatched` holds. */
+/** Parses the value of `:dispatched`. */
 export function roundOf(jobId: string): { readonly round: number; readonly generation: number } {
   const [, round = '0', generation = '0'] = /\.(\d+)\.(\d+)$/.exec(jobId) ?? [];
   return { round: Number(round), generation: Number(generation) };
@@ -104,11 +104,11 @@ export function sendJob(
 }
 
 export interface ReadJob extends SendMessageJob {
-  /** It came with whole objects, as jobs did once: only ids were read. */
+  /** The job had the old format with embedded objects, of which only the ids are used. */
   readonly wasEnriched: boolean;
 }
 
-/** Also of jobs of before, which carried the request itself, its workspace and more. Undefined: no such job. */
+/** Reads jobs of the current and of the old format. Undefined: not a send job. */
 export function readSendJob(data: unknown): ReadJob | undefined {
   const job = asRecord(data);
   const inside = asRecord(job['messageRequest'] ?? job['request']);

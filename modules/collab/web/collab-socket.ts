@@ -132,7 +132,7 @@ export function collabSocket(
       const chat = await feed.chats.get(tenant, chatId);
       return (
         chat?.isPublic === true ||
-        chat?.participants.some((participant) => participant.userId === userId) === true
+        chat?.participants.some((each) => each.userId === userId) === true
       );
     };
 

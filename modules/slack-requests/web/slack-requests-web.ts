@@ -1,4 +1,4 @@
-// What the module offers over HTTP.
+// The routes of the module, with those of secrets and of the connection test.
 
 import { Type, type NewCommand } from 'millrace/contracts';
 import { createSlackClient } from 'millrace/adapters/slack';
@@ -33,11 +33,14 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
     route({
       method: 'POST',
       path: `${root}/secrets/reseal`,
-      summary: 'Seals every secret by the first of the keys that are configured',
+      summary: 'Encrypt every secret with the first configured key',
       tag: 'slack: workspaces',
       access: 'admin',
       answers: {
-        200: { description: 'How many', schema: Type.Object({ resealed: Type.Integer() }) },
+        200: {
+          description: 'Number of secrets encrypted again',
+          schema: Type.Object({ resealed: Type.Integer() }),
+        },
       },
       handle: async (request) => ({
         body: { resealed: await resealSecrets(context, boxOf(secrets), tenantOf(request)) },
@@ -46,13 +49,13 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
     route({
       method: 'POST',
       path: `${root}/workspaces/{code}/test`,
-      summary: 'Asks Slack whether the token of a workspace is good',
+      summary: 'Test the token of a workspace',
       tag: 'slack: workspaces',
       access: 'admin',
       params: Type.Object({ code: idText }),
       answers: {
         200: {
-          description: 'Yes and whose it is, or why not',
+          description: 'The team of the token, or the error code',
           schema: Type.Object({
             ok: Type.Boolean(),
             team: Type.Optional(Type.String()),
@@ -76,7 +79,7 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
   ];
 }
 
-// After a new key was put before the old one: every secret of a tenant is sealed by it. Then the old key can go.
+/** Key rotation: encrypts every secret of a tenant with the first key, so that the old key can be removed. */
 export async function resealSecrets(
   { documents, handle }: Pick<WebContext, 'documents' | 'handle'>,
   secrets: SecretBox,
