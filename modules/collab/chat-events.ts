@@ -8,10 +8,10 @@ import {
   message,
   role,
   streamId,
+  tagCommand,
   timestamp,
   title,
   value,
-  tagCommand,
 } from './fields.ts';
 
 const place = z.object({ messageId: streamId, chatId: streamId });

@@ -2,7 +2,6 @@
 // messages, because they may still edit them.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
-import { botId, collabLimits, type ChatType, type Role, own } from './fields.ts';
 import {
   changeChatTitle,
   changeChatType,
@@ -25,6 +24,7 @@ import {
   recordTags,
   tagsParsed,
 } from './chat-events.ts';
+import { botId, collabLimits, own, type ChatType, type Role } from './fields.ts';
 
 interface RecentMessage {
   readonly messageId: string;

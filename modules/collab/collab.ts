@@ -2,21 +2,21 @@
 
 import type { Destination, DestinationSettings } from 'millrace/delivery';
 import { defineModule, type PlatformModule } from 'millrace/platform';
-import { botReactor, conversionReactor, commandExecutor, tagReactor } from './reactors.ts';
-import { chat } from './chat.ts';
 import { chatProjection, messageProjection } from './chat-read-models.ts';
+import { chat } from './chat.ts';
+import { notification, notificationProjection } from './notifications/notification.ts';
 import {
   mailDestination,
   mailIntegration,
   notificationOutbox,
   notifier,
 } from './notifications/notifier.ts';
-import { notification, notificationProjection } from './notifications/notification.ts';
-import { task } from './tasks/task.ts';
+import { botReactor, commandExecutor, conversionReactor, tagReactor } from './reactors.ts';
 import { taskProjection } from './tasks/task-read-models.ts';
+import { task } from './tasks/task.ts';
 import { user, usernames, userProjection } from './user.ts';
-import { workspace, workspaceProjection } from './workspace.ts';
 import { collabWeb, type CollabWebOptions } from './web/collab-web.ts';
+import { workspace, workspaceProjection } from './workspace.ts';
 
 export interface CollabOptions extends CollabWebOptions {
   /** Sends e-mail with the payload `{ to, subject, text }`. Default: no e-mail. */

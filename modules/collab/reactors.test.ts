@@ -11,18 +11,18 @@ import {
   postAnswer,
   recordTags,
 } from './chat-events.ts';
-import { botReactor, conversionReactor, commandExecutor, tagReactor } from './reactors.ts';
-import { collabRig, says, tenant, type CollabRig } from './testing/collab-rig.ts';
+import { botReactor, commandExecutor, conversionReactor, tagReactor } from './reactors.ts';
 import {
   assigneeChanged,
   createTask,
   tagsAnswered,
   taskCreated,
+  taskStatuses,
   titleChanged,
   typeChanged,
-  taskStatuses,
 } from './tasks/task-events.ts';
 import { task } from './tasks/task.ts';
+import { collabRig, says, tenant, type CollabRig } from './testing/collab-rig.ts';
 
 const timestamp = '2025-09-30T10:00:00.000Z';
 const place = { taskId: 'c-1', chatId: 'c-1', workspaceId: 'w-1' };
@@ -32,7 +32,7 @@ function posted(authorId: string, content: string): ReturnType<typeof messagePos
   return messagePosted({ messageId: 'm-1', chatId: 'c-1', authorId, content, timestamp });
 }
 
-test('the tags of a message are recorded with the version of the grammar', async () => {
+test('the tags of a message are recorded with the parser version', async () => {
   await givenReactor(tagReactor)
     .when(posted('ada', 'Finished\n#status Done'), { id: 'c-1' })
     .thenSends([
@@ -50,13 +50,13 @@ test('the tags of a message are recorded with the version of the grammar', async
     ]);
 });
 
-test('a message without known tags, and what the bot says, is not read any further', async () => {
+test('messages without known tags and answers of the bot are ignored', async () => {
   const reactor = givenReactor(tagReactor);
   await reactor.when(posted('ada', 'Hello #status Done\n#hello')).thenSends([]);
   await reactor.when(posted('bot', '#status Done')).thenSends([]);
 });
 
-test('a typed chat gets its task, a discussion none', async () => {
+test('a typed chat gets a task, a discussion does not', async () => {
   await using rig = await collabRig();
   const executor = givenReactor(commandExecutor(rig.platform));
   const chat = { workspaceId: 'w-1', title: 'Crash', isPublic: true, createdBy: 'ada', timestamp };
@@ -75,7 +75,7 @@ test('a typed chat gets its task, a discussion none', async () => {
   await executor.when(chatCreated({ ...chat, type: 'discussion' })).thenSends([]);
 });
 
-test('names are looked up among the members of the workspace', async () => {
+test('assignee names are resolved to members of the workspace', async () => {
   await using rig = await collabRig();
   await rig.send('c-1', says('ada', '#assignee @eve'));
   await rig.send('c-1', says('ada', '#assignee @stranger'));
@@ -88,13 +88,13 @@ test('names are looked up among the members of the workspace', async () => {
   assert.deepEqual(lines, ['✅ Assigned to: @eve', '❌ User @stranger not found']);
 });
 
-test('the bot answers in the chat, a line for each tag', async () => {
+test('the bot answers in the chat with one line per tag', async () => {
   await givenReactor(botReactor)
     .when(tagsAnswered({ messageId: 'm-1', chatId: 'c-1', lines: ['one', 'two'] }))
     .thenSends([{ id: 'c-1', command: postAnswer({ inReplyTo: 'm-1', content: 'one\ntwo' }) }]);
 });
 
-test('a chat becomes what its task is, and whoever has the task takes part', async () => {
+test('a chat takes over type and title of its task, and the assignee joins', async () => {
   const reactor = givenReactor(conversionReactor);
   const made = { createdBy: 'ada', timestamp, isPublic: true, status: 'New' } as const;
   await reactor
@@ -115,7 +115,7 @@ test('a chat becomes what its task is, and whoever has the task takes part', asy
     .thenSends([]);
 });
 
-test('a discussion with a task tag ends as a typed chat on the board', async () => {
+test('a task tag turns a discussion into a typed chat on the board', async () => {
   await using rig = await collabRig('discussion');
   await rig.send('c-1', says('bob', 'We need this\n#status Done\n#epic Big plan'));
   await rig.settle();
@@ -130,7 +130,7 @@ test('a discussion with a task tag ends as a typed chat on the board', async () 
   assert.deepEqual([state.type, state.title, state.status], ['epic', 'Big plan', 'Planned']);
 });
 
-test('tags that mean nothing to a discussion are recorded and change nothing', async () => {
+test('tags without effect in a discussion are recorded and change nothing', async () => {
   await using rig = await collabRig('discussion');
   await rig.send('c-1', says('bob', '#status Done'));
   await rig.settle();
@@ -149,7 +149,7 @@ async function status(rig: CollabRig): Promise<string> {
   return (await rig.platform.load(task, { tenant, id: 'c-1' })).state.status;
 }
 
-test('two messages at once end in the status of the later one, on every replay', async () => {
+test('of two concurrent messages the later status wins, on every replay', async () => {
   await using rig = await collabRig();
   await Promise.all([
     rig.send('c-1', says('ada', '#status In Progress')),
@@ -162,7 +162,7 @@ test('two messages at once end in the status of the later one, on every replay',
   assert.deepEqual(await rig.events(), before);
 });
 
-test('whatever runs when, and twice, the status is that of the last message', async () => {
+test('the status of the last message wins in any order of reactors and with duplicates', async () => {
   const wish = fc.record({
     author: fc.constantFrom('ada', 'bob'),
     status: fc.constantFrom(...taskStatuses.task),

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createPlatform, type Platform } from 'millrace/platform';
+import { isForgotten } from 'millrace/store';
 import { given } from 'millrace/testing';
+import { collab } from './collab.ts';
 import {
   changePreferences,
   changeProfile,
@@ -12,9 +15,6 @@ import {
   userRegistered,
 } from './user-events.ts';
 import { ensureUser, user, userIdOf, usernames, userSubject } from './user.ts';
-import { createPlatform, type Platform } from 'millrace/platform';
-import { isForgotten } from 'millrace/store';
-import { collab } from './collab.ts';
 
 const zoe = { username: 'zoe', email: 'zoe@example.org', displayName: 'Zoë' };
 const registered = [userRegistered(zoe)];
@@ -30,7 +30,7 @@ test('a user registers once, under one name', () => {
   given(user, []).when(registerUser(zoe), { id: 'bot' }).thenRefused('user-reserved');
 });
 
-test('a profile that changes nothing is no event', () => {
+test('an unchanged profile causes no event', () => {
   const { email, displayName } = zoe;
   given(user, registered).when(changeProfile({ email, displayName })).then([]);
   given(user, registered)
@@ -40,7 +40,7 @@ test('a profile that changes nothing is no event', () => {
   given(user, []).when(changeProfile({})).thenRefused('user-unknown');
 });
 
-test('mails are for mentions until the user wants otherwise', () => {
+test('the default e-mail preference is mentions', () => {
   given(user, registered).thenState(({ emailPreference }) => emailPreference === 'mentions');
   given(user, registered)
     .when(changePreferences({ email: 'all' }))
@@ -54,7 +54,7 @@ test('mails are for mentions until the user wants otherwise', () => {
     .thenRefused('user-unknown');
 });
 
-test('a name is held by the first who claims it', () => {
+test('the first claim of a name wins', () => {
   given(usernames, [])
     .when(claimUsername({ userId: 'u-1' }))
     .then([usernameClaimed({ userId: 'u-1' })]);
@@ -82,7 +82,7 @@ function ensure(platform: Platform, principal: string, more: object = {}): Promi
   return ensureUser(context, { tenant, principal, ...more });
 }
 
-test('an id is the principal’s name where that is one and tells nothing personal', () => {
+test('the user id is the name of the principal, or a hash if it is not an id', () => {
   assert.equal(userIdOf('ada.l-1'), 'ada.l-1');
   const derived = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-/;
   for (const principal of [
@@ -98,7 +98,7 @@ test('an id is the principal’s name where that is one and tells nothing person
   }
 });
 
-test('names are unique without regard to case, and made of what came', async () => {
+test('user names are derived from the preferred name and unique case-insensitively', async () => {
   await using platform = await rig();
   assert.deepEqual(await ensure(platform, 'ada'), { userId: 'ada', username: 'ada' });
   const other = { username: 'ADA' };
@@ -116,7 +116,7 @@ test('names are unique without regard to case, and made of what came', async () 
   assert.deepEqual(mail, { userId: userIdOf('eve@example.org'), username: 'eve' });
 });
 
-test('those who come at once under one name get one each', async () => {
+test('concurrent registrations with one name get different names', async () => {
   await using platform = await rig();
   const found = await Promise.all(
     ['a', 'b', 'c'].map((principal) => ensure(platform, principal, { username: 'sam' })),
@@ -125,7 +125,7 @@ test('those who come at once under one name get one each', async () => {
   assert.deepEqual(names.toSorted(), ['sam', 'sam-2', 'sam-3']);
 });
 
-test('who is forgotten has no address and no name any more', async () => {
+test('a forgotten user has neither name nor address', async () => {
   await using platform = await rig();
   await ensure(platform, 'ada', { email: 'ada@example.org' });
   await ensure(platform, 'ada', { email: 'new@example.org' });

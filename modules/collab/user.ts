@@ -1,6 +1,11 @@
 // Users of a tenant: the aggregate, the unique user names, the read model, and registration at the first sign-in.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
+import type { NewCommand } from 'millrace/contracts';
+import { hasCode, idFromKey, MillraceError } from 'millrace/foundation';
+import type { ModuleContext } from 'millrace/platform';
+import { projection, readModel } from 'millrace/projections';
+import { subjectHeader } from 'millrace/store';
 import { botId, username as usernameSchema } from './fields.ts';
 import { update, type Projected } from './projected.ts';
 import {
@@ -15,11 +20,6 @@ import {
   userRegistered,
   type EmailPreference,
 } from './user-events.ts';
-import { projection, readModel } from 'millrace/projections';
-import type { NewCommand } from 'millrace/contracts';
-import { hasCode, idFromKey, MillraceError } from 'millrace/foundation';
-import type { ModuleContext } from 'millrace/platform';
-import { subjectHeader } from 'millrace/store';
 
 export interface UserState {
   /** Undefined: not registered, or forgotten. */

@@ -1,7 +1,9 @@
 // A workspace: its members and their roles, its invites, and its read model.
 
+import { createHash, randomBytes } from 'node:crypto';
 import { defineAggregate, Refused } from 'millrace/aggregates';
-import { type Role, own } from './fields.ts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
+import { own, type Role } from './fields.ts';
 import { update, type Projected } from './projected.ts';
 import {
   addMember,
@@ -19,8 +21,6 @@ import {
   useInvite,
   workspaceCreated,
 } from './workspace-events.ts';
-import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
-import { createHash, randomBytes } from 'node:crypto';
 
 export interface Member {
   readonly username: string;

@@ -3,9 +3,9 @@
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import { z } from 'zod';
 import { amount, currencyCode } from './currency.ts';
-import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 
 const opening = z.object({ currency: currencyCode, balance: z.int().min(0) });
 const reservation = z.object({ paymentId: z.string(), amount });

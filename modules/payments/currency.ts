@@ -2,8 +2,8 @@
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
-import { z } from 'zod';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
+import { z } from 'zod';
 
 const description = z.object({
   name: z.string().min(1).max(100),

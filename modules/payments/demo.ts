@@ -2,8 +2,8 @@
 // `sample` adds data.
 
 import { webhookDestination } from 'millrace/adapters/webhook';
-import { payments } from './payments.ts';
 import { pretendProvider } from './payment-provider.ts';
+import { payments } from './payments.ts';
 export { samplePayments as sample } from './sample-payments.ts';
 
 /** For a listener on this machine only; production needs a private secret. */

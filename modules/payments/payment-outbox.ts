@@ -1,8 +1,8 @@
 // Maps events of payments to outbox messages: jobs for the provider, results for the listeners.
 
+import { redisKeys, type QueueAddress } from 'millrace/contracts';
 import type { IntegrationMessage, OutboxProjectorDefinition } from 'millrace/outbox';
 import { paymentCompleted, paymentFailed, paymentQueued } from './payment.ts';
-import { redisKeys, type QueueAddress } from 'millrace/contracts';
 
 /** Destinations of the results: `kafka:payments`, `webhook:<name>`. */
 export interface PaymentOutboxOptions {

@@ -7,8 +7,8 @@ import { hasCode } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
 import { z } from 'zod';
 import { amount, currencyCode, streamId } from './currency.ts';
-import { failPayment, processPayment } from './payment.ts';
 import { processJobId } from './payment-outbox.ts';
+import { failPayment, processPayment } from './payment.ts';
 
 export interface Charge {
   /** Idempotency key of the charge. */

@@ -2,9 +2,9 @@
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import { z } from 'zod';
 import { amount, currencyCode, streamId } from './currency.ts';
-import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 
 const order = z.object({
   /** The account that pays. */

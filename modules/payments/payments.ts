@@ -4,10 +4,10 @@ import type { Destination, DestinationSettings } from 'millrace/delivery';
 import { defineModule, type PlatformModule } from 'millrace/platform';
 import { account, accountProjection } from './account.ts';
 import { currency, currencyProjection } from './currency.ts';
-import { payment, paymentProjection } from './payment.ts';
 import { paymentOutbox, providerJobs } from './payment-outbox.ts';
 import { paymentProcess } from './payment-process.ts';
 import { cancelDestination, processDestination, type PaymentProvider } from './payment-provider.ts';
+import { payment, paymentProjection } from './payment.ts';
 
 type To = Destination | DestinationSettings;
 

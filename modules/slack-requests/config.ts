@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { defineAggregate, Refused } from 'millrace/aggregates';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import {
   appConfigured,
   appRemoved,
@@ -31,7 +32,6 @@ import {
 } from './config-events.ts';
 import { boundedContext } from './fields.ts';
 import { templateProblem } from './render-template.ts';
-import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 
 /** Undefined: not configured. */
 export interface ConfigState<Config> {

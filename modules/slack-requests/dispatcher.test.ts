@@ -4,7 +4,7 @@ import { jobIdOf, readSendJob, roundOf, sendJob } from './dispatcher.ts';
 
 const key = { tenant: 'core', id: 'r-1.7', round: 2, generation: 3 };
 
-test('a job carries the tenant, the id and the thread, and nothing else', () => {
+test('a job contains only tenant, id and thread', () => {
   const content = { workspaceCode: 'acme', data: { secret: 'x' }, threadTs: '17.1' };
   const job = sendJob(key, { content, dueAtMs: 5_000, priority: 4 }, 1_000);
   assert.deepEqual(job, {
@@ -19,7 +19,7 @@ test('a job carries the tenant, the id and the thread, and nothing else', () => 
   assert.deepEqual(roundOf(jobIdOf(key)), { round: 2, generation: 3 });
 });
 
-test('a job of before is read by its ids, and what else it carries is ignored', () => {
+test('of a job in the old format only the ids are used', () => {
   const plain = { messageRequestId: 'r-1', tenant: 'core' };
   assert.deepEqual(readSendJob(plain), { ...plain, wasEnriched: false });
   const old = { workspace: { token: 'xoxb-old' }, template: { text: 'x' }, channel: {} };

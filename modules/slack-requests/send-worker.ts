@@ -2,12 +2,13 @@
 // (post it), begun (search the channel first), or done (do nothing).
 
 import type { SlackClient } from 'millrace/adapters/slack';
-import { type NewCommand, slackAddressing } from 'millrace/contracts';
+import { slackAddressing, type NewCommand } from 'millrace/contracts';
 import { createIds, hasCode, type Attributes, type Clock } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
 import type { JobHandler, JobOutcome, KeyStore } from 'millrace/work';
 import { paceLine, type Pace } from './channel-pace.ts';
 import { afterLookup, afterPost, type AttemptRules, type Step } from './decide-outcome.ts';
+import { readSendJob } from './dispatcher.ts';
 import {
   beginAttempt,
   deferAttempt,
@@ -18,7 +19,6 @@ import {
 import { messageRequest, tagsOf, type RequestState } from './message-request.ts';
 import { prepareRequest, type Prepared } from './request-config.ts';
 import type { SecretBox } from './secret-box.ts';
-import { readSendJob } from './dispatcher.ts';
 
 interface WorkerRules {
   readonly lockMs: number;

@@ -8,25 +8,25 @@ import {
   type ModuleService,
   type PlatformModule,
 } from 'millrace/platform';
+import type { MetricDefinition } from 'millrace/telemetry';
 import { createPace } from './channel-pace.ts';
 import {
-  appProjection,
-  channelProjection,
-  templateProjection,
-  workspaceProjection,
   app,
+  appProjection,
   channel,
+  channelProjection,
   template,
+  templateProjection,
   workspace,
+  workspaceProjection,
 } from './config.ts';
 import { dispatcher } from './dispatcher.ts';
 import { requestProjection } from './message-request-projection.ts';
 import { messageRequest } from './message-request.ts';
 import { createSecretBox, type SecretBox, type SecretKey } from './secret-box.ts';
-import { sendLockMs, createSendHandler } from './send-worker.ts';
+import { createSendHandler, sendLockMs } from './send-worker.ts';
 import { createSweeper } from './sweeper.ts';
 import { slackRequestsWeb } from './web/slack-requests-web.ts';
-import type { MetricDefinition } from 'millrace/telemetry';
 
 export interface SlackRequestsOptions {
   /** The first key encrypts, all keys decrypt. Without a key, no workspace can be configured. */

@@ -4,11 +4,11 @@
 import { slackAddressing } from 'millrace/contracts';
 import type { ModuleContext } from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
-import type { KeyStore, WorkQueue } from 'millrace/work';
-import { replaceDispatched, jobIdOf, roundOf, sendJob } from './dispatcher.ts';
-import { messageRequest, tagsOf } from './message-request.ts';
 import type { EventStore } from 'millrace/store';
+import type { KeyStore, WorkQueue } from 'millrace/work';
+import { jobIdOf, replaceDispatched, roundOf, sendJob } from './dispatcher.ts';
 import { requestFailed, requestQueued, requestSent } from './message-request-events.ts';
+import { messageRequest, tagsOf } from './message-request.ts';
 
 export interface SweeperOptions {
   readonly context: Pick<ModuleContext, 'clock' | 'load' | 'observer' | 'readAll' | 'restore'>;

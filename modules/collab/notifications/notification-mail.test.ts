@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { DeliveryMessage, Destination } from 'millrace/delivery';
 import type { IntegrationEventMapper } from 'millrace/outbox';
 import { createPlatform, type Platform } from 'millrace/platform';
-import { collab, changePreferences, notificationCreated, registerUser } from '../index.ts';
+import { changePreferences, collab, notificationCreated, registerUser } from '../index.ts';
 import { composeMail, mailDestination, notificationOutbox } from './notifier.ts';
 
 const tenant = 'core';
@@ -23,7 +23,7 @@ function mapped(email: boolean): unknown {
   return notificationOutbox.mapper.map(event as Parameters<IntegrationEventMapper['map']>[0]);
 }
 
-test('a notification that is to be mailed leaves with who is told what, and no address', () => {
+test('the outbox message contains recipient and text, but no address', () => {
   assert.equal(mapped(false), undefined);
   assert.deepEqual(mapped(true), {
     integrationType: 'email:notification',
@@ -40,7 +40,7 @@ test('a notification that is to be mailed leaves with who is told what, and no a
   });
 });
 
-test('the address is the one that the user has when the mail is sent', async () => {
+test('the address is looked up when the e-mail is sent', async () => {
   await using platform = await createPlatform({
     engines: { store: 'memory:' },
     modules: [collab()],
@@ -64,7 +64,7 @@ test('the address is the one that the user has when the mail is sent', async () 
   assert.deepEqual(composeMail({ payload: mail }), mail);
 });
 
-test('what is in the outbox and is no notification is told', async () => {
+test('an outbox message that is not a notification is rejected', async () => {
   await using platform = await createPlatform({
     engines: { store: 'memory:' },
     modules: [collab()],

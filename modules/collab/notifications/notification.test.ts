@@ -25,7 +25,7 @@ const created = [notificationCreated({ ...notice, createdAt: at })];
 const read = [...created, notificationRead({ userId: 'bob', readAt: at })];
 const deleted = [...read, notificationDeleted({ userId: 'bob' })];
 
-test('a notification is made once, read once and deleted once', () => {
+test('a notification is created once, read once and deleted once', () => {
   given(notification, []).when(createNotification(notice)).then(created);
   given(notification, created).when(createNotification(notice)).then([]);
   given(notification, created)
@@ -46,7 +46,7 @@ test('a notification is made once, read once and deleted once', () => {
   given(notification, deleted).when(createNotification(notice)).then([]);
 });
 
-test('others learn nothing of it', () => {
+test('a notification is unknown to other users', () => {
   for (const history of [created, read, deleted]) {
     given(notification, history)
       .when(readNotification({ by: 'eve' }))

@@ -1,6 +1,9 @@
 // A notification: the aggregate, its read model and the query over it.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
+import { projection, readModel, type DocumentQueries, type Page } from 'millrace/projections';
+import type { PageRequest } from '../chat-read-models.ts';
+import { update, type Projected } from '../projected.ts';
 import {
   createNotification,
   deleteNotification,
@@ -10,9 +13,6 @@ import {
   readNotification,
   type NotificationType,
 } from './notification-events.ts';
-import { projection, readModel, type DocumentQueries, type Page } from 'millrace/projections';
-import { update, type Projected } from '../projected.ts';
-import type { PageRequest } from '../chat-read-models.ts';
 
 export interface NotificationState {
   readonly status: 'none' | 'unread' | 'read' | 'deleted';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeClock } from 'millrace/testing';
-import { collabRig, says, type CollabRig } from '../testing/collab-rig.ts';
+import type { Role } from '../fields.ts';
 import {
   addMember,
   changeMemberRole,
@@ -18,7 +18,7 @@ import {
   watchTask,
   workspace,
 } from '../index.ts';
-import type { Role } from '../fields.ts';
+import { collabRig, says, type CollabRig } from '../testing/collab-rig.ts';
 import { notificationIdOf, recipientsOf } from './notifier.ts';
 
 interface Told {
@@ -36,7 +36,7 @@ async function told(rig: CollabRig): Promise<readonly Told[]> {
   });
 }
 
-test('those who take part, watch, or have the task are told, never the one who did it', async () => {
+test('participants, watchers and the assignee are notified, but not the user who made the change', async () => {
   await using rig = await collabRig();
   await rig.send('c-1', says('ada', '#status Done'));
   assert.deepEqual(await told(rig), [{ userId: 'bob', type: 'task.status_changed', email: false }]);
@@ -46,7 +46,7 @@ test('those who take part, watch, or have the task are told, never the one who d
   assert.deepEqual(users.toSorted(), ['ada', 'eve']);
 });
 
-test('a notification says what the document says, under an id of the event and the recipient', async () => {
+test('a notification has the text of the document and an id derived from event and recipient', async () => {
   await using rig = await collabRig();
   await rig.send('c-1', says('ada', '#status Done'));
   await rig.settle();
@@ -69,7 +69,7 @@ test('a notification says what the document says, under an id of the event and t
   });
 });
 
-test('every change of a task is told, and to whom it was given as such', async () => {
+test('every change of a task notifies, and the new assignee gets a specific notification', async () => {
   await using rig = await collabRig('bug');
   await rig.send(
     'c-1',
@@ -88,7 +88,7 @@ test('every change of a task is told, and to whom it was given as such', async (
   ]);
 });
 
-test('a mail goes to those who have an address and want one', async () => {
+test('e-mail goes to recipients with an address and a matching preference', async () => {
   await using rig = await collabRig();
   const mails = async (): Promise<readonly (readonly [string, boolean])[]> =>
     (await told(rig)).map(({ type, email }) => [type, email] as const).slice(-1);
@@ -105,14 +105,14 @@ test('a mail goes to those who have an address and want one', async () => {
   assert.deepEqual(await mails(), [['task.assigned', false]]);
 });
 
-test('who has left the workspace is told nothing more', async () => {
+test('former members of the workspace are not notified', async () => {
   await using rig = await collabRig();
   await rig.send('w-1', removeMember({ userId: 'bob', by: 'ada' }));
   await rig.send('c-1', says('ada', '#status Done'));
   assert.deepEqual(await told(rig), []);
 });
 
-test('of those who are there, the ones are told who were there when it happened', () => {
+test('only users who were involved at the time of the event are notified', () => {
   const role: Role = 'member';
   const now = {
     task: { ...task.initial, assignee: 'kim', assignedAtMs: 300, watchers: { lea: 200, max: 301 } },
@@ -146,7 +146,7 @@ test('of those who are there, the ones are told who were there when it happened'
   assert.deepEqual(at(400), ['bob', 'eve', 'kim', 'lea', 'max']);
 });
 
-test('when all is told again, whoever came or came back since hears nothing new', async () => {
+test('a replay does not notify users who joined or rejoined later', async () => {
   const clock = fakeClock();
   await using rig = await collabRig('task', { clock });
   const eve = { userId: 'eve', username: 'eve', role: 'member', by: 'ada' } as const;
@@ -180,7 +180,7 @@ test('when all is told again, whoever came or came back since hears nothing new'
   assert.deepEqual(eves, [status, priority, 'task.assigned', 'task.title_changed']);
 });
 
-test('another role is no break: what is told late is told to those who have one by then', async () => {
+test('a role change does not interrupt the involvement of a user', async () => {
   const clock = fakeClock();
   await using rig = await collabRig('task', { clock });
   await clock.advance(1_000);

@@ -1,18 +1,16 @@
 // Notifies the assignee, the chat participants and the watchers of a task about each change, except the user who made
 // it. A replay creates no new notifications. Recipients choose by their preferences which of them are e-mailed.
 
+import type { Destination } from 'millrace/delivery';
 import { idFromKey } from 'millrace/foundation';
+import type { OutboxProjectorDefinition } from 'millrace/outbox';
 import type { ModuleContext } from 'millrace/platform';
 import { reactor, type Reaction, type Reactor } from 'millrace/reactors';
+import { z } from 'zod';
 import { chat, type ChatState } from '../chat.ts';
 import { botId, own } from '../fields.ts';
-import type { TaskState } from '../tasks/judge-tags.ts';
-import {
-  createNotification,
-  type NotificationType,
-  notificationCreated,
-} from './notification-events.ts';
 import { onBehalfOf } from '../reactors.ts';
+import type { TaskState } from '../tasks/judge-tags.ts';
 import {
   assigneeChanged,
   dueChanged,
@@ -25,9 +23,11 @@ import {
 import { task } from '../tasks/task.ts';
 import { user } from '../user.ts';
 import { workspace, type WorkspaceState } from '../workspace.ts';
-import type { Destination } from 'millrace/delivery';
-import type { OutboxProjectorDefinition } from 'millrace/outbox';
-import { z } from 'zod';
+import {
+  createNotification,
+  notificationCreated,
+  type NotificationType,
+} from './notification-events.ts';
 
 interface Notice {
   readonly type: NotificationType;

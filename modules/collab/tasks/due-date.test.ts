@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { dueEndMs, dueMs } from './due-date.ts';
 
-test('a date, a date and a time, with a zone or without', () => {
+test('accepts dates and date-times, with and without a zone', () => {
   for (const [text, iso] of [
     ['2026-10-20', '2026-10-20T00:00:00.000Z'],
     ['2026-10-20T15:30', '2026-10-20T15:30:00.000Z'],
@@ -21,13 +21,13 @@ test('a date, a date and a time, with a zone or without', () => {
   }
 });
 
-test('a day ends with its last moment, and a time is one', () => {
+test('a date ends with the last millisecond of its day, a date-time at its time', () => {
   assert.equal(dueEndMs('2026-10-20'), Date.parse('2026-10-20T23:59:59.999Z'));
   assert.equal(dueEndMs('2026-10-20T15:30Z'), Date.parse('2026-10-20T15:30:00Z'));
   assert.equal(dueEndMs('2026-02-29'), undefined);
 });
 
-test('days and times that are not in the calendar are none', () => {
+test('rejects dates and times that do not exist', () => {
   for (const text of [
     '2026-02-29',
     '1900-02-29',
@@ -56,7 +56,7 @@ test('days and times that are not in the calendar are none', () => {
   }
 });
 
-test('every day of the calendar is one, and no other is', () => {
+test('accepts exactly the days of the calendar', () => {
   const number = (max: number) => fc.integer({ min: 0, max });
   fc.assert(
     fc.property(fc.integer({ min: 100, max: 9_999 }), number(14), number(33), (y, m, d) => {

@@ -1,7 +1,7 @@
 // Decides what a tag does to a task: an event, an answer line of the bot, or both. Pure.
 
+import { collabLimits, type TagCommand, type TaskType } from '../fields.ts';
 import { dueMs } from './due-date.ts';
-import { collabLimits, type TaskType, type TagCommand } from '../fields.ts';
 import {
   assigneeChanged,
   dueChanged,

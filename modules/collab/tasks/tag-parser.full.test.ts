@@ -70,12 +70,12 @@ function read(content: string): readonly [string, string][] {
   return parseTags(content).commands.map(plain);
 }
 
-describe('the grammar of tags', () => {
+describe('the tag grammar', () => {
   test('the parser has a version', () => {
     assert.equal(tagParserVersion, 1);
   });
 
-  test('the scenario’s message holds one tag and one line of text', () => {
+  test('the message of the document has one tag and one line of text', () => {
     assert.deepEqual(parseTags('Закончил работу\n#status Done'), {
       commands: [{ type: 'ChangeStatusCommand', status: 'Done' }],
       text: 'Закончил работу',
@@ -160,7 +160,7 @@ describe('the grammar of tags', () => {
     });
   }
 
-  test('two readings of the rules agree on every message', () => {
+  test('two implementations of the rules agree on every message', () => {
     const piece = fc.oneof(
       fc.constantFrom(
         ' ',
@@ -192,7 +192,7 @@ describe('the grammar of tags', () => {
     );
   });
 
-  test('a message of 100 kB is read whole, whatever is in it', () => {
+  test('a message of 100 kB is parsed completely', () => {
     const size = 100_000;
     for (const unit of ['#', ' #', '#status ', '#status Done #due ', '\n#', '🚀', '#task🚀 #']) {
       const content = unit.repeat(Math.ceil(size / unit.length));
@@ -205,7 +205,7 @@ describe('the grammar of tags', () => {
     }
   });
 
-  test('the work grows with the length of the message, not with its square', () => {
+  test('parsing time grows linearly with the length of the message', () => {
     const cpuMicrosOf = (unit: string, size: number): number => {
       const content = unit.repeat(size / unit.length);
       // Not the time on the clock, which other processes take part of.
@@ -220,7 +220,7 @@ describe('the grammar of tags', () => {
     }
   });
 
-  test('a thousand tags are read, and of more it is said how many', () => {
+  test('a thousand tags are parsed, and the others are counted', () => {
     assert.equal(parseTags('#due\n'.repeat(1_000)).commands.length, 1_000);
     assert.deepEqual(parseTags('#due '.repeat(1_500)).leftOut, 500);
   });

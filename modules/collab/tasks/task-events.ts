@@ -2,7 +2,7 @@
 
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
-import { streamId, taskType, timestamp, title, username, value, tagCommand } from '../fields.ts';
+import { streamId, tagCommand, taskType, timestamp, title, username, value } from '../fields.ts';
 
 /** In the order of the board columns; a new task gets the first status. */
 export const taskStatuses = {

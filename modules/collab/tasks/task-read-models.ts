@@ -8,26 +8,26 @@ import {
   type Found,
   type Page,
 } from 'millrace/projections';
-import { dueMs, dueEndMs } from './due-date.ts';
+import { inWorkspace, wordsOf, type ChatDocument, type PageRequest } from '../chat-read-models.ts';
 import type { TaskType } from '../fields.ts';
+import { update, type Projected } from '../projected.ts';
+import { dueEndMs, dueMs } from './due-date.ts';
 import {
   priorities,
-  type Priority,
-  type Severity,
-  type TaskStatus,
+  taskStatuses,
   type assigneeChanged,
   type dueChanged,
+  type Priority,
   type priorityChanged,
+  type Severity,
   type severityChanged,
   type statusChanged,
   type taskCreated,
+  type TaskStatus,
   type titleChanged,
   type typeChanged,
   type watcherAdded,
-  taskStatuses,
 } from './task-events.ts';
-import { update, type Projected } from '../projected.ts';
-import { inWorkspace, type ChatDocument, type PageRequest, wordsOf } from '../chat-read-models.ts';
 
 export interface TaskDocument {
   readonly taskId: string;

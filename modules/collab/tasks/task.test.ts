@@ -55,7 +55,7 @@ function says(history: History, content: string, ...lines: string[]): void {
     .then([answered(...lines)]);
 }
 
-test('a typed chat is a task in the first status of its type', () => {
+test('a typed chat creates a task in the first status of its type', () => {
   const subject = { ...origin, type: 'bug', title: 'Crash', createdBy: 'ada' } as const;
   given(task, []).when(createTask(subject)).then(aBug);
   given(task, aBug).when(createTask(subject)).then([]);
@@ -67,7 +67,7 @@ test('#task, #bug and #epic turn a discussion into a task', () => {
   given(task, []).when(tagged('#epic Big')).then(anEpic);
 });
 
-test('without a title, no task', () => {
+test('a task needs a title', () => {
   const usage = (name: string, tag: string): string =>
     `❌ ${name} title is required. Usage: #${tag} <title>`;
   for (const history of [[], aTask]) {
@@ -79,7 +79,7 @@ test('without a title, no task', () => {
   }
 });
 
-test('other tags mean nothing to a discussion, and something behind the one that ends it', () => {
+test('other tags have no effect in a discussion before a tag that creates a task', () => {
   given(task, [])
     .when(tagged('#status Done\n#title x\n#severity x\n#due x\n#assignee x\n#priority x'))
     .then([]);
@@ -89,7 +89,7 @@ test('other tags mean nothing to a discussion, and something behind the one that
     .then([...aTask, changed, answered('✅ Status changed to Done')]);
 });
 
-test('another type brings its own status where the old one is none of it', () => {
+test('a type change resets a status that the new type does not have', () => {
   const changed = (title: string) => ({ ...change, title });
   given(task, aTask)
     .when(tagged('#bug Crash'))
@@ -109,14 +109,14 @@ test('another type brings its own status where the old one is none of it', () =>
   given(task, aTask).when(tagged('#task Ship')).then([]);
 });
 
-test('a bug that is no bug any more has no severity', () => {
+test('a bug that becomes another type loses its severity', () => {
   const severe = severityChanged({ ...change, oldSeverity: null, newSeverity: 'Major' });
   given(task, [...aBug, severe])
     .when(tagged('#task Crash'))
     .thenState(({ severity, type }) => type === 'task' && severity === null);
 });
 
-test('#status takes the statuses of the type, by the letter', () => {
+test('#status accepts the statuses of the type, case-sensitively', () => {
   for (const [history, first, last] of [
     [aTask, 'To Do', 'Done'],
     [aBug, 'New', 'Verified'],
@@ -147,7 +147,7 @@ test('#status takes the statuses of the type, by the letter', () => {
   );
 });
 
-test('#assignee takes a member’s name, and gives the task back to nobody', () => {
+test('#assignee accepts the name of a member, and clears the assignee', () => {
   const assigned = assigneeChanged({ ...change, oldAssignee: null, newAssignee: 'u-alex' });
   given(task, aTask)
     .when(tagged('#assignee @alex'))
@@ -171,7 +171,7 @@ test('#assignee takes a member’s name, and gives the task back to nobody', () 
   }
 });
 
-test('#priority takes three words', () => {
+test('#priority accepts three values', () => {
   given(task, aTask)
     .when(tagged('#priority High'))
     .then([
@@ -181,7 +181,7 @@ test('#priority takes three words', () => {
   says(aTask, '#priority high', "❌ Invalid priority 'high'. Available: High, Medium, Low");
 });
 
-test('#due takes real days of ISO 8601, and nothing clears it', () => {
+test('#due accepts existing ISO 8601 dates, and an empty value clears it', () => {
   const due = dueChanged({ ...change, oldDue: null, newDue: '2026-10-20' });
   given(task, aTask)
     .when(tagged('#due 2026-10-20'))
@@ -197,7 +197,7 @@ test('#due takes real days of ISO 8601, and nothing clears it', () => {
   }
 });
 
-test('#title takes any text, and needs one', () => {
+test('#title accepts any text except an empty one', () => {
   for (const title of ['Sail', 'Отправить 🚀', 'שלום']) {
     given(task, aTask)
       .when(tagged(`#title ${title}`))
@@ -210,7 +210,7 @@ test('#title takes any text, and needs one', () => {
   says(aTask, `#title ${'x'.repeat(501)}`, '❌ Title is too long. At most 500 characters');
 });
 
-test('#severity is for bugs', () => {
+test('#severity applies to bugs only', () => {
   given(task, aBug)
     .when(tagged('#severity Critical'))
     .then([
@@ -227,7 +227,7 @@ test('#severity is for bugs', () => {
   }
 });
 
-test('each tag is judged on its own, over what those before it have done', () => {
+test('each tag is judged separately, against the state after the tags before it', () => {
   given(task, aTask)
     .when(tagged('Look:\n#status Doing #priority Low\n#status Done #status To Do'))
     .then([
@@ -243,14 +243,14 @@ test('each tag is judged on its own, over what those before it have done', () =>
     ]);
 });
 
-test('what is too long to be repeated is cut between characters', () => {
+test('a long quoted value is cut between characters', () => {
   const family = '👨‍👩‍👧‍👦';
   given(task, aTask)
     .when(tagged(`#priority ${family.repeat(20)}`))
     .then([answered(`❌ Invalid priority '${family.repeat(5)}…'. Available: High, Medium, Low`)]);
 });
 
-test('of more than a thousand tags the first count, and that is said', () => {
+test('the first thousand tags count, and the answer states how many were ignored', () => {
   const many = '#status Done\n#status To Do\n'.repeat(501);
   const { commands, leftOut } = parseTags(many);
   assert.deepEqual([commands.length, leftOut], [1_000, 2]);
@@ -262,7 +262,7 @@ test('of more than a thousand tags the first count, and that is said', () => {
   assert.deepEqual(decided, [answered(last)]);
 });
 
-test('a task is watched by whoever wants to', () => {
+test('users watch and unwatch a task', () => {
   given(task, aTask)
     .when(watchTask({ userId: 'bob' }))
     .then([watcherAdded({ ...place, userId: 'bob' })])

@@ -3,10 +3,10 @@
 import type { NewCommand } from 'millrace/contracts';
 import type { Platform } from 'millrace/platform';
 import { createChat, joinChat, postMessage } from '../chat-events.ts';
-import { newInviteToken } from '../workspace.ts';
 import { createNotification } from '../notifications/notification-events.ts';
 import { createTask } from '../tasks/task-events.ts';
 import { addMember, createInvite, createWorkspace, removeMember } from '../workspace-events.ts';
+import { newInviteToken } from '../workspace.ts';
 import { personOf, type Person, type Rig } from './web-rig.ts';
 
 export const tenant = 'core';

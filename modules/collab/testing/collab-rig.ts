@@ -7,8 +7,8 @@ import { createPlatform, type Platform } from 'millrace/platform';
 import type { Reactor } from 'millrace/reactors';
 import type { RecordedEvent } from 'millrace/store';
 import { collab } from '../collab.ts';
-import { addMember, createChat, createWorkspace, postMessage } from '../index.ts';
 import type { ChatType } from '../fields.ts';
+import { addMember, createChat, createWorkspace, postMessage } from '../index.ts';
 
 export const tenant = 'core';
 

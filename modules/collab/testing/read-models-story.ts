@@ -6,6 +6,7 @@ import { createPlatform, type Platform, type PlatformConfig } from 'millrace/pla
 import type { DocumentQueries, Page } from 'millrace/projections';
 import {
   addMember,
+  applyTags,
   changePreferences,
   chatCreated,
   collab,
@@ -19,7 +20,6 @@ import {
   editMessage,
   ensureUser,
   findTasks,
-  applyTags,
   messagesOf,
   newInviteToken,
   notificationsOf,

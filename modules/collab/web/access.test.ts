@@ -33,7 +33,7 @@ const chat = (isPublic: boolean): ChatDocument => ({
   ],
 });
 
-test('what somebody is to a chat follows from the workspace first, then from the chat', () => {
+test('the role in a chat depends on the workspace first, then on the chat', () => {
   const roles = ['boss', 'kim', 'host', 'gone', 'nobody'].map((userId) => [
     userId,
     workspaceRole(workspace, userId),
@@ -51,7 +51,7 @@ test('what somebody is to a chat follows from the workspace first, then from the
   assert.equal(workspaceRole(undefined, 'boss'), 'stranger');
 });
 
-test('a stranger is never told that something is there, others that they may not', () => {
+test('a resource is hidden from strangers, and forbidden actions are reported to others', () => {
   for (const action of Object.keys(accessRules) as Action[]) {
     assert.equal(decideAccess('stranger', action), 'hidden', action);
   }

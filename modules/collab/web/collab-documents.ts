@@ -6,8 +6,8 @@ import type { DocumentQueries, Projection } from 'millrace/projections';
 import type { Position } from 'millrace/store';
 import {
   chatProjection,
-  type ChatDocument,
   messageProjection,
+  type ChatDocument,
   type MessageDocument,
 } from '../chat-read-models.ts';
 import {

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { buildStreamName } from 'millrace/contracts';
-import { aliases, endpoints } from './endpoints.ts';
 import { openRig, until, type Answer, type Person, type Rig } from '../testing/web-rig.ts';
+import { aliases, endpoints } from './endpoints.ts';
 
 let rig: Rig;
 let zoe: Person;
@@ -31,7 +31,7 @@ const told = ({ status, body }: Answer<unknown>): unknown[] => [
   (body as Partial<Failed>).error?.code,
 ];
 
-test('every row of the table is a route, with its errors in the words of the API, and nothing else is', async () => {
+test('the routes are exactly the rows of the table, with the error format of the document', async () => {
   const wanted = Object.values(endpoints).map(({ method, path }) => `${method} ${path}`);
   const also = Object.entries(aliases).map(
     ([name, path]) => `${endpoints[name as keyof typeof aliases].method} ${path}`,
@@ -45,7 +45,7 @@ test('every row of the table is a route, with its errors in the words of the API
     assert.deepEqual([each.access, each.errors === undefined], ['known', false]);
 });
 
-test('a workspace has members with roles, and keeps its last admin', async () => {
+test('a workspace has members with roles and keeps its last admin', async () => {
   const w = await rig.workspace(zoe, alex);
   const members = `/api/v1/workspaces/${w}/members`;
   const made = await zoe.get(`/api/v1/workspaces/${w}`);
@@ -74,7 +74,7 @@ test('a workspace has members with roles, and keeps its last admin', async () =>
   ]);
 });
 
-test('an invite lets so many in, is shown once, and ends when it is revoked', async () => {
+test('an invite has a limited number of uses, shows its token once and can be revoked', async () => {
   const w = await rig.workspace(zoe);
   const path = `/api/v1/workspaces/${w}/invites`;
   const invite = async (body: object) =>
@@ -95,7 +95,7 @@ test('an invite lets so many in, is shown once, and ends when it is revoked', as
   assert.equal((await kim.get(path)).status, 404);
 });
 
-test('a private chat is there for those who take part, a public one for the workspace, and neither for strangers', async () => {
+test('a private chat is visible to its participants, a public one to the workspace', async () => {
   const other = await rig.person('zoe', 'acme');
   const w = await rig.workspace(zoe, alex);
   const [open, closed] = [await rig.chat(zoe, w), await rig.chat(zoe, w, { isPublic: false })];
@@ -126,7 +126,7 @@ test('a private chat is there for those who take part, a public one for the work
   assert.deepEqual([joined.status, joined.body['role']], [201, 'member']);
 });
 
-test('a message is answered with itself and its flow, once for each key, and also under the old path', async () => {
+test('posting returns the message and its flow, once per key, also under the path of the document', async () => {
   const w = await rig.workspace(zoe, alex);
   const chatId = await rig.chat(zoe, w);
   const path = `/api/v1/chats/${chatId}/messages`;
@@ -169,7 +169,7 @@ test('a message is answered with itself and its flow, once for each key, and als
   assert.ok(events.some(({ type }) => type === 'chat.message-posted.v1'));
 });
 
-test('messages come page by page, are found by their words, and are changed by their author or an admin', async () => {
+test('messages are paged, searched, edited and deleted', async () => {
   const w = await rig.workspace(zoe, alex, kim);
   const chatId = await rig.chat(zoe, w);
   const path = `/api/v1/chats/${chatId}/messages`;
@@ -202,7 +202,7 @@ test('messages come page by page, are found by their words, and are changed by t
   assert.deepEqual(told(await zoe.get(`${path}?cursor=x`)), [400, 'VALIDATION_ERROR']);
 });
 
-test('the sixty-first message within a minute has to wait, of this user only', async () => {
+test('the sixty-first message of a user within a minute is refused', async () => {
   const fast = await rig.person('fast');
   const w = await rig.workspace(zoe, fast);
   const chatId = await rig.chat(zoe, w);
@@ -220,7 +220,7 @@ test('the sixty-first message within a minute has to wait, of this user only', a
   assert.equal((await zoe.send('POST', path, { content: 'hello' })).status, 201);
 });
 
-test('who one is, is registered by the first request, and can be changed', async () => {
+test('the first request registers the user, who can change the profile', async () => {
   const mia = await rig.person('mia');
   const me = await mia.get('/api/v1/users/me');
   assert.deepEqual(me.body, {
@@ -243,7 +243,7 @@ test('who one is, is registered by the first request, and can be changed', async
   assert.deepEqual(told(wrong), [400, 'VALIDATION_ERROR']);
 });
 
-test('whom an identity provider knows is called as it says, has the address, and a name of its own', async () => {
+test('a user of an identity provider gets its name and address, and a unique user name', async () => {
   const claims = { tenant: 'core', preferred_username: 'Zoë K.', email: 'zoe@example.com' };
   const [first, second] = [
     rig.known({ ...claims, sub: '00u1' }),
@@ -262,7 +262,7 @@ test('whom an identity provider knows is called as it says, has the address, and
   assert.equal(other.body['username'], 'Zo-K.');
 });
 
-test('what is wrong is told in one shape, whatever it is', async () => {
+test('all errors have one format', async () => {
   const w = await rig.workspace(zoe);
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
   const as = async (token: string | undefined, path: string): Promise<Answer<Failed>> => {

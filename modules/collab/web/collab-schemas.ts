@@ -1,11 +1,11 @@
 // Schemas of the answers, and pages of lists: `{ items, cursor }`.
 
 import { Type } from 'millrace/contracts';
-import type { TSchema, TObject } from 'typebox';
-import { chatType, taskType } from '../fields.ts';
-import { priorities, severities, taskStatuses } from '../tasks/task-events.ts';
 import type { JsonAnswer } from 'millrace/platform';
 import type { Page } from 'millrace/projections';
+import type { TObject, TSchema } from 'typebox';
+import { chatType, taskType } from '../fields.ts';
+import { priorities, severities, taskStatuses } from '../tasks/task-events.ts';
 import { invalid } from './collab-errors.ts';
 
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);

@@ -12,15 +12,15 @@ import {
 import { parsePosition } from 'millrace/store';
 import { createReach } from './access.ts';
 import { collabError, invalid } from './collab-errors.ts';
-import { idText, identify } from './endpoints.ts';
 import { messageSchema, notificationSchema } from './collab-schemas.ts';
+import { identify, idText } from './endpoints.ts';
 import type { LiveFeed } from './live-feed.ts';
 import { topics, type LiveMessage } from './live-message.ts';
 import {
   createLiveSubscription,
-  type LiveSubscription,
   missedInChat,
   missedInWorkspace,
+  type LiveSubscription,
 } from './live-subscription.ts';
 
 export const socketLimits = { subscriptionsMax: 200, typingEveryMs: 1_000 } as const;

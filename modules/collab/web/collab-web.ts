@@ -3,13 +3,13 @@
 import type { ModuleWeb, WebContext } from 'millrace/platform';
 import { createResourceReach } from './access.ts';
 import { chatRoutes } from './chat-routes.ts';
-import { createEndpointMaker } from './endpoints.ts';
-import { userRoutes } from './user-routes.ts';
 import { collabDocuments } from './collab-documents.ts';
 import { collabSocket } from './collab-socket.ts';
+import { createEndpointMaker } from './endpoints.ts';
 import { createLiveFeed } from './live-feed.ts';
 import { createMessageLimiter } from './message-limiter.ts';
 import { taskRoutes } from './task-routes.ts';
+import { userRoutes } from './user-routes.ts';
 import { workspaceRoutes } from './workspace-routes.ts';
 
 export interface CollabWebOptions {

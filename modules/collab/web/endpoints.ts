@@ -1,6 +1,6 @@
 // The table of routes with their access rules, and the function that makes a route from a row of the table.
 
-import { buildIdempotencyKey, type NewCommand, Type } from 'millrace/contracts';
+import { buildIdempotencyKey, Type, type NewCommand } from 'millrace/contracts';
 import { createIds, idFromKey } from 'millrace/foundation';
 import {
   flowHeadersShown,

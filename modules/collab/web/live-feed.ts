@@ -3,6 +3,7 @@
 
 import { hasCode } from 'millrace/foundation';
 import { createTopics, type WebContext } from 'millrace/platform';
+import type { DocumentQueries, Projection } from 'millrace/projections';
 import { startPosition, type Position, type RecordedEvent } from 'millrace/store';
 import { participantLeft } from '../chat-events.ts';
 import { chatProjection, type ChatDocument } from '../chat-read-models.ts';
@@ -10,7 +11,6 @@ import { memberRemoved } from '../workspace-events.ts';
 import { workspaceProjection, type WorkspaceDocument } from '../workspace.ts';
 import type { CollabDocuments } from './collab-documents.ts';
 import { liveMessageOf, liveTypes, topics } from './live-message.ts';
-import type { DocumentQueries, Projection } from 'millrace/projections';
 
 type LiveItem =
   | {

@@ -1,12 +1,12 @@
 // One topic on one connection: missed messages, then live ones, each once and in order. While the access of the user is
 // being checked again, messages are buffered.
 
+import { buildStreamName, type TenantLookup } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
 import type { SocketClient } from 'millrace/platform';
-import type { Position, EventStore, RecordedEvent } from 'millrace/store';
+import type { EventStore, Position, RecordedEvent } from 'millrace/store';
 import type { LiveFeed } from './live-feed.ts';
-import { type LiveMessage, liveMessageOf, liveTaskTypes } from './live-message.ts';
-import { buildStreamName, type TenantLookup } from 'millrace/contracts';
+import { liveMessageOf, liveTaskTypes, type LiveMessage } from './live-message.ts';
 
 export interface LiveSubscription {
   /** Rejects without access, or if too many messages were missed; the subscription has then ended. */

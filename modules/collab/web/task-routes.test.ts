@@ -37,7 +37,7 @@ async function make(
   return id;
 }
 
-test('tasks are filtered, searched and sorted, and those of private chats are not shown to others', async () => {
+test('tasks are filtered, searched and sorted, without tasks of other users’ private chats', async () => {
   const w = await rig.workspace(zoe, alex);
   await make(w, 'Oil the wheel', {
     said: `#priority Low #assignee @${alex.name} #due 2026-12-24T18:00:00Z`,
@@ -94,7 +94,7 @@ test('tasks are filtered, searched and sorted, and those of private chats are no
   ]);
 });
 
-test('a task is watched and not watched any more by whoever sees it', async () => {
+test('users who see a task can watch and unwatch it', async () => {
   const w = await rig.workspace(zoe, alex);
   const [open, closed] = [await make(w, 'Open'), await make(w, 'Closed', { isPublic: false })];
   const watch = (method: string, id: string) => alex.send(method, `/api/v1/tasks/${id}/watch`);
@@ -107,7 +107,7 @@ test('a task is watched and not watched any more by whoever sees it', async () =
   assert.equal((await watch('PUT', 'nothing')).status, 404);
 });
 
-test('notifications are counted, read and deleted by the one who got them', async () => {
+test('recipients list, count, read and delete their notifications', async () => {
   interface Notifications extends List<{
     readonly notificationId: string;
     readonly readAt: unknown;

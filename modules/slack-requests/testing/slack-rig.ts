@@ -12,9 +12,9 @@ import {
 import { startFakeSlack, type FakeSlack } from 'millrace/testing';
 import type { KeyStore, WorkQueue } from 'millrace/work';
 import { configureChannel, configureTemplate, configureWorkspace } from '../config-events.ts';
+import { requestProjection, type RequestDocument } from '../message-request-projection.ts';
 import { createSecretBox } from '../secret-box.ts';
 import { slackRequests, type SlackRequestsOptions } from '../slack-requests.ts';
-import { requestProjection, type RequestDocument } from '../message-request-projection.ts';
 
 export const tenant = 'core';
 export const token = 'xoxb-4815162342-not-a-real-token';

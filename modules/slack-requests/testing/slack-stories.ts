@@ -31,7 +31,7 @@ async function once(rig: SlackRig): Promise<void> {
 }
 
 export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Promise<void>>> = {
-  'a request is posted once, filled and escaped, and its snapshot says where': async (engines) => {
+  'a request is rendered, posted once, and its snapshot contains the channel': async (engines) => {
     await using rig = await slackRig({ engines });
     const odd = { order: { id: 'o<1>' }, by: 'Ada & Co' };
     const asked = { ...paid, data: odd, channelCode: 'orders', recipient: 'U0BOB' };
@@ -47,9 +47,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
       { status: 'sent', channelId: 'C0ORDERS', ts: message?.ts, attempts: 1, round: 1 },
     );
   },
-  'the channel is that of the code, else the recipient, else the default of the workspace': async (
-    engines,
-  ) => {
+  'the channel comes from the code, else the recipient, else the workspace': async (engines) => {
     await using rig = await slackRig({ engines });
     await rig.send('r-1', createRequest({ ...plain, channelCode: 'orders', recipient: 'C0OTHER' }));
     await rig.send('r-2', createRequest({ ...plain, recipient: 'C0OTHER' }));
@@ -66,7 +64,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
       '17.1',
     );
   },
-  'what cannot be sent fails with its reason, and nothing is asked of Slack': async (engines) => {
+  'an invalid request fails with its reason, without a call to Slack': async (engines) => {
     await using rig = await slackRig({ engines });
     await rig.send('bare', configureWorkspace({ name: 'Bare', token: sealedFor('bare') }));
     await rig.send('off', configureTemplate({ text: 'x', enabled: false }));
@@ -90,7 +88,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     }
     assert.deepEqual(rig.slack.calls, []);
   },
-  'an answer that never came is made up for by the channel’s history': async (engines) => {
+  'after a lost response the message is found in the history': async (engines) => {
     await using rig = await slackRig({ engines });
     rig.slack.behave('chat.postMessage', 'drop-after', {
       status: 502,
@@ -105,7 +103,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     }
     assert.equal(rig.slack.messages.length, 3);
   },
-  'a message that is slow to be accepted is looked for, not posted again': async (engines) => {
+  'a message that Slack accepts slowly is searched for, not posted again': async (engines) => {
     await using rig = await slackRig({ engines, module: { timeoutMs: 300 } });
     rig.slack.behave('chat.postMessage', { answerAfter: new Promise(() => undefined) });
     await rig.send('r-1', createRequest({ ...plain, recipient: 'U0BOB' }));
@@ -114,14 +112,14 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     assert.deepEqual([more.length, ts, channelId], [0, message?.ts, 'D0BOB']);
     assert.ok(rig.slack.calls.includes('conversations.history'));
   },
-  'a request that was lost on its way is posted, as the history has none': async (engines) => {
+  'a request that never reached Slack is posted after the search': async (engines) => {
     await using rig = await slackRig({ engines });
     rig.slack.behave('chat.postMessage', 'drop-before', { error: 'internal_error' });
     await rig.send('r-1', createRequest(plain));
     assert.equal((await rig.inStatus('r-1', 'sent', 'failed')).status, 'sent');
     assert.equal(rig.slack.messages.length, 1);
   },
-  'where the history cannot be read, nothing is repeated, and the request says so': async (
+  'without access to the history nothing is posted again and the request fails': async (
     engines,
   ) => {
     await using rig = await slackRig({ engines });
@@ -134,7 +132,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     assert.equal((await rig.inStatus('r-1', 'sent')).round, 2);
     assert.equal(rig.slack.messages.length, 1);
   },
-  'a rate limit frees the lock, delays the job and is no attempt': async (engines) => {
+  'a rate limit releases the lock, delays the job and is no attempt': async (engines) => {
     await using rig = await slackRig({ engines });
     await once(rig);
     rig.slack.behave('chat.postMessage', { status: 429, headers: { 'retry-after': '1' } });
@@ -143,7 +141,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     assert.deepEqual([status, attempts], ['sent', 1]);
     assert.equal(rig.slack.messages.length, 1);
   },
-  'what Slack refuses has failed for good, and can be mended and sent': async (engines) => {
+  'a request with a permanent error fails, and can be changed and sent': async (engines) => {
     await using rig = await slackRig({ engines });
     rig.slack.behave('chat.postMessage', { error: 'is_archived' });
     await rig.send('r-1', createRequest(plain));
@@ -152,7 +150,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     const { channelId, round, code } = await rig.inStatus('r-1', 'sent');
     assert.deepEqual([channelId, round, code], ['C0OTHER', 2, undefined]);
   },
-  'attempts end: trouble has failed, and what may be posted is unknown': async (engines) => {
+  'the last attempt fails, or has an unknown outcome if it may have posted': async (engines) => {
     await using rig = await slackRig({ engines });
     await once(rig);
     rig.slack.behave('chat.postMessage', { error: 'service_unavailable' });
@@ -163,9 +161,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     const { code, reason } = await rig.inStatus('r-2', 'sent', 'failed');
     assert.deepEqual([code, reason], ['outcome-unknown', 'http-503']);
   },
-  'a job that a crash took is put there again, and a lock that nobody holds ends': async (
-    engines,
-  ) => {
+  'a lost job is added again, and a stale lock expires': async (engines) => {
     await using rig = await slackRig({ engines, starts: false });
     const { platform } = rig;
     // Dispatched, as it seems, and locked by somebody who is gone: neither job nor worker is there.
@@ -178,7 +174,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     assert.equal((await rig.inStatus('r-1', 'sent', 'failed')).status, 'sent');
     assert.equal(rig.slack.messages.length, 1);
   },
-  'a job of before, with whole objects in it, is sent by its ids alone': async (engines) => {
+  'a job in the old format is sent by its ids': async (engines) => {
     await using rig = await slackRig({ engines, starts: false });
     await rig.send('r-1', createRequest(plain));
     const old = { id: 'r-1', tenant, status: 'queued', data: { text: 'old words' } };
@@ -194,7 +190,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     const used = rig.slack.requests.map(({ headers }) => headers.authorization);
     assert.deepEqual(new Set(used), new Set([`Bearer ${token}`]));
   },
-  'tenants have workspaces, requests and locks of their own': async (engines) => {
+  'workspaces, requests and locks are separate per tenant': async (engines) => {
     await using rig = await slackRig({ engines });
     const handle = (id: string, command: Parameters<SlackRig['send']>[1]) =>
       rig.platform.handle({ tenant: 'other', id, command });

@@ -4,8 +4,8 @@ import { Type } from 'millrace/contracts';
 import { route, type Route, type WebContext } from 'millrace/platform';
 import { boundedContext, slackRequestLimits } from '../fields.ts';
 import { createRequest, queueRequest, updateRequest } from '../message-request-events.ts';
-import { requestStatuses } from '../message-request.ts';
 import { requestProjection } from '../message-request-projection.ts';
+import { requestStatuses } from '../message-request.ts';
 import {
   flowHeader,
   headersShown,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { workspaceProjection, type WorkspaceDocument } from '../config.ts';
 import { createRequest } from '../message-request-events.ts';
-import { type WorkspaceDocument, workspaceProjection } from '../config.ts';
-import { resealSecrets } from './slack-requests-web.ts';
 import { createSecretBox } from '../secret-box.ts';
 import { secretKeys, slackRig, tenant } from '../testing/slack-rig.ts';
+import { resealSecrets } from './slack-requests-web.ts';
 
-test('secrets are sealed by a new key, and sent with it when the old one is gone', async () => {
+test('secrets are encrypted with a new key and work without the old one', async () => {
   const young = { id: 'k2', key: Buffer.alloc(32, 9).toString('base64') };
   const both = createSecretBox([young, ...secretKeys]);
   await using rig = await slackRig({ module: { secretKeys: [young] } });

@@ -1,6 +1,6 @@
 // Shared by all routes of the module: the tenant, sending commands in the flow of the request, waiting for projections.
 
-import { buildIdempotencyKey, type NewCommand, Type } from 'millrace/contracts';
+import { buildIdempotencyKey, Type, type NewCommand } from 'millrace/contracts';
 import { createIds, hasCode, idFromKey, MillraceError } from 'millrace/foundation';
 import {
   flowHeadersShown,

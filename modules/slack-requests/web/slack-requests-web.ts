@@ -1,16 +1,16 @@
 // The routes of the module, with those of secrets and of the connection test.
 
-import { Type, type NewCommand } from 'millrace/contracts';
 import { createSlackClient } from 'millrace/adapters/slack';
+import { Type, type NewCommand } from 'millrace/contracts';
 import { route, type ModuleWeb, type Route, type WebContext } from 'millrace/platform';
+import { resealApp, resealWorkspace } from '../config-events.ts';
 import { workspace, type AppDocument, type WorkspaceDocument } from '../config.ts';
-import type { SecretBox } from '../secret-box.ts';
 import { failureCodeOf } from '../decide-outcome.ts';
+import { boundedContext } from '../fields.ts';
+import type { SecretBox } from '../secret-box.ts';
 import { boxOf, configRoutes } from './config-routes.ts';
 import { requestRoutes } from './request-routes.ts';
 import { idText, notFound, root, tenantOf } from './slack-endpoint.ts';
-import { resealApp, resealWorkspace } from '../config-events.ts';
-import { boundedContext } from '../fields.ts';
 
 export interface SlackWebOptions {
   readonly secrets: SecretBox | undefined;
