@@ -69,7 +69,7 @@ export function layerViolations(imports: readonly Import[]): string[] {
 }
 
 function moduleViolation({ from, to }: Import): string | undefined {
-  const isForTests = isTest.test(from) || from.endsWith('-main.ts') || from.includes('/testing/');
+  const isForTests = isTest.test(from) || /^modules\/[^/]+\/testing\//.test(from);
   if (to === 'millrace/testing' || to === 'fast-check') {
     return isForTests ? undefined : 'only tests may import testing';
   }

@@ -1,19 +1,28 @@
-// What can be wanted of a chat, and what can happen to it.
+// Events and commands of a chat.
 
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
-import { answer, chatType, message, role, streamId, timestamp, title, value } from './fields.ts';
-import { tagCommand } from './tag-commands.ts';
+import {
+  answer,
+  chatType,
+  message,
+  role,
+  streamId,
+  tagCommand,
+  timestamp,
+  title,
+  value,
+} from './fields.ts';
 
 const place = z.object({ messageId: streamId, chatId: streamId });
 const participant = z.object({ userId: streamId, role });
 const parsed = z.object({
-  /** Of the grammar: what was read once is never read again. */
+  /** Version of the tag grammar: a message is never parsed again by a later version. */
   parserVersion: z.int().min(1),
   commands: z.array(tagCommand).min(1),
-  /** Of the message, what is not in its tags. */
+  /** The message without its tags. */
   text: value,
-  /** How many tags were left out because there were too many. */
+  /** Number of tags beyond the limit, which were ignored. */
   leftOut: z.int().min(0),
 });
 const subject = z.object({ type: chatType, title });
@@ -30,7 +39,7 @@ export const messagePosted = defineEvent(
     authorId: streamId,
     content: answer,
     timestamp,
-    /** Of the bot's lines: the message that they answer. */
+    /** In an answer of the bot: the message with the tags. */
     inReplyTo: streamId.optional(),
   }),
 );
@@ -55,13 +64,13 @@ export const createChat = defineCommand(
     workspaceId: streamId,
     isPublic: z.boolean(),
     createdBy: streamId,
-    /** Others who take part from the beginning. */
+    /** Initial participants in addition to the creator. */
     participants: z.array(streamId).max(1_000).default([]),
   }),
 );
-/** By oneself into a public chat, or by an admin of the chat. */
+/** Users join public chats themselves; an admin of the chat may add anyone. */
 export const joinChat = defineCommand('chat.join', participant.extend({ by: streamId }));
-/** Whoever its task was given to. */
+/** Adds the assignee of the chat's task. */
 export const includeInChat = defineCommand('chat.include', z.object({ userId: streamId }));
 export const leaveChat = defineCommand('chat.leave', z.object({ userId: streamId, by: streamId }));
 export const postMessage = defineCommand(
@@ -72,7 +81,7 @@ export const recordTags = defineCommand(
   'chat.record-tags',
   parsed.extend({ messageId: streamId, authorId: streamId }),
 );
-/** What the bot says. */
+/** Posts an answer of the bot. */
 export const postAnswer = defineCommand(
   'chat.post-answer',
   z.object({ inReplyTo: streamId, content: answer }),
@@ -85,6 +94,6 @@ export const deleteMessage = defineCommand(
   'chat.delete-message',
   z.object({ messageId: streamId, by: streamId }),
 );
-/** What the chat's task has become. */
+/** Copies type and title of the chat's task. */
 export const changeChatType = defineCommand('chat.change-type', subject);
 export const changeChatTitle = defineCommand('chat.change-title', z.object({ title }));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AggregateEvent } from 'millrace/aggregates';
+import { createCommandHandler, type AggregateEvent } from 'millrace/aggregates';
 import { buildStreamName, createEnvelope, type NewEvent } from 'millrace/contracts';
 import { idFromKey } from 'millrace/foundation';
 import { given } from 'millrace/testing';
@@ -27,6 +27,7 @@ import {
   tagsParsed,
 } from './chat-events.ts';
 import { chat } from './chat.ts';
+import { collabRig, says, tenant } from './testing/collab-rig.ts';
 
 // `given` names every aggregate `given`, at this time.
 const chatId = 'given';
@@ -49,14 +50,14 @@ const bobs = messagePosted({ messageId: 'm-1', chatId, authorId: 'bob', content:
 const said = [...two, bobs];
 const minutes = (count: number): { readonly nowMs: number } => ({ nowMs: nowMs + count * 60_000 });
 
-test('whoever creates a chat is its admin, and others take part from the beginning', () => {
+test('the creator of a chat is its admin, and initial participants are members', () => {
   given(chat, [])
     .when(createChat({ ...subject, participants: ['bob', 'ada', 'bob', 'bot'] }))
     .then(two);
   given(chat, created).when(createChat(subject)).thenRefused('chat-exists');
 });
 
-test('a public chat is joined by oneself, a private one is opened by its admin', () => {
+test('users join a public chat themselves, and an admin adds them to a private one', () => {
   const joins = (userId: string, by: string) => joinChat({ userId, role: 'member', by });
   const joined = [participantJoined({ userId: 'eve', role: 'member' })];
   given(chat, open).when(joins('eve', 'eve')).then(joined);
@@ -69,7 +70,7 @@ test('a public chat is joined by oneself, a private one is opened by its admin',
   given(chat, []).when(joins('eve', 'eve')).thenRefused('chat-unknown');
 });
 
-test('a chat knows since when somebody takes part, whatever the role has become', () => {
+test('a role change keeps the start time of a participant', () => {
   const sinceMs = nowMs;
   const joined = { userId: 'bob', role: 'member' } as const;
   given(chat, created)
@@ -95,7 +96,7 @@ test('a chat knows since when somebody takes part, whatever the role has become'
   );
 });
 
-test('whoever a task was given to takes part', () => {
+test('the assignee of the task becomes a participant', () => {
   given(chat, created)
     .when(includeInChat({ userId: 'bob' }))
     .then([participantJoined({ userId: 'bob', role: 'member' })]);
@@ -107,7 +108,7 @@ test('whoever a task was given to takes part', () => {
     .thenRefused('chat-unknown');
 });
 
-test('one leaves by oneself or is let go by an admin', () => {
+test('participants leave or are removed by an admin', () => {
   const left = [participantLeft({ userId: 'bob', role: 'member' })];
   given(chat, two)
     .when(leaveChat({ userId: 'bob', by: 'bob' }))
@@ -126,7 +127,7 @@ test('one leaves by oneself or is let go by an admin', () => {
     .thenRefused('chat-unknown');
 });
 
-test('those who take part post messages, and whoever posts in a public chat takes part', () => {
+test('participants post messages, and the author of a message in a public chat becomes a participant', () => {
   const post = (authorId: string) => postMessage({ messageId: 'm-1', authorId, content: 'Hi' });
   given(chat, two).when(post('bob')).then([bobs]);
   given(chat, two).when(post('eve')).thenRefused('not-a-participant');
@@ -140,7 +141,7 @@ test('those who take part post messages, and whoever posts in a public chat take
   }
 });
 
-test('a message that comes again is the one that is there', () => {
+test('a repeated message is a duplicate', () => {
   const again = (authorId: string) => postMessage({ messageId: 'm-1', authorId, content: 'Hi' });
   given(chat, said).when(again('bob')).then([]);
   given(chat, said).when(again('ada')).thenRefused('message-exists');
@@ -167,7 +168,7 @@ test('tags and the bot’s answer are recorded in the chat', () => {
   given(chat, []).when(postAnswer(answer)).thenRefused('chat-unknown');
 });
 
-test('authors edit and delete for five minutes, admins whenever', () => {
+test('authors edit and delete for five minutes, admins at any time', () => {
   const edit = (by: string) => editMessage({ messageId: 'm-1', by, content: 'Hello' });
   const remove = (by: string) => deleteMessage({ messageId: 'm-1', by });
   const edited = (editedBy: string, at: string) =>
@@ -196,7 +197,7 @@ test('authors edit and delete for five minutes, admins whenever', () => {
   given(chat, gone).when(edit('bob')).thenRefused('too-late');
 });
 
-test('a chat becomes what its task is', () => {
+test('a chat takes over type and title of its task', () => {
   given(chat, created)
     .when(changeChatType({ type: 'bug', title: 'Crash' }))
     .then([chatTypeChanged({ type: 'bug', title: 'Crash' })]);
@@ -217,7 +218,7 @@ test('a chat becomes what its task is', () => {
     .thenRefused('chat-unknown');
 });
 
-test('the state stays small, however many messages there are', () => {
+test('the state stays small with many messages', () => {
   const messages = Array.from({ length: 2_000 }, (_, at) =>
     messagePosted({
       messageId: `m-${at}`,
@@ -247,3 +248,38 @@ function placed(event: NewEvent, occurredAt: string, revision: number): Aggregat
   const stream = buildStreamName('collab', 'chat', 1, 'test', chatId);
   return { ...envelope, occurredAt, stream, revision };
 }
+
+test('a chat is loaded from a snapshot instead of all its events', async () => {
+  await using rig = await collabRig();
+  for (let count = 0; count < 120; count += 1) await rig.send('c-1', says('ada', 'Hello'));
+  const { state, revision } = await rig.platform.load(chat, { tenant, id: 'c-1' });
+  const { snapshots } = rig.platform.engines.aggregates;
+  const stream = buildStreamName('collab', 'chat', 1, tenant, 'c-1');
+  const limit = AbortSignal.timeout(60_000);
+  let kept = await snapshots.load(stream);
+  while (kept === undefined) {
+    limit.throwIfAborted();
+    await new Promise((resolve) => void setImmediate(resolve));
+    kept = await snapshots.load(stream);
+  }
+  assert.ok(kept.revision > revision - 100);
+  assert.ok(JSON.stringify(kept.state).length < 20_000);
+  assert.deepEqual(Object.keys(state.participants), ['ada', 'bob']);
+});
+
+test('a snapshot of code version 1 is ignored', async () => {
+  await using rig = await collabRig();
+  const stream = buildStreamName('collab', 'chat', 1, tenant, 'c-1');
+  const [event] = await Array.fromAsync(
+    rig.platform.engines.store.readStream(stream, { direction: 'backwards', limit: 1 }),
+  );
+  assert.ok(event);
+  const { state } = await rig.platform.load(chat, { tenant, id: 'c-1' });
+  const { eventId, revision, recordedAt: takenAt } = event;
+  const old = { ...state, participants: { ada: 'admin', bob: 'member' } };
+  const { snapshots } = rig.platform.engines.aggregates;
+  await snapshots.save(stream, { revision, eventId, state: old, codeVersion: 1, takenAt });
+  // Another process remembers nothing: it begins with what is kept.
+  await using chats = createCommandHandler(rig.platform.engines.store, chat, { snapshots });
+  assert.deepEqual((await chats.load({ tenant, id: 'c-1' })).state, state);
+});

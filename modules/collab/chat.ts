@@ -1,8 +1,7 @@
-// A chat: who takes part, and what was said. The messages themselves are not in its state, however many
-// there are; only who may still change the last ones.
+// The chat aggregate: participants and messages. The state contains no message texts, only the authors of recent
+// messages, because they may still edit them.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
-import { botId, collabLimits, type ChatType, type Role } from './fields.ts';
 import {
   changeChatTitle,
   changeChatType,
@@ -25,7 +24,7 @@ import {
   recordTags,
   tagsParsed,
 } from './chat-events.ts';
-import { own } from './own.ts';
+import { botId, collabLimits, own, type ChatType, type Role } from './fields.ts';
 
 interface RecentMessage {
   readonly messageId: string;
@@ -35,22 +34,22 @@ interface RecentMessage {
 
 export interface Participant {
   readonly role: Role;
-  /** Without a break; another role is none. What was before is not told to them when it is told again. */
+  /** Start of the current participation, also across role changes; earlier events cause no notification. */
   readonly sinceMs: number;
 }
 
 export interface ChatState {
-  /** Undefined: there is no chat. */
+  /** Undefined: the chat does not exist. */
   readonly workspaceId: string | undefined;
   readonly type: ChatType;
   readonly title: string;
   readonly isPublic: boolean;
   readonly participants: Readonly<Record<string, Participant>>;
-  /** Those that their authors may change yet, the oldest first. */
+  /** Messages that their authors may still change, oldest first. */
   readonly recent: readonly RecentMessage[];
 }
 
-/** Of more messages than these within five minutes, the older ones are only an admin's to change. */
+/** If a chat gets more messages within five minutes, only admins can change the older ones. */
 const recentMax = 200;
 
 const none: ChatState = {
@@ -91,7 +90,7 @@ export const chat = defineAggregate({
     changeChatTitle,
   ],
   initial: none,
-  // 2: since when somebody takes part.
+  // Version 2 added `sinceMs` of participants.
   snapshot: { codeVersion: 2 },
   evolve: {
     'chat.created.v1': (state, { workspaceId, type, title, isPublic }) => ({
@@ -125,7 +124,7 @@ export const chat = defineAggregate({
   decide: {
     'chat.create': ({ participants, ...subject }, state, { id, nowMs }) => {
       if (state.workspaceId !== undefined)
-        throw new Refused('chat-exists', `${id} is there already`);
+        throw new Refused('chat-exists', `Chat ${id} already exists.`);
       const { createdBy } = subject;
       const others = new Set(participants.filter((each) => each !== createdBy && each !== botId));
       return [
@@ -155,16 +154,20 @@ export const chat = defineAggregate({
     },
     'chat.post-message': ({ messageId, authorId, content }, state, { id, nowMs }) => {
       assertKnown(state, id);
-      if (authorId === botId) throw new Refused('author-reserved', 'that is the name of the bot');
+      if (authorId === botId)
+        throw new Refused('author-reserved', `The author id "${botId}" is reserved for the bot.`);
       const known = state.recent.find((each) => each.messageId === messageId);
       if (known?.authorId === authorId) return [];
       if (known !== undefined)
-        throw new Refused('message-exists', 'the id is one of another message');
+        throw new Refused(
+          'message-exists',
+          `Message ${messageId} of another author already exists.`,
+        );
       const message = { messageId, chatId: id, authorId, content, timestamp: at(nowMs) };
       if (own(state.participants, authorId) !== undefined) return messagePosted(message);
       if (!state.isPublic)
-        throw new Refused('not-a-participant', `${authorId} is not in this chat`);
-      // Who speaks in a public chat takes part from then on.
+        throw new Refused('not-a-participant', `${authorId} is not a participant of chat ${id}.`);
+      // The author of a message in a public chat becomes a participant.
       return [participantJoined({ userId: authorId, role: 'member' }), messagePosted(message)];
     },
     'chat.record-tags': (tags, state, { id, nowMs }) => {
@@ -204,20 +207,20 @@ function push(
 ): readonly RecentMessage[] {
   const postedAtMs = Date.parse(timestamp);
   const from = postedAtMs - collabLimits.editWithinMs;
-  const kept = recent.filter((each) => each.postedAtMs >= from).slice(1 - recentMax);
+  const kept = recent.filter((message) => message.postedAtMs >= from).slice(1 - recentMax);
   return [...kept, { messageId, authorId, postedAtMs }];
 }
 
 function assertKnown({ workspaceId }: ChatState, id: string): void {
-  if (workspaceId === undefined) throw new Refused('chat-unknown', `there is no chat ${id}`);
+  if (workspaceId === undefined) throw new Refused('chat-unknown', `Unknown chat ${id}.`);
 }
 
 function assertAdmin({ participants }: ChatState, userId: string): void {
   if (own(participants, userId)?.role === 'admin') return;
-  throw new Refused('not-an-admin', 'only an admin of the chat may do that');
+  throw new Refused('not-an-admin', 'Only an admin of the chat is allowed to do this.');
 }
 
-/** Of an older message than those that are known here, whoever asks makes sure that it is there. */
+/** Admins may also change messages that are not in `recent`: the caller has checked that they exist. */
 function assertMayChange(
   state: ChatState,
   wanted: {
@@ -230,10 +233,11 @@ function assertMayChange(
   assertKnown(state, wanted.id);
   if (own(state.participants, wanted.by)?.role === 'admin') return;
   const found = state.recent.find(({ messageId }) => messageId === wanted.messageId);
-  if (found === undefined) throw new Refused('too-late', 'it is too late to change that message');
-  if (found.authorId !== wanted.by) throw new Refused('not-the-author', 'somebody else wrote that');
-  if (wanted.nowMs - found.postedAtMs > collabLimits.editWithinMs) {
-    throw new Refused('too-late', 'it is too late to change that message');
+  if (found !== undefined && found.authorId !== wanted.by) {
+    throw new Refused('not-the-author', 'Only the author or an admin can change a message.');
+  }
+  if (found === undefined || wanted.nowMs - found.postedAtMs > collabLimits.editWithinMs) {
+    throw new Refused('too-late', 'Authors can change a message for five minutes.');
   }
 }
 

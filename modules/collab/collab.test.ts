@@ -78,7 +78,7 @@ async function flow(
   return found;
 }
 
-test('a status in a message becomes the task’s, a notification, a mail and the bot’s line', async () => {
+test('a status tag changes the task, notifies, sends an e-mail and is answered by the bot', async () => {
   await using running = await rig('task');
   const message = { messageId: 'm-1', authorId: 'ada', content: 'Закончил работу\n#status Done' };
   await running.send({
@@ -134,7 +134,7 @@ test('a status in a message becomes the task’s, a notification, a mail and the
   assert.ok(!JSON.stringify(rows).includes('@example.org'));
 });
 
-test('a message of 1,000 tags is answered in one of the bot’s', async () => {
+test('a message with 1,000 tags gets one answer of the bot', async () => {
   await using running = await rig('task');
   const content = '#status Done\n#status nothing\n'.repeat(500);
   const command = postMessage({ messageId: 'm-1', authorId: 'ada', content });

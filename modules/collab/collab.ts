@@ -1,28 +1,26 @@
-// The module: what can happen, what follows from it, what queries see, and what leaves.
+// The module: aggregates, projections, reactors, routes and e-mail.
 
 import type { Destination, DestinationSettings } from 'millrace/delivery';
 import { defineModule, type PlatformModule } from 'millrace/platform';
-import { botReactor, conversionReactor } from './chat-reactor.ts';
+import { chatProjection, messageProjection } from './chat-read-models.ts';
 import { chat } from './chat.ts';
-import { chatProjection } from './chat-projection.ts';
-import { commandExecutor } from './command-executor.ts';
-import { messageProjection } from './message-projection.ts';
-import { mailDestination, mailIntegration, notificationOutbox } from './notification-mail.ts';
-import { notification } from './notification.ts';
-import { notificationProjection } from './notification-projection.ts';
-import { notifier } from './notifier.ts';
-import { tagReactor } from './tag-reactor.ts';
-import { task } from './task.ts';
-import { taskProjection } from './task-projection.ts';
-import { user, usernames } from './user.ts';
-import { userProjection } from './user-projection.ts';
-import { workspace } from './workspace.ts';
+import { notification, notificationProjection } from './notifications/notification.ts';
+import {
+  mailDestination,
+  mailIntegration,
+  notificationOutbox,
+  notifier,
+} from './notifications/notifier.ts';
+import { botReactor, commandExecutor, conversionReactor, tagReactor } from './reactors.ts';
+import { taskProjection } from './tasks/task-read-models.ts';
+import { task } from './tasks/task.ts';
+import { user, usernames, userProjection } from './user.ts';
 import { collabWeb, type CollabWebOptions } from './web/collab-web.ts';
-import { workspaceProjection } from './workspace-projection.ts';
+import { workspace, workspaceProjection } from './workspace.ts';
 
 export interface CollabOptions extends CollabWebOptions {
-  /** Sends mails, `{ to, subject, text }` by its payload. Default: nobody gets any. */
-  readonly email?: Destination | DestinationSettings;
+  /** Sends e-mail with the payload `{ to, subject, text }`. Default: no e-mail. */
+  readonly email?: Destination | DestinationSettings | undefined;
 }
 
 export function collab({ email, ...web }: CollabOptions = {}): PlatformModule {
@@ -45,12 +43,12 @@ export function collab({ email, ...web }: CollabOptions = {}): PlatformModule {
       notifier(context),
     ],
     web: (context) => collabWeb(context, web),
-    // Without somebody to send them, no mails pile up.
-    ...(email === undefined ? {} : mailsBy(email)),
+    // Without a destination, e-mail would only accumulate in the outbox.
+    ...(email === undefined ? {} : emailBy(email)),
   });
 }
 
-function mailsBy(
+function emailBy(
   email: Destination | DestinationSettings,
 ): Pick<PlatformModule, 'destinations' | 'outbox'> {
   const settings = typeof email === 'function' ? { send: email } : email;

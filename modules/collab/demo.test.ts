@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlatform } from 'millrace/platform';
 import { demo, sample } from './demo.ts';
-import { until } from './web/web-rig.test.ts';
+import { until } from './testing/web-rig.ts';
 
-test('the sample workspace is there once, its tags have worked, and everybody has a token', async () => {
+test('the sample data is created once, its tags are applied, and every user has a token', async () => {
   await using platform = await createPlatform({
     engines: { store: 'memory:' },
     modules: [await demo()],

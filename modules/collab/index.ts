@@ -1,6 +1,12 @@
 export { collab, type CollabOptions } from './collab.ts';
-export { botId, collabLimits, type ChatType, type Role, type TaskType } from './fields.ts';
-export type { TagCommand } from './tag-commands.ts';
+export {
+  botId,
+  collabLimits,
+  type ChatType,
+  type Role,
+  type TaskType,
+  type TagCommand,
+} from './fields.ts';
 export {
   changePreferences,
   changeProfile,
@@ -12,8 +18,18 @@ export {
   userRegistered,
   type EmailPreference,
 } from './user-events.ts';
-export { user, usernames, type UsernameState, type UserState } from './user.ts';
-export { userProjection, type UserDocument } from './user-projection.ts';
+export {
+  user,
+  usernames,
+  type UsernameState,
+  type UserState,
+  userProjection,
+  type UserDocument,
+  ensureUser,
+  userIdOf,
+  userSubject,
+  type SignedIn,
+} from './user.ts';
 export {
   addMember,
   changeMemberRole,
@@ -30,13 +46,19 @@ export {
   useInvite,
   workspaceCreated,
 } from './workspace-events.ts';
-export { workspace, type Invite, type Member, type WorkspaceState } from './workspace.ts';
 export {
+  workspace,
+  type Invite,
+  type Member,
+  type WorkspaceState,
   workspaceProjection,
   type InviteDocument,
   type MemberDocument,
   type WorkspaceDocument,
-} from './workspace-projection.ts';
+  newInviteToken,
+  parseInviteToken,
+  type InviteToken,
+} from './workspace.ts';
 export {
   changeChatTitle,
   changeChatType,
@@ -65,8 +87,13 @@ export {
   inWorkspace,
   type ChatDocument,
   type ParticipantDocument,
-} from './chat-projection.ts';
-export { messageProjection, type MessageDocument } from './message-projection.ts';
+  messageProjection,
+  type MessageDocument,
+  messagesOf,
+  searchMessages,
+  visibleChats,
+  type PageRequest,
+} from './chat-read-models.ts';
 export {
   applyTags,
   assigneeChanged,
@@ -89,10 +116,21 @@ export {
   type Priority,
   type Severity,
   type TaskStatus,
-} from './task-events.ts';
-export { task } from './task.ts';
-export type { TaskState } from './judge-tags.ts';
-export { columnOf, taskProjection, type TaskDocument } from './task-projection.ts';
+} from './tasks/task-events.ts';
+export { task } from './tasks/task.ts';
+export type { TaskState } from './tasks/judge-tags.ts';
+export {
+  columnOf,
+  taskProjection,
+  type TaskDocument,
+  findTasks,
+  taskBoard,
+  type BoardColumn,
+  type TaskFilters,
+  type TasksAsked,
+  type TaskSort,
+  type TaskSource,
+} from './tasks/task-read-models.ts';
 export {
   createNotification,
   deleteNotification,
@@ -101,25 +139,17 @@ export {
   notificationRead,
   readNotification,
   type NotificationType,
-} from './notification-events.ts';
-export { notification, type NotificationState } from './notification.ts';
-export { notificationProjection, type NotificationDocument } from './notification-projection.ts';
-export { messagesOf, searchMessages, visibleChats, type PageRequest } from './chat-queries.ts';
+} from './notifications/notification-events.ts';
 export {
-  findTasks,
-  taskBoard,
-  type BoardColumn,
-  type TaskFilters,
-  type TasksAsked,
-  type TaskSort,
-  type TaskSource,
-} from './task-queries.ts';
-export { notificationsOf } from './notification-queries.ts';
-export { composeMail } from './notification-mail.ts';
-export { ensureUser, userIdOf, userSubject, type SignedIn } from './ensure-user.ts';
-export { newInviteToken, parseInviteToken, type InviteToken } from './invite-token.ts';
-export { parseTags, tagParserVersion, type ParsedTags } from './tag-parser.ts';
-export { accessRules, type Action } from './web/access-rules.ts';
+  notification,
+  type NotificationState,
+  notificationProjection,
+  type NotificationDocument,
+  notificationsOf,
+} from './notifications/notification.ts';
+export { composeMail } from './notifications/notifier.ts';
+export { parseTags, tagParserVersion, type ParsedTags } from './tasks/tag-parser.ts';
+export { accessRules, type Action } from './web/access.ts';
 export { socketLimits } from './web/collab-socket.ts';
 export { aliases, endpoints, type Endpoint } from './web/endpoints.ts';
 export { messageLimits } from './web/message-limiter.ts';

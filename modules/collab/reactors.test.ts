@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { givenReactor } from 'millrace/testing';
 import {
   changeChatTitle,
@@ -10,19 +11,18 @@ import {
   postAnswer,
   recordTags,
 } from './chat-events.ts';
-import { botReactor, conversionReactor } from './chat-reactor.ts';
-import { commandExecutor } from './command-executor.ts';
-import { collabRig, says, tenant } from './collab-rig.test.ts';
-import { tagReactor } from './tag-reactor.ts';
+import { botReactor, commandExecutor, conversionReactor, tagReactor } from './reactors.ts';
 import {
   assigneeChanged,
   createTask,
   tagsAnswered,
   taskCreated,
+  taskStatuses,
   titleChanged,
   typeChanged,
-} from './task-events.ts';
-import { task } from './task.ts';
+} from './tasks/task-events.ts';
+import { task } from './tasks/task.ts';
+import { collabRig, says, tenant, type CollabRig } from './testing/collab-rig.ts';
 
 const timestamp = '2025-09-30T10:00:00.000Z';
 const place = { taskId: 'c-1', chatId: 'c-1', workspaceId: 'w-1' };
@@ -32,7 +32,7 @@ function posted(authorId: string, content: string): ReturnType<typeof messagePos
   return messagePosted({ messageId: 'm-1', chatId: 'c-1', authorId, content, timestamp });
 }
 
-test('the tags of a message are recorded with the version of the grammar', async () => {
+test('the tags of a message are recorded with the parser version', async () => {
   await givenReactor(tagReactor)
     .when(posted('ada', 'Finished\n#status Done'), { id: 'c-1' })
     .thenSends([
@@ -50,13 +50,13 @@ test('the tags of a message are recorded with the version of the grammar', async
     ]);
 });
 
-test('a message without known tags, and what the bot says, is not read any further', async () => {
+test('messages without known tags and answers of the bot are ignored', async () => {
   const reactor = givenReactor(tagReactor);
   await reactor.when(posted('ada', 'Hello #status Done\n#hello')).thenSends([]);
   await reactor.when(posted('bot', '#status Done')).thenSends([]);
 });
 
-test('a typed chat gets its task, a discussion none', async () => {
+test('a typed chat gets a task, a discussion does not', async () => {
   await using rig = await collabRig();
   const executor = givenReactor(commandExecutor(rig.platform));
   const chat = { workspaceId: 'w-1', title: 'Crash', isPublic: true, createdBy: 'ada', timestamp };
@@ -75,7 +75,7 @@ test('a typed chat gets its task, a discussion none', async () => {
   await executor.when(chatCreated({ ...chat, type: 'discussion' })).thenSends([]);
 });
 
-test('names are looked up among the members of the workspace', async () => {
+test('assignee names are resolved to members of the workspace', async () => {
   await using rig = await collabRig();
   await rig.send('c-1', says('ada', '#assignee @eve'));
   await rig.send('c-1', says('ada', '#assignee @stranger'));
@@ -88,13 +88,13 @@ test('names are looked up among the members of the workspace', async () => {
   assert.deepEqual(lines, ['✅ Assigned to: @eve', '❌ User @stranger not found']);
 });
 
-test('the bot answers in the chat, a line for each tag', async () => {
+test('the bot answers in the chat with one line per tag', async () => {
   await givenReactor(botReactor)
     .when(tagsAnswered({ messageId: 'm-1', chatId: 'c-1', lines: ['one', 'two'] }))
     .thenSends([{ id: 'c-1', command: postAnswer({ inReplyTo: 'm-1', content: 'one\ntwo' }) }]);
 });
 
-test('a chat becomes what its task is, and whoever has the task takes part', async () => {
+test('a chat takes over type and title of its task, and the assignee joins', async () => {
   const reactor = givenReactor(conversionReactor);
   const made = { createdBy: 'ada', timestamp, isPublic: true, status: 'New' } as const;
   await reactor
@@ -115,7 +115,7 @@ test('a chat becomes what its task is, and whoever has the task takes part', asy
     .thenSends([]);
 });
 
-test('a discussion with a task tag ends as a typed chat on the board', async () => {
+test('a task tag turns a discussion into a typed chat on the board', async () => {
   await using rig = await collabRig('discussion');
   await rig.send('c-1', says('bob', 'We need this\n#status Done\n#epic Big plan'));
   await rig.settle();
@@ -130,9 +130,66 @@ test('a discussion with a task tag ends as a typed chat on the board', async () 
   assert.deepEqual([state.type, state.title, state.status], ['epic', 'Big plan', 'Planned']);
 });
 
-test('tags that mean nothing to a discussion are recorded and change nothing', async () => {
+test('tags without effect in a discussion are recorded and change nothing', async () => {
   await using rig = await collabRig('discussion');
   await rig.send('c-1', says('bob', '#status Done'));
   await rig.settle();
   assert.equal((await rig.events()).at(-1)?.type, 'chat.tags-parsed.v1');
+});
+
+/** The last status that somebody asked for, in the order of the chat. */
+async function asked(rig: CollabRig): Promise<string> {
+  const contents = (await rig.events()).flatMap((event) =>
+    messagePosted.is(event) && event.payload.authorId !== 'bot' ? [event.payload.content] : [],
+  );
+  return contents.at(-1)?.replace('#status ', '') ?? '';
+}
+
+async function status(rig: CollabRig): Promise<string> {
+  return (await rig.platform.load(task, { tenant, id: 'c-1' })).state.status;
+}
+
+test('of two concurrent messages the later status wins, on every replay', async () => {
+  await using rig = await collabRig();
+  await Promise.all([
+    rig.send('c-1', says('ada', '#status In Progress')),
+    rig.send('c-1', says('bob', '#status Done')),
+  ]);
+  await rig.settle();
+  assert.equal(await status(rig), await asked(rig));
+  const before = await rig.events();
+  await rig.replay();
+  assert.deepEqual(await rig.events(), before);
+});
+
+test('the status of the last message wins in any order of reactors and with duplicates', async () => {
+  const wish = fc.record({
+    author: fc.constantFrom('ada', 'bob'),
+    status: fc.constantFrom(...taskStatuses.task),
+    /** Steps of reactors before the next message. */
+    steps: fc.nat(12),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(wish, { minLength: 2, maxLength: 5 }),
+      fc.array(fc.nat(1_000), { minLength: 50, maxLength: 50 }),
+      async (wishes, dice) => {
+        await using rig = await collabRig();
+        let thrown = 0;
+        const pick = (count: number): number =>
+          count === 0 ? 0 : (dice[thrown++ % dice.length] ?? 0) % count;
+        for (const { author, status: wanted, steps } of wishes) {
+          await rig.send('c-1', says(author, `#status ${wanted}`));
+          for (let step = 0; step < steps; step += 1) await rig.step(pick);
+        }
+        // What stays of the dice could repeat one event for ever: to the end without them.
+        for (let step = 0; step < 30; step += 1) await rig.step(pick);
+        await rig.settle();
+        assert.equal(await status(rig), wishes.at(-1)?.status);
+        const answers = (await rig.events()).filter((event) => tagsAnswered.is(event));
+        assert.equal(answers.length, wishes.length);
+      },
+    ),
+    { numRuns: 6 },
+  );
 });

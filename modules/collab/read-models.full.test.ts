@@ -7,14 +7,14 @@ import { sqliteEventStore } from 'millrace/adapters/sqlite';
 import { buildStreamName } from 'millrace/contracts';
 import { documentsOf } from 'millrace/projections';
 import { messageProjection, messagesOf, searchMessages } from './index.ts';
-import { readModelsStory } from './read-models-story.test.ts';
+import { readModelsStory } from './testing/read-models-story.ts';
 
-test('documents answer the same questions in a file', async () => {
+test('the read models give the same answers on SQLite', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'collab-'));
   await readModelsStory({ store: `sqlite:${join(folder.path, 'events.db')}` });
 });
 
-test('a chat with many messages opens as fast as one with a few', async () => {
+test('the first page of a chat is as fast with many messages as with a few', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'collab-'));
   await using store = await sqliteEventStore(`sqlite:${join(folder.path, 'events.db')}`);
   const messages = documentsOf(store.readModels, messageProjection.readModel);

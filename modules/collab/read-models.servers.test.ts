@@ -1,8 +1,8 @@
 import { test } from 'node:test';
 import { startRedis } from 'millrace/testing';
-import { readModelsStory } from './read-models-story.test.ts';
+import { readModelsStory } from './testing/read-models-story.ts';
 
-test('documents answer the same questions in Redis', async () => {
+test('the read models give the same answers on Redis', async () => {
   await using redis = await startRedis();
   await readModelsStory({ store: 'memory:', keys: redis.url });
 });

@@ -1,6 +1,6 @@
 import { test } from 'node:test';
-import { readModelsStory } from './read-models-story.test.ts';
+import { readModelsStory } from './testing/read-models-story.ts';
 
-test('documents answer the same questions in memory', async () => {
+test('the read models give the same answers in memory', async () => {
   await readModelsStory({ store: 'memory:' });
 });

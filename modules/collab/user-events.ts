@@ -1,11 +1,11 @@
-// What can happen to a user, and who holds which name. Names and addresses are personal data: their events
-// carry the user as their data subject (`register-user.ts`), and no other event repeats an address.
+// Events and commands of users and of user names. Names and addresses are personal data: `ensureUser` sets the
+// user as the data subject of these events, and no other event contains an address.
 
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
 import { name, streamId, username } from './fields.ts';
 
-/** `mentions`: only what was given to this user by name. */
+/** `mentions`: e-mail only about tasks that are assigned to the user. */
 const emailPreference = z.enum(['all', 'mentions', 'none']);
 export type EmailPreference = z.infer<typeof emailPreference>;
 export const emailPreferenceDefault: EmailPreference = 'mentions';
@@ -23,6 +23,6 @@ export const registerUser = defineCommand('user.register', registration);
 export const changeProfile = defineCommand('user.change-profile', profile);
 export const changePreferences = defineCommand('user.change-preferences', preferences);
 
-/** A stream for each name, in lower case: the first one to come has it. */
+/** One stream per lower-case name: the first claim wins. */
 export const usernameClaimed = defineEvent('username.claimed.v1', claim);
 export const claimUsername = defineCommand('username.claim', claim);

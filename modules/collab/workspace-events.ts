@@ -1,4 +1,4 @@
-// What can be wanted of a workspace, and what can happen to it.
+// Events and commands of a workspace.
 
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
@@ -7,10 +7,10 @@ import { collabLimits, name, role, streamId, timestamp, username } from './field
 const member = z.object({ userId: streamId, username, role });
 const userId = z.object({ userId: streamId });
 const inviteId = z.object({ inviteId: streamId });
-/** Who wants it. */
+/** The user who sends the command. */
 const by = z.object({ by: streamId });
 const invite = inviteId.extend({
-  /** SHA-256 of the secret: the token itself is shown once and kept nowhere. */
+  /** SHA-256 of the secret: the token is shown once and never stored. */
   tokenHash: z.string().regex(/^[0-9a-f]{64}$/),
   expiresAt: timestamp,
   maxUses: z.int().min(1).max(collabLimits.inviteUsesMax),
@@ -42,7 +42,7 @@ export const createWorkspace = defineCommand(
   z.object({ name, createdBy: streamId, username }),
 );
 export const addMember = defineCommand('workspace.add-member', member.extend(by.shape));
-/** By oneself: to leave. */
+/** Members remove themselves to leave. */
 export const removeMember = defineCommand('workspace.remove-member', userId.extend(by.shape));
 export const changeMemberRole = defineCommand(
   'workspace.change-member-role',

@@ -17,7 +17,7 @@ import {
   useInvite,
   workspaceCreated,
 } from './workspace-events.ts';
-import { workspace } from './workspace.ts';
+import { newInviteToken, parseInviteToken, workspace } from './workspace.ts';
 
 const ada = { userId: 'u-ada', username: 'ada', role: 'admin' } as const;
 const bob = { userId: 'u-bob', username: 'bob', role: 'member' } as const;
@@ -36,7 +36,7 @@ const invite = {
 const invited = [...created, inviteCreated({ ...invite, createdBy: by })];
 const using = { inviteId: 'i-1', tokenHash: secret, userId: 'u-bob', username: 'bob' };
 
-test('whoever creates a workspace is its first admin', () => {
+test('the creator of a workspace is its first admin', () => {
   given(workspace, [])
     .when(createWorkspace({ name: 'Team', createdBy: by, username: 'ada' }))
     .then(created);
@@ -45,7 +45,7 @@ test('whoever creates a workspace is its first admin', () => {
     .thenRefused('workspace-exists');
 });
 
-test('admins add members, and a member that is there gets the role', () => {
+test('admins add members, and an existing member gets the new role', () => {
   given(workspace, created)
     .when(addMember({ ...bob, by }))
     .then([memberAdded(bob)]);
@@ -70,7 +70,7 @@ test('admins add members, and a member that is there gets the role', () => {
     .thenRefused('workspace-unknown');
 });
 
-test('names that every object has are nobody’s ids', () => {
+test('ids such as constructor are not found in empty records', () => {
   for (const stranger of ['constructor', '__proto__', 'toString']) {
     given(workspace, created)
       .when(addMember({ ...bob, by: stranger }))
@@ -85,7 +85,7 @@ test('names that every object has are nobody’s ids', () => {
     .then([memberRemoved(proto)]);
 });
 
-test('members leave, and admins let others go', () => {
+test('members leave, and admins remove members', () => {
   given(workspace, team)
     .when(removeMember({ userId: bob.userId, by: bob.userId }))
     .then([memberRemoved(bob)]);
@@ -131,7 +131,7 @@ test('roles are changed by admins', () => {
     .thenRefused('not-an-admin');
 });
 
-test('an invite is made by an admin and ends in the future', () => {
+test('admins create invites that expire in the future', () => {
   given(workspace, created)
     .when(createInvite({ ...invite, by }))
     .then([inviteCreated({ ...invite, createdBy: by })]);
@@ -149,7 +149,7 @@ test('an invite is made by an admin and ends in the future', () => {
     .thenRefused('invite-expired');
 });
 
-test('an invite lets in so many as it says, as what it says', () => {
+test('an invite admits as many users as it allows, with its role', () => {
   given(workspace, invited)
     .when(useInvite(using))
     .then([inviteUsed({ inviteId: 'i-1', userId: 'u-bob' }), memberAdded(bob)]);
@@ -160,7 +160,7 @@ test('an invite lets in so many as it says, as what it says', () => {
     .thenRefused('invite-used-up');
 });
 
-test('an invite ends, is revoked, and tells nothing to those without its secret', () => {
+test('an invite expires, can be revoked, and needs its secret', () => {
   given(workspace, invited)
     .when(useInvite(using), { nowMs: Date.parse(invite.expiresAt) })
     .thenRefused('invite-expired');
@@ -178,4 +178,30 @@ test('an invite ends, is revoked, and tells nothing to those without its secret'
   given(workspace, [...team, inviteCreated({ ...invite, createdBy: by })])
     .when(revokeInvite({ inviteId: 'i-1', by: bob.userId }))
     .thenRefused('not-an-admin');
+});
+
+test('a token identifies its invite, and only its hash is stored', () => {
+  const { token, ...kept } = newInviteToken({ workspaceId: 'w.1_a-b', inviteId: 'i-1' });
+  assert.deepEqual(parseInviteToken(token), kept);
+  const [, , random = ''] = token.split('~');
+  assert.ok(random.length === 43 && !JSON.stringify(kept).includes(random));
+});
+
+test('two tokens of one invite have different secrets', () => {
+  const place = { workspaceId: 'w', inviteId: 'i' };
+  assert.notEqual(newInviteToken(place).tokenHash, newInviteToken(place).tokenHash);
+});
+
+test('malformed tokens are rejected', () => {
+  const { token } = newInviteToken({ workspaceId: 'w', inviteId: 'i' });
+  for (const bad of [
+    '',
+    '~~',
+    token.slice(1),
+    `${token}x`,
+    token.slice(0, -1),
+    token.replace('~', '/'),
+  ]) {
+    assert.equal(parseInviteToken(bad), undefined, bad);
+  }
 });

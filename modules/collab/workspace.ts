@@ -1,8 +1,10 @@
-// A workspace: who belongs to it, as what, and who may come by which invite.
+// A workspace: its members and their roles, its invites, and its read model.
 
+import { createHash, randomBytes } from 'node:crypto';
 import { defineAggregate, Refused } from 'millrace/aggregates';
-import type { Role } from './fields.ts';
-import { own } from './own.ts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
+import { own, type Role } from './fields.ts';
+import { update, type Projected } from './projected.ts';
 import {
   addMember,
   changeMemberRole,
@@ -34,10 +36,10 @@ export interface Invite {
 }
 
 export interface WorkspaceState {
-  /** Undefined: there is none. */
+  /** Undefined: the workspace does not exist. */
   readonly name: string | undefined;
   readonly members: Readonly<Record<string, Member>>;
-  /** Without those that were revoked. */
+  /** Without revoked invites. */
   readonly invites: Readonly<Record<string, Invite>>;
 }
 
@@ -66,7 +68,7 @@ export const workspace = defineAggregate({
     revokeInvite,
   ],
   initial: none,
-  // 2: since when somebody is a member.
+  // Version 2 added `sinceMs` of members.
   snapshot: { codeVersion: 2 },
   evolve: {
     'workspace.created.v1': (state, { name }) => ({ ...state, name }),
@@ -94,8 +96,8 @@ export const workspace = defineAggregate({
     'workspace.invite-used.v1': (state, { inviteId }) => {
       const invite = own(state.invites, inviteId);
       if (invite === undefined) return state;
-      const left = { ...invite, usesLeft: invite.usesLeft - 1 };
-      return { ...state, invites: { ...state.invites, [inviteId]: left } };
+      const used = { ...invite, usesLeft: invite.usesLeft - 1 };
+      return { ...state, invites: { ...state.invites, [inviteId]: used } };
     },
     'workspace.invite-revoked.v1': (state, { inviteId }) => ({
       ...state,
@@ -104,7 +106,8 @@ export const workspace = defineAggregate({
   },
   decide: {
     'workspace.create': ({ name, createdBy, username }, state, { id }) => {
-      if (state.name !== undefined) throw new Refused('workspace-exists', `${id} is there already`);
+      if (state.name !== undefined)
+        throw new Refused('workspace-exists', `Workspace ${id} already exists.`);
       return [
         workspaceCreated({ name, createdBy }),
         memberAdded({ userId: createdBy, username, role: 'admin' }),
@@ -120,7 +123,7 @@ export const workspace = defineAggregate({
       else assertAdmin(state, by, id);
       const member = own(state.members, userId);
       if (member === undefined) return [];
-      assertAdminLeft(state, userId);
+      assertOtherAdmin(state, userId);
       return memberRemoved({ userId, username: member.username, role: member.role });
     },
     'workspace.change-member-role': ({ userId, role, by }, state, { id }) => {
@@ -132,21 +135,23 @@ export const workspace = defineAggregate({
       const known = own(state.invites, invite.inviteId);
       if (known?.tokenHash === invite.tokenHash) return [];
       if (known !== undefined)
-        throw new Refused('invite-exists', 'the id is one of another invite');
+        throw new Refused('invite-exists', `Invite ${invite.inviteId} already exists.`);
       if (Date.parse(invite.expiresAt) <= nowMs) {
-        throw new Refused('invite-expired', 'an invite must end later than now');
+        throw new Refused('invite-expired', '`expiresAt` must be in the future.');
       }
       return inviteCreated({ ...invite, createdBy: by });
     },
     'workspace.use-invite': ({ inviteId, tokenHash, userId, username }, state, { nowMs }) => {
       const invite = own(state.invites, inviteId);
-      // Whoever does not know the secret is not told which invites there are.
+      // A wrong secret gets the same answer as an unknown invite.
       if (invite === undefined || invite.tokenHash !== tokenHash) {
-        throw new Refused('invite-unknown', 'there is no such invite');
+        throw new Refused('invite-unknown', 'Unknown invite.');
       }
       if (own(state.members, userId) !== undefined) return [];
-      if (invite.expiresAtMs <= nowMs) throw new Refused('invite-expired', 'the invite has ended');
-      if (invite.usesLeft === 0) throw new Refused('invite-used-up', 'the invite is used up');
+      if (invite.expiresAtMs <= nowMs)
+        throw new Refused('invite-expired', 'The invite has expired.');
+      if (invite.usesLeft === 0)
+        throw new Refused('invite-used-up', 'The invite has no uses left.');
       return [
         inviteUsed({ inviteId, userId }),
         memberAdded({ userId, username, role: invite.role }),
@@ -163,16 +168,17 @@ export const workspace = defineAggregate({
 
 function assertMember(state: WorkspaceState, userId: string, id: string): Member {
   if (state.name === undefined) {
-    throw new Refused('workspace-unknown', `there is no workspace ${id}`);
+    throw new Refused('workspace-unknown', `Unknown workspace ${id}.`);
   }
   const member = own(state.members, userId);
-  if (member === undefined) throw new Refused('not-a-member', `${userId} does not belong to ${id}`);
+  if (member === undefined)
+    throw new Refused('not-a-member', `${userId} is not a member of workspace ${id}.`);
   return member;
 }
 
 function assertAdmin(state: WorkspaceState, userId: string, id: string): void {
   if (assertMember(state, userId, id).role === 'admin') return;
-  throw new Refused('not-an-admin', `only an admin of ${id} may do that`);
+  throw new Refused('not-an-admin', `Only an admin of workspace ${id} is allowed to do this.`);
 }
 
 function withRole(
@@ -181,18 +187,18 @@ function withRole(
   role: Role,
 ): readonly ReturnType<typeof memberRoleChanged>[] {
   const member = own(state.members, userId);
-  if (member === undefined) throw new Refused('member-unknown', `${userId} is no member`);
+  if (member === undefined) throw new Refused('member-unknown', `${userId} is not a member.`);
   if (member.role === role) return [];
-  if (role !== 'admin') assertAdminLeft(state, userId);
+  if (role !== 'admin') assertOtherAdmin(state, userId);
   return [memberRoleChanged({ userId, username: member.username, role })];
 }
 
-/** Without the one who goes. */
-function assertAdminLeft({ members }: WorkspaceState, userId: string): void {
-  const isLeft = Object.entries(members).some(
+/** Refuses a change that would leave the workspace without an admin. */
+function assertOtherAdmin({ members }: WorkspaceState, userId: string): void {
+  const hasOtherAdmin = Object.entries(members).some(
     ([each, { role }]) => each !== userId && role === 'admin',
   );
-  if (!isLeft) throw new Refused('last-admin', 'a workspace must keep an admin');
+  if (!hasOtherAdmin) throw new Refused('last-admin', 'A workspace needs at least one admin.');
 }
 
 function without<Value>(
@@ -201,4 +207,135 @@ function without<Value>(
 ): Readonly<Record<string, Value>> {
   const { [name]: _gone, ...left } = all;
   return left;
+}
+
+export interface MemberDocument {
+  readonly userId: string;
+  readonly username: string;
+  readonly role: Role;
+  readonly joinedAt: string;
+}
+
+export interface InviteDocument {
+  readonly inviteId: string;
+  readonly role: Role;
+  readonly expiresAt: string;
+  readonly maxUses: number;
+  readonly uses: number;
+  readonly isRevoked: boolean;
+  readonly createdBy: string;
+}
+
+export interface WorkspaceDocument {
+  readonly workspaceId: string;
+  readonly name: string;
+  readonly createdBy: string;
+  readonly createdAt: string;
+  readonly members: readonly MemberDocument[];
+  readonly invites: readonly InviteDocument[];
+}
+
+export const workspaceProjection = projection({
+  name: 'sub:collab:workspace-projection:v1',
+  readModel: readModel<WorkspaceDocument>({
+    bc: 'collab',
+    aggregate: 'workspace',
+    version: 1,
+    groups: {
+      member: ({ members, createdAt }) =>
+        Object.fromEntries(members.map(({ userId }) => [userId, Date.parse(createdAt)])),
+    },
+  }),
+  on: {
+    'workspace.created.v1': (
+      _before,
+      { payload, aggregate, occurredAt }: Projected<typeof workspaceCreated>,
+    ) => ({
+      workspaceId: aggregate.id,
+      name: payload.name,
+      createdBy: payload.createdBy,
+      createdAt: occurredAt,
+      members: [],
+      invites: [],
+    }),
+    'workspace.member-added.v1': changeMembers((members, { payload, occurredAt }) => [
+      ...members,
+      { ...payload, joinedAt: occurredAt },
+    ]),
+    'workspace.member-removed.v1': changeMembers((members, { payload: { userId } }) =>
+      members.filter((member) => member.userId !== userId),
+    ),
+    'workspace.member-role-changed.v1': changeMembers((members, { payload: { userId, role } }) =>
+      members.map((member) => (member.userId === userId ? { ...member, role } : member)),
+    ),
+    'workspace.invite-created.v1': update<WorkspaceDocument, Projected<typeof inviteCreated>>(
+      (document, { payload: { tokenHash: _secret, ...invite } }) => ({
+        ...document,
+        invites: [...document.invites, { ...invite, uses: 0, isRevoked: false }],
+      }),
+    ),
+    'workspace.invite-used.v1': changeInvite((invite) => ({
+      ...invite,
+      uses: invite.uses + 1,
+    })),
+    'workspace.invite-revoked.v1': changeInvite((invite) => ({
+      ...invite,
+      isRevoked: true,
+    })),
+  },
+});
+
+function changeMembers(
+  change: (
+    members: readonly MemberDocument[],
+    event: Projected<typeof memberAdded>,
+  ) => readonly MemberDocument[],
+) {
+  return update<WorkspaceDocument, Projected<typeof memberAdded>>((document, event) => ({
+    ...document,
+    members: change(document.members, event),
+  }));
+}
+
+function changeInvite(change: (invite: InviteDocument) => InviteDocument) {
+  type InviteEvent = ProjectedEvent<{ readonly inviteId: string }>;
+  return update<WorkspaceDocument, InviteEvent>((document, { payload: { inviteId } }) => ({
+    ...document,
+    invites: document.invites.map((invite) =>
+      invite.inviteId === inviteId ? change(invite) : invite,
+    ),
+  }));
+}
+
+/** The address and the hashed secret of an invite; the secret itself is only in the token. */
+export interface InviteToken {
+  readonly workspaceId: string;
+  readonly inviteId: string;
+  readonly tokenHash: string;
+}
+
+/** The token is returned once, to the user who creates the invite. */
+export function newInviteToken(
+  place: Pick<InviteToken, 'workspaceId' | 'inviteId'>,
+  secret: string = randomBytes(32).toString('base64url'),
+): InviteToken & { readonly token: string } {
+  const { workspaceId, inviteId } = place;
+  return {
+    ...place,
+    tokenHash: hashOf(secret),
+    // Ids never contain `~`.
+    token: `${workspaceId}~${inviteId}~${secret}`,
+  };
+}
+
+/** Undefined: not a well-formed invite token. */
+export function parseInviteToken(token: string): InviteToken | undefined {
+  const [, workspaceId, inviteId, secret] =
+    /^([A-Za-z0-9._-]{1,64})~([A-Za-z0-9._-]{1,64})~([A-Za-z0-9_-]{43})$/.exec(token) ?? [];
+  if (workspaceId === undefined || inviteId === undefined || secret === undefined) return undefined;
+  return { workspaceId, inviteId, tokenHash: hashOf(secret) };
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
 }

@@ -23,7 +23,7 @@ test('an account is opened once', () => {
   given(account, [opened]).when(openAccount(opening)).thenRefused('account-exists');
 });
 
-test('what is reserved for one payment is not there for another', () => {
+test('an amount reserved for one payment is not available to another', () => {
   given(account, [opened])
     .when(reserve('p-1', 60))
     .then([accountReserved(held)]);
@@ -35,20 +35,20 @@ test('what is reserved for one payment is not there for another', () => {
     .then([accountReserved({ paymentId: 'p-2', amount: 40 })]);
 });
 
-test('to reserve again for the same payment reserves nothing more', () => {
+test('a repeated reservation of a payment has no effect', () => {
   given(account, [opened, accountReserved(held)])
     .when(reserve('p-1', 60))
     .then([]);
 });
 
-test('an account that is not there, or is in another currency, reserves nothing', () => {
+test('an unknown account or another currency refuses a reservation', () => {
   given(account, []).when(reserve('p-1', 1)).thenRefused('account-unknown');
   given(account, [opened])
     .when(reserve('p-1', 1, 'USD'))
     .thenRefused('wrong-currency');
 });
 
-test('a release gives the amount back, once', () => {
+test('a release frees the amount once', () => {
   const before = [opened, accountReserved(held)];
   given(account, before)
     .when(releaseAmount({ paymentId: 'p-1' }))
@@ -59,7 +59,7 @@ test('a release gives the amount back, once', () => {
     .then([]);
 });
 
-test('a settlement takes what was reserved, and nothing else', () => {
+test('a settlement takes exactly the reserved amount', () => {
   given(account, [opened, accountReserved(held)])
     .when(settleAmount({ paymentId: 'p-1' }))
     .then([accountSettled(held)])

@@ -1,10 +1,11 @@
-// The account that payments are made from. A payment reserves its amount before it goes to the provider;
-// in the end the amount is settled or released, so that no two payments count on the same money.
+// The account that payments are made from. A payment reserves its amount before the provider is called; later the
+// amount is settled or released. Two payments can therefore never spend the same money.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import { z } from 'zod';
-import { amount, currencyCode } from './money.ts';
+import { amount, currencyCode } from './currency.ts';
 
 const opening = z.object({ currency: currencyCode, balance: z.int().min(0) });
 const reservation = z.object({ paymentId: z.string(), amount });
@@ -21,10 +22,10 @@ export const releaseAmount = defineCommand('account.release', reserved);
 export const settleAmount = defineCommand('account.settle', reserved);
 
 interface AccountState {
-  /** Undefined: it was never opened. */
+  /** Undefined: not opened. */
   readonly currency: string | undefined;
   readonly balance: number;
-  /** By payment, of those that are under way. */
+  /** Amounts by payment id, until settled or released. */
   readonly reserved: Readonly<Record<string, number>>;
 }
 
@@ -51,23 +52,27 @@ export const account = defineAggregate({
   },
   decide: {
     'account.open': (payload, { currency }, { id }) => {
-      if (currency !== undefined) throw new Refused('account-exists', `${id} is open already`);
+      if (currency !== undefined)
+        throw new Refused('account-exists', `Account ${id} is already open.`);
       return accountOpened(payload);
     },
     'account.reserve': ({ paymentId, ...wanted }, state, { id }) => {
       if (state.currency === undefined) {
-        throw new Refused('account-unknown', `there is no account ${id}`);
+        throw new Refused('account-unknown', `Unknown account ${id}.`);
       }
       if (state.currency !== wanted.currency) {
-        throw new Refused('wrong-currency', `${id} is an account in ${state.currency}`);
+        throw new Refused('wrong-currency', `Account ${id} has the currency ${state.currency}.`);
       }
       if (state.reserved[paymentId] !== undefined) return [];
       if (wanted.amount > available(state)) {
-        throw new Refused('insufficient-funds', `only ${available(state)} is available in ${id}`);
+        throw new Refused(
+          'insufficient-funds',
+          `Account ${id} has only ${available(state)} available.`,
+        );
       }
       return accountReserved({ paymentId, amount: wanted.amount });
     },
-    // Nothing reserved, nothing to release: who undoes need not know how far it had come.
+    // No effect without a reservation: a compensation does not know how far the saga got.
     'account.release': ({ paymentId }, state) => {
       const held = state.reserved[paymentId];
       return held === undefined ? [] : accountReleased({ paymentId, amount: held });
@@ -75,7 +80,10 @@ export const account = defineAggregate({
     'account.settle': ({ paymentId }, state, { id }) => {
       const held = state.reserved[paymentId];
       if (held === undefined) {
-        throw new Refused('nothing-reserved', `${id} holds nothing for ${paymentId}`);
+        throw new Refused(
+          'nothing-reserved',
+          `Account ${id} has no reservation for payment ${paymentId}.`,
+        );
       }
       return accountSettled({ paymentId, amount: held });
     },
@@ -90,3 +98,46 @@ function without(state: AccountState, paymentId: string): AccountState {
   const { [paymentId]: _ended, ...left } = state.reserved;
   return { ...state, reserved: left };
 }
+
+export interface AccountDocument {
+  readonly currency: string;
+  readonly balance: number;
+  readonly reserved: number;
+  readonly updatedAt: string;
+}
+
+type Opened = ProjectedEvent<ReturnType<typeof accountOpened.parse>>;
+type Moved = ProjectedEvent<ReturnType<typeof accountReserved.parse>>;
+type Signs = { readonly balance: 0 | -1; readonly reserved: 1 | -1 };
+
+const moved =
+  (signs: Signs) =>
+  (before: AccountDocument | null, { payload, occurredAt }: Moved): AccountDocument | null =>
+    before === null
+      ? null
+      : {
+          ...before,
+          balance: before.balance + signs.balance * payload.amount,
+          reserved: before.reserved + signs.reserved * payload.amount,
+          updatedAt: occurredAt,
+        };
+
+export const accountProjection = projection({
+  name: 'sub:core-lookup:account-projection:v1',
+  readModel: readModel<AccountDocument>({
+    bc: 'banking',
+    aggregate: 'account',
+    version: 1,
+    ranges: { updated: ({ updatedAt }) => Date.parse(updatedAt) },
+  }),
+  on: {
+    'account.opened.v1': (_before, { payload, occurredAt }: Opened) => ({
+      ...payload,
+      reserved: 0,
+      updatedAt: occurredAt,
+    }),
+    'account.reserved.v1': moved({ balance: 0, reserved: 1 }),
+    'account.released.v1': moved({ balance: 0, reserved: -1 }),
+    'account.settled.v1': moved({ balance: -1, reserved: -1 }),
+  },
+});

@@ -20,7 +20,7 @@ test('a currency is created once, under its code', () => {
   given(currency, []).when(createCurrency(rand), { id: 'rand' }).thenRefused('code-invalid');
 });
 
-test('only a currency that is there is updated', () => {
+test('only an existing currency is updated', () => {
   const disabled = { ...rand, enabled: false };
   given(currency, [currencyCreated(rand)])
     .when(updateCurrency(disabled))

@@ -1,12 +1,13 @@
-// A currency of the lookup: its id is its code, and its code never changes.
+// A currency and its read model; the id is the ISO 4217 code. Also the schemas of amounts and ids.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
+import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import { z } from 'zod';
 
 const description = z.object({
   name: z.string().min(1).max(100),
-  /** How many digits stand behind the point: amounts are whole numbers of the smallest unit. */
+  /** Digits after the decimal point: amounts are integers in the smallest unit. */
   decimals: z.int().min(0).max(4),
   enabled: z.boolean(),
 });
@@ -35,15 +36,53 @@ export const currency = defineAggregate({
   },
   decide: {
     'currency.create': (payload, { exists }, { id }) => {
-      if (exists) throw new Refused('currency-exists', `${id} is there already`);
+      if (exists) throw new Refused('currency-exists', `Currency ${id} already exists.`);
       if (!/^[A-Z]{3}$/.test(id)) {
-        throw new Refused('code-invalid', `'${id}' is no code of ISO 4217, such as USD`);
+        throw new Refused(
+          'code-invalid',
+          `Invalid currency code "${id}". Use ISO 4217, such as USD.`,
+        );
       }
       return currencyCreated(payload);
     },
     'currency.update': (payload, { exists }, { id }) => {
-      if (!exists) throw new Refused('currency-unknown', `there is no currency ${id}`);
+      if (!exists) throw new Refused('currency-unknown', `Unknown currency ${id}.`);
       return currencyUpdated(payload);
     },
   },
 });
+
+export interface CurrencyDocument {
+  readonly code: string;
+  readonly name: string;
+  readonly decimals: number;
+  readonly enabled: boolean;
+  readonly updatedAt: string;
+}
+
+/** Both events contain the whole description. */
+type Described = ProjectedEvent<ReturnType<typeof currencyCreated.parse>>;
+
+const described = (
+  _before: CurrencyDocument | null,
+  { aggregate, payload, occurredAt }: Described,
+): CurrencyDocument => ({ code: aggregate.id, ...payload, updatedAt: occurredAt });
+
+export const currencyProjection = projection({
+  name: 'sub:core-lookup:currency-projection:v1',
+  readModel: readModel<CurrencyDocument>({
+    bc: 'banking',
+    aggregate: 'currency',
+    version: 1,
+    indexes: { code: ({ code }) => code },
+    sets: { enabled: ({ enabled }) => enabled },
+    ranges: { updated: ({ updatedAt }) => Date.parse(updatedAt) },
+  }),
+  on: { 'currency.created.v1': described, 'currency.updated.v1': described },
+});
+
+/** In the smallest unit of its currency: 12.50 USD is 1250. */
+export const amount = z.int().positive();
+export const currencyCode = z.string().regex(/^[A-Z]{3}$/);
+/** The id of an aggregate. */
+export const streamId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);

@@ -5,7 +5,7 @@ import { createPlatform } from 'millrace/platform';
 import { startHttpReceiver } from 'millrace/testing';
 import { demo, sample } from './demo.ts';
 
-test('the sample payments end, some well and some not, and a listener hears of each', async () => {
+test('some sample payments complete, some fail, and the webhook receives each result', async () => {
   await using receiver = await startHttpReceiver();
   await using platform = await createPlatform({
     engines: { store: 'memory:' },

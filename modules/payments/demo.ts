@@ -1,19 +1,18 @@
-// What somebody who runs the module writes: here with a provider that pretends, and one webhook where the
-// environment names it. `sample` fills it.
+// The module as an application configures it, with an in-memory provider and a webhook if PAYMENTS_WEBHOOK_URL is set.
+// `sample` adds data.
 
 import { webhookDestination } from 'millrace/adapters/webhook';
+import { pretendProvider } from './payment-provider.ts';
 import { payments } from './payments.ts';
-import { pretendProvider } from './pretend-provider.ts';
-
 export { samplePayments as sample } from './sample-payments.ts';
 
-/** For a listener on this machine; a real one has a secret of its own. */
+/** For a listener on this machine only; production needs a private secret. */
 const secret = 'whsec_ZGVtby1vbmx5LW5vdC1hLXNlY3JldC1hdC1hbGw=';
 
 export function demo(webhookUrl?: string): ReturnType<typeof payments> {
   return payments({
     provider: pretendProvider({ amountMax: 20_000 }),
-    ...(webhookUrl === undefined ? {} : { webhooks: { listener: listenerAt(webhookUrl) } }),
+    webhooks: webhookUrl === undefined ? undefined : { listener: listenerAt(webhookUrl) },
   });
 }
 

@@ -5,10 +5,18 @@ export {
   currencyCreated,
   currencyUpdated,
   updateCurrency,
+  currencyProjection,
+  type CurrencyDocument,
 } from './currency.ts';
-export { currencyProjection, type CurrencyDocument } from './currency-projection.ts';
-export { account, openAccount, releaseAmount, reserveAmount, settleAmount } from './account.ts';
-export { accountProjection, type AccountDocument } from './account-projection.ts';
+export {
+  account,
+  openAccount,
+  releaseAmount,
+  reserveAmount,
+  settleAmount,
+  accountProjection,
+  type AccountDocument,
+} from './account.ts';
 export {
   completePayment,
   failPayment,
@@ -24,9 +32,16 @@ export {
   withdrawPayment,
   type PaymentOrder,
   type PaymentStatus,
+  paymentProjection,
+  type PaymentDocument,
 } from './payment.ts';
-export { paymentProjection, type PaymentDocument } from './payment-projection.ts';
-export type { Charge, ChargeAnswer, PaymentProvider } from './payment-provider.ts';
-export { processJobId, processQueue, providerJobs } from './payment-queue.ts';
-export { pretendProvider, type PretendOptions, type PretendProvider } from './pretend-provider.ts';
+export {
+  type Charge,
+  type ChargeAnswer,
+  type PaymentProvider,
+  pretendProvider,
+  type PretendOptions,
+  type PretendProvider,
+} from './payment-provider.ts';
+export { processJobId, processQueue, providerJobs } from './payment-outbox.ts';
 export { samplePayments, type SampleOptions } from './sample-payments.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NewEvent } from 'millrace/contracts';
 import type { IntegrationEventMapper } from 'millrace/outbox';
-import { paymentCompleted, paymentFailed, paymentQueued, paymentRequested } from './payment.ts';
 import { paymentOutbox } from './payment-outbox.ts';
+import { paymentCompleted, paymentFailed, paymentQueued, paymentRequested } from './payment.ts';
 
 const order = { account: 'a-1', amount: 5, currency: 'USD', creditor: 'shop-1' };
 const listeners = ['kafka:payments', 'webhook:shop'];
@@ -18,19 +18,19 @@ function typesOf(event: NewEvent, to: readonly string[] = listeners): readonly s
   return [mapped ?? []].flat().map(({ integrationType }) => integrationType);
 }
 
-test('a queued payment is a job of the provider and nobody else’s business', () => {
+test('a queued payment becomes a job of the provider only', () => {
   assert.deepEqual(typesOf(paymentQueued(order)), ['payment-provider:process']);
   assert.deepEqual(typesOf(paymentRequested(order)), []);
 });
 
-test('how a payment ends is told to those who were set up, and to no others', () => {
+test('the result of a payment goes to the configured listeners', () => {
   const completed = paymentCompleted({ ...order, reference: 'r-1' });
   assert.deepEqual(typesOf(completed), listeners);
   assert.deepEqual(typesOf(completed, []), []);
   assert.deepEqual(typesOf(paymentFailed({ reason: 'declined', withdrawn: false })), listeners);
 });
 
-test('a payment that was withdrawn is cancelled at the provider', () => {
+test('a withdrawn payment is cancelled at the provider', () => {
   assert.deepEqual(typesOf(paymentFailed({ reason: 'no-answer', withdrawn: true })), [
     'payment-provider:cancel',
     ...listeners,

@@ -1,10 +1,10 @@
-// Which of a payment's events leave, and for whom: jobs for the provider, news for the others.
+// Maps events of payments to outbox messages: jobs for the provider, results for the listeners.
 
+import { redisKeys, type QueueAddress } from 'millrace/contracts';
 import type { IntegrationMessage, OutboxProjectorDefinition } from 'millrace/outbox';
 import { paymentCompleted, paymentFailed, paymentQueued } from './payment.ts';
-import { processJobId, providerJobs } from './payment-queue.ts';
 
-/** Of those who hear how payments end: `kafka:payments`, `webhook:<name>`. */
+/** Destinations of the results: `kafka:payments`, `webhook:<name>`. */
 export interface PaymentOutboxOptions {
   readonly listeners: readonly string[];
 }
@@ -17,7 +17,7 @@ export function paymentOutbox({ listeners }: PaymentOutboxOptions): OutboxProjec
       map(event): readonly IntegrationMessage[] {
         const { type: eventType, tenant, aggregate } = event;
         const paymentId = aggregate.id;
-        const tell = (payload: object): IntegrationMessage[] =>
+        const toListeners = (payload: object): IntegrationMessage[] =>
           listeners.map((integrationType) => ({
             integrationType,
             eventType,
@@ -35,17 +35,33 @@ export function paymentOutbox({ listeners }: PaymentOutboxOptions): OutboxProjec
             },
           ];
         }
-        if (paymentCompleted.is(event)) return tell(event.payload);
+        if (paymentCompleted.is(event)) return toListeners(event.payload);
         if (!paymentFailed.is(event)) return [];
         const { reason, withdrawn } = event.payload;
-        // Not behind the job of `process`, which may hang: the provider bears either order.
+        // No ordering key: `process` may hang, and the provider accepts both orders.
         const cancel = {
           integrationType: providerJobs.cancel,
           eventType,
           payload: { paymentId },
         };
-        return [...(withdrawn ? [cancel] : []), ...tell({ reason })];
+        return [...(withdrawn ? [cancel] : []), ...toListeners({ reason })];
       },
     },
   };
+}
+
+/** Integration types: they select the destination, and the queue if queues are used. */
+export const providerJobs = {
+  process: 'payment-provider:process',
+  cancel: 'payment-provider:cancel',
+} as const;
+
+/** `mq:{core}:paymenthub:payment:v1:process` in BullMQ. */
+export function processQueue(tenant: string): QueueAddress {
+  return redisKeys.queueAddress(tenant, 'paymenthub', 'payment', 1, 'process');
+}
+
+/** `job:{core}:paymenthub:payment:process:<paymentId>`, also the idempotency key for the provider. */
+export function processJobId(tenant: string, paymentId: string): string {
+  return redisKeys.jobId(tenant, 'paymenthub', 'payment', 'process', paymentId);
 }

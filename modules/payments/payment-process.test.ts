@@ -1,6 +1,7 @@
 import { test } from 'node:test';
 import { givenSaga } from 'millrace/testing';
 import { releaseAmount, reserveAmount, settleAmount } from './account.ts';
+import { paymentProcess } from './payment-process.ts';
 import {
   completePayment,
   failPayment,
@@ -10,7 +11,6 @@ import {
   queuePayment,
   withdrawPayment,
 } from './payment.ts';
-import { paymentProcess } from './payment-process.ts';
 
 const answerWithinMs = 60_000;
 const saga = paymentProcess({ answerWithinMs });
@@ -25,7 +25,7 @@ const paymentId = 'given';
 const release = { id: 'a-1', command: releaseAmount({ paymentId }) };
 const withdraw = (reason: string) => ({ id: paymentId, command: withdrawPayment({ reason }) });
 
-test('a payment reserves its amount before it is queued, and waits for the provider so long', () => {
+test('a payment reserves its amount, is queued, and waits for the provider', () => {
   givenSaga(saga, [])
     .when(requested)
     .thenSends([
@@ -36,7 +36,7 @@ test('a payment reserves its amount before it is queued, and waits for the provi
     .thenStatus('running');
 });
 
-test('what the provider has done is completed and settled', () => {
+test('an accepted payment is completed and settled', () => {
   givenSaga(saga, [requested])
     .when(paymentProcessed({ reference: 'r-1' }))
     .thenSends([
@@ -47,14 +47,14 @@ test('what the provider has done is completed and settled', () => {
     .thenStatus('completed');
 });
 
-test('what the provider declines gives the amount back', () => {
+test('a declined payment releases the amount', () => {
   givenSaga(saga, [requested])
     .when(paymentFailed({ reason: 'declined', withdrawn: false }))
     .thenSends([withdraw('taken-back'), release])
     .thenStatus('compensated');
 });
 
-test('a provider that does not answer in time loses the payment', () => {
+test('a payment without an answer in time is withdrawn', () => {
   givenSaga(saga, [requested])
     .when({ passMs: answerWithinMs - 1 })
     .thenSends([])
@@ -66,7 +66,7 @@ test('a provider that does not answer in time loses the payment', () => {
     .thenStatus('compensated');
 });
 
-test('without the money, nothing is queued and the payment fails for that reason', () => {
+test('a payment without sufficient funds fails and is not queued', () => {
   givenSaga(saga, [])
     .when(requested, { refused: { 'account.reserve': 'insufficient-funds' } })
     .thenSends([
@@ -76,7 +76,7 @@ test('without the money, nothing is queued and the payment fails for that reason
     .thenStatus('compensated');
 });
 
-test('a payment that was withdrawn before it could be completed is taken back', () => {
+test('a payment that was withdrawn before its completion is compensated', () => {
   givenSaga(saga, [requested])
     .when(paymentProcessed({ reference: 'r-1' }), {
       refused: { 'payment.complete': 'payment-failed' },

@@ -1,5 +1,5 @@
-// The saga of a payment: reserve the amount, queue it for the provider, and with its answer complete and
-// settle, or take back what was done.
+// The saga of a payment: reserve the amount and queue the payment for the provider; after the answer complete and settle it,
+// or compensate.
 
 import { saga, type Saga } from 'millrace/reactors';
 import { releaseAmount, reserveAmount, settleAmount } from './account.ts';
@@ -14,7 +14,7 @@ import {
 } from './payment.ts';
 
 export interface PaymentProcessOptions {
-  /** How long the provider has, its outages included, before the payment is taken back. */
+  /** How long to wait for the provider, outages included, before the payment is withdrawn. */
   readonly answerWithinMs: number;
 }
 
@@ -23,11 +23,11 @@ export function paymentProcess({ answerWithinMs }: PaymentProcessOptions): Saga 
     bc: 'paymenthub',
     name: 'payment-process',
     version: 1,
-    // Whoever was asked to pay before this ran is to be paid, too.
+    // Also process payments that were requested before the saga was deployed.
     from: 'start',
     events: [paymentRequested, paymentProcessed, paymentFailed],
     startOn: ['payment.requested.v1'],
-    // All of them come in the payment's own stream, in its order.
+    // All events are in the stream of the payment, so none arrives early.
     onEarly: 'ignore',
     correlateBy: ({ aggregate }) => aggregate.id,
     initial: { account: '', reason: '' },
@@ -48,7 +48,7 @@ export function paymentProcess({ answerWithinMs }: PaymentProcessOptions): Saga 
     },
     steps: {
       reserve: {
-        // The timer stands before the job does: no answer can come before it.
+        // Start the timer before the job, so that no answer precedes it.
         onDone: ({ key }) => [
           { timer: 'answer', afterMs: answerWithinMs },
           { run: 'queue', id: key, command: queuePayment({}) },
@@ -63,7 +63,7 @@ export function paymentProcess({ answerWithinMs }: PaymentProcessOptions): Saga 
         }),
       },
       queue: {
-        // A payment that the provider declined has failed already: then this changes nothing.
+        // Has no effect on a payment that the provider declined.
         compensate: ({ key, data }) => ({
           id: key,
           command: withdrawPayment({ reason: data.reason === '' ? 'taken-back' : data.reason }),

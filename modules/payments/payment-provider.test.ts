@@ -3,9 +3,8 @@ import { test } from 'node:test';
 import { Refused } from 'millrace/aggregates';
 import type { DeliveryContext, DeliveryMessage } from 'millrace/delivery';
 import type { ModuleContext } from 'millrace/platform';
-import { cancelDestination, processDestination } from './payment-provider.ts';
-import { processJobId, processQueue } from './payment-queue.ts';
-import { pretendProvider } from './pretend-provider.ts';
+import { processJobId, processQueue } from './payment-outbox.ts';
+import { cancelDestination, pretendProvider, processDestination } from './payment-provider.ts';
 
 const order = { paymentId: 'p-1', account: 'a-1', amount: 5, currency: 'USD', creditor: 'shop-1' };
 const key = 'job:{core}:paymenthub:payment:process:p-1';
@@ -44,7 +43,7 @@ test('the queue and its jobs have the names of the naming document', () => {
   assert.equal(processJobId('core', 'p-1'), key);
 });
 
-test("the provider's yes becomes a command of the same flow, with a key of its own", async () => {
+test('an accepted charge becomes a command of the same flow, with its idempotency key', async () => {
   const { sent, send } = recorded();
   const outcome = await processDestination(pretendProvider(), { send })(message, context);
   assert.deepEqual(outcome, { kind: 'sent', receipt: 'pretended-p-1' });
@@ -59,7 +58,7 @@ test("the provider's yes becomes a command of the same flow, with a key of its o
   assert.deepEqual(request?.headers, { traceparent: message.headers?.['traceparent'] });
 });
 
-test("the provider's no is the payment's", async () => {
+test('a declined charge fails the payment', async () => {
   const { sent, send } = recorded();
   await processDestination(pretendProvider({ amountMax: 4 }), { send })(message, context);
   assert.deepEqual(sent[0]?.command, {
@@ -68,7 +67,7 @@ test("the provider's no is the payment's", async () => {
   });
 });
 
-test('a charge for a payment that has failed in the meantime is taken back', async () => {
+test('a charge for a payment that has failed in the meantime is cancelled', async () => {
   const refusal = 'a payment that is failed cannot process';
   const { send } = recorded(() => {
     throw new Refused('payment-failed', refusal);
@@ -79,7 +78,7 @@ test('a charge for a payment that has failed in the meantime is taken back', asy
   assert.deepEqual(provider.charges.get(key), { kind: 'declined', reason: 'cancelled' });
 });
 
-test('an answer that cannot be written down is asked for again', async () => {
+test('a charge is repeated if its result cannot be stored', async () => {
   const provider = pretendProvider();
   let isAway = true;
   const { sent, send } = recorded(() => {
@@ -93,7 +92,7 @@ test('an answer that cannot be written down is asked for again', async () => {
   assert.deepEqual(sent[0]?.command, sent[1]?.command);
 });
 
-test('what was cancelled is declined, though it comes later', async () => {
+test('a charge after its cancellation is declined', async () => {
   const provider = pretendProvider();
   await cancelDestination(provider)({ ...message, payload: { paymentId: 'p-1' } }, context);
   const { sent, send } = recorded();

@@ -1,18 +1,17 @@
-// The provider behind a port, and the two jobs that talk to it: each asks the provider, which tells
-// repeats by their key, and only then says what came of it by a command, which the payment tells repeats
-// of by its state. Killed anywhere between, the job is done again from its beginning.
+// The port of the payment provider, the two jobs that call it, and an in-memory provider. Each job calls the provider and
+// then sends a command with the result. Both steps are idempotent, so a killed job simply runs again.
 
 import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
 import type { DeliveryContext, DeliveryMessage, Destination } from 'millrace/delivery';
 import { hasCode } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
 import { z } from 'zod';
-import { amount, currencyCode, streamId } from './money.ts';
+import { amount, currencyCode, streamId } from './currency.ts';
+import { processJobId } from './payment-outbox.ts';
 import { failPayment, processPayment } from './payment.ts';
-import { processJobId } from './payment-queue.ts';
 
 export interface Charge {
-  /** One key, one charge. */
+  /** Idempotency key of the charge. */
   readonly key: string;
   readonly tenant: string;
   readonly paymentId: string;
@@ -27,18 +26,15 @@ export type ChargeAnswer =
   | { readonly kind: 'declined'; readonly reason: string };
 
 interface CallContext {
-  /** The time is up, or the process stops. */
+  /** Aborted by the timeout or the shutdown. */
   readonly signal: AbortSignal;
 }
 
-/** Whoever moves the money. To throw is to be asked again. */
+/** Moves the money. A call that throws is retried. */
 export interface PaymentProvider {
-  /** Asked again with the same key, it charges nothing again and gives the same answer. */
+  /** A repeated call with the same key charges nothing and returns the same answer. */
   charge(charge: Charge, context: CallContext): Promise<ChargeAnswer>;
-  /**
-   * Gives back what was charged under this key, and declines it from now on: a charge that was under
-   * way may arrive behind its cancellation.
-   */
+  /** Refunds the charge of this key and declines later ones: a charge may arrive after its cancellation. */
   cancel(charge: Pick<Charge, 'key' | 'tenant' | 'paymentId'>, context: CallContext): Promise<void>;
 }
 
@@ -68,7 +64,7 @@ export function processDestination(
       await send(requestFor(message, context, { tenant, id: job.paymentId, command }));
     } catch (error) {
       if (!hasCode(error, 'COMMAND_REFUSED')) throw error;
-      // The payment has failed in the meantime: what was charged for it must not stay so.
+      // The payment has failed in the meantime, so the charge must be refunded.
       if (answer.kind === 'accepted') {
         await provider.cancel({ key, tenant, paymentId: job.paymentId }, context);
       }
@@ -88,7 +84,7 @@ export function cancelDestination(provider: PaymentProvider): Destination {
   };
 }
 
-/** Part of the flow that the payment began, and of its trace. */
+/** The command continues the flow and the trace of the payment. */
 function requestFor(
   { sourceEventId, headers }: DeliveryMessage,
   { correlationId, signal }: DeliveryContext,
@@ -108,5 +104,37 @@ function requestFor(
     }),
     ...(correlationId === undefined ? {} : { correlationId }),
     ...(typeof traceparent === 'string' ? { headers: { traceparent } } : {}),
+  };
+}
+
+/** A provider in memory that moves no money, for `millrace dev` and tests. */
+export interface PretendProvider extends PaymentProvider {
+  /** Results by key. */
+  readonly charges: ReadonlyMap<string, ChargeAnswer>;
+}
+
+export interface PretendOptions {
+  /** Larger amounts are declined. Default: no limit. */
+  readonly amountMax?: number | undefined;
+}
+
+export function pretendProvider({
+  amountMax = Number.MAX_SAFE_INTEGER,
+}: PretendOptions = {}): PretendProvider {
+  const charges = new Map<string, ChargeAnswer>();
+  const answerTo = (charge: Charge): ChargeAnswer =>
+    charge.amount > amountMax
+      ? { kind: 'declined', reason: 'limit-exceeded' }
+      : { kind: 'accepted', reference: `pretended-${charge.paymentId}` };
+  return {
+    charges,
+    async charge(charge) {
+      const answer = charges.get(charge.key) ?? answerTo(charge);
+      charges.set(charge.key, answer);
+      return answer;
+    },
+    async cancel({ key }) {
+      charges.set(key, { kind: 'declined', reason: 'cancelled' });
+    },
   };
 }

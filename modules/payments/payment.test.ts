@@ -24,7 +24,7 @@ const processed = [...queued, paymentProcessed(receipt)];
 const completed = [...processed, paymentCompleted({ ...order, ...receipt })];
 const failed = [...queued, paymentFailed({ reason: 'declined', withdrawn: false })];
 
-test('a payment goes from its request to its completion', () => {
+test('a payment is requested, queued, processed and completed', () => {
   given(payment, [])
     .when(requestPayment(order))
     .then([paymentRequested(order)]);
@@ -39,7 +39,7 @@ test('a payment goes from its request to its completion', () => {
     .then([paymentCompleted({ ...order, ...receipt })]);
 });
 
-test('a command that comes again changes nothing', () => {
+test('a repeated command changes nothing', () => {
   given(payment, queued).when(queuePayment({})).then([]);
   given(payment, processed).when(processPayment(receipt)).then([]);
   given(payment, completed).when(processPayment(receipt)).then([]);
@@ -48,7 +48,7 @@ test('a command that comes again changes nothing', () => {
   given(payment, failed).when(withdrawPayment(reason)).then([]);
 });
 
-test('no step is skipped, and none is taken from an end', () => {
+test('no status is skipped, and a final status never changes', () => {
   given(payment, requested).when(requestPayment(order)).thenRefused('payment-exists');
   given(payment, []).when(queuePayment({})).thenRefused('payment-unknown');
   given(payment, requested).when(processPayment(receipt)).thenRefused('payment-requested');
@@ -57,7 +57,7 @@ test('no step is skipped, and none is taken from an end', () => {
   given(payment, completed).when(withdrawPayment(reason)).thenRefused('payment-completed');
 });
 
-test('a no of the provider fails what it has not said yes to', () => {
+test('a payment can fail until the provider has accepted it', () => {
   const declined = { reason: 'declined' };
   given(payment, queued)
     .when(failPayment(declined))
@@ -65,7 +65,7 @@ test('a no of the provider fails what it has not said yes to', () => {
   given(payment, processed).when(failPayment(declined)).thenRefused('payment-processed');
 });
 
-test('a payment is withdrawn however far it has come, so that the provider is told', () => {
+test('a payment that is not completed can be withdrawn', () => {
   const withdrawn = [paymentFailed({ ...reason, withdrawn: true })];
   given(payment, requested).when(withdrawPayment(reason)).then(withdrawn);
   given(payment, queued).when(withdrawPayment(reason)).then(withdrawn);

@@ -1,30 +1,26 @@
-// The module: currencies, accounts and payments, with what follows from them and what leaves.
+// The module: currencies, accounts and payments, the saga and the outbox.
 
 import type { Destination, DestinationSettings } from 'millrace/delivery';
 import { defineModule, type PlatformModule } from 'millrace/platform';
-import { account } from './account.ts';
-import { accountProjection } from './account-projection.ts';
-import { currency } from './currency.ts';
-import { currencyProjection } from './currency-projection.ts';
-import { payment } from './payment.ts';
-import { paymentOutbox } from './payment-outbox.ts';
+import { account, accountProjection } from './account.ts';
+import { currency, currencyProjection } from './currency.ts';
+import { paymentOutbox, providerJobs } from './payment-outbox.ts';
 import { paymentProcess } from './payment-process.ts';
-import { paymentProjection } from './payment-projection.ts';
 import { cancelDestination, processDestination, type PaymentProvider } from './payment-provider.ts';
-import { providerJobs } from './payment-queue.ts';
+import { payment, paymentProjection } from './payment.ts';
 
 type To = Destination | DestinationSettings;
 
 export interface PaymentsOptions {
   readonly provider: PaymentProvider;
-  /** How long one call of the provider may take. Default: 10 s. */
-  readonly providerTimeoutMs?: number;
-  /** How long the provider has in all, before a payment is taken back. Default: 15 minutes. */
-  readonly answerWithinMs?: number;
-  /** By name; each hears of every payment that is completed or has failed, as `webhook:<name>`. */
-  readonly webhooks?: Readonly<Record<string, To>>;
-  /** Hears the same, as `kafka:payments`. */
-  readonly kafka?: To;
+  /** Timeout of one call of the provider. Default: 10 s. */
+  readonly providerTimeoutMs?: number | undefined;
+  /** How long to wait for the provider before a payment is withdrawn. Default: 15 minutes. */
+  readonly answerWithinMs?: number | undefined;
+  /** By name: each gets every completed and failed payment, as `webhook:<name>`. */
+  readonly webhooks?: Readonly<Record<string, To>> | undefined;
+  /** Gets the same messages, as `kafka:payments`. */
+  readonly kafka?: To | undefined;
 }
 
 export const paymentsLimits = { providerTimeoutMs: 10_000, answerWithinMs: 15 * 60_000 } as const;
@@ -33,7 +29,7 @@ export function payments(options: PaymentsOptions): PlatformModule {
   const { provider, webhooks = {}, kafka } = options;
   const { providerTimeoutMs: timeoutMs = paymentsLimits.providerTimeoutMs } = options;
   const { answerWithinMs = paymentsLimits.answerWithinMs } = options;
-  // Only whom somebody has set up: no message waits for a destination that never comes.
+  // Only configured destinations: messages for others would stay in the outbox.
   const listeners: Record<string, To> = {
     ...(kafka === undefined ? {} : { 'kafka:payments': kafka }),
     ...Object.fromEntries(Object.entries(webhooks).map(([name, to]) => [`webhook:${name}`, to])),

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlatform } from 'millrace/platform';
+import { pretendProvider } from './payment-provider.ts';
 import { payments } from './payments.ts';
-import { pretendProvider } from './pretend-provider.ts';
 import { samplePayments, type SampleOptions } from './sample-payments.ts';
 
-test('sample data is the same at every start, and there once', async () => {
+test('the sample data is deterministic and created once', async () => {
   await using platform = await createPlatform({
     engines: { store: 'memory:' },
     modules: [payments({ provider: pretendProvider() })],

@@ -1,4 +1,4 @@
-// Something to look at in `millrace dev`: the same currencies, accounts and payments at every start.
+// Sample data for `millrace dev`: currencies, accounts and payments.
 
 import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
 import { idFromKey } from 'millrace/foundation';
@@ -8,24 +8,24 @@ import { createCurrency } from './currency.ts';
 import { requestPayment } from './payment.ts';
 
 export interface SampleOptions {
-  readonly tenant?: string;
-  readonly payments?: number;
-  /** Another one gives other amounts, under other ids. */
-  readonly seed?: number;
+  readonly tenant?: string | undefined;
+  readonly payments?: number | undefined;
+  /** A different seed gives different ids and amounts. */
+  readonly seed?: number | undefined;
 }
 
 const currencies = { EUR: 'Euro', USD: 'US Dollar', ZAR: 'South African Rand' } as const;
 const codes = Object.keys(currencies);
-/** Some of the payments find too little of it. */
+/** Too little for some of the payments. */
 const balance = 100_000;
 const amountMax = 25_000;
 
-/** Sent again, as at the next start, all of it is recognised: nothing happens twice. */
+/** Idempotent: a second run creates nothing. */
 export async function samplePayments(
   send: ModuleContext['send'],
   { tenant = 'core', payments = 20, seed = 1 }: SampleOptions = {},
 ): Promise<readonly string[]> {
-  const ask = (id: string, command: NewCommand): Promise<unknown> =>
+  const sendOnce = (id: string, command: NewCommand): Promise<unknown> =>
     send({
       tenant,
       id,
@@ -38,15 +38,15 @@ export async function samplePayments(
       }),
     });
   for (const [code, name] of Object.entries(currencies)) {
-    await ask(code, createCurrency({ name, decimals: 2, enabled: true }));
-    await ask(accountOf(code), openAccount({ currency: code, balance }));
+    await sendOnce(code, createCurrency({ name, decimals: 2, enabled: true }));
+    await sendOnce(accountOf(code), openAccount({ currency: code, balance }));
   }
-  const below = dice(seed);
+  const below = randomBelow(seed);
   const ids: string[] = [];
   for (let each = 0; each < payments; each += 1) {
     const id = idFromKey(`sample payment ${seed} ${each}`);
     const currency = codes[below(codes.length)] ?? 'EUR';
-    await ask(
+    await sendOnce(
       id,
       requestPayment({
         account: accountOf(currency),
@@ -64,9 +64,9 @@ function accountOf(code: string): string {
   return `sample-${code.toLowerCase()}`;
 }
 
-/** Whole numbers from 0 to below `max`, the same ones for the same seed (an xorshift). */
-function dice(seed: number): (max: number) => number {
-  // Zero would stay zero.
+/** Pseudorandom integers below `max`, deterministic by seed (xorshift). */
+function randomBelow(seed: number): (max: number) => number {
+  // Xorshift never leaves the state zero.
   let state = (seed ^ 0x9e_37_79_b9) >>> 0 || 1;
   return (max) => {
     state ^= state << 13;

@@ -1,5 +1,5 @@
-// What a tenant sets up, by codes: workspaces with their tokens, apps, channels and templates. Secrets come in
-// sealed, and stay so in events and documents.
+// Events and commands of the configuration: workspaces with their tokens, apps, channels and templates, each with a code.
+// Secrets are encrypted in commands, events and documents.
 
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
@@ -9,9 +9,9 @@ const enabled = z.boolean().default(true);
 
 const workspaceConfig = z.object({
   name,
-  /** The bot's. */
+  /** Bot token. */
   token: sealed,
-  /** Where what names no other place goes. */
+  /** Used if a request names neither channel nor recipient. */
   defaultChannelId: channelId.optional(),
   appCode: code.optional(),
   enabled,
@@ -19,15 +19,15 @@ const workspaceConfig = z.object({
 const appConfig = z.object({
   name,
   signingSecret: sealed.optional(),
-  /** Of one request. */
+  /** Attempts per request. */
   attemptsMax: z.int().min(1).max(50).optional(),
-  /** Between two messages to one channel. */
+  /** Minimum interval between two messages to a channel. */
   channelIntervalMs: z.int().min(0).max(60_000).optional(),
   enabled,
 });
 const channelConfig = z.object({ name: name.optional(), channelId, enabled });
 const templateConfig = z.object({
-  /** What notifications show, also beside blocks. `{{order.id}}` stands for data. */
+  /** Shown in notifications, also with blocks. `{{order.id}}` inserts data. */
   text: z.string().min(1).max(slackRequestLimits.textCharsMax),
   blocks: blocks.optional(),
   enabled,
@@ -41,7 +41,7 @@ export type ChannelConfig = z.output<typeof channelConfig>;
 export type TemplateConfig = z.output<typeof templateConfig>;
 
 export const workspaceConfigured = defineEvent('slack-workspace.configured.v1', workspaceConfig);
-/** The same token under another key. */
+/** The same token, encrypted with another key. */
 export const workspaceResealed = defineEvent('slack-workspace.resealed.v1', token);
 export const workspaceRemoved = defineEvent('slack-workspace.removed.v1', nothing);
 export const configureWorkspace = defineCommand('slack-workspace.configure', workspaceConfig);

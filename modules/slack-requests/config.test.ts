@@ -23,13 +23,13 @@ import {
 } from './config-events.ts';
 import { app, channel, template, workspace } from './config.ts';
 import { createSecretBox } from './secret-box.ts';
-import { secretKeys } from './slack-rig.test.ts';
+import { secretKeys } from './testing/slack-rig.ts';
 
 const box = createSecretBox(secretKeys);
 const sealed = box.seal('xoxb-1', { tenant: 'core', kind: 'workspace', code: 'acme' });
 const acme = { name: 'Acme', token: sealed, enabled: true };
 
-test('a workspace is configured, and again only when something changes', () => {
+test('an unchanged configuration of a workspace causes no event', () => {
   given(workspace, [])
     .when(configureWorkspace(acme))
     .then([workspaceConfigured(acme)]);
@@ -41,14 +41,14 @@ test('a workspace is configured, and again only when something changes', () => {
     .then([workspaceConfigured({ ...acme, enabled: false })]);
 });
 
-test('a secret that is not sealed gets into no command', () => {
+test('a command rejects a secret that is not encrypted', () => {
   assert.throws(
     () => configureWorkspace({ name: 'Acme', token: 'xoxb-plain', enabled: true }),
     (error) => hasCode(error, 'PAYLOAD_INVALID') && !error.message.includes('xoxb-plain'),
   );
 });
 
-test('a workspace is resealed and removed while it is there', () => {
+test('only an existing workspace is encrypted again or removed', () => {
   given(workspace, [workspaceConfigured(acme)])
     .when(resealWorkspace({ token: sealed }))
     .then([workspaceResealed({ token: sealed })]);
@@ -85,7 +85,7 @@ test('apps and channels follow the same rules', () => {
   given(app, []).when(removeApp({})).thenRefused('slack-app-unknown');
 });
 
-test('a template with a place that nothing can fill is refused when it is configured', () => {
+test('a template with an invalid placeholder is refused', () => {
   const good = { text: 'Hi {{ user.name }}', enabled: true };
   given(template, [])
     .when(configureTemplate(good))

@@ -4,7 +4,7 @@ import { afterLookup, afterPost, failureCodeOf } from './decide-outcome.ts';
 
 const rules = { attempt: 1, attemptsMax: 3, settleMs: 30_000, retryMs: 2_000, random: 0 };
 
-test('what was posted is sent, what Slack refuses for good has failed', () => {
+test('a posted message is sent, a permanent error fails', () => {
   const sent = { kind: 'sent', ts: '1.2', channel: 'C1' } as const;
   assert.deepEqual(afterPost(sent, rules), { kind: 'sent', ts: '1.2', channelId: 'C1' });
   assert.deepEqual(afterPost({ kind: 'dead', error: 'channel_not_found' }, rules), {
@@ -14,7 +14,7 @@ test('what was posted is sent, what Slack refuses for good has failed', () => {
   });
 });
 
-test('a rate limit is a pause of the workspace, for as long as Slack says, and no attempt', () => {
+test('a rate limit pauses the workspace for Retry-After and does not count as an attempt', () => {
   const limited = { kind: 'retry', error: 'ratelimited', afterMs: 7_000, throttled: true } as const;
   const later = { kind: 'later', code: 'ratelimited', mayBePosted: false, counts: false };
   assert.deepEqual(afterPost(limited, { ...rules, attempt: 99 }), {
@@ -29,7 +29,7 @@ test('a rate limit is a pause of the workspace, for as long as Slack says, and n
   });
 });
 
-test('trouble is tried again with growing waits, and then has failed', () => {
+test('transient errors are retried with backoff and then fail', () => {
   const trouble = { kind: 'retry', error: 'service_unavailable' } as const;
   const later = { kind: 'later', code: 'service_unavailable', mayBePosted: false, counts: true };
   assert.deepEqual(afterPost(trouble, rules), { ...later, delayMs: 2_000 });
@@ -41,7 +41,7 @@ test('trouble is tried again with growing waits, and then has failed', () => {
   });
 });
 
-test('what may have been posted rests before anybody looks, and at the end nobody knows', () => {
+test('an ambiguous result waits before the search, and the last attempt ends with an unknown outcome', () => {
   const unclear = { kind: 'retry', error: 'HTTP 502 without an answer', ambiguous: true } as const;
   assert.deepEqual(afterPost(unclear, rules), {
     kind: 'later',
@@ -58,7 +58,7 @@ test('what may have been posted rests before anybody looks, and at the end nobod
   });
 });
 
-test('what is found is sent, what is not there may be posted, and what nobody can tell is not repeated', () => {
+test('a found message is sent, an absent one may be posted, and a failed search is not repeated', () => {
   assert.equal(afterLookup({ kind: 'absent' }, rules), undefined);
   assert.deepEqual(afterLookup({ kind: 'found', ts: '1.2', channel: 'C1' }, rules), {
     kind: 'sent',
@@ -68,14 +68,14 @@ test('what is found is sent, what is not there may be posted, and what nobody ca
   assert.deepEqual(afterLookup({ kind: 'unknowable', error: 'missing_scope' }, rules), {
     kind: 'failed',
     code: 'outcome-unknown',
-    reason: 'whether it was posted cannot be told: missing_scope',
+    reason: 'Lookup failed, the message may have been posted: missing_scope',
     mayBePosted: true,
   });
   const away = afterLookup({ kind: 'retry', error: 'fatal_error' }, rules);
   assert.ok(away?.kind === 'later' && away.mayBePosted);
 });
 
-test('of what was answered, no word gets into a code', () => {
+test('failure codes contain no text of the response', () => {
   assert.equal(failureCodeOf('invalid_auth'), 'invalid_auth');
   assert.equal(failureCodeOf('HTTP 502 without an answer'), 'http-502');
   assert.equal(failureCodeOf('connect ECONNREFUSED 127.0.0.1:1'), 'unreachable');

@@ -1,4 +1,4 @@
-// What follows from an attempt: sent, failed, or later. Pure.
+// Decides the outcome of an attempt: sent, failed, or retry later. Pure.
 
 import type { SlackFound, SlackPosted } from 'millrace/adapters/slack';
 import { backoffMs, type BackoffPolicy } from 'millrace/foundation';
@@ -8,7 +8,7 @@ export type Step =
   | {
       readonly kind: 'failed';
       readonly code: string;
-      readonly reason?: string;
+      readonly reason?: string | undefined;
       readonly mayBePosted: boolean;
     }
   | {
@@ -16,19 +16,19 @@ export type Step =
       readonly code: string;
       readonly delayMs: number;
       readonly mayBePosted: boolean;
-      /** False: Slack asked for a pause, which is no failure. */
+      /** False: rate-limited by Slack, so it does not count as an attempt. */
       readonly counts: boolean;
-      /** For all that goes to this workspace. */
-      readonly pauseMs?: number;
+      /** Pause for the whole workspace. */
+      readonly pauseMs?: number | undefined;
     };
 
 export interface AttemptRules {
-  /** This one, from 1. */
+  /** The current attempt, from 1. */
   readonly attempt: number;
   readonly attemptsMax: number;
-  /** After an attempt that may have posted: until then Slack may still be at it. */
+  /** Minimum delay after an attempt that may have posted: Slack may still process it. */
   readonly settleMs: number;
-  /** The first one's rest; each has twice the one before. */
+  /** First delay; it doubles with each attempt. */
   readonly retryMs: number;
   readonly random: number;
 }
@@ -39,7 +39,7 @@ const backoff: Omit<BackoffPolicy, 'attemptsMax' | 'initialMs' | 'jitterMs'> = {
   factor: 2,
   capMs: 5 * 60_000,
 };
-/** Where Slack asks for a pause and does not say for how long. */
+/** Pause if Slack does not send `Retry-After`. */
 const pauseMsDefault = 30_000;
 
 export function afterPost(posted: SlackPosted, rules: AttemptRules): Step {
@@ -49,24 +49,24 @@ export function afterPost(posted: SlackPosted, rules: AttemptRules): Step {
   if (posted.kind === 'dead') {
     return { kind: 'failed', code: failureCodeOf(posted.error), mayBePosted: false };
   }
-  return again(posted, rules, posted.ambiguous === true);
+  return retryLater(posted, rules, posted.ambiguous === true);
 }
 
-/** Undefined: it is not there, and may be posted. */
+/** Undefined: the message was not found and can be posted. */
 export function afterLookup(found: SlackFound, rules: AttemptRules): Step | undefined {
   if (found.kind === 'absent') return undefined;
   if (found.kind === 'found') return { kind: 'sent', ts: found.ts, channelId: found.channel };
-  if (found.kind === 'retry') return again(found, rules, true);
-  // To post again might be to post twice: somebody has to look.
-  const reason = `whether it was posted cannot be told: ${failureCodeOf(found.error)}`;
+  if (found.kind === 'retry') return retryLater(found, rules, true);
+  // Posting again could duplicate the message: an operator must decide.
+  const reason = `Lookup failed, the message may have been posted: ${failureCodeOf(found.error)}`;
   return { kind: 'failed', code: 'outcome-unknown', reason, mayBePosted: true };
 }
 
-function again(retry: Retry, rules: AttemptRules, mayBePosted: boolean): Step {
+function retryLater(retry: Retry, rules: AttemptRules, mayBePosted: boolean): Step {
   const { attempt, attemptsMax, settleMs, retryMs, random } = rules;
   const code = failureCodeOf(retry.error, retry.ambiguous === true);
   if (code === 'ratelimited') {
-    // Slack did nothing: a pause, for all that goes there.
+    // Rate-limited: nothing was posted, and the whole workspace pauses.
     const pauseMs = retry.afterMs ?? pauseMsDefault;
     return { kind: 'later', code, delayMs: pauseMs, pauseMs, mayBePosted, counts: false };
   }
@@ -81,7 +81,7 @@ function again(retry: Retry, rules: AttemptRules, mayBePosted: boolean): Step {
   return { kind: 'later', code, delayMs, mayBePosted, counts: true };
 }
 
-/** A code of Slack as it is; of everything else, no word of what was answered. */
+/** Error codes of Slack stay; other errors become a generic code without the text of the response. */
 export function failureCodeOf(error: string, isAmbiguous = false): string {
   if (/^[a-z][a-z0-9_]{0,99}$/.test(error)) return error;
   const status = /^HTTP (\d{3})\b/.exec(error)?.[1];

@@ -1,5 +1,5 @@
-// What somebody who runs the module writes. Without SLACK_SECRET_KEYS everything is there but workspaces: nothing
-// can be sent, and every request says why.
+// The module as an application configures it. Without SLACK_SECRET_KEYS no workspace can be configured: requests fail with the
+// cause.
 
 import { parseSecretKeys } from './secret-box.ts';
 import { slackRequests } from './slack-requests.ts';
@@ -9,8 +9,8 @@ export function demo(
 ): ReturnType<typeof slackRequests> {
   const { SLACK_SECRET_KEYS: keys = '', SLACK_API_URL: apiUrl } = env;
   return slackRequests({
-    ...(keys === '' ? {} : { secretKeys: parseSecretKeys(keys) }),
-    ...(apiUrl === undefined || apiUrl === '' ? {} : { apiUrl }),
+    secretKeys: keys === '' ? undefined : parseSecretKeys(keys),
+    apiUrl: apiUrl === '' ? undefined : apiUrl,
   });
 }
 

@@ -2,6 +2,7 @@ export {
   slackRequests,
   slackRequestsDefaults,
   type SlackRequestsOptions,
+  slackRequestMetrics,
 } from './slack-requests.ts';
 export {
   beginAttempt,
@@ -41,8 +42,11 @@ export {
   type TemplateConfig,
   type WorkspaceConfig,
 } from './config-events.ts';
-export { app, channel, template, workspace } from './config.ts';
 export {
+  app,
+  channel,
+  template,
+  workspace,
   appProjection,
   channelProjection,
   templateProjection,
@@ -51,8 +55,7 @@ export {
   type ChannelDocument,
   type TemplateDocument,
   type WorkspaceDocument,
-} from './config-projections.ts';
+} from './config.ts';
 export { createSecretBox, parseSecretKeys, type SecretBox, type SecretKey } from './secret-box.ts';
 export { escapeMrkdwn, renderTemplate, type Rendered, type Rendering } from './render-template.ts';
-export { slackRequestMetrics } from './slack-metrics.ts';
-export { readSendJob, type ReadJob } from './send-job.ts';
+export { readSendJob, type ReadJob } from './dispatcher.ts';

@@ -1,4 +1,4 @@
-// What can happen to a request. Names and fields are those of the document, in the grammar of event types.
+// Events and commands of a request. Names and fields are those of the requirement document, in our grammar of event types.
 
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { z } from 'zod';
@@ -8,17 +8,17 @@ const content = z.object({
   workspaceCode: code,
   templateCode: code.optional(),
   channelCode: code.optional(),
-  /** A channel or a person, by its id. */
+  /** A channel id or user id of Slack. */
   recipient: channelId.optional(),
   data,
-  /** Answers in this thread. */
+  /** Posts into this thread. */
   threadTs: threadTs.optional(),
 });
 const queueing = z.object({
   priority: z.int().min(1).max(slackRequestLimits.priorityMax).optional(),
   delayMs: z.int().min(0).max(slackRequestLimits.delayMsMax).optional(),
 });
-/** Whoever holds the send-lock, by the lock's value. */
+/** The value of the send-lock, which identifies its holder. */
 const fence = z.string().min(1).max(100);
 
 export type RequestContent = z.infer<typeof content>;
@@ -27,18 +27,18 @@ const attempt = z.object({
   change: z.literal('attempt'),
   attempt: z.int(),
   fence,
-  /** Where it will be, if it is. */
+  /** The channel of the attempt. */
   channelId,
 });
 const deferred = z.object({
   change: z.literal('deferred'),
   code: failureCode,
-  /** Whether the attempt may have posted: the next one looks first. */
+  /** The attempt may have posted: the next one searches the channel first. */
   mayBePosted: z.boolean(),
-  /** False: Slack asked for a pause, and the attempt is none. */
+  /** False: rate-limited by Slack, so it does not count as an attempt. */
   counts: z.boolean(),
 });
-/** As Slack has it. */
+/** Identifies the message in Slack. */
 const posted = z.object({
   ts: z.string().min(1).max(50),
   channelId: z.string().min(1).max(50),
@@ -50,13 +50,13 @@ export const requestUpdated = defineEvent(
   'message-request.updated.v1',
   z.discriminatedUnion('change', [changed, attempt, deferred]),
 );
-/** The round counts how often it was put in the queue by somebody's wish. */
+/** `round` counts how often the request was queued by a command. */
 export const requestQueued = defineEvent(
   'message-request.queued.v1',
   z.object({
     round: z.int().min(1),
     priority: queueing.shape.priority,
-    /** Not before. */
+    /** Earliest time of sending. */
     dueAt: z.iso.datetime().optional(),
     threadTs: threadTs.optional(),
   }),
@@ -71,7 +71,7 @@ export const createRequest = defineCommand(
   'message-request.create',
   content.extend(queueing.shape),
 );
-/** What is left out stays; null takes it away. A failed one goes into the queue again. */
+/** Omitted fields stay, null removes a field. A failed request is queued again. */
 export const updateRequest = defineCommand(
   'message-request.update',
   z.object({
@@ -82,9 +82,9 @@ export const updateRequest = defineCommand(
     threadTs: threadTs.nullable().optional(),
   }),
 );
-/** Once more, of one that failed. */
+/** Queues a failed request again. */
 export const queueRequest = defineCommand('message-request.queue', queueing);
-/** Before anything is sent: whoever comes after a crash knows that something may have been. */
+/** Recorded before the call to Slack: after a crash it shows that the message may have been posted. */
 export const beginAttempt = defineCommand('message-request.begin', z.object({ fence, channelId }));
 export const deferAttempt = defineCommand(
   'message-request.defer',

@@ -1,5 +1,5 @@
-// The snapshot at `notification.slack:v1:{core}:message-request:<id>`, a hash with the document's fields, its
-// `idx:message-request:updated` and `idx:message-request:by-status:<status>`.
+// The snapshot of a request with the keys and fields of the requirement document: the hash
+// `notification.slack:v1:{core}:message-request:<id>`, `idx:message-request:updated` and `idx:message-request:by-status:<status>`.
 
 import { slackAddressing } from 'millrace/contracts';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
@@ -23,7 +23,7 @@ export interface RequestDocument {
   readonly threadTs?: string;
   readonly data: Readonly<Record<string, unknown>>;
   readonly status: RequestStatus;
-  /** How many events it has. */
+  /** Number of its events. */
   readonly version: number;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -31,10 +31,10 @@ export interface RequestDocument {
   readonly round: number;
   readonly attempts: number;
   readonly correlationId: string;
-  /** Where and as what Slack has it. */
+  /** Channel and id of the message in Slack. */
   readonly channelId?: string;
   readonly ts?: string;
-  /** Why it failed, or was put off last. */
+  /** Cause of the failure or of the last deferral. */
   readonly code?: string;
   readonly reason?: string;
 }

@@ -26,12 +26,12 @@ const deferred = (fields: { readonly mayBePosted: boolean; readonly counts: bool
 const failure = { code: 'channel_not_found', mayBePosted: false };
 const posted = { ts: '1.2', channelId };
 
-test('a request that is created is queued with it, once', () => {
+test('creating a request also queues it, once', () => {
   given(messageRequest, []).when(createRequest(content)).then(created);
   given(messageRequest, created).when(createRequest(content)).thenRefused('message-request-exists');
 });
 
-test('a delay and a priority go into the queue, a thread into the job', () => {
+test('delay, priority and thread are recorded when a request is queued', () => {
   const nowMs = Date.parse('2026-01-01T00:00:00.000Z');
   const asked = { ...content, threadTs: '17.1', priority: 3, delayMs: 60_000 };
   given(messageRequest, [])
@@ -42,7 +42,7 @@ test('a delay and a priority go into the queue, a thread into the job', () => {
     ]);
 });
 
-test('an attempt is opened before anything leaves, by the holder of the lock', () => {
+test('the holder of the lock records an attempt before the call', () => {
   given(messageRequest, created)
     .when(beginAttempt({ fence: 'a', channelId }))
     .then([begun('a')])
@@ -61,14 +61,14 @@ test('an attempt is opened before anything leaves, by the holder of the lock', (
     .thenRefused('message-request-unknown');
 });
 
-test('whoever takes over an attempt knows that it may be posted, and since when', () => {
+test('an open attempt shows the next worker that the message may be posted, and since when', () => {
   given(messageRequest, [...created, begun('a')])
     .when(beginAttempt({ fence: 'b', channelId }))
     .then([begun('b', 2)])
     .thenState(({ mayBePosted, fence }) => mayBePosted && fence === 'b');
 });
 
-test('an attempt that posted nothing leaves nothing to look for; a pause is no attempt', () => {
+test('an attempt that posted nothing needs no search, and a rate limit is no attempt', () => {
   given(messageRequest, [...created, begun('a')])
     .when(deferAttempt({ fence: 'a', code: 'http-502', mayBePosted: false, counts: true }))
     .then([deferred({ mayBePosted: false, counts: true })])
@@ -88,7 +88,7 @@ test('an attempt that posted nothing leaves nothing to look for; a pause is no a
   ]).thenState(({ mayBePosted, fence }) => mayBePosted && fence === undefined);
 });
 
-test('a late owner closes nothing', () => {
+test('a worker that lost its lock cannot close the attempt', () => {
   const taken = [...created, begun('a'), begun('b', 2)];
   given(messageRequest, taken)
     .when(deferAttempt({ fence: 'a', code: 'http-502', mayBePosted: false, counts: true }))
@@ -101,7 +101,7 @@ test('a late owner closes nothing', () => {
     .then([requestFailed(failure)]);
 });
 
-test('that it was posted is a fact, whoever saw it, and is recorded once', () => {
+test('a confirmed post is recorded once, also without the lock', () => {
   given(messageRequest, [...created, begun('a'), begun('b', 2)])
     .when(recordSent(posted))
     .then([requestSent(posted)]);
@@ -116,13 +116,13 @@ test('that it was posted is a fact, whoever saw it, and is recorded once', () =>
     .then([]);
 });
 
-test('what fails before anything is begun fails without an attempt', () => {
+test('a request can fail before its first attempt', () => {
   given(messageRequest, created)
     .when(recordFailed({ fence: 'a', code: 'template-data-missing', mayBePosted: false }))
     .then([requestFailed({ code: 'template-data-missing', mayBePosted: false })]);
 });
 
-test('a request that failed is queued again in a new round, and one that is queued is not', () => {
+test('a failed request is queued again in a new round, a queued one is not', () => {
   const failed = [...created, requestFailed(failure)];
   given(messageRequest, failed)
     .when(queueRequest({}))
@@ -137,7 +137,7 @@ test('a request that failed is queued again in a new round, and one that is queu
   );
 });
 
-test('a request is changed until something of it may be posted; a failed one goes again', () => {
+test('a request can be changed until it may have been posted, and a failed one is queued again', () => {
   const changed = { ...content, templateCode: 'late', channelCode: 'orders' };
   const change = updateRequest({ templateCode: 'late', channelCode: 'orders' });
   given(messageRequest, created)

@@ -1,5 +1,5 @@
-// A request: created → queued → sent, or failed and, at somebody's wish, queued again. Attempts are opened before
-// anything leaves, and closed by whoever opened them; an attempt that nobody closed may have posted.
+// A request: created → queued → sent, or failed and queued again on request. An attempt is recorded before the call to Slack
+// and closed after it; an attempt that was not closed may have posted.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { slackAddressing } from 'millrace/contracts';
@@ -30,18 +30,18 @@ export interface RequestState {
   readonly priority?: number | undefined;
   readonly queuedAtMs: number;
   readonly dueAtMs: number;
-  /** Of this round, without those that Slack asked to come later. */
+  /** Attempts of this round, without rate-limited ones. */
   readonly attempts: number;
-  /** Of the attempt that is not closed. */
+  /** The fence of the open attempt. */
   readonly fence?: string | undefined;
-  /** An attempt of any round that is not known to have posted nothing. */
+  /** An attempt of any round may have posted. */
   readonly mayBePosted: boolean;
-  /** Where those went. */
+  /** Channels of attempts that may have posted. */
   readonly channels: readonly string[];
-  /** When the first of those began: the message cannot be older. */
+  /** Start of the first attempt that may have posted: the message cannot be older. */
   readonly firstBegunAtMs?: number | undefined;
   readonly lastBegunAtMs?: number | undefined;
-  /** The flow that it belongs to. */
+  /** The flow of the request. */
   readonly correlationId: string;
 }
 
@@ -119,14 +119,17 @@ export const messageRequest = defineAggregate({
   decide: {
     'message-request.create': ({ priority, delayMs, ...content }, state, { id, nowMs }) => {
       if (state.status !== 'unknown') {
-        throw new Refused('message-request-exists', `${id} was created before`);
+        throw new Refused('message-request-exists', `Request ${id} already exists.`);
       }
       return [requestCreated(content), queued(content, { round: 1, priority, delayMs, nowMs })];
     },
     'message-request.update': (changes, state, { id, nowMs }) => {
       const before = known(state, id);
       if (state.status === 'sent' || state.mayBePosted) {
-        throw new Refused('message-request-under-way', `${id} is sent, or may be`);
+        throw new Refused(
+          'message-request-under-way',
+          `Request ${id} was sent or may have been sent.`,
+        );
       }
       const content = withChanges(before, changes);
       const updated = requestUpdated({ change: 'content', ...content });
@@ -136,24 +139,28 @@ export const messageRequest = defineAggregate({
     'message-request.queue': ({ priority, delayMs }, state, { id, nowMs }) => {
       const content = known(state, id);
       if (state.status === 'queued') return [];
-      if (state.status === 'sent') throw new Refused('message-request-sent', `${id} is sent`);
+      if (state.status === 'sent')
+        throw new Refused('message-request-sent', `Request ${id} was already sent.`);
       return queued(content, { round: state.round + 1, priority, delayMs, nowMs });
     },
     'message-request.begin': ({ fence, channelId }, state, { id }) => {
       known(state, id);
       if (state.status !== 'queued') {
-        throw new Refused(`message-request-${state.status}`, `${id} is ${state.status}`);
+        throw new Refused(
+          `message-request-${state.status}`,
+          `Request ${id} has the status ${state.status}.`,
+        );
       }
       if (state.fence === fence) return [];
       return requestUpdated({ change: 'attempt', attempt: state.attempts + 1, fence, channelId });
     },
-    // A late owner changes nothing: what it could not close, whoever took over has to look after.
+    // A worker that lost its lock changes nothing: the new owner of the request decides.
     'message-request.defer': ({ fence, code, mayBePosted, counts }, state, { id }) => {
       known(state, id);
       if (state.status !== 'queued' || state.fence !== fence) return [];
       return requestUpdated({ change: 'deferred', code, mayBePosted, counts });
     },
-    // But that it was posted is a fact, whoever saw it.
+    // A confirmed post is recorded, also from a worker that lost its lock.
     'message-request.record-sent': (sent, state, { id }) => {
       known(state, id);
       return state.status === 'sent' ? [] : requestSent(sent);
@@ -167,7 +174,7 @@ export const messageRequest = defineAggregate({
   },
 });
 
-/** In every line of the log about it, beside its tenant, its id and its job. */
+/** Log fields of a request, in addition to tenant, id and job. */
 export function tagsOf({ content, correlationId }: RequestState) {
   const { workspaceCode, templateCode, channelCode } = content ?? {};
   return { workspaceCode, templateCode, channelCode, correlationId };
@@ -175,10 +182,10 @@ export function tagsOf({ content, correlationId }: RequestState) {
 
 function known({ content }: RequestState, id: string): RequestContent {
   if (content !== undefined) return content;
-  throw new Refused('message-request-unknown', `there is no request ${id}`);
+  throw new Refused('message-request-unknown', `Unknown request ${id}.`);
 }
 
-/** Nothing is open any more; what is known to be not there needs not be looked for. */
+/** Closes the attempt; if nothing was posted, later attempts need not search. */
 function settled(state: RequestState, mayBePosted: boolean): RequestState {
   const { fence: _closed, firstBegunAtMs, channels, ...rest } = state;
   return mayBePosted

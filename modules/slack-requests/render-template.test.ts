@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { escapeMrkdwn, messageOf, renderTemplate } from './render-template.ts';
 
-test('places are filled from the data, in text and blocks, and escaped', () => {
+test('placeholders in text and blocks are filled with escaped data', () => {
   const template = {
     text: '{{ order.id }}: {{count}} × {{ok}}',
     blocks: [{ type: 'section', text: { type: 'mrkdwn', text: '*{{order.id}}*' } }],
@@ -18,7 +18,7 @@ test('places are filled from the data, in text and blocks, and escaped', () => {
   });
 });
 
-test('all that is missing is told at once, and nothing of every object counts as data', () => {
+test('all missing data is reported together, and inherited properties do not count', () => {
   const template = { text: '{{a.b}} {{constructor}} {{list}} {{none}}', blocks: [{ x: '{{c}}' }] };
   assert.deepEqual(renderTemplate(template, { a: {}, list: [1], none: null }), {
     kind: 'failed',
@@ -27,12 +27,12 @@ test('all that is missing is told at once, and nothing of every object counts as
   });
 });
 
-test('data is never read as a template', () => {
+test('data is never rendered as a template', () => {
   const rendering = renderTemplate({ text: '{{a}}' }, { a: '{{b}}', b: 'secret' });
   assert.ok(rendering.kind === 'rendered' && rendering.message.text === '{{b}}');
 });
 
-test('no data makes a link, a mention or an entity', () => {
+test('data cannot create links, mentions or entities', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
       const escaped = escapeMrkdwn(text);
@@ -44,7 +44,7 @@ test('no data makes a link, a mention or an entity', () => {
   );
 });
 
-test('what Slack would cut off, or not take, is told before it is sent', () => {
+test('messages that Slack would truncate or reject fail before they are sent', () => {
   const codeOf = (rendering: ReturnType<typeof messageOf>): string =>
     rendering.kind === 'failed' ? rendering.code : 'rendered';
   assert.equal(codeOf(messageOf({ text: 'hi', blocks: [{ type: 'divider' }] })), 'rendered');

@@ -1,5 +1,5 @@
-// From a template and data to a message: `{{order.id}}` and nothing else, escaped as Slack asks for. What is
-// missing is told before anything is sent, all of it at once.
+// Renders a template with data: only `{{order.id}}`, escaped for Slack. All missing data is reported together, before
+// anything is sent.
 
 import { slackRequestLimits as limits } from './fields.ts';
 
@@ -21,7 +21,6 @@ type Data = Readonly<Record<string, unknown>>;
 
 const placeholder = /\{\{\s*([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)\s*\}\}/g;
 
-/** Pure. */
 export function renderTemplate({ text, blocks }: Template, data: Data): Rendering {
   const missing = new Set<string>();
   const fill = (source: string): string =>
@@ -42,7 +41,7 @@ export function renderTemplate({ text, blocks }: Template, data: Data): Renderin
   return checked(message);
 }
 
-/** Without a template the data is the message, in Slack's own words. */
+/** Without a template, the data is the message in Slack's format. */
 export function messageOf(data: Data): Rendering {
   const { text, blocks } = data;
   if (typeof text !== 'string') {
@@ -58,14 +57,14 @@ export function messageOf(data: Data): Rendering {
 
 const misplaced = /\{\{.{0,40}/s;
 
-/** Why no data could ever fill it. */
+/** Why the template cannot be rendered with any data. */
 export function templateProblem({ text, blocks }: Template): string | undefined {
   const parts = [text, JSON.stringify(blocks ?? [])];
   const [wrong] = parts.flatMap((part) => part.replaceAll(placeholder, '').match(misplaced) ?? []);
   return wrong === undefined ? undefined : `'${wrong}' is no place for data, such as {{order.id}}`;
 }
 
-/** As Slack asks for: what was none stays no link, no mention and no entity. */
+/** Escapes `&`, `<` and `>`, so that data cannot create links, mentions or entities. */
 export function escapeMrkdwn(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -89,7 +88,7 @@ function filled(node: unknown, fill: (source: string) => string): unknown {
   return Object.fromEntries(Object.entries(node).map(([name, each]) => [name, filled(each, fill)]));
 }
 
-/** Texts, numbers and truth values; a list or an object has no text of its own. */
+/** Strings, numbers and booleans; lists and objects cannot be inserted. */
 function valueAt(data: Data, path: string): string | undefined {
   let value: unknown = data;
   for (const part of path.split('.')) {

@@ -1,5 +1,5 @@
-// What a request needs to be sent, by its codes: from the read models, which may have been lost, and else from the
-// aggregates themselves. Then the channel, in the document's order.
+// Loads the configuration of a request by its codes: from the read models, or from the aggregates if they were lost. Then
+// selects the channel in the order of the requirement document.
 
 import type { ModuleContext } from 'millrace/platform';
 import type { AppConfig, ChannelConfig, TemplateConfig, WorkspaceConfig } from './config-events.ts';
@@ -44,7 +44,10 @@ export async function prepareRequest(
   if (isFailed(words)) return words;
   const channelId = target?.channelId ?? recipient ?? place.defaultChannelId;
   if (channelId === undefined) {
-    return failed('channel-missing', 'neither a channel, a recipient nor a default is named');
+    return failed(
+      'channel-missing',
+      'The request has no channel and no recipient, and the workspace has no default channel.',
+    );
   }
   const rendering = words === undefined ? messageOf(data) : renderTemplate(words, data);
   if (rendering.kind === 'failed') return rendering;
@@ -61,10 +64,10 @@ async function readConfig<Config extends { readonly enabled: boolean }>(
   const what = aggregate.name.replace('slack-', '');
   const documents = context.documents({ bc: boundedContext, aggregate: aggregate.name });
   const found = (await documents.get(tenant, code))?.document as Config | undefined;
-  // Not projected yet, or lost: the aggregate knows.
+  // Not projected yet, or lost.
   const config = found ?? (await loadConfig(context, aggregate, { tenant, id: code }));
-  if (config === undefined) return failed(`${what}-unknown`, `there is no ${what} ${code}`);
-  if (!config.enabled) return failed(`${what}-disabled`, `the ${what} ${code} is not enabled`);
+  if (config === undefined) return failed(`${what}-unknown`, `Unknown ${what} ${code}.`);
+  if (!config.enabled) return failed(`${what}-disabled`, `The ${what} ${code} is disabled.`);
   return config;
 }
 

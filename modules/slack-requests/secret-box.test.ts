@@ -8,7 +8,7 @@ const keyOf = (id: string) => ({ id, key: randomBytes(32).toString('base64') });
 const place = { tenant: 'core', kind: 'workspace', code: 'acme' };
 const isInvalid = (error: unknown): boolean => hasCode(error, 'CONFIG_INVALID');
 
-test('a secret opens where it was sealed, and nowhere else', () => {
+test('a secret decrypts only for its owner', () => {
   const box = createSecretBox([keyOf('k1')]);
   const sealed = box.seal('xoxb-1', place);
   assert.equal(box.open(sealed, place), 'xoxb-1');
@@ -23,7 +23,7 @@ test('a secret opens where it was sealed, and nowhere else', () => {
   assert.throws(() => box.open(forged, place), isInvalid);
 });
 
-test('keys are changed by a new one before the old one', () => {
+test('a new first key encrypts, and the old key still decrypts', () => {
   const [old, young] = [keyOf('k1'), keyOf('k2')];
   const sealed = createSecretBox([old]).seal('xoxb-1', place);
   const both = createSecretBox([young, old]);
@@ -35,7 +35,7 @@ test('keys are changed by a new one before the old one', () => {
   assert.throws(() => createSecretBox([young]).open(sealed, place), isInvalid);
 });
 
-test('keys that are none are told', () => {
+test('invalid keys are rejected', () => {
   assert.throws(() => createSecretBox([]), isInvalid);
   assert.throws(() => createSecretBox([{ id: 'k1', key: 'c2hvcnQ=' }]), isInvalid);
   assert.throws(() => createSecretBox([keyOf('k1'), keyOf('k1')]), isInvalid);

@@ -1,17 +1,17 @@
-// Tokens at rest: AES-256-GCM, bound to the tenant and the place that they belong to, so that a sealed text that
-// is copied elsewhere does not open. The first key seals, all of them open: that is how keys are changed.
+// Encrypts tokens with AES-256-GCM. The tenant and the owner are authenticated, so a ciphertext copied elsewhere does not
+// decrypt. The first key encrypts and all keys decrypt, which allows key rotation.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { MillraceError } from 'millrace/foundation';
 
 export interface SecretKey {
-  /** Stands in every sealed text: letters, digits, `_`, `-`. */
+  /** Part of every ciphertext: letters, digits, `_`, `-`. */
   readonly id: string;
   /** 32 bytes, in base64. */
   readonly key: string;
 }
 
-/** Where a secret belongs. */
+/** The owner of a secret. */
 interface SecretPlace {
   readonly tenant: string;
   /** `workspace`, `app`. */
@@ -21,9 +21,9 @@ interface SecretPlace {
 
 export interface SecretBox {
   seal(secret: string, place: SecretPlace): string;
-  /** Throws `CONFIG_INVALID` where no key fits. */
+  /** Throws `CONFIG_INVALID` if no key fits. */
   open(sealed: string, place: SecretPlace): string;
-  /** Sealed by the key that seals now. */
+  /** Encrypted with the first key. */
   isCurrent(sealed: string): boolean;
 }
 
@@ -33,9 +33,9 @@ const tagBytes = 16;
 
 export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
   const [current, ...older] = keys.map(({ id, key }) => ({ id, bytes: keyBytes(id, key) }));
-  if (current === undefined) throw invalid('a secret box needs a key');
+  if (current === undefined) throw invalid('At least one secret key is required.');
   const byId = new Map([current, ...older].map((each) => [each.id, each.bytes]));
-  if (byId.size < keys.length) throw invalid('two keys have the same id');
+  if (byId.size < keys.length) throw invalid('Two secret keys have the same id.');
 
   return {
     seal(secret, place) {
@@ -51,7 +51,7 @@ export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
     open(sealed, place) {
       const { id, iv, text } = parts(sealed);
       const bytes = byId.get(id);
-      if (bytes === undefined) throw invalid(`there is no key '${id}'`);
+      if (bytes === undefined) throw invalid(`Unknown secret key "${id}".`);
       try {
         const decipher = createDecipheriv(algorithm, bytes, iv, { authTagLength: tagBytes })
           .setAAD(bound(place))
@@ -59,27 +59,31 @@ export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
         const opened = [decipher.update(text.subarray(0, -tagBytes)), decipher.final()];
         return Buffer.concat(opened).toString('utf8');
       } catch (cause) {
-        throw invalid(`a secret does not open with the key '${id}'`, cause);
+        throw invalid(`Cannot decrypt a secret with the key "${id}".`, cause);
       }
     },
     isCurrent: (sealed) => parts(sealed).id === current.id,
   };
 }
 
-/** `k2:<base64>,k1:<base64>`: the first seals. */
+/** `k2:<base64>,k1:<base64>`: the first key encrypts. */
 export function parseSecretKeys(text: string): readonly SecretKey[] {
   return text.split(',').map((part) => {
     const [, id, key] = /^([\w-]{1,32}):([A-Za-z0-9+/_=-]+)$/.exec(part.trim()) ?? [];
-    if (id === undefined || key === undefined) throw invalid('keys are <id>:<base64>,…');
+    if (id === undefined || key === undefined)
+      throw invalid('Invalid secret keys. Use <id>:<base64>,…');
     return { id, key };
   });
 }
 
 function keyBytes(id: string, key: string): Buffer {
   const bytes = Buffer.from(key, 'base64');
-  if (!/^[\w-]{1,32}$/.test(id)) throw invalid('a key has an id of letters, digits, _ and -');
+  if (!/^[\w-]{1,32}$/.test(id))
+    throw invalid('A secret key id consists of letters, digits, _ and -.');
   if (bytes.length !== 32)
-    throw invalid(`the key '${id}' has not 32 bytes: openssl rand -base64 32`);
+    throw invalid(
+      `The secret key "${id}" must have 32 bytes. Create one with: openssl rand -base64 32`,
+    );
   return bytes;
 }
 
@@ -96,7 +100,7 @@ function parts(sealed: string): {
     /^sealed\.v1\.([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(sealed) ?? [];
   const found = { id, iv: Buffer.from(iv, 'base64url'), text: Buffer.from(text, 'base64url') };
   if (found.iv.length === ivBytes && found.text.length >= tagBytes) return found;
-  throw invalid('this is no sealed secret');
+  throw invalid('Not an encrypted secret.');
 }
 
 function invalid(message: string, cause?: unknown): MillraceError {

@@ -1,13 +1,14 @@
-// One job, from the pointer to the outcome. Killed anywhere, the request is in a state from which whoever comes
-// next goes on: not begun (it is sent), begun (the channel is looked through first), or done (nothing happens).
+// Handles one job: loads the request and posts it. After a crash the next attempt continues from the stored state: not begun
+// (post it), begun (search the channel first), or done (do nothing).
 
 import type { SlackClient } from 'millrace/adapters/slack';
-import type { NewCommand } from 'millrace/contracts';
-import { createIds, hasCode, type Attributes } from 'millrace/foundation';
+import { slackAddressing, type NewCommand } from 'millrace/contracts';
+import { createIds, hasCode, type Attributes, type Clock } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
 import type { JobHandler, JobOutcome, KeyStore } from 'millrace/work';
 import { paceLine, type Pace } from './channel-pace.ts';
 import { afterLookup, afterPost, type AttemptRules, type Step } from './decide-outcome.ts';
+import { readSendJob } from './dispatcher.ts';
 import {
   beginAttempt,
   deferAttempt,
@@ -18,8 +19,6 @@ import {
 import { messageRequest, tagsOf, type RequestState } from './message-request.ts';
 import { prepareRequest, type Prepared } from './request-config.ts';
 import type { SecretBox } from './secret-box.ts';
-import { readSendJob } from './send-job.ts';
-import { takeSendLock, type SendLock } from './send-lock.ts';
 
 interface WorkerRules {
   readonly lockMs: number;
@@ -28,7 +27,7 @@ interface WorkerRules {
   readonly attemptsMax: number;
   readonly channelIntervalMs: number;
   readonly workspaceIntervalMs: number;
-  /** Of one call of Slack. */
+  /** Timeout of one call to Slack. */
   readonly timeoutMs: number;
 }
 
@@ -42,18 +41,18 @@ export interface WorkerOptions {
   readonly random?: () => number;
 }
 
-interface Asked {
+interface JobRun {
   readonly tenant: string;
   readonly id: string;
   readonly lock: SendLock;
   readonly signal: AbortSignal;
-  /** In every line of the log; what the request says of itself is added once it is read. */
+  /** Fields of every log line; the codes of the request are added when it is loaded. */
   readonly tags: Record<string, Attributes[string]>;
 }
 
 type Ready = Extract<Prepared, { readonly kind: 'ready' }>;
 
-/** What could not be done because something of ours was away is done again soon. */
+/** Delay after an error of the database, the keys or the queue. */
 const troubleDelayMs = 5_000;
 
 export function createSendHandler(options: WorkerOptions): JobHandler {
@@ -61,40 +60,40 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
   const { clock, observer, load } = context;
   const ids = createIds();
 
-  async function attempt(asked: Asked): Promise<JobOutcome> {
-    const { tenant, lock, tags } = asked;
-    const { state, revision } = await load(messageRequest, asked);
+  async function attempt(run: JobRun): Promise<JobOutcome> {
+    const { tenant, lock, tags } = run;
+    const { state, revision } = await load(messageRequest, run);
     Object.assign(tags, tagsOf(state));
     const { content, status } = state;
     if (content === undefined || status !== 'queued') return undefined;
     const waitMs = Math.max(state.dueAtMs, quietUntilMs(state)) - clock.now();
     if (waitMs > 0) return { delayMs: waitMs };
     const prepared = await prepareRequest(context, tenant, content);
-    if (prepared.kind === 'failed') return fail(asked, state, prepared);
+    if (prepared.kind === 'failed') return fail(run, state, prepared);
     const token = tokenOf(tenant, content.workspaceCode, prepared);
     if (token === undefined) {
-      const reason = 'the token of the workspace does not open with the keys that are configured';
-      return fail(asked, state, { code: 'secret-unreadable', reason });
+      const reason = 'The token of the workspace cannot be decrypted with the configured keys.';
+      return fail(run, state, { code: 'secret-unreadable', reason });
     }
     const delayed = await wait(tenant, content, prepared);
     if (delayed !== undefined) return delayed;
     const command = beginAttempt({ fence: lock.fence, channelId: prepared.channelId });
     try {
-      await tell(asked, state, command, revision);
+      await record(run, state, command, revision);
     } catch (error) {
-      // Changed, or decided, while it was made ready: it is looked at once more.
+      // The request changed while it was prepared: load it again.
       if (hasCode(error, 'VERSION_CONFLICT') || hasCode(error, 'COMMAND_REFUSED')) {
         return { delayMs: 0 };
       }
       throw error;
     }
-    const step = await perform(asked, state, { prepared, content, token });
-    return close(asked, state, step);
+    const step = await perform(run, state, { prepared, content, token });
+    return close(run, state, step);
   }
 
-  /** Looks where it may be already, and posts it where it is not. */
+  /** Searches the channels that may already have the message, and posts it if none has. */
   async function perform(
-    asked: Asked,
+    run: JobRun,
     state: RequestState,
     {
       prepared,
@@ -102,10 +101,10 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       token,
     }: { readonly prepared: Ready; readonly content: RequestContent; readonly token: string },
   ): Promise<Step> {
-    const { lock, signal } = asked;
+    const { lock, signal } = run;
     const { threadTs } = content;
     const looking = { token, signal };
-    // Not cut off when the process stops: it would not be known what became of it.
+    // Not aborted by the shutdown: the outcome would be unknown.
     const posting = { token, signal: new AbortController().signal };
     const attemptRules: AttemptRules = {
       attempt: state.attempts + 1,
@@ -118,15 +117,15 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       const sinceMs = state.firstBegunAtMs ?? state.queuedAtMs;
       for (const channel of state.channels) {
         const found = await slack.find(
-          { channel, threadTs, id: metadataId(asked), sinceMs },
+          { channel, threadTs, id: metadataId(run), sinceMs },
           looking,
         );
         const known = afterLookup(found, attemptRules);
-        observer.log?.info({ ...asked.tags, found: found.kind }, 'channel was looked through');
+        observer.log?.info({ ...run.tags, found: found.kind }, 'channel searched');
         if (known !== undefined) return known;
       }
     }
-    // What leaves must not outlive the lock.
+    // The call must end before the lock expires.
     if (!(await lock.holdsFor(rules.timeoutMs * 2))) {
       return {
         kind: 'later',
@@ -140,57 +139,60 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       {
         ...prepared.message,
         channel: prepared.channelId,
-        id: metadataId(asked),
+        id: metadataId(run),
         ...(threadTs === undefined ? {} : { threadTs }),
       },
       posting,
     );
-    observer.log?.debug({ ...asked.tags, kind: posted.kind }, 'Slack was asked');
+    observer.log?.debug({ ...run.tags, kind: posted.kind }, 'Slack was run');
     return afterPost(posted, attemptRules);
   }
 
-  /** By a command; what it says is what happened. */
-  async function close(asked: Asked, state: RequestState, step: Step): Promise<JobOutcome> {
-    const { tenant, lock } = asked;
+  /** Records the outcome of the attempt. */
+  async function close(run: JobRun, state: RequestState, step: Step): Promise<JobOutcome> {
+    const { tenant, lock } = run;
     const { fence } = lock;
     if (step.kind === 'sent') {
-      await tell(asked, state, recordSent({ ts: step.ts, channelId: step.channelId }));
+      await record(run, state, recordSent({ ts: step.ts, channelId: step.channelId }));
       observer.count?.('slack_requests_sent_total', { tenant });
-      observer.log?.info(asked.tags, 'request sent');
+      observer.log?.info(run.tags, 'request sent');
       return undefined;
     }
-    if (step.kind === 'failed') return fail(asked, state, step);
+    if (step.kind === 'failed') return fail(run, state, step);
     const { code, mayBePosted, counts, delayMs } = step;
-    await tell(asked, state, deferAttempt({ fence, code, mayBePosted, counts }));
+    await record(run, state, deferAttempt({ fence, code, mayBePosted, counts }));
     const workspaceCode = state.content?.workspaceCode ?? '';
     if (step.pauseMs !== undefined) await pace.pause(paceLine(tenant, workspaceCode), step.pauseMs);
     observer.count?.('slack_requests_deferred_total', { tenant, code });
-    observer.log?.warn({ ...asked.tags, code, delayMs, mayBePosted }, 'request deferred');
+    observer.log?.warn({ ...run.tags, code, delayMs, mayBePosted }, 'request deferred');
     return { delayMs };
   }
 
   async function fail(
-    asked: Asked,
+    run: JobRun,
     state: RequestState,
-    why: { readonly code: string; readonly reason?: string; readonly mayBePosted?: boolean },
+    why: {
+      readonly code: string;
+      readonly reason?: string | undefined;
+      readonly mayBePosted?: boolean | undefined;
+    },
   ): Promise<undefined> {
     const { code, reason, mayBePosted = state.mayBePosted } = why;
-    const { fence } = asked.lock;
-    const said = { fence, code, mayBePosted, ...(reason === undefined ? {} : { reason }) };
-    await tell(asked, state, recordFailed(said));
-    observer.count?.('slack_requests_failed_total', { tenant: asked.tenant, code });
-    observer.log?.warn({ ...asked.tags, code }, 'request failed');
+    const { fence } = run.lock;
+    await record(run, state, recordFailed({ fence, code, mayBePosted, reason }));
+    observer.count?.('slack_requests_failed_total', { tenant: run.tenant, code });
+    observer.log?.warn({ ...run.tags, code }, 'request failed');
   }
 
-  function tell(
-    { tenant, id, signal }: Asked,
+  function record(
+    { tenant, id, signal }: JobRun,
     { correlationId }: RequestState,
     command: NewCommand,
     expected?: number,
   ): Promise<unknown> {
     const flow = correlationId === '' ? {} : { correlationId };
     const seen = expected === undefined ? {} : { expected };
-    // What Slack has done is written down even if the process is about to stop.
+    // Outcomes are recorded even during the shutdown.
     const cancel = expected === undefined ? {} : { signal };
     return context.send({ tenant, id, command, ...flow, ...seen, ...cancel });
   }
@@ -224,7 +226,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
     }
   }
 
-  /** Until then Slack may still be at what an attempt before this one asked for. */
+  /** Until then Slack may still be processing the previous attempt. */
   function quietUntilMs({ mayBePosted, lastBegunAtMs = 0 }: RequestState): number {
     return mayBePosted ? lastBegunAtMs + rules.settleMs : 0;
   }
@@ -232,23 +234,23 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
   return async (job, { signal }) => {
     const pointer = readSendJob(job.data);
     if (pointer === undefined) {
-      observer.log?.error({ jobId: job.id }, 'a job that points to no request');
+      observer.log?.error({ jobId: job.id }, 'job without a request');
       return undefined;
     }
     const { tenant, messageRequestId: id, wasEnriched } = pointer;
-    const tags: Asked['tags'] = { tenant, messageRequestId: id, jobId: job.id };
+    const tags: JobRun['tags'] = { tenant, messageRequestId: id, jobId: job.id };
     if (wasEnriched) observer.count?.('slack_requests_enriched_jobs_total', { tenant });
     const span = observer.span?.('send slack message', { ...tags });
     try {
       const fence = ids.next();
       const taken = await takeSendLock(keys, { tenant, id }, { fence, ttlMs: rules.lockMs, clock });
-      // Whoever has it sends; should it have died, this job comes when the lock is over.
+      // Another worker is sending; try again when its lock has expired.
       if (taken.kind === 'held') return { delayMs: taken.expiresInMs + 10 };
       await using lock = taken.lock;
       return await attempt({ tenant, id, lock, signal, tags });
     } catch (error) {
       span?.fail(error);
-      observer.log?.error({ ...tags, err: error }, 'request could not be worked on');
+      observer.log?.error({ ...tags, err: error }, 'request handling failed');
       return { delayMs: troubleDelayMs };
     } finally {
       span?.end();
@@ -256,7 +258,50 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
   };
 }
 
-/** One request of one tenant: in shared channels several tenants may post. */
-function metadataId({ tenant, id }: Pick<Asked, 'id' | 'tenant'>): string {
+/** Contains the tenant, because several tenants may post to a shared channel. */
+function metadataId({ tenant, id }: Pick<JobRun, 'id' | 'tenant'>): string {
   return `${tenant}/${id}`;
+}
+
+// `:send-lock` gives one worker exclusive access to a request for at most 15 minutes. Its value is the fence of the attempt.
+export const sendLockMs = 900_000;
+
+export interface SendLock extends AsyncDisposable {
+  readonly fence: string;
+  /** Whether the lock is held for at least this long; checked immediately before a call to Slack. */
+  holdsFor(ms: number): Promise<boolean>;
+}
+
+export type TakenLock =
+  | { readonly kind: 'taken'; readonly lock: SendLock }
+  | { readonly kind: 'held'; readonly expiresInMs: number };
+
+export async function takeSendLock(
+  keys: KeyStore,
+  request: { readonly tenant: string; readonly id: string },
+  {
+    fence,
+    ttlMs,
+    clock,
+  }: { readonly fence: string; readonly ttlMs: number; readonly clock: Clock },
+): Promise<TakenLock> {
+  const key = slackAddressing.sendLock(request.tenant, request.id);
+  // Measured before the call, so that our view of the expiry is never late.
+  const untilMs = clock.now() + ttlMs;
+  const held = await keys.putIfAbsent(key, fence, { ttlMs });
+  if (held.value !== fence) return { kind: 'held', expiresInMs: held.expiresInMs ?? ttlMs };
+  return {
+    kind: 'taken',
+    lock: {
+      fence,
+      async holdsFor(ms) {
+        if (clock.now() + ms > untilMs) return false;
+        return (await keys.get(key))?.value === fence && clock.now() + ms <= untilMs;
+      },
+      async [Symbol.asyncDispose]() {
+        // If the key store is unavailable, the lock expires.
+        await keys.remove(key, fence).catch(() => false);
+      },
+    },
+  };
 }

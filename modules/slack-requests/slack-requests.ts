@@ -1,4 +1,4 @@
-// The module: requests and what they need, the queue between them and Slack, and who looks after both.
+// The module: requests, their configuration, the send queue, the workers and the sweeper.
 
 import { createSlackClient } from 'millrace/adapters/slack';
 import { slackAddressing } from 'millrace/contracts';
@@ -8,43 +8,46 @@ import {
   type ModuleService,
   type PlatformModule,
 } from 'millrace/platform';
+import type { MetricDefinition } from 'millrace/telemetry';
 import { createPace } from './channel-pace.ts';
 import {
+  app,
   appProjection,
+  channel,
   channelProjection,
+  template,
   templateProjection,
+  workspace,
   workspaceProjection,
-} from './config-projections.ts';
-import { app, channel, template, workspace } from './config.ts';
+} from './config.ts';
 import { dispatcher } from './dispatcher.ts';
 import { requestProjection } from './message-request-projection.ts';
 import { messageRequest } from './message-request.ts';
 import { createSecretBox, type SecretBox, type SecretKey } from './secret-box.ts';
-import { sendLockMs } from './send-lock.ts';
-import { createSendHandler } from './send-worker.ts';
+import { createSendHandler, sendLockMs } from './send-worker.ts';
 import { createSweeper } from './sweeper.ts';
 import { slackRequestsWeb } from './web/slack-requests-web.ts';
 
 export interface SlackRequestsOptions {
-  /** The first seals tokens, all of them open. Without any, no workspace can be configured. */
-  readonly secretKeys?: readonly SecretKey[];
+  /** The first key encrypts, all keys decrypt. Without a key, no workspace can be configured. */
+  readonly secretKeys?: readonly SecretKey[] | undefined;
   /** Default: `https://slack.com/api/`. */
   readonly apiUrl?: string | undefined;
   readonly concurrency?: number;
   readonly attemptsMax?: number;
   readonly timeoutMs?: number;
-  /** How long a worker that died keeps others from a request. Default: 15 minutes. */
+  /** How long the lock of a crashed worker blocks a request. Default: 15 minutes. */
   readonly lockMs?: number;
-  /** How long an attempt that may have posted rests before anybody looks. Default: 30 s. */
+  /** Delay before searching for a message that may have been posted. Default: 30 s. */
   readonly settleMs?: number;
-  /** Before the second attempt; later ones rest longer, for 5 minutes at most. Default: 2 s. */
+  /** Delay before the second attempt; it doubles up to 5 minutes. Default: 2 s. */
   readonly retryMs?: number;
   readonly channelIntervalMs?: number;
   readonly workspaceIntervalMs?: number;
   readonly sweepIntervalMs?: number;
-  /** From when on a request without a job is the sweeper's. Default: 1 minute. */
+  /** Age from which the sweeper queues a request without a job again. Default: 1 minute. */
   readonly sweepGraceMs?: number;
-  /** After which the queue takes a job from a process that died. Default: 30 s. */
+  /** Lease of a job; afterwards another process takes it over. Default: 30 s. */
   readonly jobLeaseMs?: number;
 }
 
@@ -59,7 +62,7 @@ export const slackRequestsDefaults = {
   workspaceIntervalMs: 100,
   sweepIntervalMs: 30_000,
   sweepGraceMs: 60_000,
-  /** In a worker, for a place in line; behind it the job comes again. */
+  /** How long a worker waits for its turn in a channel before it defers the job. */
   waitMaxMs: 3_000,
 } as const;
 
@@ -109,7 +112,7 @@ async function startWorker(
   const stopping = new AbortController();
   const working = queue.work(handle, { concurrency, signal: stopping.signal });
   working.catch((error: unknown) => {
-    observer.log?.error({ queue: queue.name, err: error }, 'the worker of a queue ended');
+    observer.log?.error({ queue: queue.name, err: error }, 'queue worker failed');
   });
   return {
     async [Symbol.asyncDispose]() {
@@ -143,10 +146,9 @@ async function startSweeping(
       try {
         await sweep(signal);
       } catch (error) {
-        if (!signal.aborted)
-          observer.log?.warn({ err: error }, 'slack requests could not be swept');
+        if (!signal.aborted) observer.log?.warn({ err: error }, 'sweep failed');
       }
-      // Rejects only when it is over, and then the loop ends.
+      // Rejects only on abort, which ends the loop.
       await clock.sleep(sweepIntervalMs, signal).catch(() => undefined);
     }
   })();
@@ -157,3 +159,37 @@ async function startSweeping(
     },
   };
 }
+
+/** For `createMetrics`. */
+export const slackRequestMetrics: readonly MetricDefinition[] = [
+  {
+    name: 'slack_requests_sent_total',
+    type: 'counter',
+    help: 'Requests sent to Slack.',
+    labels: ['tenant'],
+  },
+  {
+    name: 'slack_requests_failed_total',
+    type: 'counter',
+    help: 'Failed requests by cause.',
+    labels: ['tenant', 'code'],
+  },
+  {
+    name: 'slack_requests_deferred_total',
+    type: 'counter',
+    help: 'Deferred attempts by cause.',
+    labels: ['tenant', 'code'],
+  },
+  {
+    name: 'slack_requests_requeued_total',
+    type: 'counter',
+    help: 'Requests that the sweeper queued again.',
+    labels: ['tenant'],
+  },
+  {
+    name: 'slack_requests_enriched_jobs_total',
+    type: 'counter',
+    help: 'Jobs in the old format, with embedded objects.',
+    labels: ['tenant'],
+  },
+];

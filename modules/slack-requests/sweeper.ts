@@ -1,21 +1,21 @@
-// Finds requests that are queued and that nobody is at: no live job, no lock. And documents that are gone where
-// they are kept. Both are brought back from the store.
+// Queues requests again that have neither a live job nor a lock, and restores lost read models. Both are rebuilt from the event
+// store.
 
 import { slackAddressing } from 'millrace/contracts';
 import type { ModuleContext } from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
+import type { EventStore } from 'millrace/store';
 import type { KeyStore, WorkQueue } from 'millrace/work';
-import { replaceDispatched } from './dispatcher.ts';
+import { jobIdOf, replaceDispatched, roundOf, sendJob } from './dispatcher.ts';
+import { requestFailed, requestQueued, requestSent } from './message-request-events.ts';
 import { messageRequest, tagsOf } from './message-request.ts';
-import { createOpenRequests, type OpenRequest } from './open-requests.ts';
-import { jobIdOf, roundOf, sendJob } from './send-job.ts';
 
 export interface SweeperOptions {
   readonly context: Pick<ModuleContext, 'clock' | 'load' | 'observer' | 'readAll' | 'restore'>;
   readonly keys: KeyStore;
   readonly queue: WorkQueue;
   readonly projections: readonly Projection[];
-  /** For so long it is everybody else's. */
+  /** Age from which a request is checked. */
   readonly graceMs: number;
 }
 
@@ -24,7 +24,7 @@ export interface Swept {
   readonly restored: boolean;
 }
 
-/** Gone: so is everything else that was there. */
+/** If this key is missing, the key store has lost its data. */
 const keptMarker = 'notification.slack:v1:kept';
 
 export function createSweeper(options: SweeperOptions): (signal: AbortSignal) => Promise<Swept> {
@@ -39,8 +39,8 @@ export function createSweeper(options: SweeperOptions): (signal: AbortSignal) =>
     return true;
   }
 
-  /** True: it was put into the queue again. */
-  async function mend({ tenant, id }: OpenRequest): Promise<boolean> {
+  /** True: the request was queued again. */
+  async function requeueIfLost({ tenant, id }: OpenRequest): Promise<boolean> {
     if ((await keys.get(slackAddressing.sendLock(tenant, id))) !== undefined) return false;
     const { state } = await load(messageRequest, { tenant, id });
     if (state.status !== 'queued') return false;
@@ -56,7 +56,7 @@ export function createSweeper(options: SweeperOptions): (signal: AbortSignal) =>
     };
     const job = await queue.state(jobIdOf(current));
     if (job === 'waiting' || job === 'delayed' || job === 'active') return false;
-    // A queue that still knows the finished job would ignore its id.
+    // The queue would ignore a job with the id of a finished one.
     const generation = job === undefined ? current.generation : current.generation + 1;
     const next = { ...current, generation };
     const to = jobIdOf(next);
@@ -71,11 +71,52 @@ export function createSweeper(options: SweeperOptions): (signal: AbortSignal) =>
   return async (signal) => {
     const restored = await restoreLost(signal);
     let requeued = 0;
-    for (const each of await requests.list(signal)) {
+    for (const request of await requests.list(signal)) {
       signal.throwIfAborted();
-      if (each.dueAtMs + graceMs > clock.now()) continue;
-      if (await mend(each)) requeued += 1;
+      if (request.dueAtMs + graceMs > clock.now()) continue;
+      if (await requeueIfLost(request)) requeued += 1;
     }
     return { requeued, restored };
+  };
+}
+
+// Open requests, read from the event store once and then incrementally: independent of the data in Redis.
+export interface OpenRequest {
+  readonly tenant: string;
+  readonly id: string;
+  /** Time at which the request should be sent. */
+  readonly dueAtMs: number;
+}
+
+export interface OpenRequests {
+  /** Oldest first. */
+  list(signal?: AbortSignal): Promise<readonly OpenRequest[]>;
+}
+
+export function createOpenRequests(readAll: EventStore['readAll']): OpenRequests {
+  const open = new Map<string, OpenRequest>();
+  type Position = Awaited<ReturnType<EventStore['head']>>;
+  let after: Position | undefined;
+
+  return {
+    async list(signal) {
+      const filter = { types: [requestQueued.type, requestSent.type, requestFailed.type] };
+      const events = readAll({
+        filter,
+        ...(after === undefined ? {} : { after }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      for await (const event of events) {
+        const { tenant, aggregate, occurredAt, payload, position } = event;
+        const key = `${tenant} ${aggregate.id}`;
+        open.delete(key);
+        if (requestQueued.is(event)) {
+          const { dueAt = occurredAt } = requestQueued.parse(payload);
+          open.set(key, { tenant, id: aggregate.id, dueAtMs: Date.parse(dueAt) });
+        }
+        after = position;
+      }
+      return [...open.values()];
+    },
   };
 }

@@ -14,7 +14,7 @@ import {
   type Person,
   type Screen,
   type Told,
-} from '../../modules/collab/web/web-rig.test.ts';
+} from '../../modules/collab/testing/web-rig.ts';
 import { createWorkspace, inTime, isText, until } from '../store/rig.ts';
 import type { CollabProductInput, KillPoint } from './collab-product-main.ts';
 import { causesOf, chainFor, eventsOf } from './collab-scenario.ts';
@@ -183,8 +183,8 @@ async function everythingOnce(
 ): Promise<void> {
   const contents = async (): Promise<string[]> => {
     const path = `/api/v1/chats/${chatId}/messages?order=asc`;
-    const { body } = await zoe.get<{ data: { content: string }[] }>(path);
-    return body.data.map(({ content }) => content);
+    const { body } = await zoe.get<{ items: { content: string }[] }>(path);
+    return body.items.map(({ content }) => content);
   };
   await until(
     'all messages are listed',

@@ -14,7 +14,7 @@ import {
   type Person,
   type Screen,
   type Told,
-} from '../../modules/collab/web/web-rig.test.ts';
+} from '../../modules/collab/testing/web-rig.ts';
 import { until } from '../store/rig.ts';
 
 const tenant = 'core';
@@ -266,10 +266,10 @@ async function chatShows(
   }
   let page: readonly ChatMessage[] = [];
   await until('the messages are in the list', async () => {
-    const { body } = await alex.get<{ data: ChatMessage[] }>(
+    const { body } = await alex.get<{ items: ChatMessage[] }>(
       `/api/v1/chats/${chatId}/messages?limit=2`,
     );
-    page = body.data;
+    page = body.items;
     return page[0]?.inReplyTo === messageId;
   });
   assert.equal(page[1]?.messageId, messageId);

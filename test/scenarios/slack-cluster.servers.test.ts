@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Redis } from 'ioredis';
-import { slackStories } from '../../modules/slack-requests/slack-stories.test.ts';
+import { slackStories } from '../../modules/slack-requests/testing/slack-stories.ts';
 import { startRedisCluster, type RedisCluster } from '../../src/testing/index.ts';
 import { createWorkspace, soakMinutes } from '../store/rig.ts';
 import { slackKilledAt } from './slack-killed.ts';

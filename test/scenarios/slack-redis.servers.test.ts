@@ -12,8 +12,8 @@ import {
   slackRig,
   tenant,
   token,
-} from '../../modules/slack-requests/slack-rig.test.ts';
-import { slackStories } from '../../modules/slack-requests/slack-stories.test.ts';
+} from '../../modules/slack-requests/testing/slack-rig.ts';
+import { slackStories } from '../../modules/slack-requests/testing/slack-stories.ts';
 
 const plain = { workspaceCode: 'acme', data: { text: 'hello' } };
 

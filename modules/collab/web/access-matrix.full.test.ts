@@ -3,9 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { castOf, makeWorld, roles, type Role, type World } from './access-world.test.ts';
+import { castOf, makeWorld, roles, type Role, type World } from '../testing/access-world.ts';
+import {
+  openRig,
+  until,
+  type Answer,
+  type Person,
+  type Rig,
+  type Told,
+} from '../testing/web-rig.ts';
 import { aliases, endpoints, type EndpointName } from './endpoints.ts';
-import { openRig, until, type Answer, type Person, type Rig, type Told } from './web-rig.test.ts';
 
 type Expected = 'done' | 401 | 403 | 404;
 
@@ -171,7 +178,7 @@ function ask({ method, path, row, target, role }: Case, world: World): Promise<A
   return people[role].send(method, filled, row.body?.(role));
 }
 
-test('every route of the module has its row', () => {
+test('every route has a row in the matrix', () => {
   const rows = new Set(cases.map(({ method, path }) => `${method} ${path}`));
   const served = rig.server.routes
     .filter(({ tag }) => tag.startsWith('collab: '))
@@ -179,7 +186,7 @@ test('every route of the module has its row', () => {
   assert.deepEqual(new Set(served), rows);
 });
 
-test('each role is answered on each route as the rules say, and strangers learn nothing', async () => {
+test('every route answers every role by the rules, and strangers with 404', async () => {
   const codes = { 401: 'UNAUTHORIZED', 403: 'FORBIDDEN', 404: 'NOT_FOUND' } as const;
   const faults: string[] = [];
   for (const each of cases) {
@@ -207,7 +214,7 @@ test('each role is answered on each route as the rules say, and strangers learn 
   assert.ok(cases.length > 400, 'the matrix is as large as it was');
 });
 
-test('lists and the counts of the board hold nothing that is not theirs to see', async () => {
+test('lists and board counts contain only visible resources', async () => {
   interface Board {
     readonly columns: readonly { readonly status: string; readonly count: number }[];
   }
@@ -239,7 +246,7 @@ test('lists and the counts of the board hold nothing that is not theirs to see',
   });
 });
 
-test('each role follows over WebSocket what it may see, and nothing else', async () => {
+test('every role receives only visible messages over WebSocket', async () => {
   const live: readonly (readonly [Target, (world: World) => object])[] = [
     ['workspace', ({ workspace: workspaceId }) => ({ type: 'subscribe.workspace', workspaceId })],
     ['open', ({ open: chatId }) => ({ type: 'subscribe.chat', chatId })],

@@ -1,51 +1,63 @@
-// Chats of a workspace, and who takes part in them.
+// Routes of chats, their participants and their messages.
 
 import { Type } from 'millrace/contracts';
 import type { Route } from 'millrace/platform';
-import { createChat, joinChat, leaveChat, postMessage } from '../chat-events.ts';
-import { chatProjection } from '../chat-projection.ts';
-import { visibleChats } from '../chat-queries.ts';
+import {
+  createChat,
+  deleteMessage,
+  editMessage,
+  joinChat,
+  leaveChat,
+  messagePosted,
+  postMessage,
+} from '../chat-events.ts';
+import {
+  chatProjection,
+  messageProjection,
+  messagesOf,
+  searchMessages,
+  visibleChats,
+  type MessageDocument,
+} from '../chat-read-models.ts';
 import { collabLimits } from '../fields.ts';
-import { chatRole, workspaceRole } from './access-rules.ts';
+import { chatRole, workspaceRole, type ResourceReach } from './access.ts';
 import type { CollabDocuments } from './collab-documents.ts';
 import {
-  flowHeader,
-  idText,
-  repeatableShown,
-  type CommandOutcome,
-  type MakeEndpoint,
-} from './collab-endpoint.ts';
-import { invalid, notFound, rateLimitHeaders } from './collab-errors.ts';
-import { pageAnswer, pageLimits, pageOfList, pageQuery, pageSchema } from './collab-page.ts';
-import { chatSchema, chatTypeSchema, participantSchema, roleSchema } from './collab-schemas.ts';
+  collabErrors,
+  invalid,
+  notFound,
+  rateLimitHeaders,
+  rateLimitShown,
+} from './collab-errors.ts';
+import {
+  chatSchema,
+  chatTypeSchema,
+  messageSchema,
+  pageAnswer,
+  pageLimits,
+  pageOfList,
+  pageQuery,
+  pageSchema,
+  participantSchema,
+  roleSchema,
+} from './collab-schemas.ts';
+import { aliases, idText, repeatableShown, type MakeEndpoint } from './endpoints.ts';
 import type { MessageLimiter } from './message-limiter.ts';
-import type { Reach } from './reach.ts';
 
-const tag = 'collab: chats';
+interface ChatRouteParts {
+  readonly reach: ResourceReach;
+  readonly documents: CollabDocuments;
+  readonly limiter: MessageLimiter;
+}
+
 const params = Type.Object({ id: idText });
 
-export function chatRoutes(
-  endpoint: MakeEndpoint,
-  {
-    reach,
-    documents,
-    limiter,
-  }: {
-    readonly reach: Reach;
-    readonly documents: CollabDocuments;
-    readonly limiter: MessageLimiter;
-  },
-): readonly Route[] {
-  const settled = ({ position }: CommandOutcome): Promise<void> =>
-    documents.settled(chatProjection, position);
-  const participantOf = async (tenant: string, chatId: string, userId: string) => {
-    const found = await documents.fresh(chatProjection, tenant, chatId);
-    return found?.participants.find((each) => each.userId === userId);
-  };
-
+export function chatRoutes(endpoint: MakeEndpoint, parts: ChatRouteParts): readonly Route[] {
+  const { reach, documents, limiter } = parts;
+  const tag = 'collab: chats';
   return [
     endpoint('createChat', {
-      summary: 'Opens a chat; one with a type other than discussion is a task from the beginning',
+      summary: 'Create a chat; any type except discussion also creates a task',
       tag,
       params: Type.Object({ w: idText }),
       body: Type.Object(
@@ -59,7 +71,7 @@ export function chatRoutes(
           participants: Type.Optional(
             Type.Array(idText, {
               maxItems: 1_000,
-              description: 'Ids of members of the workspace.',
+              description: 'User ids of workspace members.',
             }),
           ),
         },
@@ -70,74 +82,65 @@ export function chatRoutes(
       async handle({ params: { w }, body }, { me, rule, send, newId }) {
         const workspace = await reach.workspace(me, w, rule);
         const { type = 'discussion', title, isPublic = true, participants = [] } = body;
-        const strange = participants.find((each) => workspaceRole(workspace, each) === 'stranger');
-        if (strange !== undefined) throw invalid('participants', `${strange} is no member`);
-        const { initialMessage } = body;
-        const rate = initialMessage === undefined ? undefined : limiter.take(me);
-        const { id, key } = newId('create-chat');
-        const subject = { workspaceId: w, type, title, isPublic };
-        const command = createChat({ ...subject, participants, createdBy: me.userId });
-        const outcome = await send({ id, command, key });
-        const flow = flowHeader(outcome);
-        if (initialMessage !== undefined) {
-          // The same flow, and the same message if the whole is repeated.
-          const first = newId('post-initial-message');
-          await send({
-            id,
-            command: postMessage({
-              messageId: first.id,
-              authorId: me.userId,
-              content: initialMessage,
-            }),
-            key: first.key,
-            correlationId: flow['x-correlation-id'],
-          });
+        const stranger = participants.find((id) => workspaceRole(workspace, id) === 'stranger');
+        if (stranger !== undefined) {
+          throw invalid('participants', `${stranger} is not a member of the workspace.`);
         }
-        await settled(outcome);
+        const { initialMessage: content } = body;
+        const rate = content === undefined ? undefined : limiter.take(me);
+        const { id, key } = newId('create-chat');
+        const { userId } = me;
+        const subject = { workspaceId: w, type, title, isPublic };
+        await send({
+          id,
+          command: createChat({ ...subject, participants, createdBy: userId }),
+          key,
+          visibleIn: chatProjection,
+        });
+        if (content !== undefined) {
+          const message = newId('post-initial-message');
+          const command = postMessage({ messageId: message.id, authorId: userId, content });
+          await send({ id, command, key: message.key });
+        }
         const { chat } = await reach.chat(me, id, 'chat.see');
-        return { status: 201, headers: { ...flow, ...rateLimitHeaders(rate) }, body: chat };
+        return { status: 201, headers: rateLimitHeaders(rate), body: chat };
       },
     }),
     endpoint('listChats', {
-      summary: 'The public chats of a workspace, and the private ones that one takes part in',
+      summary: 'List the public chats of a workspace and the private chats of the caller',
       tag,
       params: Type.Object({ w: idText }),
       query: Type.Object(pageQuery),
-      answers: { 200: { description: 'A page, newest first', schema: pageSchema(chatSchema) } },
-      async handle({ params: { w }, query }, { me, rule }) {
-        await reach.workspace(me, w, rule);
+      answers: { 200: { description: 'Newest first', schema: pageSchema(chatSchema) } },
+      async handle({ params: { w }, query }, { me: { tenant, userId }, rule }) {
+        await reach.workspace({ tenant, userId }, w, rule);
         const { limit = pageLimits.default, cursor } = query;
-        const { tenant, userId } = me;
-        const asked = { tenant, userId, workspaceId: w, limit, cursor };
-        const page = await visibleChats(documents.chats, asked);
-        return pageAnswer(
-          page.items.map(({ document }) => document),
-          page.cursor,
-        );
+        const request = { tenant, userId, workspaceId: w, limit, cursor };
+        return pageAnswer(await visibleChats(documents.chats, request));
       },
     }),
     endpoint('getChat', {
-      summary: 'A chat',
+      summary: 'Get a chat',
       tag,
       params,
-      answers: { 200: { description: 'It', schema: chatSchema } },
+      answers: { 200: { description: 'The chat', schema: chatSchema } },
       async handle({ params: { id } }, { me, rule }) {
         return { body: (await reach.chat(me, id, rule)).chat };
       },
     }),
     endpoint('listParticipants', {
-      summary: 'Who takes part in a chat',
+      summary: 'List the participants of a chat',
       tag,
       params,
       query: Type.Object(pageQuery),
-      answers: { 200: { description: 'A page', schema: pageSchema(participantSchema) } },
+      answers: { 200: { description: 'Participants', schema: pageSchema(participantSchema) } },
       async handle({ params: { id }, query }, { me, rule }) {
         const { chat } = await reach.chat(me, id, rule);
         return pageOfList(chat.participants, query, ({ userId }) => userId);
       },
     }),
     endpoint('addParticipant', {
-      summary: 'Takes a member of the workspace into a chat; of oneself: joins a public one',
+      summary: 'Add a workspace member to a chat; users join public chats by adding themselves',
       tag,
       params,
       body: Type.Object(
@@ -150,33 +153,139 @@ export function chatRoutes(
         const isSelf = userId === me.userId && role === 'member';
         const { workspace, chat } = await reach.chat(me, id, isSelf ? 'chat.join' : rule);
         if (workspaceRole(workspace, userId) === 'stranger') throw notFound('member');
-        // Whoever is an admin already does not become less by joining.
-        const isIn = isSelf && chatRole(chat, workspace, userId) !== 'visitor';
-        const command = joinChat({ userId, role, by: me.userId });
-        const outcome = isIn ? undefined : await send({ id, command });
-        if (outcome !== undefined) await settled(outcome);
-        return {
-          status: 201,
-          headers: outcome === undefined ? {} : flowHeader(outcome),
-          body: await participantOf(me.tenant, id, userId),
-        };
+        // Joining must not demote a chat admin.
+        const hasJoined = isSelf && chatRole(chat, workspace, userId) !== 'visitor';
+        if (!hasJoined) {
+          const command = joinChat({ userId, role, by: me.userId });
+          await send({ id, command, visibleIn: chatProjection });
+        }
+        const joined = await documents.fresh(chatProjection, me.tenant, id);
+        const participant = joined?.participants.find((each) => each.userId === userId);
+        return { status: 201, body: participant };
       },
     }),
     endpoint('removeParticipant', {
-      summary: 'Takes somebody out of a chat; of oneself: leaves',
+      summary: 'Remove a participant from a chat; participants leave by removing themselves',
       tag,
       params: Type.Object({ id: idText, userId: idText }),
-      answers: { 204: { description: 'Done' } },
+      answers: { 204: { description: 'Removed' } },
       async handle({ params: { id, userId } }, { me, rule, send }) {
         const action = userId === me.userId ? 'chat.leave' : rule;
         const { chat } = await reach.chat(me, id, action);
-        if (!chat.participants.some((each) => each.userId === userId)) {
+        if (!chat.participants.some((participant) => participant.userId === userId)) {
           throw notFound('participant');
         }
-        const outcome = await send({ id, command: leaveChat({ userId, by: me.userId }) });
-        await settled(outcome);
-        return { status: 204, headers: flowHeader(outcome) };
+        const command = leaveChat({ userId, by: me.userId });
+        await send({ id, command, visibleIn: chatProjection });
+        return { status: 204 };
+      },
+    }),
+    ...messageRoutes(endpoint, parts),
+  ];
+}
+
+const content = Type.Object(
+  { content: Type.String({ minLength: 1, maxLength: collabLimits.messageBytesMax }) },
+  { additionalProperties: false },
+);
+
+function messageRoutes(
+  endpoint: MakeEndpoint,
+  { reach, documents, limiter }: ChatRouteParts,
+): readonly Route[] {
+  const tag = 'collab: messages';
+  const list = endpoint('listMessages', {
+    summary: 'List the messages of a chat, or those that contain all words of a search',
+    tag,
+    params,
+    query: Type.Object({
+      ...pageQuery,
+      order: Type.Optional(Type.Enum(['asc', 'desc'], { description: 'Default: desc.' })),
+      search: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    }),
+    answers: { 200: { description: 'Newest first', schema: pageSchema(messageSchema) } },
+    async handle({ params: { id }, query }, { me, rule }) {
+      await reach.chat(me, id, rule);
+      const { limit = pageLimits.default, cursor, search, order } = query;
+      const request = { tenant: me.tenant, chatId: id, limit, cursor };
+      const direction = order === 'asc' ? 'ascending' : 'descending';
+      const page =
+        search === undefined
+          ? await messagesOf(documents.messages, { ...request, direction })
+          : await searchMessages(documents.messages, { ...request, text: search });
+      return pageAnswer(page, withoutRevision);
+    },
+  });
+  const post = endpoint('postMessage', {
+    summary: 'Post a message; its tags are applied asynchronously',
+    tag,
+    params,
+    headersShown: repeatableShown,
+    body: content,
+    answers: {
+      201: {
+        description: 'The message',
+        schema: messageSchema,
+        headers: {
+          'X-Correlation-Id': 'The flow of all events that follow from the message.',
+          ...rateLimitShown,
+        },
+      },
+      429: {
+        description: 'Message limit reached (60 per minute)',
+        schema: collabErrors.schema,
+        headers: { 'Retry-After': 'Seconds.', ...rateLimitShown },
+      },
+    },
+    async handle({ params: { id }, body }, { me, rule, send, newId }) {
+      await reach.chat(me, id, rule);
+      const rate = limiter.take(me);
+      const { id: messageId, key } = newId('post-message');
+      const message = { messageId, authorId: me.userId, content: body.content };
+      const { events } = await send({ id, command: postMessage(message), key });
+      const posted = events.find(({ type }) => type === messagePosted.type);
+      return { status: 201, headers: rateLimitHeaders(rate), body: posted?.payload };
+    },
+  });
+
+  return [
+    list,
+    post,
+    { ...list, path: aliases.listMessages },
+    { ...post, path: aliases.postMessage },
+    endpoint('editMessage', {
+      summary: 'Edit a message: the author within five minutes, or an admin of the chat',
+      description: 'The effects of its tags remain.',
+      tag,
+      params,
+      body: content,
+      answers: { 200: { description: 'The message', schema: messageSchema } },
+      async handle({ params: { id: messageId }, body }, { me, rule, send }) {
+        const message = await reach.message(me, messageId, rule);
+        await send({
+          id: message.chatId,
+          command: editMessage({ messageId, by: me.userId, content: body.content }),
+          visibleIn: messageProjection,
+        });
+        const edited = await documents.fresh(messageProjection, me.tenant, messageId);
+        return { body: withoutRevision(edited ?? message) };
+      },
+    }),
+    endpoint('deleteMessage', {
+      summary: 'Delete a message: the author within five minutes, or an admin of the chat',
+      tag,
+      params,
+      answers: { 204: { description: 'Deleted' } },
+      async handle({ params: { id: messageId } }, { me, rule, send }) {
+        const { chatId: id } = await reach.message(me, messageId, rule);
+        const command = deleteMessage({ messageId, by: me.userId });
+        await send({ id, command, visibleIn: messageProjection });
+        return { status: 204 };
       },
     }),
   ];
+}
+
+function withoutRevision({ revision: _revision, ...message }: MessageDocument): object {
+  return message;
 }

@@ -1,15 +1,22 @@
-// The read models as the web asks them.
+// The read models, with reads that wait for a projection.
 
 import { hasCode } from 'millrace/foundation';
 import type { WebContext } from 'millrace/platform';
 import type { DocumentQueries, Projection } from 'millrace/projections';
 import type { Position } from 'millrace/store';
-import { chatProjection, type ChatDocument } from '../chat-projection.ts';
-import { messageProjection, type MessageDocument } from '../message-projection.ts';
-import { notificationProjection, type NotificationDocument } from '../notification-projection.ts';
-import { taskProjection, type TaskDocument } from '../task-projection.ts';
-import { userProjection, type UserDocument } from '../user-projection.ts';
-import { workspaceProjection, type WorkspaceDocument } from '../workspace-projection.ts';
+import {
+  chatProjection,
+  messageProjection,
+  type ChatDocument,
+  type MessageDocument,
+} from '../chat-read-models.ts';
+import {
+  notificationProjection,
+  type NotificationDocument,
+} from '../notifications/notification.ts';
+import { taskProjection, type TaskDocument } from '../tasks/task-read-models.ts';
+import { userProjection, type UserDocument } from '../user.ts';
+import { workspaceProjection, type WorkspaceDocument } from '../workspace.ts';
 
 export interface CollabDocuments {
   readonly users: DocumentQueries<UserDocument>;
@@ -18,18 +25,18 @@ export interface CollabDocuments {
   readonly messages: DocumentQueries<MessageDocument>;
   readonly tasks: DocumentQueries<TaskDocument>;
   readonly notifications: DocumentQueries<NotificationDocument>;
-  /** What is not there yet may be on its way: read again when everything up to now is there. */
+  /** Reads; if nothing is found, waits for the projection to catch up with the store and reads again. */
   again<Found>(
     projection: Projection,
     read: () => Promise<Found | undefined>,
   ): Promise<Found | undefined>;
-  /** A document by its id, read again if it is not there. */
+  /** A document by its id, read like `again`. */
   fresh<Document extends object>(
     projection: Projection<Document>,
     tenant: string,
     id: string,
   ): Promise<Document | undefined>;
-  /** So that whoever reads next reads it. It is done, also if that takes too long. */
+  /** Waits until the projection has reached the position; returns after 3 s at the latest. */
   settled(projection: Projection, position: Position | undefined): Promise<void>;
 }
 

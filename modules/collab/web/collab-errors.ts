@@ -1,4 +1,5 @@
-// Errors in the words of the chat's API: `{ error: { code, message, details } }`.
+// Errors as `{ error: { code, message, details } }`: the requirement document prescribes this format, so this module does
+// not use the problem+json format of the rest of the API.
 
 import { Type } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
@@ -26,7 +27,7 @@ const byStatus: Readonly<Record<number, CollabErrorCode>> = {
   429: 'RATE_LIMIT_EXCEEDED',
 };
 
-/** Of rules that forbid something: which of them say that there is nothing, or not for this one. */
+/** Statuses of refused commands by their reason. Default: 409. */
 const refusals: Readonly<Record<string, number>> = {
   'chat-unknown': 404,
   'workspace-unknown': 404,
@@ -42,7 +43,6 @@ const refusals: Readonly<Record<string, number>> = {
   'too-late': 403,
 };
 
-/** What goes wrong, in the API's own words; pure. */
 export function collabError(problem: ProblemDetails): {
   readonly status: number;
   readonly code: CollabErrorCode;
@@ -75,11 +75,11 @@ function statusOf({ status, details }: ProblemDetails): number {
   return refusals[String(details?.['reason'])] ?? 409;
 }
 
-/** As the limiter tells it; in answers that went well, too. */
+/** State of the message limit; successful answers contain it, too. */
 export interface RateLimitState {
   readonly limit: number;
   readonly remaining: number;
-  /** Until there is more. */
+  /** Time until the oldest counted message expires. */
   readonly resetSeconds: number;
 }
 
@@ -93,16 +93,16 @@ export function rateLimitHeaders(state: unknown): Readonly<Record<string, string
   };
 }
 
-/** For the reference. */
+/** For the OpenAPI document. */
 export const rateLimitShown = {
-  'X-RateLimit-Limit': 'Messages in any minute.',
-  'X-RateLimit-Remaining': 'How many of them are left.',
-  'X-RateLimit-Reset': 'Seconds until there are more.',
+  'X-RateLimit-Limit': 'Messages allowed per minute.',
+  'X-RateLimit-Remaining': 'Messages left.',
+  'X-RateLimit-Reset': 'Seconds until the limit frees up.',
 };
 
-/** The same for what is not there and for what somebody may not know of. */
+/** The same answer for a missing resource and for one that the user may not see. */
 export function notFound(what: string): MillraceError {
-  return new MillraceError('NOT_FOUND', `there is no such ${what}`);
+  return new MillraceError('NOT_FOUND', `Unknown ${what}.`);
 }
 
 export function forbidden(message: string): MillraceError {

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { buildStreamName } from 'millrace/contracts';
+import { openRig, until, type Answer, type Person, type Rig } from '../testing/web-rig.ts';
 import { aliases, endpoints } from './endpoints.ts';
-import { openRig, until, type Answer, type Person, type Rig } from './web-rig.test.ts';
 
 let rig: Rig;
 let zoe: Person;
@@ -19,8 +19,8 @@ before(async () => {
 after(() => rig[Symbol.asyncDispose]());
 
 interface List<Item = Readonly<Record<string, unknown>>> {
-  readonly data: readonly Item[];
-  readonly pagination: { readonly nextCursor: string | null; readonly hasMore: boolean };
+  readonly items: readonly Item[];
+  readonly cursor?: string;
 }
 interface Failed {
   readonly error: { readonly code: string; readonly details: Readonly<Record<string, unknown>> };
@@ -31,7 +31,7 @@ const told = ({ status, body }: Answer<unknown>): unknown[] => [
   (body as Partial<Failed>).error?.code,
 ];
 
-test('every row of the table is a route, with its errors in the words of the API, and nothing else is', async () => {
+test('the routes are exactly the rows of the table, with the error format of the document', async () => {
   const wanted = Object.values(endpoints).map(({ method, path }) => `${method} ${path}`);
   const also = Object.entries(aliases).map(
     ([name, path]) => `${endpoints[name as keyof typeof aliases].method} ${path}`,
@@ -45,7 +45,7 @@ test('every row of the table is a route, with its errors in the words of the API
     assert.deepEqual([each.access, each.errors === undefined], ['known', false]);
 });
 
-test('a workspace has members with roles, and keeps its last admin', async () => {
+test('a workspace has members with roles and keeps its last admin', async () => {
   const w = await rig.workspace(zoe, alex);
   const members = `/api/v1/workspaces/${w}/members`;
   const made = await zoe.get(`/api/v1/workspaces/${w}`);
@@ -65,7 +65,7 @@ test('a workspace has members with roles, and keeps its last admin', async () =>
   assert.equal((await zoe.get(`/api/v1/workspaces/${w}`)).status, 404);
   const list = await alex.get<List>(members);
   assert.deepEqual(
-    list.body.data.map(({ userId }) => userId),
+    list.body.items.map(({ userId }) => userId),
     [alex.name],
   );
   assert.deepEqual(told(await alex.send('POST', members, { username: 'nobody' })), [
@@ -74,7 +74,7 @@ test('a workspace has members with roles, and keeps its last admin', async () =>
   ]);
 });
 
-test('an invite lets so many in, is shown once, and ends when it is revoked', async () => {
+test('an invite has a limited number of uses, shows its token once and can be revoked', async () => {
   const w = await rig.workspace(zoe);
   const path = `/api/v1/workspaces/${w}/invites`;
   const invite = async (body: object) =>
@@ -86,7 +86,7 @@ test('an invite lets so many in, is shown once, and ends when it is revoked', as
   assert.deepEqual(told(await kim.send('POST', `/api/v1/invite/${one.token}`)), [409, 'CONFLICT']);
   const list = await zoe.get<List>(path);
   assert.ok(!JSON.stringify(list.body).includes(one.token));
-  assert.deepEqual([list.body.data[0]?.['uses'], list.body.data[0]?.['maxUses']], [1, 1]);
+  assert.deepEqual([list.body.items[0]?.['uses'], list.body.items[0]?.['maxUses']], [1, 1]);
   const two = await invite({ maxUses: 5 });
   assert.equal((await zoe.send('DELETE', `${path}/${two.inviteId}`)).status, 204);
   for (const token of [two.token, `${w}~x~${'a'.repeat(43)}`, 'nothing']) {
@@ -95,13 +95,13 @@ test('an invite lets so many in, is shown once, and ends when it is revoked', as
   assert.equal((await kim.get(path)).status, 404);
 });
 
-test('a private chat is there for those who take part, a public one for the workspace, and neither for strangers', async () => {
+test('a private chat is visible to its participants, a public one to the workspace', async () => {
   const other = await rig.person('zoe', 'acme');
   const w = await rig.workspace(zoe, alex);
   const [open, closed] = [await rig.chat(zoe, w), await rig.chat(zoe, w, { isPublic: false })];
   const seen = async (who: Person): Promise<unknown[]> => {
     const chats = await who.get<List>(`/api/v1/workspaces/${w}/chats`);
-    const list = chats.status === 200 ? chats.body.data.map(({ chatId }) => chatId) : chats.status;
+    const list = chats.status === 200 ? chats.body.items.map(({ chatId }) => chatId) : chats.status;
     const [a, b] = [
       await who.get(`/api/v1/chats/${open}`),
       await who.get(`/api/v1/chats/${closed}`),
@@ -126,7 +126,7 @@ test('a private chat is there for those who take part, a public one for the work
   assert.deepEqual([joined.status, joined.body['role']], [201, 'member']);
 });
 
-test('a message is answered with itself and its flow, once for each key, and also under the old path', async () => {
+test('posting returns the message and its flow, once per key, also under the path of the document', async () => {
   const w = await rig.workspace(zoe, alex);
   const chatId = await rig.chat(zoe, w);
   const path = `/api/v1/chats/${chatId}/messages`;
@@ -150,7 +150,7 @@ test('a message is answered with itself and its flow, once for each key, and als
   const [first, again] = [await repeat(), await repeat()];
   assert.deepEqual([again.status, again.body], [201, first.body]);
   assert.equal(again.headers.get('x-correlation-id'), 'flow-1');
-  const list = async () => (await alex.get<List>(`/api/chats/${chatId}/messages`)).body.data;
+  const list = async () => (await alex.get<List>(`/api/chats/${chatId}/messages`)).body.items;
   await until(async () => (await list()).length === 2);
   assert.deepEqual(
     (await list()).map(({ content }) => content),
@@ -169,7 +169,7 @@ test('a message is answered with itself and its flow, once for each key, and als
   assert.ok(events.some(({ type }) => type === 'chat.message-posted.v1'));
 });
 
-test('messages come page by page, are found by their words, and are changed by their author or an admin', async () => {
+test('messages are paged, searched, edited and deleted', async () => {
   const w = await rig.workspace(zoe, alex, kim);
   const chatId = await rig.chat(zoe, w);
   const path = `/api/v1/chats/${chatId}/messages`;
@@ -178,20 +178,19 @@ test('messages come page by page, are found by their words, and are changed by t
     const { body } = await alex.send<{ messageId: string }>('POST', path, { content });
     ids.push(body.messageId);
   }
-  await until(async () => (await zoe.get<List>(path)).body.data.length === 4);
+  await until(async () => (await zoe.get<List>(path)).body.items.length === 4);
   const contents: unknown[] = [];
   let cursor = '';
   do {
     const page: Answer<List> = await zoe.get(`${path}?limit=3&order=asc${cursor}`);
-    contents.push(...page.body.data.map(({ content }) => content));
-    const { nextCursor, hasMore } = page.body.pagination;
-    assert.equal(hasMore, nextCursor !== null);
-    cursor = nextCursor === null ? '' : `&cursor=${encodeURIComponent(nextCursor)}`;
+    contents.push(...page.body.items.map(({ content }) => content));
+    const next = page.body.cursor;
+    cursor = next === undefined ? '' : `&cursor=${encodeURIComponent(next)}`;
   } while (cursor !== '');
   assert.deepEqual(contents, ['one wheel', 'two wheels', 'Drei Räder', 'four wheels two']);
   const found = await zoe.get<List>(`${path}?search=${encodeURIComponent('TWO wheels')}`);
   assert.deepEqual(
-    found.body.data.map(({ content }) => content),
+    found.body.items.map(({ content }) => content),
     ['four wheels two', 'two wheels'],
   );
   const message = `/api/v1/messages/${ids[0]}`;
@@ -203,7 +202,7 @@ test('messages come page by page, are found by their words, and are changed by t
   assert.deepEqual(told(await zoe.get(`${path}?cursor=x`)), [400, 'VALIDATION_ERROR']);
 });
 
-test('the sixty-first message within a minute has to wait, of this user only', async () => {
+test('the sixty-first message of a user within a minute is refused', async () => {
   const fast = await rig.person('fast');
   const w = await rig.workspace(zoe, fast);
   const chatId = await rig.chat(zoe, w);
@@ -221,7 +220,7 @@ test('the sixty-first message within a minute has to wait, of this user only', a
   assert.equal((await zoe.send('POST', path, { content: 'hello' })).status, 201);
 });
 
-test('who one is, is registered by the first request, and can be changed', async () => {
+test('the first request registers the user, who can change the profile', async () => {
   const mia = await rig.person('mia');
   const me = await mia.get('/api/v1/users/me');
   assert.deepEqual(me.body, {
@@ -244,7 +243,7 @@ test('who one is, is registered by the first request, and can be changed', async
   assert.deepEqual(told(wrong), [400, 'VALIDATION_ERROR']);
 });
 
-test('whom an identity provider knows is called as it says, has the address, and a name of its own', async () => {
+test('a user of an identity provider gets its name and address, and a unique user name', async () => {
   const claims = { tenant: 'core', preferred_username: 'Zoë K.', email: 'zoe@example.com' };
   const [first, second] = [
     rig.known({ ...claims, sub: '00u1' }),
@@ -263,7 +262,7 @@ test('whom an identity provider knows is called as it says, has the address, and
   assert.equal(other.body['username'], 'Zo-K.');
 });
 
-test('what is wrong is told in one shape, whatever it is', async () => {
+test('all errors have one format', async () => {
   const w = await rig.workspace(zoe);
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
   const as = async (token: string | undefined, path: string): Promise<Answer<Failed>> => {

@@ -1,9 +1,12 @@
-// What the answers look like, for the reference.
+// Schemas of the answers, and pages of lists: `{ items, cursor }`.
 
 import { Type } from 'millrace/contracts';
-import type { TSchema } from 'typebox';
+import type { JsonAnswer } from 'millrace/platform';
+import type { Page } from 'millrace/projections';
+import type { TObject, TSchema } from 'typebox';
 import { chatType, taskType } from '../fields.ts';
-import { priorities, severities, taskStatuses } from '../task-events.ts';
+import { priorities, severities, taskStatuses } from '../tasks/task-events.ts';
+import { invalid } from './collab-errors.ts';
 
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const text = Type.String();
@@ -26,7 +29,7 @@ export const workspaceSchema = Type.Object(
     name: text,
     createdBy: text,
     createdAt: time,
-    role: Type.Enum(['admin', 'member'], { description: "The caller's." }),
+    role: Type.Enum(['admin', 'member'], { description: "The caller's role." }),
     memberCount: Type.Integer(),
   },
   { title: 'Workspace' },
@@ -43,7 +46,7 @@ export const inviteSchema = Type.Object(
   { title: 'Invite' },
 );
 export const newInviteSchema = Type.Object(
-  { ...inviteFields, token: Type.String({ description: 'Shown once.' }) },
+  { ...inviteFields, token: Type.String({ description: 'Returned only once.' }) },
   { title: 'NewInvite' },
 );
 
@@ -70,7 +73,7 @@ export const messageSchema = Type.Object(
   {
     messageId: text,
     chatId: text,
-    authorId: Type.String({ description: '`bot` where the bot answers.' }),
+    authorId: Type.String({ description: '`bot` for answers of the bot.' }),
     content: text,
     timestamp: time,
     inReplyTo: Type.Optional(text),
@@ -106,7 +109,7 @@ export const boardSchema = Type.Object(
       Type.Object({
         status: statusSchema,
         count: Type.Integer(),
-        tasks: Type.Array(taskSchema, { description: 'The ones that changed last.' }),
+        tasks: Type.Array(taskSchema, { description: 'Last changed first.' }),
       }),
     ),
   },
@@ -139,3 +142,48 @@ export const meSchema = Type.Object(
   },
   { title: 'Me' },
 );
+
+export const pageLimits = { default: 50, max: 200 } as const;
+
+export const pageQuery = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: pageLimits.max,
+      description: `Default: ${pageLimits.default}.`,
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 1_000, description: '`cursor` of the previous page.' }),
+  ),
+};
+
+export function pageSchema(item: TSchema): TObject {
+  return Type.Object({
+    items: Type.Array(item),
+    cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+  });
+}
+
+export function pageAnswer<Document>(
+  { items, cursor }: Page<Document>,
+  toItem: (document: Document) => unknown = (document) => document,
+): JsonAnswer & { readonly body: object } {
+  return { body: { items: items.map(({ document }) => toItem(document)), cursor } };
+}
+
+/** A page of a list that one document holds; its cursor is the id of the last item. */
+export function pageOfList<Item>(
+  list: readonly Item[],
+  { limit = pageLimits.default, cursor }: { readonly limit?: number; readonly cursor?: string },
+  idOf: (item: Item) => string,
+): JsonAnswer {
+  const index = cursor === undefined ? -1 : list.findIndex((item) => idOf(item) === cursor);
+  if (cursor !== undefined && index === -1) {
+    throw invalid('cursor', `Invalid cursor "${cursor.slice(0, 60)}".`);
+  }
+  const items = list.slice(index + 1, index + 1 + limit);
+  const last = items.at(-1);
+  const hasMore = index + 1 + limit < list.length && last !== undefined;
+  return { body: { items, cursor: hasMore ? idOf(last) : undefined } };
+}

@@ -2,8 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createNotification } from '../notification-events.ts';
-import { openRig, until, type Person, type Rig, type Screen, type Told } from './web-rig.test.ts';
+import { createNotification } from '../notifications/notification-events.ts';
+import {
+  openRig,
+  until,
+  type Person,
+  type Rig,
+  type Screen,
+  type Told,
+} from '../testing/web-rig.ts';
 
 let rig: Rig;
 let zoe: Person;
@@ -38,7 +45,7 @@ async function makeTask(workspaceId: string, more: object = {}): Promise<string>
   return id;
 }
 
-test('a chat is told as it happens: posted, edited, deleted, joined, left, typing; each with its position', async () => {
+test('a subscriber of a chat receives all its messages, each with a position', async () => {
   const w = await rig.workspace(zoe, alex);
   const chatId = await rig.chat(zoe, w);
   using screen = await follow(zoe, 'chat', chatId);
@@ -84,7 +91,7 @@ test('a chat is told as it happens: posted, edited, deleted, joined, left, typin
   assert.ok(!contentsOf(screen).includes('unheard'));
 });
 
-test('what was missed comes first, and then everything else, without a gap and nothing twice', async () => {
+test('missed messages come before live ones, without gaps and duplicates', async () => {
   const w = await rig.workspace(zoe, alex);
   const chatId = await rig.chat(zoe, w);
   const task = await makeTask(w);
@@ -121,7 +128,7 @@ test('what was missed comes first, and then everything else, without a gap and n
   assert.equal((await screen.hear('error'))['code'], 'VALIDATION_ERROR');
 });
 
-test('whoever may not see a chat or a workspace cannot follow it, and loses it when taken out', async () => {
+test('a subscription needs access, and ends when access is lost', async () => {
   const w = await rig.workspace(zoe, alex);
   const closed = await rig.chat(zoe, w, { isPublic: false, participants: [alex.name] });
   const mine = await rig.chat(zoe, w, { isPublic: false });
@@ -153,7 +160,7 @@ test('whoever may not see a chat or a workspace cannot follow it, and loses it w
   assert.ok(!board.told.some(({ type }) => type === 'task.updated'));
 });
 
-test('the board tells of tasks that one sees, and not of those in private chats of others', async () => {
+test('a subscriber of a workspace receives only visible tasks', async () => {
   const w = await rig.workspace(zoe, alex);
   using hers = await follow(zoe, 'workspace', w);
   using his = await follow(alex, 'workspace', w);
@@ -177,7 +184,7 @@ test('the board tells of tasks that one sees, and not of those in private chats 
   assert.deepEqual(tasks(later), [open]);
 });
 
-test('a notification goes to its user, on every screen, and to nobody else', async () => {
+test('a notification reaches all connections of its user and no other user', async () => {
   using one = alex.connect();
   using two = alex.connect();
   using hers = zoe.connect();
@@ -209,7 +216,7 @@ test('a notification goes to its user, on every screen, and to nobody else', asy
   assert.ok(!JSON.stringify(told).includes('"email"'));
 });
 
-test('credentials of all tenants have no chats, and the platform’s own messages still', async () => {
+test('credentials for all tenants get only the messages of the platform', async () => {
   const { secret } = await rig.platform.tokens.create({ name: 'ops', scopes: ['admin'] });
   const socket = new WebSocket(`${rig.server.url.replace('http', 'ws')}/ws?token=${secret}`);
   const told: Told[] = [];

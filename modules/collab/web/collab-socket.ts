@@ -1,4 +1,4 @@
-// Chats, boards and notifications as they happen, over the WebSocket of the platform.
+// Live chats, boards and notifications over the WebSocket of the platform.
 
 import { Type } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
@@ -10,23 +10,25 @@ import {
   type WebContext,
 } from 'millrace/platform';
 import { parsePosition } from 'millrace/store';
-import { chatRole, decideAccess, workspaceRole, type Action } from './access-rules.ts';
+import { createReach } from './access.ts';
 import { collabError, invalid } from './collab-errors.ts';
-import { idText } from './collab-endpoint.ts';
 import { messageSchema, notificationSchema } from './collab-schemas.ts';
+import { identify, idText } from './endpoints.ts';
 import type { LiveFeed } from './live-feed.ts';
 import { topics, type LiveMessage } from './live-message.ts';
-import { createLiveSubscription, type LiveSubscription } from './live-subscription.ts';
-import { missedInChat, missedInWorkspace } from './missed-messages.ts';
-import { obey } from './reach.ts';
-import { identify } from './web-users.ts';
+import {
+  createLiveSubscription,
+  missedInChat,
+  missedInWorkspace,
+  type LiveSubscription,
+} from './live-subscription.ts';
 
 export const socketLimits = { subscriptionsMax: 200, typingEveryMs: 1_000 } as const;
 
 const text = Type.String();
 const position = Type.String({ description: 'For `since`.' });
 const since = Type.Optional(
-  Type.String({ maxLength: 40, description: 'A position: what was missed comes first.' }),
+  Type.String({ maxLength: 40, description: 'Send the messages after this position first.' }),
 );
 const ofChat = { chatId: idText };
 const ofWorkspace = { workspaceId: idText };
@@ -80,6 +82,10 @@ export function collabSocket(
   { store, tenants, clock }: Pick<WebContext, 'clock' | 'store' | 'tenants'>,
   feed: LiveFeed,
 ): ModuleSocket {
+  const reach = createReach({
+    chat: (tenant, id) => feed.chats.get(tenant, id),
+    workspace: (tenant, id) => feed.workspaces.get(tenant, id),
+  });
   const toError = (problem: Parameters<typeof collabError>[0]): object => {
     const { code, message } = collabError(problem);
     return { type: 'error', code, message };
@@ -88,17 +94,17 @@ export function collabSocket(
   return defineSocket({ messages, sends, error: toError, connect });
 
   function connect(client: SocketClient): Session {
-    let who: ReturnType<typeof identify>;
+    let user: ReturnType<typeof identify>;
     try {
-      who = identify(client.principal);
+      user = identify(client.principal);
     } catch (error) {
-      return nobody(error);
+      return refuseAll(error);
     }
-    return somebody(client, who);
+    return openSession(client, user);
   }
 
-  /** For credentials that are no person's, the platform's own messages are all there is. */
-  function nobody(reason: unknown): Session {
+  /** For credentials without a user: only the platform's own messages work. */
+  function refuseAll(reason: unknown): Session {
     const refuse = (): never => {
       throw reason;
     };
@@ -114,24 +120,14 @@ export function collabSocket(
     };
   }
 
-  function somebody(
+  function openSession(
     client: SocketClient,
     { tenant, userId }: ReturnType<typeof identify>,
   ): Session {
+    const me = { tenant, userId };
     const subscriptions = new Map<string, LiveSubscription>();
     const typedAtMs = new Map<string, number>();
 
-    const reachChat = async (chatId: string, action: Action) => {
-      const chat = await feed.chats.get(tenant, chatId);
-      const workspace =
-        chat === undefined ? undefined : await feed.workspaces.get(tenant, chat.workspaceId);
-      obey(decideAccess(chatRole(chat, workspace, userId), action), 'chat');
-      return workspace;
-    };
-    const reachWorkspace = async (workspaceId: string): Promise<void> => {
-      const workspace = await feed.workspaces.get(tenant, workspaceId);
-      obey(decideAccess(workspaceRole(workspace, userId), 'board.see'), 'workspace');
-    };
     const seesTask = async ({ ofChat: chatId = '' }: LiveMessage): Promise<boolean> => {
       const chat = await feed.chats.get(tenant, chatId);
       return (
@@ -140,17 +136,12 @@ export function collabSocket(
       );
     };
 
-    async function* missedTasks(workspaceId: string, behind: ReturnType<typeof parsePosition>) {
-      for await (const each of missedInWorkspace(store, {
-        tenant,
-        id: workspaceId,
-        since: behind,
-      })) {
-        if (await seesTask(each)) yield each;
-      }
+    async function* missedTasks(workspaceId: string, after: ReturnType<typeof parsePosition>) {
+      const missed = missedInWorkspace(store, { tenant, id: workspaceId, since: after });
+      for await (const message of missed) if (await seesTask(message)) yield message;
     }
 
-    /** A second one of the same begins anew: clients that come again need not know what they had. */
+    /** A repeated subscription replaces the first one, so clients can subscribe again after a reconnect. */
     async function subscribe(
       kind: 'chat' | 'workspace',
       id: string,
@@ -158,13 +149,17 @@ export function collabSocket(
     ): Promise<void> {
       await feed.start();
       const topic = topics[kind](tenant, id);
-      const behind = given === undefined ? undefined : parsePosition(given);
+      const after = given === undefined ? undefined : parsePosition(given);
       if (!subscriptions.has(topic) && subscriptions.size >= socketLimits.subscriptionsMax) {
-        throw new MillraceError('RATE_LIMITED', 'there are too many subscriptions', {
-          details: { retryAfterSeconds: 1 },
-        });
+        throw new MillraceError(
+          'RATE_LIMITED',
+          `At most ${socketLimits.subscriptionsMax} subscriptions per connection.`,
+          {
+            details: { retryAfterSeconds: 1 },
+          },
+        );
       }
-      // It may have ended while the feed was started.
+      // The connection may have closed while the feed started.
       if (client.signal.aborted) return;
       subscriptions.get(topic)?.end();
       const about = kind === 'chat' ? { chatId: id } : { workspaceId: id };
@@ -173,10 +168,10 @@ export function collabSocket(
         userId,
         client,
         feed,
-        since: behind,
+        since: after,
         check: async () => {
-          if (kind === 'chat') await reachChat(id, 'chat.see');
-          else await reachWorkspace(id);
+          if (kind === 'chat') await reach.chat(me, id, 'chat.see');
+          else await reach.workspace(me, id, 'board.see');
         },
         welcome: (at) => ({ type: `subscribed.${kind}`, ...about, position: at }),
         missed: (from) =>
@@ -185,7 +180,7 @@ export function collabSocket(
             : missedTasks(id, from),
         onLost(error) {
           subscriptions.delete(topic);
-          const reason = error instanceof Error ? error.message : 'it is over';
+          const reason = error instanceof Error ? error.message : 'The subscription ended.';
           client.send({ type: `unsubscribed.${kind}`, ...about, position: feed.position, reason });
         },
       });
@@ -201,7 +196,7 @@ export function collabSocket(
     function unsubscribe(kind: 'chat' | 'workspace', id: string): void {
       const topic = topics[kind](tenant, id);
       const found = subscriptions.get(topic);
-      if (found === undefined) throw invalid(`${kind}Id`, 'there is no such subscription');
+      if (found === undefined) throw invalid(`${kind}Id`, `Not subscribed to ${kind} ${id}.`);
       found.end();
       subscriptions.delete(topic);
       const about = kind === 'chat' ? { chatId: id } : { workspaceId: id };
@@ -210,11 +205,16 @@ export function collabSocket(
 
     const leave = feed.join(topics.user(tenant, userId), (item) => {
       if (item.kind === 'message') client.send(item.text);
-      else for (const each of subscriptions.values()) each.doubt();
+      else for (const subscription of subscriptions.values()) subscription.recheck();
     });
     feed.start().then(
       () => client.send({ type: 'connected', userId, position: feed.position }),
-      () => client.send({ type: 'error', code: 'INTERNAL_ERROR', message: 'connect again' }),
+      () =>
+        client.send({
+          type: 'error',
+          code: 'INTERNAL_ERROR',
+          message: 'The live feed failed. Connect again.',
+        }),
     );
 
     return {
@@ -226,13 +226,13 @@ export function collabSocket(
         'unsubscribe.workspace': ({ workspaceId }) => unsubscribe('workspace', workspaceId),
         async 'chat.typing'({ chatId }) {
           await feed.start();
-          const workspace = await reachChat(chatId, 'chat.type');
+          const { workspace } = await reach.chat(me, chatId, 'chat.type');
           const nowMs = clock.now();
-          // Every key that is pressed is more than anybody wants to see.
+          // At most one typing message per second.
           if (nowMs - (typedAtMs.get(chatId) ?? -Infinity) < socketLimits.typingEveryMs) return;
           if (typedAtMs.size >= socketLimits.subscriptionsMax) typedAtMs.clear();
           typedAtMs.set(chatId, nowMs);
-          const member = workspace?.members.find((each) => each.userId === userId);
+          const member = workspace.members.find((each) => each.userId === userId);
           const hint = {
             type: 'chat.typing',
             chatId,
@@ -253,7 +253,7 @@ export function collabSocket(
       },
       [Symbol.dispose]() {
         leave();
-        for (const each of subscriptions.values()) each.end();
+        for (const subscription of subscriptions.values()) subscription.end();
         subscriptions.clear();
       },
     };

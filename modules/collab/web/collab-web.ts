@@ -1,22 +1,19 @@
-// The module on the web: every route and the WebSocket's messages, over what the platform gives.
+// The HTTP routes and the WebSocket messages of the module.
 
 import type { ModuleWeb, WebContext } from 'millrace/platform';
+import { createResourceReach } from './access.ts';
 import { chatRoutes } from './chat-routes.ts';
 import { collabDocuments } from './collab-documents.ts';
-import { createEndpointMaker } from './collab-endpoint.ts';
 import { collabSocket } from './collab-socket.ts';
+import { createEndpointMaker } from './endpoints.ts';
 import { createLiveFeed } from './live-feed.ts';
 import { createMessageLimiter } from './message-limiter.ts';
-import { messageRoutes } from './message-routes.ts';
-import { notificationRoutes } from './notification-routes.ts';
-import { createReach } from './reach.ts';
 import { taskRoutes } from './task-routes.ts';
 import { userRoutes } from './user-routes.ts';
-import { createWebUsers } from './web-users.ts';
 import { workspaceRoutes } from './workspace-routes.ts';
 
 export interface CollabWebOptions {
-  /** Of one user, to one process; `Infinity`: as many as there are. Default: 60. */
+  /** Messages per user and process; `Infinity`: unlimited. Default: 60. */
   readonly messagesPerMinute?: number | undefined;
 }
 
@@ -26,12 +23,12 @@ export function collabWeb(
 ): ModuleWeb {
   const { clock, load } = platform;
   const documents = collabDocuments(platform);
-  const endpoint = createEndpointMaker({ platform, users: createWebUsers(platform) });
+  const endpoint = createEndpointMaker(platform, documents);
   const parts = {
     documents,
     clock,
     load,
-    reach: createReach(documents),
+    reach: createResourceReach(documents),
     limiter: createMessageLimiter(clock, messagesPerMinute),
   };
   const feed = createLiveFeed(platform, documents);
@@ -40,9 +37,7 @@ export function collabWeb(
       ...userRoutes(endpoint, parts),
       ...workspaceRoutes(endpoint, parts),
       ...chatRoutes(endpoint, parts),
-      ...messageRoutes(endpoint, parts),
       ...taskRoutes(endpoint, parts),
-      ...notificationRoutes(endpoint, parts),
     ],
     socket: collabSocket(platform, feed),
     [Symbol.asyncDispose]: () => feed[Symbol.asyncDispose](),

@@ -1,12 +1,29 @@
-// Every route of the module, and which rule of the access table it asks: routes are made from these rows.
+// The table of routes with their access rules, and the function that makes a route from a row of the table.
 
-import type { Method } from 'millrace/platform';
-import type { Action } from './access-rules.ts';
+import { buildIdempotencyKey, Type, type NewCommand } from 'millrace/contracts';
+import { createIds, idFromKey } from 'millrace/foundation';
+import {
+  flowHeadersShown,
+  flowOf,
+  route,
+  type Answer,
+  type ApiRequest,
+  type Method,
+  type Principal,
+  type Route,
+  type WebContext,
+} from 'millrace/platform';
+import type { Projection } from 'millrace/projections';
+import type { Static, TObject, TSchema } from 'typebox';
+import { ensureUser, userIdOf } from '../user.ts';
+import type { Action } from './access.ts';
+import type { CollabDocuments } from './collab-documents.ts';
+import { collabErrors, forbidden } from './collab-errors.ts';
 
 export interface Endpoint {
   readonly method: Method;
   readonly path: string;
-  /** `own`: about the caller, whoever that is. */
+  /** `own`: the route concerns only the caller. */
   readonly rule: Action | 'own';
 }
 
@@ -26,7 +43,7 @@ export const endpoints = {
   listMembers: row('GET', '/workspaces/{w}/members', 'workspace.see'),
   addMember: row('POST', '/workspaces/{w}/members', 'member.add'),
   changeMemberRole: row('PUT', '/workspaces/{w}/members/{userId}', 'member.change-role'),
-  /** Of oneself: `workspace.leave`. */
+  /** Members leave by the rule `workspace.leave`. */
   removeMember: row('DELETE', '/workspaces/{w}/members/{userId}', 'member.remove'),
   listInvites: row('GET', '/workspaces/{w}/invites', 'invite.list'),
   createInvite: row('POST', '/workspaces/{w}/invites', 'invite.create'),
@@ -37,9 +54,9 @@ export const endpoints = {
   listChats: row('GET', '/workspaces/{w}/chats', 'chat.list'),
   getChat: row('GET', '/chats/{id}', 'chat.see'),
   listParticipants: row('GET', '/chats/{id}/participants', 'chat.see'),
-  /** Of oneself: `chat.join`. */
+  /** Users join by the rule `chat.join`. */
   addParticipant: row('POST', '/chats/{id}/participants', 'participant.add'),
-  /** Of oneself: `chat.leave`. */
+  /** Participants leave by the rule `chat.leave`. */
   removeParticipant: row('DELETE', '/chats/{id}/participants/{userId}', 'participant.remove'),
 
   listMessages: row('GET', '/chats/{id}/messages', 'message.list'),
@@ -60,8 +77,175 @@ export const endpoints = {
 
 export type EndpointName = keyof typeof endpoints;
 
-/** The same messages under the path of the event flow's document. */
+/** The path of messages in the requirement document. */
 export const aliases = {
   listMessages: '/api/chats/{id}/messages',
   postMessage: '/api/chats/{id}/messages',
 } as const satisfies Partial<Readonly<Record<EndpointName, string>>>;
+
+type CommandOutcome = Awaited<ReturnType<WebContext['handle']>>;
+
+export interface WebUser {
+  /** The tenant of the credentials; requests cannot choose it. */
+  readonly tenant: string;
+  readonly userId: string;
+  readonly username: string;
+}
+
+/** What a handler gets in addition to the request. */
+export interface EndpointContext<Name extends EndpointName> {
+  readonly me: WebUser;
+  readonly rule: (typeof endpoints)[Name]['rule'];
+  /** Sends a command of the user in the flow of the request. The answer gets the flow's `X-Correlation-Id`. */
+  readonly send: (request: {
+    readonly id: string;
+    readonly command: NewCommand;
+    readonly key?: string | undefined;
+    readonly headers?: Readonly<Record<string, unknown>> | undefined;
+    /** Returns when this projection shows the change. */
+    readonly visibleIn?: Projection | undefined;
+  }) => Promise<CommandOutcome>;
+  /** With `Idempotency-Key`, a repeated request gets the same id and key; without, a new id. */
+  readonly newId: (operation: string) => NewId;
+}
+
+interface NewId {
+  readonly id: string;
+  readonly key?: string | undefined;
+}
+
+type EndpointDefinition<
+  Name extends EndpointName,
+  Params extends TObject,
+  Query extends TObject,
+  Body extends TSchema,
+> = Pick<Route, 'answers' | 'description' | 'headersShown' | 'summary' | 'tag'> & {
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly body?: Body;
+  handle(
+    request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>,
+    context: EndpointContext<Name>,
+  ): Promise<Answer>;
+};
+
+/** A well-formed id; it need not exist. */
+export const idText = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9._-]+$' });
+
+export type MakeEndpoint = ReturnType<typeof createEndpointMaker>;
+
+const ids = createIds();
+
+export function createEndpointMaker(
+  platform: Pick<WebContext, 'handle' | 'load'>,
+  { settled }: Pick<CollabDocuments, 'settled'>,
+) {
+  const userOf = createUserLookup(platform);
+  return <
+    Name extends EndpointName,
+    Params extends TObject = TObject,
+    Query extends TObject = TObject,
+    Body extends TSchema = TSchema,
+  >(
+    name: Name,
+    definition: EndpointDefinition<Name, Params, Query, Body>,
+  ): Route => {
+    const { method, path, rule } = endpoints[name];
+    return route<Params, Query, Body>({
+      ...definition,
+      method,
+      path,
+      access: 'known',
+      errors: collabErrors,
+      ...(method === 'GET'
+        ? {}
+        : { headersShown: { ...definition.headersShown, ...flowHeadersShown } }),
+      async handle(request) {
+        const me = await userOf(request.principal);
+        const flow = flowOf(request);
+        let correlationId: string | undefined;
+        const answer = await definition.handle(request, {
+          me,
+          rule,
+          async send({ id, command, key, headers, visibleIn }) {
+            const outcome = await platform.handle({
+              ...flow,
+              tenant: me.tenant,
+              id,
+              command,
+              user: { id: me.userId },
+              signal: request.signal,
+              ...(key === undefined ? {} : { idempotencyKey: key }),
+              ...(correlationId === undefined ? {} : { correlationId }),
+              ...(headers === undefined ? {} : { headers: { ...flow.headers, ...headers } }),
+            });
+            // All commands of a request belong to the flow of the first one.
+            correlationId ??= outcome.events[0]?.correlationId;
+            if (visibleIn !== undefined) await settled(visibleIn, outcome.position);
+            return outcome;
+          },
+          newId: (operation) => newId(me, request.headers['idempotency-key'], operation),
+        });
+        if (correlationId === undefined) return answer;
+        return { ...answer, headers: { 'x-correlation-id': correlationId, ...answer.headers } };
+      },
+    });
+  };
+}
+
+function newId({ tenant, userId }: WebUser, given: string | undefined, operation: string): NewId {
+  if (given === undefined) return { id: ids.next() };
+  // Keys of different users never collide.
+  const naturalKey = `${userId}|${given}`;
+  const key = buildIdempotencyKey({ tenant, service: 'collab', operation, naturalKey });
+  return { id: idFromKey(key), key };
+}
+
+/** For endpoints that use `newId`. */
+export const repeatableShown = {
+  'Idempotency-Key':
+    'A repeated request with the same key gets the first answer and creates nothing.',
+};
+
+/** How many users stay cached. */
+const cachedMax = 10_000;
+
+/** The user of a principal; the first request registers it. */
+function createUserLookup({
+  handle,
+  load,
+}: Pick<WebContext, 'handle' | 'load'>): (principal: Principal | undefined) => Promise<WebUser> {
+  const cached = new Map<string, Promise<WebUser>>();
+  return async (principal) => {
+    const { tenant, userId } = identify(principal);
+    const { name, username, email } = principal as Principal;
+    // The key contains the address: a changed one updates the profile.
+    const key = JSON.stringify([tenant, userId, username, email]);
+    const found = cached.get(key);
+    if (found !== undefined) return found;
+    const user = ensureUser(
+      { send: handle, load },
+      { tenant, principal: name, username, email },
+    ).then((ensured) => ({ tenant, ...ensured }));
+    cached.set(key, user);
+    const [oldest] = cached.keys();
+    if (cached.size > cachedMax && oldest !== undefined) cached.delete(oldest);
+    try {
+      return await user;
+    } catch (error) {
+      cached.delete(key);
+      throw error;
+    }
+  };
+}
+
+/** The user id of a principal, without registration. */
+export function identify(principal: Principal | undefined): Omit<WebUser, 'username'> {
+  const { tenant, name = '', scopes = [] } = principal ?? {};
+  if (tenant === undefined) throw forbidden('This route needs credentials of one tenant.');
+  // A token that may only read belongs to a machine, not to a user.
+  if (scopes.length > 0 && scopes.every((scope) => scope === 'read')) {
+    throw forbidden("This route needs the scope 'use'.");
+  }
+  return { tenant, userId: userIdOf(name) };
+}

@@ -1,35 +1,35 @@
-// What happens, for all screens of this process: one reader of the store, from its end on, however many
-// connections there are. It keeps nothing; what somebody missed is read from the store (missed-messages).
+// The live feed: one reader of the store serves all connections of the process. It stores nothing; missed messages are
+// read from the store.
 
 import { hasCode } from 'millrace/foundation';
 import { createTopics, type WebContext } from 'millrace/platform';
+import type { DocumentQueries, Projection } from 'millrace/projections';
 import { startPosition, type Position, type RecordedEvent } from 'millrace/store';
 import { participantLeft } from '../chat-events.ts';
-import { chatProjection, type ChatDocument } from '../chat-projection.ts';
+import { chatProjection, type ChatDocument } from '../chat-read-models.ts';
 import { memberRemoved } from '../workspace-events.ts';
-import { workspaceProjection, type WorkspaceDocument } from '../workspace-projection.ts';
+import { workspaceProjection, type WorkspaceDocument } from '../workspace.ts';
 import type { CollabDocuments } from './collab-documents.ts';
-import { createLiveDocuments, type LiveDocuments } from './live-documents.ts';
 import { liveMessageOf, liveTypes, topics } from './live-message.ts';
 
 type LiveItem =
   | {
       readonly kind: 'message';
       readonly position: Position;
-      /** JSON, made once for all who get it. */
+      /** JSON, serialized once for all receivers. */
       readonly text: string;
-      /** Only for these. Undefined: for all in the topic. */
+      /** User ids of the receivers. Undefined: all subscribers of the topic. */
       readonly audience?: ReadonlySet<string> | undefined;
     }
-  /** Of this moment, and not for whom it is from. */
+  /** Not stored, and not sent to its author. */
   | { readonly kind: 'hint'; readonly from: string; readonly text: string }
-  /** To a user: what this one may see has changed. */
-  | { readonly kind: 'doubt' };
+  /** The access of the user may have changed. */
+  | { readonly kind: 'recheck' };
 
 export interface LiveFeed extends AsyncDisposable {
-  /** Once, whoever asks first; resolves when it follows. */
+  /** Starts the feed once; resolves when it follows the store. */
   start(): Promise<void>;
-  /** Everything up to here has been given out. */
+  /** All events up to here have been published. */
   readonly position: Position;
   readonly chats: LiveDocuments<ChatDocument>;
   readonly workspaces: LiveDocuments<WorkspaceDocument>;
@@ -57,7 +57,7 @@ export function createLiveFeed(
   let started: Promise<void> | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  const tell = async (event: RecordedEvent): Promise<void> => {
+  const publish = async (event: RecordedEvent): Promise<void> => {
     chats.note(event);
     workspaces.note(event);
     const live = liveMessageOf(event);
@@ -69,14 +69,14 @@ export function createLiveFeed(
     }
     if (losses.has(event.type)) {
       const { userId } = event.payload as { readonly userId: string };
-      rooms.publish(topics.user(event.tenant, userId), { kind: 'doubt' });
+      rooms.publish(topics.user(event.tenant, userId), { kind: 'recheck' });
     }
   };
 
-  /** One that nobody can be told of must not keep all others back. */
-  const tellOne = async (event: RecordedEvent): Promise<void> => {
+  /** A failing event is logged and skipped: it must not stop the feed. */
+  const publishOrSkip = async (event: RecordedEvent): Promise<void> => {
     try {
-      await tell(event);
+      await publish(event);
     } catch (error) {
       if (hasCode(error, 'STORE_UNAVAILABLE')) throw error;
       const { type: eventType, stream, tenant } = event;
@@ -85,7 +85,7 @@ export function createLiveFeed(
     position = event.position;
   };
 
-  /** A chat that is not known is nobody's. */
+  /** Undefined: everyone who follows the workspace. An unknown chat has no audience. */
   const audienceOf = async (
     tenant: string,
     chatId: string,
@@ -101,11 +101,11 @@ export function createLiveFeed(
       try {
         const items = store.subscribe({ after: position, filter: { types: [...types] }, signal });
         for await (const item of items) {
-          if (item.kind === 'events') for (const event of item.events) await tellOne(event);
+          if (item.kind === 'events') for (const event of item.events) await publishOrSkip(event);
           ({ position } = item);
         }
       } catch (error) {
-        observer.log?.error({ err: error }, 'live feed failed, and goes on');
+        observer.log?.error({ err: error }, 'live feed failed, restarting');
         await clock.sleep(restartMs, signal).catch(() => undefined);
       }
     }
@@ -113,7 +113,7 @@ export function createLiveFeed(
 
   const begin = async (): Promise<void> => {
     position = await store.head();
-    // Documents that are read from now on hold at least what was there before the feed.
+    // Documents read from now on contain at least the events before the start of the feed.
     await Promise.all([
       documents.settled(chatProjection, position),
       documents.settled(workspaceProjection, position),
@@ -139,6 +139,73 @@ export function createLiveFeed(
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await running;
+    },
+  };
+}
+
+/** Documents of a read model plus the newer events that the feed has seen: a lagging read model must not grant access. */
+export interface LiveDocuments<Document extends object> {
+  get(tenant: string, id: string): Promise<Document | undefined>;
+  /** Adds an event; called in order. */
+  note(event: RecordedEvent): void;
+}
+
+interface Versioned<Document> {
+  readonly document: Document | null;
+  readonly revision: number;
+}
+
+const liveDocumentLimits = {
+  cachedMax: 10_000,
+  /** Recent events of all documents; more than a read model ever lags. */
+  recentMax: 10_000,
+} as const;
+
+export function createLiveDocuments<Document extends object>(
+  projection: Projection<Document>,
+  documents: Pick<DocumentQueries<Document>, 'get'>,
+  {
+    cachedMax,
+    recentMax,
+  }: { readonly cachedMax: number; readonly recentMax: number } = liveDocumentLimits,
+): LiveDocuments<Document> {
+  const cached = new Map<string, Versioned<Document>>();
+  /** Oldest first. */
+  let recent: RecordedEvent[] = [];
+  const types = new Set(projection.filter.types);
+  const keyOf = (tenant: string, id: string): string => `${tenant} ${id}`;
+  const apply = (before: Versioned<Document>, event: RecordedEvent): Versioned<Document> =>
+    event.revision <= before.revision
+      ? before
+      : { document: projection.apply(before.document, event), revision: event.revision };
+
+  return {
+    note(event) {
+      if (!types.has(event.type)) return;
+      const key = keyOf(event.tenant, projection.idOf(event));
+      const before = cached.get(key);
+      if (before !== undefined) cached.set(key, apply(before, event));
+      recent.push(event);
+      // Half at a time: removing one event each time would copy the list for every event.
+      if (recent.length > recentMax) recent = recent.slice(recentMax / 2);
+    },
+    async get(tenant, id) {
+      const key = keyOf(tenant, id);
+      const known = cached.get(key);
+      if (known !== undefined) return known.document ?? undefined;
+      const found = await documents.get(tenant, id);
+      // A concurrent call has cached it and applied newer events.
+      const concurrent = cached.get(key);
+      if (concurrent !== undefined) return concurrent.document ?? undefined;
+      const base: Versioned<Document> = found ?? { document: null, revision: -1 };
+      const current = recent
+        .filter((event) => keyOf(event.tenant, projection.idOf(event)) === key)
+        .reduce(apply, base);
+      if (current.document === null) return undefined;
+      cached.set(key, current);
+      const [oldest] = cached.keys();
+      if (cached.size > cachedMax && oldest !== undefined) cached.delete(oldest);
+      return current.document;
     },
   };
 }

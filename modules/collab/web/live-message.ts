@@ -1,4 +1,4 @@
-// From an event to what screens are told of it. Pure.
+// Maps events to WebSocket messages. Pure.
 
 import { isForgotten, type Position, type RecordedEvent } from 'millrace/store';
 import {
@@ -8,7 +8,7 @@ import {
   participantJoined,
   participantLeft,
 } from '../chat-events.ts';
-import { notificationCreated } from '../notification-events.ts';
+import { notificationCreated } from '../notifications/notification-events.ts';
 import {
   assigneeChanged,
   dueChanged,
@@ -18,9 +18,8 @@ import {
   taskCreated,
   titleChanged,
   typeChanged,
-} from '../task-events.ts';
+} from '../tasks/task-events.ts';
 
-/** Who wants to hear of what. */
 export const topics = {
   chat: (tenant: string, chatId: string): string => `${tenant} chat ${chatId}`,
   workspace: (tenant: string, workspaceId: string): string => `${tenant} workspace ${workspaceId}`,
@@ -30,33 +29,29 @@ export const topics = {
 export interface LiveMessage {
   readonly topic: string;
   readonly position: Position;
-  /** Of a task: only those who see this chat are told. */
-  readonly ofChat?: string;
+  /** The chat of a task: only users who see it get the message. */
+  readonly ofChat?: string | undefined;
   readonly message: { readonly type: string; readonly [field: string]: unknown };
 }
 
-interface Told {
-  readonly topic: string;
-  readonly ofChat?: string;
-  readonly message: { readonly type: string; readonly [field: string]: unknown };
-}
+type Draft = Omit<LiveMessage, 'position'>;
 
 type Definition = { readonly type: string; parse(payload: unknown): unknown };
 
-/** A pair that keeps the payload's type together with what is made of it. */
+/** Types the payload by the definition of the event. */
 function on<Defined extends Definition>(
   { type }: Defined,
-  tell: (payload: ReturnType<Defined['parse']>, event: RecordedEvent) => Told,
-): readonly [string, (event: RecordedEvent) => Told] {
-  // The aggregate checked it by this very definition when it was appended.
-  return [type, (event) => tell(event.payload as ReturnType<Defined['parse']>, event)];
+  toDraft: (payload: ReturnType<Defined['parse']>, event: RecordedEvent) => Draft,
+): readonly [string, (event: RecordedEvent) => Draft] {
+  // The aggregate validated the payload with the same definition.
+  return [type, (event) => toDraft(event.payload as ReturnType<Defined['parse']>, event)];
 }
 
 const inChat = (
   { tenant, aggregate: { id: chatId } }: RecordedEvent,
   type: string,
   more: object,
-): Told => ({ topic: topics.chat(tenant, chatId), message: { type, chatId, ...more } });
+): Draft => ({ topic: topics.chat(tenant, chatId), message: { type, chatId, ...more } });
 
 interface TaskPayload {
   readonly taskId: string;
@@ -70,13 +65,13 @@ const ofTask = (
   { taskId, chatId, workspaceId, timestamp }: TaskPayload,
   changedBy: string,
   changes: Readonly<Record<string, { readonly old?: unknown; readonly new: unknown }>>,
-): Told => ({
+): Draft => ({
   topic: topics.workspace(tenant, workspaceId),
   ofChat: chatId,
   message: { type: 'task.updated', taskId, chatId, workspaceId, changes, changedBy, timestamp },
 });
 
-const tellers: ReadonlyMap<string, (event: RecordedEvent) => Told> = new Map([
+const mappers: ReadonlyMap<string, (event: RecordedEvent) => Draft> = new Map([
   on(messagePosted, (message, event) => inChat(event, 'chat.message.posted', { message })),
   on(messageEdited, ({ messageId, content, editedBy, timestamp }, event) =>
     inChat(event, 'chat.message.edited', { messageId, content, editedBy, timestamp }),
@@ -133,14 +128,14 @@ const tellers: ReadonlyMap<string, (event: RecordedEvent) => Told> = new Map([
   })),
 ]);
 
-export const liveTypes: readonly string[] = [...tellers.keys()];
+export const liveTypes: readonly string[] = [...mappers.keys()];
 export const liveTaskTypes = liveTypes.filter((type) => type.startsWith('task.'));
 
-/** Undefined: nobody is told of it. */
+/** Undefined: the event has no live message. */
 export function liveMessageOf(event: RecordedEvent): LiveMessage | undefined {
-  const tell = tellers.get(event.type);
-  if (tell === undefined || isForgotten(event.payload)) return undefined;
+  const toDraft = mappers.get(event.type);
+  if (toDraft === undefined || isForgotten(event.payload)) return undefined;
   const { position } = event;
-  const { message, ...told } = tell(event);
-  return { ...told, position, message: { ...message, position } };
+  const { message, ...draft } = toDraft(event);
+  return { ...draft, position, message: { ...message, position } };
 }

@@ -10,15 +10,13 @@ import { documentsOf, memoryReadModels } from 'millrace/projections';
 import { startPosition, type EventStore, type Position } from 'millrace/store';
 import { fakeClock } from 'millrace/testing';
 import { chatCreated, messagePosted, participantJoined, participantLeft } from '../chat-events.ts';
-import { chatProjection } from '../chat-projection.ts';
-import { workspaceProjection } from '../workspace-projection.ts';
+import { chatProjection } from '../chat-read-models.ts';
+import { workspaceProjection } from '../workspace.ts';
 import { collabError } from './collab-errors.ts';
-import { createLiveDocuments } from './live-documents.ts';
-import { createLiveFeed, type LiveFeed } from './live-feed.ts';
+import { createLiveDocuments, createLiveFeed, type LiveFeed } from './live-feed.ts';
 import { topics } from './live-message.ts';
-import { createLiveSubscription } from './live-subscription.ts';
+import { createLiveSubscription, missedInChat } from './live-subscription.ts';
 import { createMessageLimiter, messageLimits } from './message-limiter.ts';
-import { missedInChat } from './missed-messages.ts';
 
 type Item = Parameters<LiveFeed['publish']>[1];
 
@@ -64,7 +62,7 @@ function subscriptionRig({ since }: { readonly since?: Position } = {}) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('what happens while it is caught up with is held back, and comes once', async () => {
+test('messages that arrive while catching up are buffered and sent once', async () => {
   const { rooms, sent, subscription, next } = subscriptionRig({ since: at(8) });
   const begun = subscription.begin();
   for (const count of [11, 12, 13]) rooms.publish('t', message(count));
@@ -81,22 +79,22 @@ test('what happens while it is caught up with is held back, and comes once', asy
   ]);
 });
 
-test('nothing is told while it is in doubt; then all of it, or nothing any more', async () => {
+test('messages are buffered during an access check, then sent or dropped', async () => {
   const { rooms, sent, lost, subscription, next } = subscriptionRig();
   const begun = subscription.begin();
   (await next()).pass();
   (await next()).pass();
   await begun;
-  subscription.doubt();
+  subscription.recheck();
   rooms.publish('t', message(11));
   assert.equal(sent.length, 1);
   (await next()).pass();
   await turn();
   assert.deepEqual(sent.slice(1), ['11']);
-  subscription.doubt();
+  subscription.recheck();
   rooms.publish('t', message(12));
   // In doubt again before the answer: the answer is of before.
-  subscription.doubt();
+  subscription.recheck();
   (await next()).pass();
   (await next()).refuse();
   await turn();
@@ -104,7 +102,7 @@ test('nothing is told while it is in doubt; then all of it, or nothing any more'
   assert.deepEqual([sent.slice(1), lost.length, rooms.size], [['11'], 1, 0]);
 });
 
-test('whoever may not see it gets nothing, and is told why', async () => {
+test('a subscription without access is rejected and gets no messages', async () => {
   const { rooms, sent, subscription, next } = subscriptionRig({ since: startPosition });
   const begun = subscription.begin();
   (await next()).refuse();
@@ -134,7 +132,7 @@ const created = chatCreated({
 const posted = (count: number) =>
   messagePosted({ messageId: `m${count}`, chatId: 'c1', authorId: 'zoe', content: 'x', timestamp });
 
-test('documents hold what passed by, though the read model is behind', async () => {
+test('live documents contain events that the read model has not applied yet', async () => {
   await using store = memoryEventStore();
   const documents = documentsOf(memoryReadModels(), chatProjection.readModel);
   await append(
@@ -165,7 +163,7 @@ test('documents hold what passed by, though the read model is behind', async () 
   assert.deepEqual(await names(later), ['zoe']);
   // One that was kept and forgotten is read again, and what the read model does not have yet with it.
   await documents.put({ tenant: 'core', id: 'c2', stream: 'c2', revision: 0 }, behind);
-  const full = createLiveDocuments(chatProjection, documents, { keptMax: 1, recentMax: 100 });
+  const full = createLiveDocuments(chatProjection, documents, { cachedMax: 1, recentMax: 100 });
   assert.deepEqual(await names(full), ['zoe', 'alex']);
   full.note(third);
   full.note(fourth);
@@ -182,7 +180,7 @@ test('documents hold what passed by, though the read model is behind', async () 
   assert.equal(await fresh.get('acme', 'c1'), undefined);
 });
 
-test('the feed goes on where it was when reading fails, and past an event that it cannot tell', async () => {
+test('the feed resumes after a read error and skips an event that it cannot publish', async () => {
   await using store = memoryEventStore();
   const clock = fakeClock();
   let subscriptions = 0;
@@ -222,7 +220,7 @@ test('the feed goes on where it was when reading fails, and past an event that i
   assert.deepEqual([told, subscriptions], [['m0', 'm2'], 2]);
 });
 
-test('what was missed in a chat is found behind any position, and too much is refused', async () => {
+test('missed messages of a chat are read after any position, up to the limit', async () => {
   await using store = memoryEventStore();
   await append(store, created, ...Array.from({ length: 20 }, (_each, count) => posted(count)));
   const tenants = { has: () => true } as unknown as Parameters<typeof missedInChat>[2];
@@ -240,7 +238,7 @@ test('what was missed in a chat is found behind any position, and too much is re
   await assert.rejects(missed(startPosition), (error) => hasCode(error, 'VERSION_CONFLICT'));
 });
 
-test('sixty messages within any minute, counted for each user of each tenant', async () => {
+test('the limiter allows sixty messages per minute for each user of each tenant', async () => {
   const clock = fakeClock();
   const limiter = createMessageLimiter(clock);
   const zoe = { tenant: 'core', userId: 'zoe' };
@@ -262,7 +260,7 @@ test('sixty messages within any minute, counted for each user of each tenant', a
   assert.equal(createMessageLimiter(clock, Infinity).take(zoe), undefined);
 });
 
-test('rules that forbid something are told as what they mean to the one who asks', () => {
+test('reasons of refused commands map to statuses', () => {
   const told = (reason: string): unknown[] => {
     const { status, code } = collabError({
       type: 'about:blank',

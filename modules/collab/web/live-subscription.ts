@@ -1,17 +1,18 @@
-// One topic on one connection: what was missed, then what happens, each once and in order; held back while it
-// is in doubt whether this one may still see it.
+// One topic on one connection: missed messages, then live ones, each once and in order. While the access of the user is
+// being checked again, messages are buffered.
 
+import { buildStreamName, type TenantLookup } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
 import type { SocketClient } from 'millrace/platform';
-import type { Position } from 'millrace/store';
+import type { EventStore, Position, RecordedEvent } from 'millrace/store';
 import type { LiveFeed } from './live-feed.ts';
-import type { LiveMessage } from './live-message.ts';
+import { liveMessageOf, liveTaskTypes, type LiveMessage } from './live-message.ts';
 
 export interface LiveSubscription {
-  /** Rejects when it may not be seen, or too much was missed; it is over then. */
+  /** Rejects without access, or if too many messages were missed; the subscription has then ended. */
   begin(): Promise<void>;
-  /** Looks again whether it may be seen. */
-  doubt(): void;
+  /** Checks the access again. */
+  recheck(): void;
   end(): void;
 }
 
@@ -20,74 +21,74 @@ export interface LiveSubscriptionOptions {
   readonly userId: string;
   readonly client: Pick<SocketClient, 'send' | 'signal' | 'whenSent'>;
   readonly feed: Pick<LiveFeed, 'join' | 'position'>;
-  /** Rejects when it may not be seen. */
+  /** Rejects without access. */
   readonly check: () => Promise<void>;
-  /** Before everything else. */
+  /** The first message. */
   readonly welcome: (position: Position) => object;
   readonly since: Position | undefined;
-  /** Those of them that this user may see. */
+  /** Missed messages that the user may see. */
   readonly missed: (since: Position) => AsyncIterable<LiveMessage>;
-  /** It ended by itself: access was lost, or too much had to be held back. */
+  /** Called when access is lost or the buffer is full. */
   readonly onLost: (error: unknown) => void;
 }
 
-/** Held back while it is caught up with, or while it is in doubt. */
-const heldMax = 10_000;
+/** Messages buffered while catching up or checking access. */
+const bufferedMax = 10_000;
 
-interface Held {
+interface Buffered {
   readonly position: Position;
   readonly text: string;
 }
 
 export function createLiveSubscription(options: LiveSubscriptionOptions): LiveSubscription {
   const { client, feed, userId, check, since } = options;
-  /** Undefined: it is live. */
-  let held: Held[] | undefined = [];
-  let isDoubtful = false;
-  let isOver = false;
-  // What was told as missed is not told again when the feed comes to it.
+  /** Undefined: live, messages are sent directly. */
+  let buffer: Buffered[] | undefined = [];
+  let needsCheck = false;
+  let hasEnded = false;
+  // The feed may repeat events that were already sent as missed messages.
   let after: Position = since ?? feed.position;
 
   const leave = feed.join(options.topic, (item) => {
     if (item.kind === 'hint') {
-      if (held === undefined && item.from !== userId) client.send(item.text);
+      if (buffer === undefined && item.from !== userId) client.send(item.text);
       return;
     }
     if (item.kind !== 'message' || item.audience?.has(userId) === false) return;
     const { position, text } = item;
-    if (held === undefined) pass({ position, text });
-    else if (held.length < heldMax) held.push({ position, text });
-    else lose(new MillraceError('RATE_LIMITED', 'too much happened at once: subscribe again'));
+    if (buffer === undefined) pass({ position, text });
+    else if (buffer.length < bufferedMax) buffer.push({ position, text });
+    else lose(new MillraceError('RATE_LIMITED', 'Too many messages at once. Subscribe again.'));
   });
 
-  function pass({ position, text }: Held): void {
+  function pass({ position, text }: Buffered): void {
     if (position <= after) return;
     after = position;
     client.send(text);
   }
 
   function end(): void {
-    isOver = true;
-    held = undefined;
+    hasEnded = true;
+    buffer = undefined;
     leave();
   }
 
   function lose(error: unknown): void {
-    if (isOver) return;
+    if (hasEnded) return;
     end();
     options.onLost(error);
   }
 
-  /** Until nobody doubts it any more; then what was held back goes out. */
+  /** Checks access until no further check is requested, then sends the buffered messages. */
   async function settle(): Promise<void> {
     do {
-      isDoubtful = false;
+      needsCheck = false;
       await check();
-    } while (isDoubtful && !isOver);
-    if (isOver) return;
-    const waiting = held ?? [];
-    held = undefined;
-    for (const each of waiting) pass(each);
+    } while (needsCheck && !hasEnded);
+    if (hasEnded) return;
+    const waiting = buffer ?? [];
+    buffer = undefined;
+    for (const message of waiting) pass(message);
   }
 
   async function begin(): Promise<void> {
@@ -96,11 +97,11 @@ export function createLiveSubscription(options: LiveSubscriptionOptions): LiveSu
       client.send(options.welcome(after));
       if (since !== undefined) {
         for await (const { position, message } of options.missed(since)) {
-          if (isDoubtful) {
-            isDoubtful = false;
+          if (needsCheck) {
+            needsCheck = false;
             await check();
           }
-          if (isOver || client.signal.aborted) return;
+          if (hasEnded || client.signal.aborted) return;
           client.send(message);
           after = position;
           await client.whenSent();
@@ -116,11 +117,82 @@ export function createLiveSubscription(options: LiveSubscriptionOptions): LiveSu
   return {
     begin,
     end,
-    doubt() {
-      isDoubtful = true;
-      if (held !== undefined || isOver) return;
-      held = [];
+    recheck() {
+      needsCheck = true;
+      if (buffer !== undefined || hasEnded) return;
+      buffer = [];
       settle().catch(lose);
     },
   };
+}
+
+/** Clients that missed more must reload. */
+const missedMax = 10_000;
+
+export interface Missed {
+  readonly tenant: string;
+  readonly id: string;
+  readonly since: Position;
+}
+
+export async function* missedInChat(
+  store: EventStore,
+  { tenant, id, since }: Missed,
+  tenants: TenantLookup,
+): AsyncGenerator<LiveMessage> {
+  const stream = buildStreamName('collab', 'chat', 1, tenant, id, tenants);
+  const last = (await store.streamInfo(stream))?.revision ?? -1;
+  const from = await firstAfter(store, stream, { since, last });
+  if (last - from >= missedMax) throw tooManyMissed();
+  if (from > last) return;
+  yield* messagesOf(store.readStream(stream, { from }));
+}
+
+/** Messages about all tasks of a workspace; the caller filters by access. */
+export async function* missedInWorkspace(
+  store: EventStore,
+  { tenant, id, since }: Missed,
+): AsyncGenerator<LiveMessage> {
+  const filter = { types: liveTaskTypes, tenant };
+  let count = 0;
+  for await (const event of store.readAll({ after: since, filter })) {
+    count += 1;
+    if (count > missedMax) throw tooManyMissed();
+    const { workspaceId } = event.payload as { readonly workspaceId?: string };
+    const live = workspaceId === id ? liveMessageOf(event) : undefined;
+    if (live !== undefined) yield live;
+  }
+}
+
+/** Binary search: positions grow with revisions. */
+async function firstAfter(
+  store: EventStore,
+  stream: string,
+  { since, last }: { readonly since: Position; readonly last: number },
+): Promise<number> {
+  let [low, high] = [0, last + 1];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [event] = await store.readStream(stream, { from: middle, limit: 1 }).toArray();
+    if (event === undefined || event.position > since) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+async function* messagesOf(events: AsyncIterable<RecordedEvent>): AsyncGenerator<LiveMessage> {
+  for await (const event of events) {
+    const live = liveMessageOf(event);
+    if (live !== undefined) yield live;
+  }
+}
+
+function tooManyMissed(): MillraceError {
+  return new MillraceError(
+    'VERSION_CONFLICT',
+    `More than ${missedMax} events were missed. Reload and subscribe again.`,
+    {
+      details: { field: 'since', missedMax },
+    },
+  );
 }

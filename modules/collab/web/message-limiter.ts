@@ -1,13 +1,13 @@
-// How many messages one user may post: so many within any minute, not only of the clock's.
+// The message limit per user: a sliding window of one minute.
 
 import { MillraceError, type Clock } from 'millrace/foundation';
 import type { RateLimitState } from './collab-errors.ts';
-import type { WebUser } from './web-users.ts';
+import type { WebUser } from './endpoints.ts';
 
 export const messageLimits = { messages: 60, withinMs: 60_000, usersMax: 100_000 } as const;
 
 export interface MessageLimiter {
-  /** Counts one; throws `RATE_LIMITED` when there are enough. Undefined: there is no limit. */
+  /** Counts a message; throws `RATE_LIMITED` above the limit. Undefined: unlimited. */
   take(user: Pick<WebUser, 'tenant' | 'userId'>): RateLimitState | undefined;
 }
 
@@ -16,10 +16,10 @@ export function createMessageLimiter(
   limit: number = messageLimits.messages,
 ): MessageLimiter {
   const { withinMs, usersMax } = messageLimits;
-  /** When each of the last messages was posted; whoever posts comes last. */
+  /** Times of recent messages by user, least recently active user first. */
   const posted = new Map<string, readonly number[]>();
 
-  const forgetIdle = (nowMs: number): void => {
+  const removeIdle = (nowMs: number): void => {
     for (const [user, times] of posted) {
       if (posted.size < usersMax && (times.at(-1) ?? 0) > nowMs - withinMs) return;
       posted.delete(user);
@@ -31,16 +31,16 @@ export function createMessageLimiter(
       if (limit === Infinity) return undefined;
       const user = `${tenant} ${userId}`;
       const nowMs = clock.now();
-      const times = (posted.get(user) ?? []).filter((each) => each > nowMs - withinMs);
+      const times = (posted.get(user) ?? []).filter((ms) => ms > nowMs - withinMs);
       const resetSeconds = Math.ceil(((times[0] ?? nowMs) + withinMs - nowMs) / 1_000);
       if (times.length >= limit) {
         const rateLimit: RateLimitState = { limit, remaining: 0, resetSeconds };
-        throw new MillraceError('RATE_LIMITED', `at most ${limit} messages a minute`, {
+        throw new MillraceError('RATE_LIMITED', `Message limit reached: ${limit} per minute.`, {
           details: { retryAfterSeconds: resetSeconds, rateLimit },
         });
       }
       posted.delete(user);
-      forgetIdle(nowMs);
+      removeIdle(nowMs);
       posted.set(user, [...times, nowMs]);
       return { limit, remaining: limit - times.length - 1, resetSeconds };
     },

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createNotification } from '../notification-events.ts';
-import { openRig, until, type Person, type Rig } from './web-rig.test.ts';
+import { createNotification } from '../notifications/notification-events.ts';
+import { openRig, until, type Person, type Rig } from '../testing/web-rig.ts';
 
 let rig: Rig;
 let zoe: Person;
@@ -21,8 +21,8 @@ interface Task {
   readonly watchers: readonly string[];
 }
 interface List<Item> {
-  readonly data: readonly Item[];
-  readonly pagination: { readonly nextCursor: string | null };
+  readonly items: readonly Item[];
+  readonly cursor?: string;
 }
 
 /** A task, and what is said in its chat. */
@@ -37,7 +37,7 @@ async function make(
   return id;
 }
 
-test('tasks are filtered, searched and sorted, and those of private chats are not shown to others', async () => {
+test('tasks are filtered, searched and sorted, without tasks of other users’ private chats', async () => {
   const w = await rig.workspace(zoe, alex);
   await make(w, 'Oil the wheel', {
     said: `#priority Low #assignee @${alex.name} #due 2026-12-24T18:00:00Z`,
@@ -46,7 +46,7 @@ test('tasks are filtered, searched and sorted, and those of private chats are no
   await make(w, 'Wheel squeaks', { type: 'bug' });
   const secret = await make(w, 'Surprise', { isPublic: false });
   const titles = async (who: Person, query = ''): Promise<readonly string[]> =>
-    (await who.get<List<Task>>(`/api/v1/workspaces/${w}/tasks${query}`)).body.data.map(
+    (await who.get<List<Task>>(`/api/v1/workspaces/${w}/tasks${query}`)).body.items.map(
       ({ title }) => title,
     );
   await until(async () => (await titles(zoe, '?sort=due')).length === 2);
@@ -69,9 +69,9 @@ test('tasks are filtered, searched and sorted, and those of private chats are no
   }
   const page = await alex.get<List<Task>>(`/api/v1/workspaces/${w}/tasks?limit=2`);
   const rest = await alex.get<List<Task>>(
-    `/api/v1/workspaces/${w}/tasks?limit=2&cursor=${page.body.pagination.nextCursor}`,
+    `/api/v1/workspaces/${w}/tasks?limit=2&cursor=${page.body.cursor}`,
   );
-  assert.equal(page.body.data.length + rest.body.data.length, 3);
+  assert.equal(page.body.items.length + rest.body.items.length, 3);
   assert.equal((await alex.get(`/api/v1/workspaces/${w}/tasks?due=2026-02-30`)).status, 400);
   assert.equal((await alex.get(`/api/v1/tasks/${secret}`)).status, 404);
   assert.equal((await zoe.get(`/api/v1/tasks/${secret}`)).status, 200);
@@ -94,7 +94,7 @@ test('tasks are filtered, searched and sorted, and those of private chats are no
   ]);
 });
 
-test('a task is watched and not watched any more by whoever sees it', async () => {
+test('users who see a task can watch and unwatch it', async () => {
   const w = await rig.workspace(zoe, alex);
   const [open, closed] = [await make(w, 'Open'), await make(w, 'Closed', { isPublic: false })];
   const watch = (method: string, id: string) => alex.send(method, `/api/v1/tasks/${id}/watch`);
@@ -107,7 +107,7 @@ test('a task is watched and not watched any more by whoever sees it', async () =
   assert.equal((await watch('PUT', 'nothing')).status, 404);
 });
 
-test('notifications are counted, read and deleted by the one who got them', async () => {
+test('recipients list, count, read and delete their notifications', async () => {
   interface Notifications extends List<{
     readonly notificationId: string;
     readonly readAt: unknown;
@@ -130,16 +130,16 @@ test('notifications are counted, read and deleted by the one who got them', asyn
   }
   const list = async (query = ''): Promise<Notifications> =>
     (await reader.get<Notifications>(`/api/v1/notifications${query}`)).body;
-  await until(async () => (await list()).data.length === 3);
+  await until(async () => (await list()).items.length === 3);
   assert.equal((await list()).unreadCount, 3);
-  assert.ok(!('email' in ((await list()).data[0] ?? {})));
+  assert.ok(!('email' in ((await list()).items[0] ?? {})));
   const read = await reader.send('PUT', '/api/v1/notifications/n1/read');
   assert.equal(read.status, 200);
   assert.notEqual(read.body['readAt'], null);
-  assert.deepEqual([(await list()).unreadCount, (await list('?unread=true')).data.length], [2, 2]);
+  assert.deepEqual([(await list()).unreadCount, (await list('?unread=true')).items.length], [2, 2]);
   assert.equal((await zoe.send('PUT', '/api/v1/notifications/n2/read')).status, 404);
   assert.equal((await zoe.send('DELETE', '/api/v1/notifications/n2')).status, 404);
   assert.equal((await reader.send('DELETE', '/api/v1/notifications/n2')).status, 204);
-  assert.deepEqual([(await list()).unreadCount, (await list()).data.length], [1, 2]);
+  assert.deepEqual([(await list()).unreadCount, (await list()).items.length], [1, 2]);
   assert.equal((await zoe.get<Notifications>('/api/v1/notifications')).body.unreadCount, 0);
 });

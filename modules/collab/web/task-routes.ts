@@ -1,52 +1,49 @@
-// Tasks as lists and as a board. They are changed by tags in their chats, and by nothing here.
+// Routes of tasks: lists, the board and watching. Only tags in the chat change a task.
 
 import { Type } from 'millrace/contracts';
-import type { Route } from 'millrace/platform';
-import { dueMs } from '../due-date.ts';
-import { unwatchTask, watchTask } from '../task-events.ts';
-import { taskProjection } from '../task-projection.ts';
-import { findTasks, taskBoard } from '../task-queries.ts';
-import type { WorkspaceDocument } from '../workspace-projection.ts';
+import type { Answer, Route } from 'millrace/platform';
+import { dueMs } from '../tasks/due-date.ts';
+import { unwatchTask, watchTask } from '../tasks/task-events.ts';
+import { findTasks, taskBoard, taskProjection } from '../tasks/task-read-models.ts';
+import type { WorkspaceDocument } from '../workspace.ts';
+import type { ResourceReach } from './access.ts';
 import type { CollabDocuments } from './collab-documents.ts';
-import { flowHeader, idText, type Asking, type MakeEndpoint } from './collab-endpoint.ts';
 import { invalid } from './collab-errors.ts';
-import { pageAnswer, pageLimits, pageQuery, pageSchema } from './collab-page.ts';
 import {
   boardSchema,
+  pageAnswer,
+  pageLimits,
+  pageQuery,
+  pageSchema,
   prioritySchema,
   statusSchema,
   taskSchema,
   taskTypeSchema,
 } from './collab-schemas.ts';
-import type { Reach } from './reach.ts';
+import { idText, type EndpointContext, type MakeEndpoint } from './endpoints.ts';
 
 const tag = 'collab: tasks';
 const params = Type.Object({ id: idText });
-const dateText = Type.String({
-  maxLength: 40,
-  description: 'ISO 8601: a date, or a date and a time.',
-});
+const directions = { asc: 'ascending', desc: 'descending' } as const;
+const dateText = Type.String({ maxLength: 40, description: 'ISO 8601 date or date-time.' });
 
 export function taskRoutes(
   endpoint: MakeEndpoint,
-  { reach, documents }: { readonly reach: Reach; readonly documents: CollabDocuments },
+  { reach, documents }: { readonly reach: ResourceReach; readonly documents: CollabDocuments },
 ): readonly Route[] {
-  const watching = async (
+  const setWatching = async (
     id: string,
-    isWatching: boolean,
-    { me, rule, send }: Pick<Asking<'unwatchTask' | 'watchTask'>, 'me' | 'rule' | 'send'>,
-  ) => {
+    command: ReturnType<typeof unwatchTask | typeof watchTask>,
+    { me, rule, send }: Pick<EndpointContext<'unwatchTask' | 'watchTask'>, 'me' | 'rule' | 'send'>,
+  ): Promise<Answer> => {
     await reach.task(me, id, rule);
-    const { userId } = me;
-    const command = isWatching ? watchTask({ userId }) : unwatchTask({ userId });
-    const outcome = await send({ id, command });
-    await documents.settled(taskProjection, outcome.position);
-    return { status: 204, headers: flowHeader(outcome) };
+    await send({ id, command, visibleIn: taskProjection });
+    return { status: 204 };
   };
 
   return [
     endpoint('listTasks', {
-      summary: 'Tasks of a workspace that one may see',
+      summary: 'List the tasks of a workspace that the caller may see',
       tag,
       params: Type.Object({ w: idText }),
       query: Type.Object({
@@ -57,26 +54,30 @@ export function taskRoutes(
           Type.String({
             minLength: 1,
             maxLength: 65,
-            description: 'An id, `@username`, `me`, or `none`.',
+            description: 'A user id, `@username`, `me` or `none`.',
           }),
         ),
         priority: Type.Optional(prioritySchema),
         due: Type.Optional(
-          Type.String({ maxLength: 10, description: 'On this day (UTC): YYYY-MM-DD.' }),
+          Type.String({ maxLength: 10, description: 'Due on this day (UTC): YYYY-MM-DD.' }),
         ),
         dueFrom: Type.Optional(dateText),
         dueTo: Type.Optional(dateText),
         search: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 200, description: 'Words of the title.' }),
+          Type.String({
+            minLength: 1,
+            maxLength: 200,
+            description: 'Words or prefixes of words in the title.',
+          }),
         ),
         sort: Type.Optional(
           Type.Enum(['created', 'updated', 'due', 'priority'], {
-            description: 'Default: created. By `due`, only tasks that have one.',
+            description: 'Default: created. `due` returns only tasks with a due date.',
           }),
         ),
         order: Type.Optional(Type.Enum(['asc', 'desc'])),
       }),
-      answers: { 200: { description: 'A page', schema: pageSchema(taskSchema) } },
+      answers: { 200: { description: 'Tasks', schema: pageSchema(taskSchema) } },
       async handle({ params: { w }, query }, { me, rule }) {
         const workspace = await reach.workspace(me, w, rule);
         const { limit = pageLimits.default, cursor, sort, order } = query;
@@ -95,19 +96,14 @@ export function taskRoutes(
             assignee: assigneeOf(query.assignee, workspace, me.userId),
             ...dueBounds(query),
           },
-          ...(sort === undefined ? {} : { sort }),
-          ...(order === undefined
-            ? {}
-            : { direction: order === 'asc' ? 'ascending' : 'descending' }),
+          sort,
+          direction: order === undefined ? undefined : directions[order],
         });
-        return pageAnswer(
-          page.items.map(({ document }) => document),
-          page.cursor,
-        );
+        return pageAnswer(page);
       },
     }),
     endpoint('getBoard', {
-      summary: 'Tasks by their status, with how many there are',
+      summary: 'Get the board: tasks by status, with counts',
       tag,
       params: Type.Object({ w: idText }),
       query: Type.Object({
@@ -116,7 +112,7 @@ export function taskRoutes(
           Type.Integer({
             minimum: 1,
             maximum: pageLimits.max,
-            description: `Tasks of each column; GET …/tasks has the rest. Default: ${pageLimits.default}.`,
+            description: `Tasks per column; GET …/tasks lists the rest. Default: ${pageLimits.default}.`,
           }),
         ),
       }),
@@ -124,47 +120,49 @@ export function taskRoutes(
       async handle({ params: { w }, query: { type, limit = pageLimits.default } }, { me, rule }) {
         await reach.workspace(me, w, rule);
         const { tenant, userId } = me;
-        const asked = { tenant, userId, workspaceId: w, limit, type };
-        return { body: { columns: await taskBoard(documents, asked) } };
+        const request = { tenant, userId, workspaceId: w, limit, type };
+        return { body: { columns: await taskBoard(documents, request) } };
       },
     }),
     endpoint('getTask', {
-      summary: 'A task; it has the id of its chat',
+      summary: 'Get a task; it has the id of its chat',
       tag,
       params,
-      answers: { 200: { description: 'It', schema: taskSchema } },
+      answers: { 200: { description: 'The task', schema: taskSchema } },
       handle: async ({ params: { id } }, { me, rule }) => ({
         body: await reach.task(me, id, rule),
       }),
     }),
     endpoint('watchTask', {
-      summary: 'Wants to be told what becomes of a task',
+      summary: 'Watch a task: get notifications about its changes',
       tag,
       params,
-      answers: { 204: { description: 'Done' } },
-      handle: ({ params: { id } }, asking) => watching(id, true, asking),
+      answers: { 204: { description: 'Watching' } },
+      handle: ({ params: { id } }, context) =>
+        setWatching(id, watchTask({ userId: context.me.userId }), context),
     }),
     endpoint('unwatchTask', {
-      summary: 'Does not want to be told any more',
+      summary: 'Stop watching a task',
       tag,
       params,
-      answers: { 204: { description: 'Done' } },
-      handle: ({ params: { id } }, asking) => watching(id, false, asking),
+      answers: { 204: { description: 'Not watching' } },
+      handle: ({ params: { id } }, context) =>
+        setWatching(id, unwatchTask({ userId: context.me.userId }), context),
     }),
   ];
 }
 
-/** Somebody who is not in the workspace has no tasks there. */
+/** The filter value of `assignee`; a name outside the workspace matches no task. */
 function assigneeOf(
-  asked: string | undefined,
+  value: string | undefined,
   { members }: WorkspaceDocument,
   userId: string,
 ): string | null | undefined {
-  if (asked === 'none') return null;
-  if (asked === 'me') return userId;
-  if (asked?.startsWith('@') !== true) return asked;
-  const name = asked.slice(1).toLowerCase();
-  return members.find(({ username }) => username.toLowerCase() === name)?.userId ?? asked;
+  if (value === 'none') return null;
+  if (value === 'me') return userId;
+  if (value?.startsWith('@') !== true) return value;
+  const name = value.slice(1).toLowerCase();
+  return members.find(({ username }) => username.toLowerCase() === name)?.userId ?? value;
 }
 
 function dueBounds({
@@ -172,18 +170,15 @@ function dueBounds({
   dueFrom,
   dueTo,
 }: {
-  readonly due?: string;
-  readonly dueFrom?: string;
-  readonly dueTo?: string;
-}): { readonly dueFrom?: string; readonly dueTo?: string } {
+  readonly due?: string | undefined;
+  readonly dueFrom?: string | undefined;
+  readonly dueTo?: string | undefined;
+}): { readonly dueFrom?: string | undefined; readonly dueTo?: string | undefined } {
   for (const [field, value] of Object.entries({ due, dueFrom, dueTo })) {
     if (value !== undefined && dueMs(value) === undefined) {
-      throw invalid(field, `${field} is no date: use ISO 8601, YYYY-MM-DD`);
+      throw invalid(field, `Invalid date "${value}". Use ISO 8601: YYYY-MM-DD.`);
     }
   }
   if (due !== undefined) return { dueFrom: due, dueTo: `${due}T23:59:59.999Z` };
-  return {
-    ...(dueFrom === undefined ? {} : { dueFrom }),
-    ...(dueTo === undefined ? {} : { dueTo }),
-  };
+  return { dueFrom, dueTo };
 }

@@ -2,16 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MessageDocument } from '../message-projection.ts';
-import { openRig, type Person } from './web-rig.test.ts';
+import type { MessageDocument } from '../chat-read-models.ts';
+import { openRig, type Person } from '../testing/web-rig.ts';
 
 type OpenRig = Awaited<ReturnType<typeof openRig>>;
 
 interface Page {
-  readonly data: readonly MessageDocument[];
+  readonly items: readonly MessageDocument[];
 }
 
-test('two statuses sent at once from two connections end in the later one, also when all is replayed', async () => {
+test('of two concurrent status changes the later one wins, also after a replay', async () => {
   await using rig = await openRig();
   const [zoe, alex] = [await rig.person('zoe'), await rig.person('alex')];
   const w = await rig.workspace(zoe, alex);
@@ -35,7 +35,7 @@ test('two statuses sent at once from two connections end in the later one, also 
   /** What was asked for last, once the bot has answered both. */
   const asked = async (chatId: string): Promise<string | undefined> => {
     const { body } = await zoe.get<Page>(`/api/v1/chats/${chatId}/messages?order=asc`);
-    const said = body.data.filter(({ authorId }) => authorId !== 'bot');
+    const said = body.items.filter(({ authorId }) => authorId !== 'bot');
     const last = said.at(-1);
     await screen.hear('chat.message.posted', ({ message }) => {
       const { inReplyTo } = message as MessageDocument;

@@ -1,10 +1,9 @@
-// Workspaces: who belongs to them, and who may come.
+// Routes of workspaces, their members and their invites.
 
 import { Type } from 'millrace/contracts';
 import type { Route, WebContext } from 'millrace/platform';
 import { collabLimits } from '../fields.ts';
-import { newInviteToken, parseInviteToken } from '../invite-token.ts';
-import { userProjection } from '../user-projection.ts';
+import { userProjection } from '../user.ts';
 import {
   addMember,
   changeMemberRole,
@@ -14,34 +13,38 @@ import {
   revokeInvite,
   useInvite,
 } from '../workspace-events.ts';
-import { workspaceProjection, type WorkspaceDocument } from '../workspace-projection.ts';
-import { workspaceRole } from './access-rules.ts';
-import type { CollabDocuments } from './collab-documents.ts';
 import {
-  flowHeader,
-  idText,
-  repeatableShown,
-  type CommandOutcome,
-  type MakeEndpoint,
-} from './collab-endpoint.ts';
+  newInviteToken,
+  parseInviteToken,
+  workspaceProjection,
+  type MemberDocument,
+  type WorkspaceDocument,
+} from '../workspace.ts';
+import { workspaceRole, type Reach } from './access.ts';
+import type { CollabDocuments } from './collab-documents.ts';
 import { notFound } from './collab-errors.ts';
-import { pageAnswer, pageLimits, pageOfList, pageQuery, pageSchema } from './collab-page.ts';
 import {
   inviteSchema,
   memberSchema,
   newInviteSchema,
+  pageAnswer,
+  pageLimits,
+  pageOfList,
+  pageQuery,
+  pageSchema,
   roleSchema,
   workspaceSchema,
 } from './collab-schemas.ts';
-import type { Reach } from './reach.ts';
+import { idText, repeatableShown, type MakeEndpoint } from './endpoints.ts';
 
 const tag = 'collab: workspaces';
 const params = Type.Object({ w: idText });
 const memberParams = Type.Object({ w: idText, userId: idText });
 const listQuery = Type.Object(pageQuery);
-const dayMs = 86_400_000;
+const visibleIn = workspaceProjection;
 
 const inviteDefaults = { expiresInSeconds: 7 * 86_400, maxUses: 1 } as const;
+const inviteSecondsMax = 365 * 86_400;
 
 export function workspaceRoutes(
   endpoint: MakeEndpoint,
@@ -55,35 +58,36 @@ export function workspaceRoutes(
     readonly clock: WebContext['clock'];
   },
 ): readonly Route[] {
-  const settled = ({ position }: CommandOutcome): Promise<void> =>
-    documents.settled(workspaceProjection, position);
-  const memberOf = async (tenant: string, workspaceId: string, userId: string) => {
-    const found = await documents.fresh(workspaceProjection, tenant, workspaceId);
-    return found?.members.find((each) => each.userId === userId);
+  const memberOf = async (
+    tenant: string,
+    workspaceId: string,
+    userId: string,
+  ): Promise<MemberDocument | undefined> => {
+    const workspace = await documents.fresh(workspaceProjection, tenant, workspaceId);
+    return workspace?.members.find((member) => member.userId === userId);
   };
 
   return [
     endpoint('createWorkspace', {
-      summary: 'Makes a workspace; whoever makes it is its admin',
+      summary: 'Create a workspace; the creator is its admin',
       tag,
       body: Type.Object({ name: Type.String({ maxLength: 200 }) }, { additionalProperties: false }),
       headersShown: repeatableShown,
       answers: { 201: { description: 'The workspace', schema: workspaceSchema } },
-      async handle({ body }, { me, send, newId }) {
+      async handle({ body: { name } }, { me, send, newId }) {
         const { id, key } = newId('create-workspace');
         const { userId, username } = me;
-        const command = createWorkspace({ name: body.name, createdBy: userId, username });
-        const outcome = await send({ id, command, key });
-        await settled(outcome);
+        const command = createWorkspace({ name, createdBy: userId, username });
+        await send({ id, command, key, visibleIn });
         const workspace = await reach.workspace(me, id, 'workspace.see');
-        return { status: 201, headers: flowHeader(outcome), body: shown(workspace, userId) };
+        return { status: 201, body: summaryOf(workspace, userId) };
       },
     }),
     endpoint('listWorkspaces', {
-      summary: 'The workspaces that one belongs to',
+      summary: 'List the workspaces of the caller',
       tag,
       query: listQuery,
-      answers: { 200: { description: 'A page', schema: pageSchema(workspaceSchema) } },
+      answers: { 200: { description: 'Newest first', schema: pageSchema(workspaceSchema) } },
       async handle({ query: { limit = pageLimits.default, cursor } }, { me }) {
         const page = await documents.workspaces.byRange(me.tenant, 'member', {
           group: me.userId,
@@ -91,34 +95,31 @@ export function workspaceRoutes(
           limit,
           cursor,
         });
-        return pageAnswer(
-          page.items.map(({ document }) => shown(document, me.userId)),
-          page.cursor,
-        );
+        return pageAnswer(page, (workspace) => summaryOf(workspace, me.userId));
       },
     }),
     endpoint('getWorkspace', {
-      summary: 'A workspace',
+      summary: 'Get a workspace',
       tag,
       params,
-      answers: { 200: { description: 'It', schema: workspaceSchema } },
+      answers: { 200: { description: 'The workspace', schema: workspaceSchema } },
       async handle({ params: { w } }, { me, rule }) {
-        return { body: shown(await reach.workspace(me, w, rule), me.userId) };
+        return { body: summaryOf(await reach.workspace(me, w, rule), me.userId) };
       },
     }),
     endpoint('listMembers', {
-      summary: 'Who belongs to a workspace, and as what',
+      summary: 'List the members of a workspace',
       tag,
       params,
       query: listQuery,
-      answers: { 200: { description: 'A page', schema: pageSchema(memberSchema) } },
+      answers: { 200: { description: 'Members', schema: pageSchema(memberSchema) } },
       async handle({ params: { w }, query }, { me, rule }) {
         const { members } = await reach.workspace(me, w, rule);
         return pageOfList(members, query, ({ userId }) => userId);
       },
     }),
     endpoint('addMember', {
-      summary: 'Takes a user of the tenant into a workspace',
+      summary: 'Add a user of the tenant to a workspace',
       tag,
       params,
       body: Type.Object(
@@ -135,65 +136,53 @@ export function workspaceRoutes(
         if (found === undefined) throw notFound('user');
         const { userId, username } = found.document;
         const { role = 'member' } = body;
-        const outcome = await send({
-          id: w,
-          command: addMember({ userId, username, role, by: me.userId }),
-        });
-        await settled(outcome);
-        return {
-          status: 201,
-          headers: flowHeader(outcome),
-          body: await memberOf(me.tenant, w, userId),
-        };
+        const command = addMember({ userId, username, role, by: me.userId });
+        await send({ id: w, command, visibleIn });
+        return { status: 201, body: await memberOf(me.tenant, w, userId) };
       },
     }),
     endpoint('changeMemberRole', {
-      summary: 'Makes a member an admin, or an admin a member',
+      summary: 'Change the role of a member',
       tag,
       params: memberParams,
       body: Type.Object({ role: roleSchema }, { additionalProperties: false }),
       answers: { 200: { description: 'The member', schema: memberSchema } },
-      async handle({ params: { w, userId }, body }, { me, rule, send }) {
+      async handle({ params: { w, userId }, body: { role } }, { me, rule, send }) {
         await reach.workspace(me, w, rule);
-        const command = changeMemberRole({ userId, role: body.role, by: me.userId });
-        const outcome = await send({ id: w, command });
-        await settled(outcome);
-        return { headers: flowHeader(outcome), body: await memberOf(me.tenant, w, userId) };
+        const command = changeMemberRole({ userId, role, by: me.userId });
+        await send({ id: w, command, visibleIn });
+        return { body: await memberOf(me.tenant, w, userId) };
       },
     }),
     endpoint('removeMember', {
-      summary: 'Removes a member; of oneself: leaves',
+      summary: 'Remove a member; members leave by removing themselves',
       tag,
       params: memberParams,
       answers: {
-        204: { description: 'Done' },
-        409: { description: 'A workspace keeps its last admin' },
+        204: { description: 'Removed' },
+        409: { description: 'The member is the last admin' },
       },
       async handle({ params: { w, userId } }, { me, rule, send }) {
-        const workspace = await reach.workspace(
-          me,
-          w,
-          userId === me.userId ? 'workspace.leave' : rule,
-        );
+        const action = userId === me.userId ? 'workspace.leave' : rule;
+        const workspace = await reach.workspace(me, w, action);
         if (workspaceRole(workspace, userId) === 'stranger') throw notFound('member');
-        const outcome = await send({ id: w, command: removeMember({ userId, by: me.userId }) });
-        await settled(outcome);
-        return { status: 204, headers: flowHeader(outcome) };
+        await send({ id: w, command: removeMember({ userId, by: me.userId }), visibleIn });
+        return { status: 204 };
       },
     }),
     endpoint('listInvites', {
-      summary: 'Invites, without their tokens',
+      summary: 'List the invites of a workspace, without their tokens',
       tag,
       params,
       query: listQuery,
-      answers: { 200: { description: 'A page', schema: pageSchema(inviteSchema) } },
+      answers: { 200: { description: 'Invites', schema: pageSchema(inviteSchema) } },
       async handle({ params: { w }, query }, { me, rule }) {
         const { invites } = await reach.workspace(me, w, rule);
         return pageOfList(invites, query, ({ inviteId }) => inviteId);
       },
     }),
     endpoint('createInvite', {
-      summary: 'Makes an invite; its token is in this answer and nowhere else',
+      summary: 'Create an invite; only this answer contains its token',
       tag,
       params,
       body: Type.Object(
@@ -202,8 +191,8 @@ export function workspaceRoutes(
           expiresInSeconds: Type.Optional(
             Type.Integer({
               minimum: 1,
-              maximum: (365 * dayMs) / 1_000,
-              description: `Default: ${inviteDefaults.expiresInSeconds}, a week.`,
+              maximum: inviteSecondsMax,
+              description: `Default: ${inviteDefaults.expiresInSeconds}, one week.`,
             }),
           ),
           maxUses: Type.Optional(
@@ -219,7 +208,7 @@ export function workspaceRoutes(
       answers: { 201: { description: 'The invite', schema: newInviteSchema } },
       async handle({ params: { w }, body }, { me, rule, send, newId }) {
         await reach.workspace(me, w, rule);
-        // Never twice the same: nobody knows the token of the first one any more.
+        // Sent without an idempotency key: the token of the first answer is not stored and cannot be repeated.
         const { token, tokenHash, inviteId } = newInviteToken({
           workspaceId: w,
           inviteId: newId('create-invite').id,
@@ -229,49 +218,48 @@ export function workspaceRoutes(
         const expiresAt = new Date(clock.now() + expiresInSeconds * 1_000).toISOString();
         const invite = { inviteId, role, maxUses, expiresAt };
         const command = createInvite({ ...invite, tokenHash, by: me.userId });
-        const outcome = await send({ id: w, command });
-        await settled(outcome);
-        return { status: 201, headers: flowHeader(outcome), body: { ...invite, token } };
+        await send({ id: w, command, visibleIn });
+        return { status: 201, body: { ...invite, token } };
       },
     }),
     endpoint('revokeInvite', {
-      summary: 'Ends an invite',
+      summary: 'Revoke an invite',
       tag,
       params: Type.Object({ w: idText, inviteId: idText }),
-      answers: { 204: { description: 'Done' } },
+      answers: { 204: { description: 'Revoked' } },
       async handle({ params: { w, inviteId } }, { me, rule, send }) {
         const { invites } = await reach.workspace(me, w, rule);
-        if (!invites.some((each) => each.inviteId === inviteId)) throw notFound('invite');
-        const outcome = await send({ id: w, command: revokeInvite({ inviteId, by: me.userId }) });
-        await settled(outcome);
-        return { status: 204, headers: flowHeader(outcome) };
+        if (!invites.some((invite) => invite.inviteId === inviteId)) throw notFound('invite');
+        await send({ id: w, command: revokeInvite({ inviteId, by: me.userId }), visibleIn });
+        return { status: 204 };
       },
     }),
     endpoint('useInvite', {
-      summary: 'Comes into a workspace by an invite',
+      summary: 'Join a workspace with an invite',
       tag,
       params: Type.Object({ token: Type.String({ maxLength: 300 }) }),
       answers: {
         200: { description: 'The workspace', schema: workspaceSchema },
-        409: { description: 'It has ended, or is used up' },
+        409: { description: 'The invite has expired or has no uses left' },
       },
       async handle({ params: { token } }, { me, send }) {
         const invite = parseInviteToken(token);
         if (invite === undefined) throw notFound('invite');
         const { workspaceId: id, inviteId, tokenHash } = invite;
         const { userId, username } = me;
-        const command = useInvite({ inviteId, tokenHash, userId, username });
-        const outcome = await send({ id, command });
-        await settled(outcome);
-        const workspace = await reach.workspace(me, id, 'workspace.see');
-        return { headers: flowHeader(outcome), body: shown(workspace, userId) };
+        await send({
+          id,
+          command: useInvite({ inviteId, tokenHash, userId, username }),
+          visibleIn,
+        });
+        return { body: summaryOf(await reach.workspace(me, id, 'workspace.see'), userId) };
       },
     }),
   ];
 }
 
-/** Members and invites have lists of their own. */
-function shown(workspace: WorkspaceDocument, userId: string): object {
+/** Members and invites have separate lists. */
+function summaryOf(workspace: WorkspaceDocument, userId: string): object {
   const { members, invites: _invites, ...rest } = workspace;
   return { ...rest, role: workspaceRole(workspace, userId), memberCount: members.length };
 }

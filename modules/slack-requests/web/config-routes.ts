@@ -1,7 +1,6 @@
-// Configuration over HTTP, by codes. Secrets are sealed here, before anything else sees them, and never shown.
+// Routes of the configuration. Secrets are encrypted here, before any other code sees them, and never returned.
 
-import { Type } from 'millrace/contracts';
-import type { NewCommand } from 'millrace/contracts';
+import { Type, type NewCommand } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
 import { route, type Route, type WebContext } from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
@@ -21,7 +20,7 @@ import {
   channelProjection,
   templateProjection,
   workspaceProjection,
-} from '../config-projections.ts';
+} from '../config.ts';
 import { boundedContext, slackRequestLimits } from '../fields.ts';
 import type { SecretBox } from '../secret-box.ts';
 import {
@@ -38,13 +37,13 @@ import {
 type Fields = Readonly<Record<string, unknown>>;
 
 interface Kind {
-  /** As routes call them, in the plural; and one of them. */
+  /** The plural in paths, and the singular. */
   readonly path: string;
   readonly one: string;
   readonly projection: Projection;
   readonly body: TObject;
-  /** The member of the body that is a secret. */
-  readonly secret?: string;
+  /** The field of the body that is a secret. */
+  readonly secret?: string | undefined;
   configure(fields: Fields): NewCommand;
   remove(): NewCommand;
 }
@@ -52,11 +51,11 @@ interface Kind {
 const name = Type.String({ minLength: 1, maxLength: 200 });
 const slackId = Type.String({ pattern: '^[CGDUW][A-Z0-9]{1,20}$' });
 const secret = Type.String({ minLength: 1, maxLength: 1_000 });
-const enabled = Type.Optional(Type.Boolean({ description: 'Default: true' }));
+const enabled = Type.Optional(Type.Boolean({ description: 'Default: true.' }));
 const object = (properties: Parameters<typeof Type.Object>[0]): TObject =>
   Type.Object(properties, { additionalProperties: false });
 
-// The body was checked against the schema beside it; the command checks it by its own once more.
+// The route validates the body with this schema, and the command with its own.
 const kinds: readonly Kind[] = [
   {
     path: 'workspaces',
@@ -133,7 +132,7 @@ function routesOf(
   const documents = context.documents({ bc: boundedContext, aggregate: `slack-${one}` });
   const schema = Type.Object({}, { additionalProperties: true });
 
-  /** With its secret sealed: the one that was given, or the one that is there. */
+  /** Encrypts the given secret, or keeps the stored one. */
   async function sealedFields(tenant: string, code: string, fields: Fields): Promise<Fields> {
     if (kind.secret === undefined) return fields;
     const given = fields[kind.secret];
@@ -145,7 +144,7 @@ function routesOf(
     const kept = before?.[kind.secret];
     if (kept !== undefined) return { ...fields, [kind.secret]: kept };
     if (one !== 'workspace') return fields;
-    throw new MillraceError('REQUEST_INVALID', 'a new workspace needs a token', {
+    throw new MillraceError('REQUEST_INVALID', 'A new workspace needs a token.', {
       details: { field: kind.secret },
     });
   }
@@ -154,13 +153,13 @@ function routesOf(
     route({
       method: 'PUT',
       path: `${root}/${path}/{code}`,
-      summary: `Configures a ${one}`,
+      summary: `Configure ${one === 'app' ? 'an' : 'a'} ${one}`,
       tag,
       access: 'admin',
       headersShown,
       params,
       body,
-      answers: { 200: { description: 'As it is now, without secrets', schema } },
+      answers: { 200: { description: 'The configuration, without secrets', schema } },
       async handle(request) {
         const { code } = request.params;
         const fields = await sealedFields(tenantOf(request), code, request.body as Fields);
@@ -172,11 +171,11 @@ function routesOf(
     route({
       method: 'GET',
       path: `${root}/${path}/{code}`,
-      summary: `A ${one}, without secrets`,
+      summary: `Get ${one === 'app' ? 'an' : 'a'} ${one}, without secrets`,
       tag,
       access: 'read',
       params,
-      answers: { 200: { description: 'It', schema } },
+      answers: { 200: { description: 'The configuration', schema } },
       async handle(request) {
         const found = await documents.get(tenantOf(request), request.params.code);
         if (found === undefined) throw notFound(one);
@@ -186,7 +185,7 @@ function routesOf(
     route({
       method: 'GET',
       path: `${root}/${path}`,
-      summary: `All ${path}, last changed first, without secrets`,
+      summary: `List ${path}, last changed first, without secrets`,
       tag,
       access: 'read',
       query: Type.Object(pageQuery),
@@ -201,18 +200,18 @@ function routesOf(
         const options = { direction: 'descending', limit, cursor } as const;
         const page = await documents.byRange(tenantOf(request), 'updated', options);
         const items = page.items.map(({ document }) => withoutSecret(kind, document as Fields));
-        return { body: page.cursor === undefined ? { items } : { items, cursor: page.cursor } };
+        return { body: { items, cursor: page.cursor } };
       },
     }),
     route({
       method: 'DELETE',
       path: `${root}/${path}/{code}`,
-      summary: `Removes a ${one}`,
+      summary: `Remove ${one === 'app' ? 'an' : 'a'} ${one}`,
       tag,
       access: 'admin',
       headersShown,
       params,
-      answers: { 204: { description: 'Done' } },
+      answers: { 204: { description: 'Removed' } },
       async handle(request) {
         const { code } = request.params;
         const outcome = await send(context, request, { id: code, command: kind.remove() });
@@ -225,9 +224,13 @@ function routesOf(
 
 export function boxOf(secrets: SecretBox | undefined): SecretBox {
   if (secrets !== undefined) return secrets;
-  throw new MillraceError('CONFIG_INVALID', 'secrets need a key: set SLACK_SECRET_KEYS', {
-    details: { field: 'secretKeys' },
-  });
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    'Secrets need an encryption key. Set SLACK_SECRET_KEYS.',
+    {
+      details: { field: 'secretKeys' },
+    },
+  );
 }
 
 function withoutSecret({ secret: hidden }: Kind, fields: Fields): Fields {

@@ -1,11 +1,11 @@
-// Requests over HTTP: create, look at, list by status, change, queue again.
+// Routes of requests: create, get, list by status, change, queue again.
 
 import { Type } from 'millrace/contracts';
 import { route, type Route, type WebContext } from 'millrace/platform';
 import { boundedContext, slackRequestLimits } from '../fields.ts';
 import { createRequest, queueRequest, updateRequest } from '../message-request-events.ts';
-import { requestStatuses } from '../message-request.ts';
 import { requestProjection } from '../message-request-projection.ts';
+import { requestStatuses } from '../message-request.ts';
 import {
   flowHeader,
   headersShown,
@@ -22,9 +22,12 @@ import {
 const tag = 'slack: requests';
 const params = Type.Object({ id: idText });
 const data = Type.Record(Type.String(), Type.Any(), {
-  description: 'What the template is filled with; without a template `text`, and `blocks`.',
+  description: 'Data of the template; without a template, `text` and optionally `blocks`.',
 });
-const slackId = Type.String({ pattern: '^[CGDUW][A-Z0-9]{1,20}$', description: 'An id of Slack' });
+const slackId = Type.String({
+  pattern: '^[CGDUW][A-Z0-9]{1,20}$',
+  description: 'A channel id or user id of Slack.',
+});
 const thread = Type.String({ pattern: '^[0-9]{1,12}\\.[0-9]{1,9}$' });
 const queueing = {
   priority: Type.Optional(Type.Integer({ minimum: 1, maximum: slackRequestLimits.priorityMax })),
@@ -66,12 +69,12 @@ export function requestRoutes(context: WebContext): readonly Route[] {
     route({
       method: 'POST',
       path: `${root}/requests`,
-      summary: 'Asks for a message to be sent',
+      summary: 'Request a message',
       tag,
       access: 'append',
       headersShown: {
         ...headersShown,
-        'Idempotency-Key': 'A repeat under the same one is the same request.',
+        'Idempotency-Key': 'A repeated request with the same key creates nothing.',
       },
       body: Type.Object(
         {
@@ -85,18 +88,17 @@ export function requestRoutes(context: WebContext): readonly Route[] {
         },
         { additionalProperties: false },
       ),
-      answers: { 202: { description: 'It is queued', schema: accepted } },
+      answers: { 202: { description: 'Queued', schema: accepted } },
       async handle(request) {
         const { id, key } = newRequestId(request);
         const command = createRequest(request.body as Parameters<typeof createRequest>[0]);
-        const wanted = { id, command, ...(key === undefined ? {} : { key }) };
-        return accept(await send(context, request, wanted), id);
+        return accept(await send(context, request, { id, command, key }), id);
       },
     }),
     route({
       method: 'GET',
       path: `${root}/requests`,
-      summary: 'Requests by their last change, or of one status by their age, newest first',
+      summary: 'List requests, last changed first; with a status, newest first',
       tag,
       access: 'read',
       query: Type.Object({ status: Type.Optional(Type.Enum([...requestStatuses])), ...pageQuery }),
@@ -117,17 +119,17 @@ export function requestRoutes(context: WebContext): readonly Route[] {
           ? documents.byRange(tenant, 'updated', options)
           : documents.byRange(tenant, 'status', { ...options, group: status }));
         const items = page.items.map(({ document }) => document);
-        return { body: page.cursor === undefined ? { items } : { items, cursor: page.cursor } };
+        return { body: { items, cursor: page.cursor } };
       },
     }),
     route({
       method: 'GET',
       path: `${root}/requests/{id}`,
-      summary: 'A request, and what became of it',
+      summary: 'Get a request and its outcome',
       tag,
       access: 'read',
       params,
-      answers: { 200: { description: 'It', schema: shown } },
+      answers: { 200: { description: 'The request', schema: shown } },
       async handle(request) {
         const found = await documents.get(tenantOf(request), request.params.id);
         if (found === undefined) throw notFound('request');
@@ -137,7 +139,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
     route({
       method: 'PATCH',
       path: `${root}/requests/{id}`,
-      summary: 'Changes a request that nothing was sent of; one that failed is queued again',
+      summary: 'Change a request that was not sent; a failed one is queued again',
       tag,
       access: 'append',
       headersShown,
@@ -164,13 +166,13 @@ export function requestRoutes(context: WebContext): readonly Route[] {
     route({
       method: 'POST',
       path: `${root}/requests/{id}/queue`,
-      summary: 'Queues a request again that failed',
+      summary: 'Queue a failed request again',
       tag,
       access: 'append',
       headersShown,
       params,
       body: Type.Object(queueing, { additionalProperties: false }),
-      answers: { 202: { description: 'It is queued', schema: accepted } },
+      answers: { 202: { description: 'Queued', schema: accepted } },
       async handle(request) {
         const { id } = request.params;
         const outcome = await send(context, request, { id, command: queueRequest(request.body) });

@@ -1,7 +1,6 @@
-// What all routes of the module have in common: the tenant of the credentials, and commands as a part of the
-// request's flow.
+// Shared by all routes of the module: the tenant, sending commands in the flow of the request, waiting for projections.
 
-import { buildIdempotencyKey, type NewCommand, Type } from 'millrace/contracts';
+import { buildIdempotencyKey, Type, type NewCommand } from 'millrace/contracts';
 import { createIds, hasCode, idFromKey, MillraceError } from 'millrace/foundation';
 import {
   flowHeadersShown,
@@ -14,10 +13,10 @@ import type { Projection } from 'millrace/projections';
 
 export const root = '/api/v1/slack';
 export const idText = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9._-]+$' });
-/** Of routes that change something. */
+/** For routes that change something. */
 export const headersShown = {
   ...flowHeadersShown,
-  'X-Tenant-Id': 'Where the token is for all tenants.',
+  'X-Tenant-Id': 'Required with a token for all tenants.',
 };
 export const pageQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
@@ -36,7 +35,7 @@ export function tenantOf({ principal, headers }: Asking): string {
 export function send(
   { handle }: Pick<WebContext, 'handle'>,
   request: Asking,
-  wanted: { readonly id: string; readonly command: NewCommand; readonly key?: string },
+  wanted: { readonly id: string; readonly command: NewCommand; readonly key?: string | undefined },
 ): Promise<Outcome> {
   const { id, command, key } = wanted;
   return handle({
@@ -50,8 +49,11 @@ export function send(
   });
 }
 
-/** With `Idempotency-Key`, a repeat is the same request; without, each is a new one. */
-export function newRequestId(request: Asking): { readonly id: string; readonly key?: string } {
+/** With `Idempotency-Key`, a repeated request gets the same id; without, a new one. */
+export function newRequestId(request: Asking): {
+  readonly id: string;
+  readonly key?: string | undefined;
+} {
   const given = request.headers['idempotency-key'];
   if (given === undefined) return { id: ids.next() };
   const key = buildIdempotencyKey({
@@ -63,7 +65,7 @@ export function newRequestId(request: Asking): { readonly id: string; readonly k
   return { id: idFromKey(key), key };
 }
 
-/** So that whoever asks next sees it; where nobody projects right now, that one is told later. */
+/** Waits until the projection shows the change, for 3 s at most. */
 export async function settled(
   { waitFor }: Pick<WebContext, 'waitFor'>,
   projection: Projection,
@@ -83,5 +85,5 @@ export function flowHeader({ events }: Outcome): Readonly<Record<string, string>
 }
 
 export function notFound(what: string): MillraceError {
-  return new MillraceError('NOT_FOUND', `there is no such ${what}`);
+  return new MillraceError('NOT_FOUND', `Unknown ${what}.`);
 }

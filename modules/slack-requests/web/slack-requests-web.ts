@@ -1,12 +1,13 @@
-// What the module offers over HTTP.
+// The routes of the module, with those of secrets and of the connection test.
 
-import { Type } from 'millrace/contracts';
 import { createSlackClient } from 'millrace/adapters/slack';
+import { Type, type NewCommand } from 'millrace/contracts';
 import { route, type ModuleWeb, type Route, type WebContext } from 'millrace/platform';
-import { workspace } from '../config.ts';
-import { resealSecrets } from '../reseal-secrets.ts';
-import type { SecretBox } from '../secret-box.ts';
+import { resealApp, resealWorkspace } from '../config-events.ts';
+import { workspace, type AppDocument, type WorkspaceDocument } from '../config.ts';
 import { failureCodeOf } from '../decide-outcome.ts';
+import { boundedContext } from '../fields.ts';
+import type { SecretBox } from '../secret-box.ts';
 import { boxOf, configRoutes } from './config-routes.ts';
 import { requestRoutes } from './request-routes.ts';
 import { idText, notFound, root, tenantOf } from './slack-endpoint.ts';
@@ -32,11 +33,14 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
     route({
       method: 'POST',
       path: `${root}/secrets/reseal`,
-      summary: 'Seals every secret by the first of the keys that are configured',
+      summary: 'Encrypt every secret with the first configured key',
       tag: 'slack: workspaces',
       access: 'admin',
       answers: {
-        200: { description: 'How many', schema: Type.Object({ resealed: Type.Integer() }) },
+        200: {
+          description: 'Number of secrets encrypted again',
+          schema: Type.Object({ resealed: Type.Integer() }),
+        },
       },
       handle: async (request) => ({
         body: { resealed: await resealSecrets(context, boxOf(secrets), tenantOf(request)) },
@@ -45,13 +49,13 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
     route({
       method: 'POST',
       path: `${root}/workspaces/{code}/test`,
-      summary: 'Asks Slack whether the token of a workspace is good',
+      summary: 'Test the token of a workspace',
       tag: 'slack: workspaces',
       access: 'admin',
       params: Type.Object({ code: idText }),
       answers: {
         200: {
-          description: 'Yes and whose it is, or why not',
+          description: 'The team of the token, or the error code',
           schema: Type.Object({
             ok: Type.Boolean(),
             team: Type.Optional(Type.String()),
@@ -73,4 +77,50 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
       },
     }),
   ];
+}
+
+/** Key rotation: encrypts every secret of a tenant with the first key, so that the old key can be removed. */
+export async function resealSecrets(
+  { documents, handle }: Pick<WebContext, 'documents' | 'handle'>,
+  secrets: SecretBox,
+  tenant: string,
+): Promise<number> {
+  let count = 0;
+  const reseal = (sealed: string, kind: string, code: string): string | undefined => {
+    if (secrets.isCurrent(sealed)) return undefined;
+    const place = { tenant, kind, code };
+    return secrets.seal(secrets.open(sealed, place), place);
+  };
+  const send = async (id: string, command: NewCommand): Promise<void> => {
+    await handle({ tenant, id, command });
+    count += 1;
+  };
+  for await (const each of all<WorkspaceDocument>(documents, 'slack-workspace', tenant)) {
+    const token = reseal(each.token, 'workspace', each.code);
+    if (token !== undefined) await send(each.code, resealWorkspace({ token }));
+  }
+  for await (const { code, signingSecret: old } of all<AppDocument>(
+    documents,
+    'slack-app',
+    tenant,
+  )) {
+    const signingSecret = old === undefined ? undefined : reseal(old, 'app', code);
+    if (signingSecret !== undefined) await send(code, resealApp({ signingSecret }));
+  }
+  return count;
+}
+
+async function* all<Document>(
+  documents: WebContext['documents'],
+  aggregate: string,
+  tenant: string,
+): AsyncGenerator<Document> {
+  let cursor: string | undefined;
+  do {
+    const page = await documents({ bc: boundedContext, aggregate }).bySet(tenant, 'all', {
+      cursor,
+    });
+    for (const { document } of page.items) yield document as Document;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startApi } from 'millrace/server/api';
-import { slackRig, token, type SlackRig } from '../slack-rig.test.ts';
 import type { slackRequests } from '../slack-requests.ts';
+import { slackRig, token, type SlackRig } from '../testing/slack-rig.ts';
 
 interface Answer {
   readonly status: number;
@@ -65,7 +65,7 @@ async function serve(module: Parameters<typeof slackRequests>[0] = {}): Promise<
 
 const root = '/api/v1/slack';
 
-test('a request is created, looked at and listed by its status', async () => {
+test('a request is created, read and listed by status', async () => {
   await using served = await serve();
   const ask = served.as(served.tokens.append);
   const asked = { workspaceCode: 'acme', data: { text: 'hello' } };
@@ -91,7 +91,7 @@ test('a request is created, looked at and listed by its status', async () => {
   assert.deepEqual(await idsOf(''), [id]);
 });
 
-test('what failed is changed, and goes again; what is sent is not', async () => {
+test('a failed request can be changed and is queued again; a sent one cannot', async () => {
   await using served = await serve();
   const ask = served.as(served.tokens.append);
   const asked = { workspaceCode: 'acme', templateCode: 'paid', data: {} };
@@ -106,7 +106,7 @@ test('what failed is changed, and goes again; what is sent is not', async () => 
   assert.equal((await ask('POST', `${root}/requests/none/queue`, {})).status, 422);
 });
 
-test('configuration is written, read without its secrets, listed, tried and removed', async () => {
+test('configuration is written, read without secrets, listed, tested and removed', async () => {
   await using served = await serve();
   const ask = served.as(served.tokens.admin);
   const put = await ask('PUT', `${root}/workspaces/beta`, {
@@ -140,7 +140,7 @@ test('configuration is written, read without its secrets, listed, tried and remo
   assert.deepEqual((await ask('POST', `${root}/secrets/reseal`)).body, { resealed: 0 });
 });
 
-test('a tenant sees and changes its own, and only with the scope for it', async () => {
+test('a token reads and changes only its tenant, within its scopes', async () => {
   await using served = await serve();
   const [other, app] = [served.as(served.tokens.other), served.as(served.tokens.append)];
   assert.equal((await other('GET', `${root}/workspaces/acme`)).status, 404);
@@ -153,7 +153,7 @@ test('a tenant sees and changes its own, and only with the scope for it', async 
   assert.equal((await app('POST', `${root}/requests`, { workspaceCode: 'acme' })).status, 400);
 });
 
-test('the routes are in the reference', async () => {
+test('the routes are in the OpenAPI document', async () => {
   await using served = await serve();
   const { body } = await served.as(served.tokens.admin)('GET', '/openapi.json');
   const paths = Object.keys(body['paths'] as object);

@@ -1,0 +1,296 @@
+// Read models of chats and of messages, and the queries over them.
+
+import { createHash } from 'node:crypto';
+import { MillraceError } from 'millrace/foundation';
+import {
+  projection,
+  readModel,
+  type DocumentQueries,
+  type Found,
+  type Page,
+} from 'millrace/projections';
+import type {
+  chatCreated,
+  chatTitleChanged,
+  chatTypeChanged,
+  messageDeleted,
+  messageEdited,
+  messagePosted,
+  participantJoined,
+} from './chat-events.ts';
+import type { ChatType, Role } from './fields.ts';
+import { update, type Projected } from './projected.ts';
+
+export interface ParticipantDocument {
+  readonly userId: string;
+  readonly role: Role;
+  readonly joinedAt: string;
+}
+
+/** A chat without its messages. */
+export interface ChatDocument {
+  readonly chatId: string;
+  readonly workspaceId: string;
+  readonly type: ChatType;
+  readonly title: string;
+  readonly isPublic: boolean;
+  readonly createdBy: string;
+  readonly createdAt: string;
+  readonly participants: readonly ParticipantDocument[];
+}
+
+/** The group of the private chats of a user in a workspace. */
+export function inWorkspace(workspaceId: string, userId: string): string {
+  return `${workspaceId}.${userId}`;
+}
+
+export const chatProjection = projection({
+  name: 'sub:collab:chat-projection:v1',
+  readModel: readModel<ChatDocument>({
+    bc: 'collab',
+    aggregate: 'chat',
+    version: 1,
+    // Each chat is in exactly one of the two groups, so a user sees the union of both.
+    groups: {
+      public: ({ isPublic, workspaceId, createdAt }) =>
+        isPublic ? { [workspaceId]: Date.parse(createdAt) } : {},
+      private: ({ isPublic, workspaceId, participants, createdAt }) =>
+        isPublic
+          ? {}
+          : Object.fromEntries(
+              participants.map(({ userId }) => [
+                inWorkspace(workspaceId, userId),
+                Date.parse(createdAt),
+              ]),
+            ),
+    },
+  }),
+  on: {
+    'chat.created.v1': (_before, { payload, aggregate }: Projected<typeof chatCreated>) => {
+      const { timestamp, ...chat } = payload;
+      return { ...chat, chatId: aggregate.id, createdAt: timestamp, participants: [] };
+    },
+    'chat.participant-joined.v1': update<ChatDocument, Projected<typeof participantJoined>>(
+      (chat, { payload, occurredAt }) => ({
+        ...chat,
+        participants: [
+          ...chat.participants.filter(({ userId }) => userId !== payload.userId),
+          { ...payload, joinedAt: occurredAt },
+        ],
+      }),
+    ),
+    'chat.participant-left.v1': update<ChatDocument, Projected<typeof participantJoined>>(
+      (chat, { payload }) => ({
+        ...chat,
+        participants: chat.participants.filter(({ userId }) => userId !== payload.userId),
+      }),
+    ),
+    'chat.type-changed.v1': update<ChatDocument, Projected<typeof chatTypeChanged>>(
+      (chat, { payload }) => ({ ...chat, ...payload }),
+    ),
+    'chat.title-changed.v1': update<ChatDocument, Projected<typeof chatTitleChanged>>(
+      (chat, { payload }) => ({ ...chat, ...payload }),
+    ),
+  },
+});
+
+export interface MessageDocument {
+  readonly messageId: string;
+  readonly chatId: string;
+  readonly authorId: string;
+  readonly content: string;
+  readonly timestamp: string;
+  /** Revision of the message in the stream of its chat. */
+  readonly revision: number;
+  readonly inReplyTo?: string | undefined;
+  readonly editedAt?: string | undefined;
+}
+
+/** Found by chat, in order of posting, and by word. Edits and deletions do not undo the effects of tags. */
+export const messageProjection = projection({
+  name: 'sub:collab:message-projection:v1',
+  readModel: readModel<MessageDocument>({
+    bc: 'collab',
+    aggregate: 'message',
+    version: 1,
+    groups: {
+      chat: ({ chatId, revision }) => ({ [chatId]: revision }),
+      word: ({ chatId, content, revision }) =>
+        Object.fromEntries(wordsOf(content).map((word) => [wordGroup(chatId, word), revision])),
+    },
+  }),
+  id: ({ payload }) => (payload as { readonly messageId: string }).messageId,
+  on: {
+    'chat.message-posted.v1': (
+      _before,
+      { payload, revision }: Projected<typeof messagePosted>,
+    ) => ({
+      ...payload,
+      revision,
+    }),
+    'chat.message-edited.v1': update<MessageDocument, Projected<typeof messageEdited>>(
+      (message, { payload: { content, timestamp } }) => ({
+        ...message,
+        content,
+        editedAt: timestamp,
+      }),
+    ),
+    'chat.message-deleted.v1': (_before, _event: Projected<typeof messageDeleted>) => null,
+  },
+});
+
+export interface PageRequest {
+  readonly tenant: string;
+  readonly limit?: number | undefined;
+  /** `cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+}
+
+const pageSize = 50;
+/** How many messages a search for several words reads for one page. */
+const searchedMax = 1_000;
+
+/** The public chats of a workspace and the private chats of the user, newest first. */
+export async function visibleChats(
+  chats: DocumentQueries<ChatDocument>,
+  request: PageRequest & { readonly workspaceId: string; readonly userId: string },
+): Promise<Page<ChatDocument>> {
+  const { tenant, workspaceId, userId, limit = pageSize } = request;
+  const after = request.cursor === undefined ? undefined : parseCursor(request.cursor);
+  const read = (range: string, group: string): Promise<readonly Found<ChatDocument>[]> =>
+    // One more than the page holds shows whether there is a next page.
+    readAfter(chats, { tenant, range, group, after, count: limit + 1 });
+  const found = await Promise.all([
+    read('public', workspaceId),
+    read('private', inWorkspace(workspaceId, userId)),
+  ]);
+  const sorted = found.flat().toSorted((a, b) => compare(placeOf(b), placeOf(a)));
+  const items = sorted.slice(0, limit);
+  const last = items.at(-1);
+  const hasMore = sorted.length > limit && last !== undefined;
+  return { items, cursor: hasMore ? formatCursor(placeOf(last)) : undefined };
+}
+
+/** The sort key of a chat, the same in both groups. */
+interface Place {
+  readonly ms: number;
+  readonly id: string;
+}
+
+function placeOf({ id, document }: Found<ChatDocument>): Place {
+  return { ms: Date.parse(document.createdAt), id };
+}
+
+function compare(a: Place, b: Place): number {
+  return a.ms - b.ms || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+}
+
+/** Chats of one group, newest first, after a place. */
+async function readAfter(
+  chats: DocumentQueries<ChatDocument>,
+  request: {
+    readonly tenant: string;
+    readonly range: string;
+    readonly group: string;
+    readonly after: Place | undefined;
+    readonly count: number;
+  },
+): Promise<readonly Found<ChatDocument>[]> {
+  const { tenant, range, group, after, count } = request;
+  const found: Found<ChatDocument>[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await chats.byRange(tenant, range, {
+      group,
+      limit: count,
+      cursor,
+      direction: 'descending',
+      to: after?.ms,
+    });
+    // The range includes chats of the same millisecond that the previous page already returned.
+    found.push(
+      ...page.items.filter((chat) => after === undefined || compare(placeOf(chat), after) < 0),
+    );
+    ({ cursor } = page);
+  } while (cursor !== undefined && found.length < count);
+  return found.slice(0, count);
+}
+
+function formatCursor({ ms, id }: Place): string {
+  return Buffer.from(JSON.stringify([ms, id])).toString('base64url');
+}
+
+function parseCursor(cursor: string): Place {
+  const [, ms, id] =
+    /^\[(-?\d{1,16}),"([A-Za-z0-9._-]+)"\]$/.exec(
+      Buffer.from(cursor, 'base64url').toString('latin1'),
+    ) ?? [];
+  if (ms !== undefined && id !== undefined) return { ms: Number(ms), id };
+  const shown = cursor.slice(0, 60);
+  throw new MillraceError('CURSOR_INVALID', `Invalid cursor "${shown}".`, {
+    details: { cursor: shown },
+  });
+}
+
+/** Messages of a chat. Default: newest first. */
+export function messagesOf(
+  messages: DocumentQueries<MessageDocument>,
+  request: PageRequest & {
+    readonly chatId: string;
+    readonly direction?: 'ascending' | 'descending' | undefined;
+  },
+): Promise<Page<MessageDocument>> {
+  const { tenant, chatId, direction = 'descending', limit = pageSize, cursor } = request;
+  return messages.byRange(tenant, 'chat', { group: chatId, direction, limit, cursor });
+}
+
+/** Messages of a chat that contain every word of the text, newest first. */
+export async function searchMessages(
+  messages: DocumentQueries<MessageDocument>,
+  request: PageRequest & { readonly chatId: string; readonly text: string },
+): Promise<Page<MessageDocument>> {
+  const { tenant, chatId, text, limit = pageSize } = request;
+  const [first, ...others] = wordsOf(text);
+  if (first === undefined) return { items: [], cursor: undefined };
+  const items: Found<MessageDocument>[] = [];
+  let { cursor } = request;
+  for (let seen = 0; seen < searchedMax;) {
+    // Read no more than the page still needs: the cursor points after the last message read.
+    const missing = limit - items.length;
+    seen += missing;
+    const page = await messages.byRange(tenant, 'word', {
+      group: wordGroup(chatId, first),
+      direction: 'descending',
+      limit: missing,
+      cursor,
+    });
+    const matching = page.items.filter(({ document }) => {
+      const words = new Set(wordsOf(document.content));
+      return others.every((word) => words.has(word));
+    });
+    items.push(...matching);
+    ({ cursor } = page);
+    if (cursor === undefined || items.length === limit) break;
+  }
+  return { items, cursor };
+}
+
+/** How many different words of a message are indexed. */
+const wordsMax = 200;
+const wordCharsMax = 40;
+const wordPattern = /[\p{L}\p{M}\p{N}_]+/gu;
+
+/** The distinct words of a text in lower case, in order. */
+export function wordsOf(text: string): readonly string[] {
+  const found = new Set<string>();
+  for (const [word] of text.normalize('NFKC').toLowerCase().matchAll(wordPattern)) {
+    found.add(word.slice(0, wordCharsMax));
+    if (found.size === wordsMax) break;
+  }
+  return [...found];
+}
+
+/** The group of a word in a chat; hashed, because more people can read keys than the chat. */
+function wordGroup(chatId: string, word: string): string {
+  return createHash('sha256').update(`${chatId} ${word}`).digest('base64url').slice(0, 22);
+}

@@ -1,0 +1,110 @@
+// A workspace with people in it, and reactors that run as far as a test lets them: any order that subscriptions
+// may have (each stream's events in order for each reactor), with events that come twice.
+
+import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
+import { idFromKey, type Clock } from 'millrace/foundation';
+import { createPlatform, type Platform } from 'millrace/platform';
+import type { Reactor } from 'millrace/reactors';
+import type { RecordedEvent } from 'millrace/store';
+import { collab } from '../collab.ts';
+import type { ChatType } from '../fields.ts';
+import { addMember, createChat, createWorkspace, postMessage } from '../index.ts';
+
+export const tenant = 'core';
+
+export interface CollabRig extends AsyncDisposable {
+  readonly platform: Platform;
+  send(id: string, command: NewCommand): Promise<void>;
+  events(): Promise<readonly RecordedEvent[]>;
+  /** Those of the event's reactors that have something to do; `pick` chooses. False: nobody has. */
+  step(pick?: (count: number) => number): Promise<boolean>;
+  settle(): Promise<void>;
+  /** Every event comes again, to every reactor, from the beginning. */
+  replay(): Promise<void>;
+}
+
+/** `ada` is the admin, `bob` and `eve` are members; the chat `c-1` is private, with `ada` and `bob`. */
+export async function collabRig(
+  type: ChatType = 'task',
+  { clock }: { readonly clock?: Clock } = {},
+): Promise<CollabRig> {
+  const platform = await createPlatform({
+    engines: { store: 'memory:' },
+    modules: [collab()],
+    ...(clock === undefined ? {} : { clock }),
+  });
+  const { reactors } = platform.modules;
+  const send = async (id: string, command: NewCommand): Promise<void> => {
+    await platform.handle({ tenant, id, command, user: { id: 'ada' } });
+  };
+  /** By reactor and stream, the events that are done. */
+  const done = new Map<string, number>();
+  const events = (): Promise<RecordedEvent[]> => Array.fromAsync(platform.engines.store.readAll());
+
+  async function react(reactor: Reactor, event: RecordedEvent): Promise<void> {
+    const { signal } = new AbortController();
+    for (const reaction of await reactor.react(event, { attempt: 1, signal })) {
+      const { id, command, user } = reaction;
+      await platform.handle({
+        tenant: event.tenant,
+        id,
+        command,
+        correlationId: event.correlationId,
+        causationId: event.eventId,
+        idempotencyKey: buildIdempotencyKey({
+          tenant: event.tenant,
+          service: reactor.service,
+          operation: reactor.reactor,
+          naturalKey: idFromKey(`${event.eventId} ${command.type} ${id}`),
+        }),
+        ...(user === undefined ? {} : { user }),
+      });
+    }
+  }
+
+  const rig: CollabRig = {
+    platform,
+    send,
+    events,
+    async step(pick = () => 0) {
+      const all = await events();
+      const waiting = reactors.flatMap((reactor) => {
+        const own = all.filter(({ type: each }) => reactor.filter.types?.includes(each));
+        return [...Map.groupBy(own, ({ stream }) => stream)].flatMap(([stream, list]) => {
+          const key = `${reactor.name} ${stream}`;
+          const event = list[done.get(key) ?? 0];
+          return event === undefined ? [] : [{ reactor, event, key }];
+        });
+      });
+      const next = waiting[pick(waiting.length)];
+      if (next === undefined) return false;
+      await react(next.reactor, next.event);
+      // Now and then the process dies before it has written down how far it was.
+      if (pick(4) !== 3) done.set(next.key, (done.get(next.key) ?? 0) + 1);
+      return true;
+    },
+    async settle() {
+      while (await rig.step());
+    },
+    async replay() {
+      done.clear();
+      await rig.settle();
+    },
+    [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose](),
+  };
+  await send('w-1', createWorkspace({ name: 'Team', createdBy: 'ada', username: 'ada' }));
+  for (const userId of ['bob', 'eve']) {
+    await send('w-1', addMember({ userId, username: userId, role: 'member', by: 'ada' }));
+  }
+  const subject = { workspaceId: 'w-1', type, title: 'Ship', isPublic: false };
+  await send('c-1', createChat({ ...subject, createdBy: 'ada', participants: ['bob'] }));
+  await rig.settle();
+  return rig;
+}
+
+let messages = 0;
+
+export function says(authorId: string, content: string): NewCommand {
+  messages += 1;
+  return postMessage({ messageId: `m-${messages}`, authorId, content });
+}
