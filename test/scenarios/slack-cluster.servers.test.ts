@@ -30,8 +30,8 @@ async function onEachNode<Result>(ask: (node: Redis) => Promise<Result>): Promis
 
 /** One Redis gets all stories; a cluster in `npm test` those of locks, delayed jobs and slots. */
 const storiesOfShortForm: readonly string[] = [
-  'a rate limit frees the lock, delays the job and is no attempt',
-  'tenants have workspaces, requests and locks of their own',
+  'a rate limit releases the lock, delays the job and is no attempt',
+  'workspaces, requests and locks are separate per tenant',
 ];
 const stories = Object.entries(slackStories);
 const isChosen = (name: string): boolean => soakMinutes > 0 || storiesOfShortForm.includes(name);
