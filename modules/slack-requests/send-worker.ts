@@ -144,7 +144,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       },
       posting,
     );
-    observer.log?.debug({ ...run.tags, kind: posted.kind }, 'Slack was run');
+    observer.log?.debug({ ...run.tags, kind: posted.kind }, 'Slack called');
     return afterPost(posted, attemptRules);
   }
 

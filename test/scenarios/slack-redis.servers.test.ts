@@ -219,7 +219,7 @@ test('the checklist of the document, line by line', async (t) => {
     });
     await t.test('every line of the log about a request carries its tags', () => {
       const lines = told.filter((line) => line.includes('"messageRequestId":'));
-      for (const said of ['request queued', 'Slack was asked', 'request sent', 'request failed']) {
+      for (const said of ['request queued', 'Slack called', 'request sent', 'request failed']) {
         assert.ok(
           lines.some((line) => line.startsWith(said)),
           said,
