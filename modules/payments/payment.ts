@@ -41,7 +41,7 @@ export const failPayment = defineCommand('payment.fail', failure);
 /** Cancels a payment that is not completed. */
 export const withdrawPayment = defineCommand('payment.withdraw', failure);
 
-export const paymentStatuses = ['requested', 'queued', 'processed', 'completed', 'failed'] as const;
+const paymentStatuses = ['requested', 'queued', 'processed', 'completed', 'failed'] as const;
 export type PaymentStatus = (typeof paymentStatuses)[number];
 
 interface PaymentState {

@@ -144,7 +144,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       },
       posting,
     );
-    observer.log?.debug({ ...run.tags, kind: posted.kind }, 'Slack was run');
+    observer.log?.debug({ ...run.tags, kind: posted.kind }, 'Slack called');
     return afterPost(posted, attemptRules);
   }
 
@@ -266,17 +266,17 @@ function metadataId({ tenant, id }: Pick<JobRun, 'id' | 'tenant'>): string {
 // `:send-lock` gives one worker exclusive access to a request for at most 15 minutes. Its value is the fence of the attempt.
 export const sendLockMs = 900_000;
 
-export interface SendLock extends AsyncDisposable {
+interface SendLock extends AsyncDisposable {
   readonly fence: string;
   /** Whether the lock is held for at least this long; checked immediately before a call to Slack. */
   holdsFor(ms: number): Promise<boolean>;
 }
 
-export type TakenLock =
+type TakenLock =
   | { readonly kind: 'taken'; readonly lock: SendLock }
   | { readonly kind: 'held'; readonly expiresInMs: number };
 
-export async function takeSendLock(
+async function takeSendLock(
   keys: KeyStore,
   request: { readonly tenant: string; readonly id: string },
   {

@@ -81,19 +81,19 @@ export function createSweeper(options: SweeperOptions): (signal: AbortSignal) =>
 }
 
 // Open requests, read from the event store once and then incrementally: independent of the data in Redis.
-export interface OpenRequest {
+interface OpenRequest {
   readonly tenant: string;
   readonly id: string;
   /** Time at which the request should be sent. */
   readonly dueAtMs: number;
 }
 
-export interface OpenRequests {
+interface OpenRequests {
   /** Oldest first. */
   list(signal?: AbortSignal): Promise<readonly OpenRequest[]>;
 }
 
-export function createOpenRequests(readAll: EventStore['readAll']): OpenRequests {
+function createOpenRequests(readAll: EventStore['readAll']): OpenRequests {
   const open = new Map<string, OpenRequest>();
   type Position = Awaited<ReturnType<EventStore['head']>>;
   let after: Position | undefined;

@@ -30,8 +30,8 @@ async function onEachNode<Result>(ask: (node: Redis) => Promise<Result>): Promis
 
 /** A single Redis runs all stories; in `npm test` a cluster runs those about locks, delayed jobs and slots. */
 const storiesOfShortForm: readonly string[] = [
-  'a rate limit frees the lock, delays the job and is no attempt',
-  'tenants have workspaces, requests and locks of their own',
+  'a rate limit releases the lock, delays the job and is no attempt',
+  'workspaces, requests and locks are separate per tenant',
 ];
 const stories = Object.entries(slackStories);
 const isChosen = (name: string): boolean => soakMinutes > 0 || storiesOfShortForm.includes(name);

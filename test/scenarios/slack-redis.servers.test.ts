@@ -219,12 +219,7 @@ test('the checklist of the Slack document, line by line', async (t) => {
     });
     await t.test('every log line about a request carries its tags', () => {
       const lines = logLines.filter((line) => line.includes('"messageRequestId":'));
-      for (const message of [
-        'request queued',
-        'Slack was asked',
-        'request sent',
-        'request failed',
-      ]) {
+      for (const message of ['request queued', 'Slack called', 'request sent', 'request failed']) {
         assert.ok(
           lines.some((line) => line.startsWith(message)),
           message,

@@ -27,7 +27,7 @@ interface Told {
   readonly email: boolean;
 }
 
-async function told(rig: CollabRig): Promise<readonly Told[]> {
+async function notificationsIn(rig: CollabRig): Promise<readonly Told[]> {
   await rig.settle();
   return (await rig.events()).flatMap((event) => {
     if (!notificationCreated.is(event)) return [];
@@ -39,10 +39,12 @@ async function told(rig: CollabRig): Promise<readonly Told[]> {
 test('participants, watchers and the assignee are notified, but not the user who made the change', async () => {
   await using rig = await collabRig();
   await rig.send('c-1', says('ada', '#status Done'));
-  assert.deepEqual(await told(rig), [{ userId: 'bob', type: 'task.status_changed', email: false }]);
+  assert.deepEqual(await notificationsIn(rig), [
+    { userId: 'bob', type: 'task.status_changed', email: false },
+  ]);
   await rig.send('c-1', watchTask({ userId: 'eve' }));
   await rig.send('c-1', says('bob', '#status To Do'));
-  const users = (await told(rig)).slice(1).map(({ userId }) => userId);
+  const users = (await notificationsIn(rig)).slice(1).map(({ userId }) => userId);
   assert.deepEqual(users.toSorted(), ['ada', 'eve']);
 });
 
@@ -76,7 +78,7 @@ test('every change of a task notifies, and the new assignee gets a specific noti
     says('ada', '#priority High #due 2026-10-20 #due #title New #severity Major #assignee @bob'),
   );
   await rig.send('c-1', says('ada', '#task Newer'));
-  const types = (await told(rig)).map(({ type }) => type);
+  const types = (await notificationsIn(rig)).map(({ type }) => type);
   assert.deepEqual(types, [
     'task.priority_changed',
     'task.due_changed',
@@ -91,7 +93,7 @@ test('every change of a task notifies, and the new assignee gets a specific noti
 test('e-mail goes to recipients with an address and a matching preference', async () => {
   await using rig = await collabRig();
   const mails = async (): Promise<readonly (readonly [string, boolean])[]> =>
-    (await told(rig)).map(({ type, email }) => [type, email] as const).slice(-1);
+    (await notificationsIn(rig)).map(({ type, email }) => [type, email] as const).slice(-1);
   await rig.send('bob', registerUser({ username: 'bob', email: 'bob@example.org' }));
   await rig.send('c-1', says('ada', '#status Done'));
   assert.deepEqual(await mails(), [['task.status_changed', false]]);
@@ -109,7 +111,7 @@ test('former members of the workspace are not notified', async () => {
   await using rig = await collabRig();
   await rig.send('w-1', removeMember({ userId: 'bob', by: 'ada' }));
   await rig.send('c-1', says('ada', '#status Done'));
-  assert.deepEqual(await told(rig), []);
+  assert.deepEqual(await notificationsIn(rig), []);
 });
 
 test('only users who were involved at the time of the event are notified', () => {
@@ -171,11 +173,13 @@ test('a replay does not notify users who joined or rejoined later', async () => 
   for (const change of changes) {
     await clock.advance(1_000);
     await change();
-    const once = await told(rig);
+    const once = await notificationsIn(rig);
     await rig.replay();
-    assert.deepEqual(await told(rig), once);
+    assert.deepEqual(await notificationsIn(rig), once);
   }
-  const eves = (await told(rig)).flatMap(({ userId, type }) => (userId === 'eve' ? [type] : []));
+  const eves = (await notificationsIn(rig)).flatMap(({ userId, type }) =>
+    userId === 'eve' ? [type] : [],
+  );
   const [status, priority] = ['task.status_changed', 'task.priority_changed'];
   assert.deepEqual(eves, [status, priority, 'task.assigned', 'task.title_changed']);
 });
@@ -189,6 +193,6 @@ test('a role change does not interrupt the involvement of a user', async () => {
   await clock.advance(1_000);
   await rig.send('c-1', joinChat({ userId: 'bob', role: 'admin', by: 'ada' }));
   await rig.send('w-1', changeMemberRole({ userId: 'bob', role: 'admin', by: 'ada' }));
-  const users = (await told(rig)).map(({ userId }) => userId);
+  const users = (await notificationsIn(rig)).map(({ userId }) => userId);
   assert.deepEqual(users, ['bob']);
 });

@@ -9,12 +9,12 @@ import { addMember, createInvite, createWorkspace, removeMember } from '../works
 import { newInviteToken } from '../workspace.ts';
 import { personOf, type Person, type Rig } from './web-rig.ts';
 
-export const tenant = 'core';
+const tenant = 'core';
 
 /** From those who may nothing to those who may most. */
 export const roles = [
   'nobody',
-  /** Of another tenant; here, somebody else of the same name is an admin of everything. */
+  /** A user of another tenant, with the same name as an admin of this one. */
   'foreigner',
   /** The same one, who asks for this tenant by its name. */
   'intruder',

@@ -1,5 +1,5 @@
-// A workspace with people in it, and reactors that run as far as a test lets them: any order that subscriptions
-// may have (each stream's events in order for each reactor), with events that come twice.
+// A workspace with users, and reactors that a test runs step by step: in any order that subscriptions allow (each reactor gets
+// the events of a stream in order), with duplicate events.
 
 import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
 import { idFromKey, type Clock } from 'millrace/foundation';
@@ -16,10 +16,10 @@ export interface CollabRig extends AsyncDisposable {
   readonly platform: Platform;
   send(id: string, command: NewCommand): Promise<void>;
   events(): Promise<readonly RecordedEvent[]>;
-  /** Those of the event's reactors that have something to do; `pick` chooses. False: nobody has. */
+  /** Runs one pending reactor, chosen by `pick`. False: none is pending. */
   step(pick?: (count: number) => number): Promise<boolean>;
   settle(): Promise<void>;
-  /** Every event comes again, to every reactor, from the beginning. */
+  /** Delivers every event again to every reactor. */
   replay(): Promise<void>;
 }
 

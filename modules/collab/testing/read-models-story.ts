@@ -80,23 +80,20 @@ export async function readModelsStory(engines: Engines): Promise<void> {
     send: (...asked: Parameters<Platform['handle']>) => platform.handle(...asked),
   };
 
-  await story(
-    'users have a name that nobody else has, and no address in their document',
-    async () => {
-      for (const email of ['ada@example.org', 'a@example.org', 'a@example.org']) {
-        const ada = await ensureUser(context, { tenant, principal: 'ada', email });
-        assert.deepEqual(ada, { userId: 'ada', username: 'ada' });
-      }
-      const second = await ensureUser(context, { tenant, principal: 'x|2', username: 'Ada' });
-      assert.equal(second.username, 'Ada-2');
-      await send('ada', changePreferences({ email: 'all' }));
-      await caughtUp();
-      const found = await users.byIndex(tenant, 'username', 'ada-2');
-      assert.equal(found?.id, second.userId);
-      const { registeredAt: _at, ...shown } = (await users.get(tenant, 'ada'))?.document ?? {};
-      assert.deepEqual(shown, { userId: 'ada', username: 'ada', emailPreference: 'all' });
-    },
-  );
+  await story('user names are unique, and the document has no address', async () => {
+    for (const email of ['ada@example.org', 'a@example.org', 'a@example.org']) {
+      const ada = await ensureUser(context, { tenant, principal: 'ada', email });
+      assert.deepEqual(ada, { userId: 'ada', username: 'ada' });
+    }
+    const second = await ensureUser(context, { tenant, principal: 'x|2', username: 'Ada' });
+    assert.equal(second.username, 'Ada-2');
+    await send('ada', changePreferences({ email: 'all' }));
+    await caughtUp();
+    const found = await users.byIndex(tenant, 'username', 'ada-2');
+    assert.equal(found?.id, second.userId);
+    const { registeredAt: _at, ...shown } = (await users.get(tenant, 'ada'))?.document ?? {};
+    assert.deepEqual(shown, { userId: 'ada', username: 'ada', emailPreference: 'all' });
+  });
 
   await story('workspaces are found by their members', async () => {
     for (const id of ['w-1', 'w-2', 'w-3']) {
@@ -330,7 +327,7 @@ export async function readModelsStory(engines: Engines): Promise<void> {
   });
 }
 
-/** A name for whoever reads what failed. */
+/** The name in failure messages. */
 async function story(name: string, run: () => Promise<void>): Promise<void> {
   try {
     await run();

@@ -1,4 +1,4 @@
-// The module behind a real server, for tests: people with tokens, over HTTP and WebSocket.
+// A real server with the module, for tests: users with tokens, over HTTP and WebSocket.
 
 import { createHmac } from 'node:crypto';
 import { createPlatform, type Platform } from 'millrace/platform';
@@ -16,7 +16,7 @@ export type Told = SocketMessage;
 export type Answer<Body = Readonly<Record<string, unknown>>> = ApiAnswer<Body>;
 /** A WebSocket of a person. */
 export type Screen = ApiSocket;
-/** Looks again and again, for a minute at most. */
+/** Polls for at most a minute. */
 export const until = eventually;
 
 export interface Person {
@@ -35,18 +35,18 @@ export interface Person {
 export interface Rig extends AsyncDisposable {
   readonly platform: Platform;
   readonly server: ApiServer;
-  /** A new one for each name. */
+  /** A new user with a token. */
   person(name: string, tenant?: string): Promise<Person>;
-  /** Somebody whom an identity provider knows. */
+  /** A user of an identity provider. */
   known(claims: Readonly<Record<string, unknown>>): Person;
-  /** Of this person, with these others in it. */
+  /** Creates a workspace with these members. */
   workspace(of: Person, ...members: readonly Person[]): Promise<string>;
   chat(of: Person, workspaceId: string, more?: object): Promise<string>;
 }
 
 const jwt = { secret: 'a secret of at least thirty-two bytes', audience: 'collab' };
 
-/** As an identity provider would make it. */
+/** A JWT of an identity provider. */
 function jwtOf(claims: object): string {
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
   const exp = Math.floor(Date.now() / 1_000) + 3_600;

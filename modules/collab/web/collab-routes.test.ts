@@ -26,7 +26,7 @@ interface Failed {
   readonly error: { readonly code: string; readonly details: Readonly<Record<string, unknown>> };
 }
 
-const told = ({ status, body }: Answer<unknown>): unknown[] => [
+const statusAndCode = ({ status, body }: Answer<unknown>): unknown[] => [
   status,
   (body as Partial<Failed>).error?.code,
 ];
@@ -54,11 +54,14 @@ test('a workspace has members with roles and keeps its last admin', async () => 
     ['Mill', 'admin', 2],
   );
   assert.equal((await alex.get(`/api/v1/workspaces/${w}`)).body['role'], 'member');
-  assert.deepEqual(told(await alex.send('PUT', `${members}/${zoe.name}`, { role: 'member' })), [
-    403,
-    'FORBIDDEN',
+  assert.deepEqual(
+    statusAndCode(await alex.send('PUT', `${members}/${zoe.name}`, { role: 'member' })),
+    [403, 'FORBIDDEN'],
+  );
+  assert.deepEqual(statusAndCode(await zoe.send('DELETE', `${members}/${zoe.name}`)), [
+    409,
+    'CONFLICT',
   ]);
-  assert.deepEqual(told(await zoe.send('DELETE', `${members}/${zoe.name}`)), [409, 'CONFLICT']);
   const raised = await zoe.send('PUT', `${members}/${alex.name}`, { role: 'admin' });
   assert.deepEqual([raised.status, raised.body['role']], [200, 'admin']);
   assert.equal((await zoe.send('DELETE', `${members}/${zoe.name}`)).status, 204);
@@ -68,7 +71,7 @@ test('a workspace has members with roles and keeps its last admin', async () => 
     list.body.items.map(({ userId }) => userId),
     [alex.name],
   );
-  assert.deepEqual(told(await alex.send('POST', members, { username: 'nobody' })), [
+  assert.deepEqual(statusAndCode(await alex.send('POST', members, { username: 'nobody' })), [
     404,
     'NOT_FOUND',
   ]);
@@ -83,14 +86,20 @@ test('an invite has a limited number of uses, shows its token once and can be re
   const came = await alex.send('POST', `/api/v1/invite/${one.token}`);
   assert.deepEqual([came.status, came.body['role']], [200, 'admin']);
   assert.equal((await alex.send('POST', `/api/v1/invite/${one.token}`)).status, 200);
-  assert.deepEqual(told(await kim.send('POST', `/api/v1/invite/${one.token}`)), [409, 'CONFLICT']);
+  assert.deepEqual(statusAndCode(await kim.send('POST', `/api/v1/invite/${one.token}`)), [
+    409,
+    'CONFLICT',
+  ]);
   const list = await zoe.get<List>(path);
   assert.ok(!JSON.stringify(list.body).includes(one.token));
   assert.deepEqual([list.body.items[0]?.['uses'], list.body.items[0]?.['maxUses']], [1, 1]);
   const two = await invite({ maxUses: 5 });
   assert.equal((await zoe.send('DELETE', `${path}/${two.inviteId}`)).status, 204);
   for (const token of [two.token, `${w}~x~${'a'.repeat(43)}`, 'nothing']) {
-    assert.deepEqual(told(await kim.send('POST', `/api/v1/invite/${token}`)), [404, 'NOT_FOUND']);
+    assert.deepEqual(statusAndCode(await kim.send('POST', `/api/v1/invite/${token}`)), [
+      404,
+      'NOT_FOUND',
+    ]);
   }
   assert.equal((await kim.get(path)).status, 404);
 });
@@ -196,10 +205,10 @@ test('messages are paged, searched, edited and deleted', async () => {
   const message = `/api/v1/messages/${ids[0]}`;
   const edit = { content: 'one big wheel' };
   assert.equal((await alex.send('PUT', message, edit)).body['content'], 'one big wheel');
-  assert.deepEqual(told(await kim.send('PUT', message, edit)), [403, 'FORBIDDEN']);
+  assert.deepEqual(statusAndCode(await kim.send('PUT', message, edit)), [403, 'FORBIDDEN']);
   assert.equal((await zoe.send('DELETE', message)).status, 204);
-  assert.deepEqual(told(await alex.send('PUT', message, edit)), [404, 'NOT_FOUND']);
-  assert.deepEqual(told(await zoe.get(`${path}?cursor=x`)), [400, 'VALIDATION_ERROR']);
+  assert.deepEqual(statusAndCode(await alex.send('PUT', message, edit)), [404, 'NOT_FOUND']);
+  assert.deepEqual(statusAndCode(await zoe.get(`${path}?cursor=x`)), [400, 'VALIDATION_ERROR']);
 });
 
 test('the sixty-first message of a user within a minute is refused', async () => {
@@ -212,7 +221,7 @@ test('the sixty-first message of a user within a minute is refused', async () =>
   );
   assert.ok(answers.every(({ status }) => status === 201));
   const late = await fast.send<Failed>('POST', path, { content: 'late' });
-  assert.deepEqual(told(late), [429, 'RATE_LIMIT_EXCEEDED']);
+  assert.deepEqual(statusAndCode(late), [429, 'RATE_LIMIT_EXCEEDED']);
   assert.equal(late.headers.get('x-ratelimit-limit'), '60');
   assert.equal(late.headers.get('x-ratelimit-remaining'), '0');
   assert.ok(Number(late.headers.get('retry-after')) > 0);
@@ -240,7 +249,7 @@ test('the first request registers the user, who can change the profile', async (
   const cleared = await mia.send('PUT', '/api/v1/users/me', { email: null });
   assert.deepEqual([cleared.body['email'], cleared.body['displayName']], [null, 'Mia M.']);
   const wrong = await mia.send('PUT', '/api/v1/users/me', { email: 'nowhere' });
-  assert.deepEqual(told(wrong), [400, 'VALIDATION_ERROR']);
+  assert.deepEqual(statusAndCode(wrong), [400, 'VALIDATION_ERROR']);
 });
 
 test('a user of an identity provider gets its name and address, and a unique user name', async () => {
@@ -285,7 +294,7 @@ test('all errors have one format', async () => {
     await zoe.send<Failed>('POST', `/api/v1/workspaces/${w}/chats`, { title: 't', type: 'story' }),
     await zoe.send<Failed>('POST', '/api/v1/chats/c1/messages', { content: '' }),
   ];
-  assert.deepEqual(answers.map(told), [
+  assert.deepEqual(answers.map(statusAndCode), [
     [401, 'UNAUTHORIZED'],
     [401, 'UNAUTHORIZED'],
     [403, 'FORBIDDEN'],

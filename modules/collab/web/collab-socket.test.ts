@@ -1,4 +1,4 @@
-// What screens are told, over real WebSockets: each once, in order, and nobody what is not theirs to see.
+// Live messages over real WebSockets: each once, in order, and only to users with access.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -195,7 +195,7 @@ test('the feed resumes after a read error and skips an event that it cannot publ
     },
   };
   const models = memoryReadModels();
-  const told: string[] = [];
+  const published: string[] = [];
   await using feed = createLiveFeed(
     { store: flaky, clock, observer: silentObserver },
     {
@@ -209,15 +209,15 @@ test('the feed resumes after a read error and skips an event that it cannot publ
       message: { messageId: string };
     };
     if (it.messageId === 'm1') throw new Error('a listener that fails');
-    told.push(it.messageId);
+    published.push(it.messageId);
   });
   await feed.start();
   await append(store, posted(0));
-  while (told.length < 1 || clock.sleepers === 0) await turn();
+  while (published.length < 1 || clock.sleepers === 0) await turn();
   await append(store, posted(1), posted(2));
   await clock.advance(1_000);
-  while (told.length < 2) await turn();
-  assert.deepEqual([told, subscriptions], [['m0', 'm2'], 2]);
+  while (published.length < 2) await turn();
+  assert.deepEqual([published, subscriptions], [['m0', 'm2'], 2]);
 });
 
 test('missed messages of a chat are read after any position, up to the limit', async () => {
@@ -261,7 +261,7 @@ test('the limiter allows sixty messages per minute for each user of each tenant'
 });
 
 test('reasons of refused commands map to statuses', () => {
-  const told = (reason: string): unknown[] => {
+  const statusAndCode = (reason: string): unknown[] => {
     const { status, code } = collabError({
       type: 'about:blank',
       title: '',
@@ -275,7 +275,7 @@ test('reasons of refused commands map to statuses', () => {
     });
     return [status, code];
   };
-  assert.deepEqual(told('not-a-participant'), [404, 'NOT_FOUND']);
-  assert.deepEqual(told('too-late'), [403, 'FORBIDDEN']);
-  assert.deepEqual(told('last-admin'), [409, 'CONFLICT']);
+  assert.deepEqual(statusAndCode('not-a-participant'), [404, 'NOT_FOUND']);
+  assert.deepEqual(statusAndCode('too-late'), [403, 'FORBIDDEN']);
+  assert.deepEqual(statusAndCode('last-admin'), [409, 'CONFLICT']);
 });

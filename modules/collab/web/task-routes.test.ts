@@ -1,4 +1,4 @@
-// Tasks, the board and notifications over HTTP, as somebody sees them.
+// Tasks, the board and notifications over HTTP.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -42,7 +42,9 @@ test('tasks are filtered, searched and sorted, without tasks of other users’ p
   await make(w, 'Oil the wheel', {
     said: `#priority Low #assignee @${alex.name} #due 2026-12-24T18:00:00Z`,
   });
-  await make(w, 'Mend the sluice', { said: '#priority High #status In Progress #due 2026-12-01' });
+  await make(w, 'Repair the sluice', {
+    said: '#priority High #status In Progress #due 2026-12-01',
+  });
   await make(w, 'Wheel squeaks', { type: 'bug' });
   const secret = await make(w, 'Surprise', { isPublic: false });
   const titles = async (who: Person, query = ''): Promise<readonly string[]> =>
@@ -54,16 +56,16 @@ test('tasks are filtered, searched and sorted, without tasks of other users’ p
   assert.ok(!(await titles(alex)).includes('Surprise'));
   for (const [query, expected] of [
     ['?type=bug', ['Wheel squeaks']],
-    ['?status=In%20Progress', ['Mend the sluice']],
+    ['?status=In%20Progress', ['Repair the sluice']],
     ['?assignee=me', ['Oil the wheel']],
     ['?assignee=@alex-core', ['Oil the wheel']],
-    ['?assignee=none&type=task', ['Mend the sluice']],
+    ['?assignee=none&type=task', ['Repair the sluice']],
     ['?priority=Low', ['Oil the wheel']],
     ['?due=2026-12-24', ['Oil the wheel']],
-    ['?dueTo=2026-12-10', ['Mend the sluice']],
+    ['?dueTo=2026-12-10', ['Repair the sluice']],
     ['?search=WHEEL&sort=created&order=asc', ['Oil the wheel', 'Wheel squeaks']],
-    ['?sort=due', ['Mend the sluice', 'Oil the wheel']],
-    ['?sort=priority', ['Mend the sluice', 'Oil the wheel', 'Wheel squeaks']],
+    ['?sort=due', ['Repair the sluice', 'Oil the wheel']],
+    ['?sort=priority', ['Repair the sluice', 'Oil the wheel', 'Wheel squeaks']],
   ] as const) {
     assert.deepEqual(await titles(alex, query), expected, query);
   }
@@ -84,12 +86,12 @@ test('tasks are filtered, searched and sorted, without tasks of other users’ p
     ).body.columns.map(({ status, count, tasks }) => [status, count, tasks.map((t) => t.title)]);
   assert.deepEqual(await board(zoe), [
     ['To Do', 2, ['Surprise', 'Oil the wheel']],
-    ['In Progress', 1, ['Mend the sluice']],
+    ['In Progress', 1, ['Repair the sluice']],
     ['Done', 0, []],
   ]);
   assert.deepEqual(await board(alex), [
     ['To Do', 1, ['Oil the wheel']],
-    ['In Progress', 1, ['Mend the sluice']],
+    ['In Progress', 1, ['Repair the sluice']],
     ['Done', 0, []],
   ]);
 });

@@ -64,7 +64,7 @@ test('of two concurrent status changes the later one wins, also after a replay',
   assert.deepEqual(await statuses(), wanted);
 });
 
-/** Without notifications: who has joined since is told, too, when the notifier begins again. */
+/** Notifications are not compared. */
 async function history({ platform }: OpenRig): Promise<readonly string[]> {
   const events = await platform.engines.store.readAll().toArray();
   return events.flatMap(({ type, eventId }) =>

@@ -21,7 +21,7 @@ export const token = 'xoxb-4815162342-not-a-real-token';
 export const secretKeys = [{ id: 'k1', key: Buffer.alloc(32, 7).toString('base64') }];
 
 /** Everything that takes minutes in production takes milliseconds. */
-export const quick: SlackRequestsOptions = {
+const quick: SlackRequestsOptions = {
   secretKeys,
   timeoutMs: 5_000,
   lockMs: 15_000,
@@ -91,7 +91,7 @@ export async function slackRig(
   };
 }
 
-export async function configure(send: SlackRig['send']): Promise<void> {
+async function configure(send: SlackRig['send']): Promise<void> {
   const sealed = createSecretBox(secretKeys).seal(token, {
     tenant,
     kind: 'workspace',
@@ -105,7 +105,7 @@ export async function configure(send: SlackRig['send']): Promise<void> {
   await send('paid', configureTemplate({ text: 'Order {{order.id}} is paid by {{by}}' }));
 }
 
-export async function inStatus(
+async function inStatus(
   platform: Platform,
   id: string,
   statuses: readonly string[],
