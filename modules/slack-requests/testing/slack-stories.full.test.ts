@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { slackStories } from './testing/slack-stories.ts';
+import { slackStories } from './slack-stories.ts';
 
 for (const [name, run] of Object.entries(slackStories)) {
   test(`embedded: ${name}`, () => run({ store: 'memory:' }));
