@@ -219,6 +219,9 @@ test('health is down when the store is closed, and nothing waits for ever', asyn
   const { millrace } = await app.get(MillraceHealthIndicator).isHealthy('millrace');
   assert.equal(millrace.status, 'down');
   assert.equal(millrace.store?.reachable, false);
-  assert.match(millrace.problems.join('\n'), /the outbox does not respond: no response within 20 ms/);
+  assert.match(
+    millrace.problems.join('\n'),
+    /the outbox does not respond: no response within 20 ms/,
+  );
   await app.close();
 });

@@ -8,7 +8,7 @@ import type { Metrics, Sample } from './create-metrics.ts';
 
 export interface Collector {
   readonly name: string;
-/** The metrics of this collector: if it fails, they are removed rather than stale. */
+  /** The metrics of this collector: if it fails, they are removed rather than stale. */
   readonly metrics: readonly string[];
   collect(signal: AbortSignal): readonly Sample[] | Promise<readonly Sample[]>;
 }
@@ -16,9 +16,9 @@ export interface Collector {
 export interface CollectOptions {
   readonly clock?: Clock | undefined;
   readonly log?: Logger | undefined;
-/** A collector that takes longer counts as failed at this scrape. Default: 2 s. */
+  /** A collector that takes longer counts as failed at this scrape. Default: 2 s. */
   readonly timeoutMs?: number | undefined;
-/** How long a result is fresh; longer for a slow collector. Default: 10 s. */
+  /** How long a result is fresh; longer for a slow collector. Default: 10 s. */
   readonly freshMs?: number | undefined;
 }
 
@@ -32,7 +32,7 @@ export function collectMetrics(
   collectors: readonly Collector[],
   options: CollectOptions = {},
 ): () => Promise<void> {
-const runs = collectors.map((collector) => cachedCollector(collector, options));
+  const runs = collectors.map((collector) => cachedCollector(collector, options));
   const names = ['telemetry_collector_up', ...collectors.flatMap((each) => each.metrics)];
   return async () => {
     const answers = await Promise.all(runs.map((run) => run()));
@@ -41,7 +41,7 @@ const runs = collectors.map((collector) => cachedCollector(collector, options));
       value: answers[at] === undefined ? 0 : 1,
       labels: { collector: name },
     }));
-// In one call, because two collectors may share a metric.
+    // In one call, because two collectors may share a metric.
     metrics.replace(names, [...up, ...answers.flatMap((samples) => samples ?? [])]);
   };
 }
@@ -56,7 +56,7 @@ function cachedCollector(collector: Collector, options: CollectOptions): () => P
   let last: { readonly samples: readonly Sample[]; readonly untilMs: number } | undefined;
   let running: Promise<Result> | undefined;
 
-async function collect(signal: AbortSignal): Promise<Result> {
+  async function collect(signal: AbortSignal): Promise<Result> {
     const startMs = clock.now();
     try {
       const samples = await collector.collect(signal);
@@ -75,7 +75,7 @@ async function collect(signal: AbortSignal): Promise<Result> {
     if (last !== undefined && clock.now() < last.untilMs) return last.samples;
     const late = new AbortController();
     const done = new AbortController();
-// A collector that ignores the signal may still run: its result is for the next scrape.
+    // A collector that ignores the signal may still run: its result is for the next scrape.
     running ??= collect(late.signal);
     const timeUp = clock.sleep(timeoutMs, done.signal).then(
       () => late.abort(new MillraceError('HANDLER_TIMEOUT', `no metrics within ${timeoutMs} ms`)),

@@ -52,7 +52,7 @@ describe('the conformance suite of the event store', () => {
       ({ needs }) => needs === 'durable',
     );
     assert.equal(first?.skip, undefined);
-    await assert.rejects(async () => first?.run(), /brings no reopen/);
+    await assert.rejects(async () => first?.run(), /has no reopen/);
   });
 
   test('ends a case when its runner says so', async () => {
