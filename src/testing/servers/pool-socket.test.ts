@@ -16,7 +16,7 @@ const pool: ServerPool = {
   nats: unavailable,
 };
 
-test('a pool behind a socket gives what the pool gives, and its reasons when it cannot', async () => {
+test('a socket forwards the results and errors of its pool', async () => {
   const folder = await createTempFolder('test');
   const socketPath = join(folder, 'socket');
   await using served = await servePool(pool, socketPath);
