@@ -80,7 +80,7 @@ export const OUTBOX_DISPATCHER = Symbol.for('millrace:outbox-dispatcher');
  */
 export const ILOGGER = 'ILogger';
 
-export const MILLRACE_OPTIONS = Symbol.for('millrace:options');
+const MILLRACE_OPTIONS = Symbol.for('millrace:options');
 
 interface GlobalOption {
   /** Makes the providers available in all modules. Default: true. */
