@@ -153,14 +153,14 @@ export const restartCases: BusCases = {
       if (seen.length === 1) await gate.promise;
     });
     await publishNumbers(bus, 3);
-    await eventually('the first was begun', async () => seen.length === 1);
+    await eventually('the first handler started', async () => seen.length === 1);
     const back = (await context.opened.outage?.()) ?? assert.fail('the fixture has no outage');
     gate.resolve();
     await eventually('the change is logged', async () =>
       logged.includes('bus consumer lost its broker'),
     );
     await back();
-    await eventually('it goes on', async () => new Set(seen).size === 3);
+    await eventually('the consumer resumed', async () => new Set(seen).size === 3);
     await eventually('the change is logged', async () => logged.includes('bus consumer resumed'));
     for (const message of ['bus consumer lost its broker', 'bus consumer resumed']) {
       assert.equal(logged.filter((each) => each === message).length, 1, message);
