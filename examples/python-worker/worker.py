@@ -1,8 +1,8 @@
-"""A worker of Millrace in Python: claims jobs, says that it is alive, runs steps, completes.
+"""A Millrace worker in Python: claims jobs, sends heartbeats, runs steps and completes jobs.
 
     MILLRACE_URL=http://127.0.0.1:7480 MILLRACE_TOKEN=mr_… python3 worker.py
 
-The token needs the scope `work`, for all tenants. Nothing but the standard library is used.
+The token needs the scope `work`, for all tenants. The worker uses only the standard library.
 """
 
 import json
@@ -18,13 +18,13 @@ import uuid
 URL = os.environ.get("MILLRACE_URL", "http://127.0.0.1:7480")
 TOKEN = os.environ["MILLRACE_TOKEN"]
 TYPE = os.environ.get("MILLRACE_TASK_TYPE", "email-send")
-# Unique for each start: a worker that comes back is another one.
+# Unique per start: a restarted worker is a new worker.
 WORKER = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 LEASE_MS = int(os.environ.get("MILLRACE_LEASE_MS", "15000"))
 
 
 class Lost(Exception):
-    """The job is another worker's by now, or has ended: stop, nothing of it is taken any more."""
+    """Another worker owns the job, or it has ended: stop, because further calls are rejected."""
 
 
 def call(path, body):
@@ -44,7 +44,7 @@ def call(path, body):
 
 
 class Job:
-    """A job that is held. Its finished steps come with it, and are not run again."""
+    """A claimed job. Its finished steps are known and do not run again."""
 
     def __init__(self, claimed):
         self.token = claimed["token"]
@@ -57,55 +57,55 @@ class Job:
         self.is_lost = False
         self.is_cancelled = False
 
-    def say(self, deed, **said):
-        path = f"/api/v1/worker/jobs/{self.token['id']}/{deed}"
-        return call(path, {"fence": self.token["fence"], **said})
+    def report(self, action, **fields):
+        path = f"/api/v1/worker/jobs/{self.token['id']}/{action}"
+        return call(path, {"fence": self.token["fence"], **fields})
 
     def step(self, name, work):
         if name in self.done:
             return self.done[name]
         if self.is_lost:
             raise Lost(name)
-        self.say("steps/start", name=name)
+        self.report("steps/start", name=name)
         result = work()
-        self.say("steps/finish", name=name, result=result)
+        self.report("steps/finish", name=name, result=result)
         return result
 
 
-held = {}
+claimed_jobs = {}
 
 
-def beat():
-    """A thread of its own: a step that takes long is not taken for dead."""
+def send_heartbeats():
+    """Runs in a separate thread, so a long step does not stop the heartbeats."""
     while True:
         try:
-            tokens = [job.token for job in list(held.values())]
+            tokens = [job.token for job in list(claimed_jobs.values())]
             body = {"worker": WORKER, "leaseMs": LEASE_MS, "tokens": tokens, "about": {"language": "python"}}
             for item in call("/api/v1/worker/heartbeat", body)["items"]:
-                job = held.get(item["id"])
+                job = claimed_jobs.get(item["id"])
                 if job is not None and item["state"] == "lost":
                     job.is_lost = True
                 elif job is not None and item.get("cancelAt"):
                     job.is_cancelled = True
-        except Exception as error:  # the server may be away; the next beat tells
+        except Exception as error:  # the server may be unavailable; the next heartbeat retries
             print(f"heartbeat: {error}", file=sys.stderr)
         time.sleep(LEASE_MS / 3000)
 
 
 def run(job, handler):
-    held[job.token["id"]] = job
+    claimed_jobs[job.token["id"]] = job
     try:
         result = handler(job)
         if job.is_cancelled:
-            job.say("cancelled")
+            job.report("cancelled")
         else:
-            job.say("complete", result=result)
+            job.report("complete", result=result)
     except Lost as error:
         print(f"lost: {error}", file=sys.stderr)
     except Exception as error:
-        job.say("fail", failure={"message": str(error)})
+        job.report("fail", failure={"message": str(error)})
     finally:
-        held.pop(job.token["id"], None)
+        claimed_jobs.pop(job.token["id"], None)
 
 
 def send_email(job):
@@ -123,7 +123,7 @@ def send_email(job):
 
 
 def main():
-    threading.Thread(target=beat, daemon=True).start()
+    threading.Thread(target=send_heartbeats, daemon=True).start()
     print(f"worker {WORKER} waits for {TYPE}", flush=True)
     while True:
         try:

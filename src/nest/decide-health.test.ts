@@ -27,10 +27,10 @@ const well: HealthFigures = {
 
 const cases: readonly (readonly [string, 'up' | 'degraded' | 'down', Partial<HealthFigures>])[] = [
   ['everything works', 'up', {}],
-  ['a process that runs nothing is asked', 'up', { subscriptions: {} }],
-  ['the store is away', 'down', { store: { reachable: false, error: 'ECONNREFUSED' } }],
-  ['the outbox is away', 'down', { outbox: { error: 'ECONNREFUSED' } }],
-  ['a subscription cannot be asked', 'down', { subscriptions: { a: { error: 'away' } } }],
+  ['the process runs nothing', 'up', { subscriptions: {} }],
+  ['the store is unreachable', 'down', { store: { reachable: false, error: 'ECONNREFUSED' } }],
+  ['the outbox is unreachable', 'down', { outbox: { error: 'ECONNREFUSED' } }],
+  ['a subscription does not respond', 'down', { subscriptions: { a: { error: 'away' } } }],
   [
     'a subscription has ended',
     'down',
@@ -52,7 +52,11 @@ const cases: readonly (readonly [string, 'up' | 'degraded' | 'down', Partial<Hea
     'degraded',
     { subscriptions: { a: { ...subscription, deadLetters: 1 } } },
   ],
-  ['messages pile up', 'degraded', { outbox: { ...outbox, pending: 6_000, failed: 4_001 } }],
+  [
+    'too many messages are waiting',
+    'degraded',
+    { outbox: { ...outbox, pending: 6_000, failed: 4_001 } },
+  ],
   ['a message is late', 'degraded', { outbox: { ...outbox, lateSeconds: 301 } }],
   ['a message is dead', 'degraded', { outbox: { ...outbox, dead: 1 } }],
   ['a destination is paused', 'degraded', { outbox: { ...outbox, pausedDestinations: ['sms:x'] } }],

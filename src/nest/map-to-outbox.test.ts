@@ -31,7 +31,7 @@ function destinations(methods: readonly Method[], type: string): unknown {
   return (mapped as readonly { integrationType: string }[]).map((each) => each.integrationType);
 }
 
-test('an event goes to every method whose pattern it fits, and to no other', () => {
+test('calls every method whose pattern matches the event, and no other', () => {
   const methods = [
     method('payment.completed.v1', 'exact'),
     method('payment.*', 'aggregate'),
@@ -46,7 +46,7 @@ test('an event goes to every method whose pattern it fits, and to no other', () 
   assert.deepEqual(destinations(methods, 'payments.moved.v1'), []);
 });
 
-test('only what some pattern can fit is read from the store', () => {
+test('reads only events from the store that a pattern can match', () => {
   const one = method('payment.completed.v1', 'a');
   assert.deepEqual(outboxMapping([one, one].map((each, at) => other(each, at))).filter, {
     types: ['payment.completed.v1'],
@@ -61,7 +61,7 @@ function other(each: Method, at: number): Method {
   return { ...each, mark: { ...each.mark, integrationType: `d${at}` } };
 }
 
-test('a message says what the decorator leaves open, and the type of the event is its default', () => {
+test('a message sets the fields that the decorator omits, and its type defaults to that of the event', () => {
   const { mapper } = outboxMapping([
     method('*', 'kafka:all', () => [
       { payload: {} },
@@ -75,7 +75,7 @@ test('a message says what the decorator leaves open, and the type of the event i
   ]);
 });
 
-test('two messages of one event for one destination are an error: the second would be dropped', () => {
+test('rejects two messages of one event for one destination, because the second would be dropped', () => {
   assert.throws(
     () => outboxMapping([method('payment.*', 'webhook:x'), method('payment.*', 'webhook:x')]),
     (error) => hasCode(error, 'CONFIG_INVALID'),
@@ -84,7 +84,7 @@ test('two messages of one event for one destination are an error: the second wou
   assert.throws(() => destinations(hidden, 'payment.completed.v1'), /twice/);
 });
 
-test('a method that is asynchronous, and a pattern that is none, are told', () => {
+test('rejects an asynchronous method and an invalid pattern', () => {
   const late = method('*', 'webhook:x', () => Promise.reject(new Error('nobody hears this')));
   assert.throws(() => destinations([late], 'payment.completed.v1'), /asynchronous/);
   for (const pattern of ['payment', 'payment*', 'Payment.*', 'a.b.c.*', '']) {

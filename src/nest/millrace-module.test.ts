@@ -79,7 +79,7 @@ async function refusesToStart(code: ErrorCode, start: () => Promise<unknown>): P
   await assert.rejects(start, (error) => hasCode(error, code));
 }
 
-test('handlers see events, mappers fill the outbox, and destinations get it, from one forRoot', async () => {
+test('one forRoot runs handlers, mappers and destinations', async () => {
   const delivered = Promise.withResolvers<object>();
   let ends = 0;
   const send = Object.assign(async (message: object) => delivered.resolve(message), {
@@ -101,7 +101,7 @@ test('handlers see events, mappers fill the outbox, and destinations get it, fro
   assert.equal(ends, 1);
 });
 
-test('options can wait for other providers', async () => {
+test('forRootAsync waits for other providers', async () => {
   const ledger = memoryOutboxLedger();
   const MODULE_STORE = 'MODULE_STORE';
   class StoreModule {}
@@ -130,7 +130,7 @@ test('options can wait for other providers', async () => {
   await app.close();
 });
 
-test('a process that is to run nothing appends and enqueues, and starts no handler', async () => {
+test('with run: false a process appends and enqueues, but starts no handler', async () => {
   const app = await started({
     store: 'memory:',
     run: false,
@@ -144,7 +144,7 @@ test('a process that is to run nothing appends and enqueues, and starts no handl
   await app.close();
 });
 
-test('a module that is not global gives its providers to those who import it alone', async () => {
+test('a module that is not global provides only to its importers', async () => {
   class Feature {}
   const needs = { provide: Feature, inject: [EVENT_STORE], useFactory: () => new Feature() };
   class FeatureModule {}
@@ -171,7 +171,7 @@ test('an alias of a provider does not handle events a second time', async () => 
   await app.close();
 });
 
-test('what is declared twice, or where no request is, refuses to start, and closes what was opened', async () => {
+test('a duplicate or request-scoped handler prevents the start and closes the engines', async () => {
   const cases: readonly (readonly [ErrorCode, readonly Provider[], MillraceModuleOptions])[] = [
     ['SUBSCRIPTION_INVALID', [Handlers, { provide: 'OTHER', useClass: Handlers }], {}],
     ['CONFIG_INVALID', [{ provide: Handlers, useClass: Handlers, scope: Scope.REQUEST }], {}],
@@ -191,7 +191,7 @@ test('what is declared twice, or where no request is, refuses to start, and clos
 
 const twin = { name: 'sub:shop:twin:v1', handler: () => undefined };
 
-test('options that cannot be used are told by their codes', async () => {
+test('rejects invalid options with their error codes', async () => {
   await refusesToStart('CONFIG_INVALID', () => started({}));
   await refusesToStart('CONFIG_INVALID', () => started({ store: 'no-such-engine:' }));
   await refusesToStart('STORE_UNAVAILABLE', () =>
@@ -208,7 +208,7 @@ test('options that cannot be used are told by their codes', async () => {
   );
 });
 
-test('health is down when the store is closed, and nothing waits for ever', async () => {
+test('health is down when the store is closed, and the check does not hang', async () => {
   const store = memoryEventStore();
   const ledger: OutboxLedger = {
     ...memoryOutboxLedger(),

@@ -16,7 +16,7 @@ function recording(calls: unknown[][]) {
   return { log: at('log'), warn: at('warn'), error: at('error'), debug: at('debug') };
 }
 
-test('a line has a constant message and the fields of the documents, under their names', () => {
+test('a line has a constant message and the fields of the application documents', () => {
   const { calls, logger } = heard();
   nestObserver(logger).log.debug({}, 'not asked for');
   const { log } = nestObserver(logger, { debug: true });
@@ -38,7 +38,7 @@ test('a line has a constant message and the fields of the documents, under their
   ]);
 });
 
-test('an error is written with its name, message and code, which JSON would leave out', () => {
+test('writes an error with its name, message and code, which JSON would omit', () => {
   const { calls, logger } = heard();
   const err = new MillraceError('STORE_UNAVAILABLE', 'away');
   // As the outbox document calls its logger.
@@ -50,7 +50,7 @@ test('an error is written with its name, message and code, which JSON would leav
   assert.doesNotThrow(() => JSON.stringify(fields));
 });
 
-test('a logger of Nest without a level is passed over', () => {
+test('ignores a level that the Nest logger does not have', () => {
   const { logger, calls } = heard();
   const { log, warn, error } = logger;
   nestLogger({ log, warn, error }).debug({}, 'nobody hears it');

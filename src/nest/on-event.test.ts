@@ -30,7 +30,7 @@ function run(methods: readonly Method[], event: Partial<RecordedEvent>): Promise
   return Promise.resolve(only?.handler?.(event as RecordedEvent, {} as HandlerContext<unknown>));
 }
 
-test('methods of one class are one subscription, named after it, that wants their types', async () => {
+test('methods of one class share a subscription named after it, filtered by their types', async () => {
   const called: unknown[] = [];
   const methods = ['payment.completed.v1', 'payment.refunded.v1'].map((type) =>
     method({ type }, { call: (event) => void called.push([type, event]) }),
@@ -44,7 +44,7 @@ test('methods of one class are one subscription, named after it, that wants thei
   assert.deepEqual(called, [['payment.refunded.v1', event]]);
 });
 
-test('a subscription takes its settings from whichever method has them', () => {
+test('a subscription takes its settings from any of its methods', () => {
   const settings = { name: 'sub:shop:mail:v2', onDeadLetter: 'park', lanes: 2 } as const;
   const [only] = handlerSubscriptions(
     [
@@ -60,14 +60,18 @@ test('a subscription takes its settings from whichever method has them', () => {
 
 const refused: Readonly<Record<string, readonly [readonly Method[], string | undefined, RegExp]>> =
   {
-    'no name and no service to make one of': [[method({})], undefined, /has no subscription name/],
-    'one type twice in one subscription': [[method({}), method({})], 'shop', /both handle/],
-    'one name in two classes': [
+    'no name and no service to derive it from': [
+      [method({})],
+      undefined,
+      /has no subscription name/,
+    ],
+    'the same type twice in one subscription': [[method({}), method({})], 'shop', /both handle/],
+    'the same name in two classes': [
       [method({}), method({ type: 'payment.failed.v1' }, { provider: {} })],
       'shop',
       /both have the subscription 'sub:shop:payment-mailer:v1'/,
     ],
-    'two kinds of settings for one name': [
+    'different settings for one name': [
       [
         method({ subscription: { name: 'sub:shop:mail:v1', lanes: 1 } }),
         method({ type: 'payment.failed.v1', subscription: { name: 'sub:shop:mail:v1', lanes: 2 } }),
@@ -77,7 +81,7 @@ const refused: Readonly<Record<string, readonly [readonly Method[], string | und
     ],
   };
 for (const [what, [methods, service, reason]] of Object.entries(refused)) {
-  test(`refused, with the place where it stands: ${what}`, () => {
+  test(`rejects ${what}, naming the method`, () => {
     assert.throws(
       () => handlerSubscriptions(methods, service),
       (error) => hasCode(error, 'SUBSCRIPTION_INVALID') && reason.test(error.message),
@@ -85,7 +89,7 @@ for (const [what, [methods, service, reason]] of Object.entries(refused)) {
   });
 }
 
-test('what is no event type and what is no name of a service is told as such', () => {
+test('rejects an invalid event type and an invalid service name', () => {
   for (const [mark, service] of [
     [{ type: 'PaymentCompleted' }, 'shop'],
     [{}, 'Shop'],
@@ -97,7 +101,7 @@ test('what is no event type and what is no name of a service is told as such', (
   }
 });
 
-test('a definition checks the payload: one that does not fit is a dead letter at once', async () => {
+test('a definition validates the payload, and an invalid one is dead-lettered at once', async () => {
   const completed = defineEvent('payment.completed.v1', z.object({ amount: z.coerce.number() }));
   const payloads: unknown[] = [];
   const call = (event: unknown): void => void payloads.push((event as RecordedEvent).payload);

@@ -15,7 +15,7 @@ const depth = (queue: string, value: number): Sample => ({
   labels: { queue },
 });
 
-test('an answer is asked for once while it is fresh, however often somebody scrapes', async () => {
+test('runs a collector once while its result is fresh, however often metrics are scraped', async () => {
   const clock = fakeClock();
   const metrics = createMetrics();
   let asked = 0;
@@ -38,7 +38,7 @@ test('an answer is asked for once while it is fresh, however often somebody scra
   assert.match(metrics.expose(), /queue_depth\{queue="a"\} 2/);
 });
 
-test('what took long to answer is asked for less often', async () => {
+test('runs a slow collector less often', async () => {
   const clock = fakeClock();
   let asked = 0;
   const slow = depthOf(async () => {
@@ -56,7 +56,7 @@ test('what took long to answer is asked for less often', async () => {
   assert.equal(asked, 2);
 });
 
-test('whoever hangs is left behind, is not asked twice, and its late answer counts', async () => {
+test('does not wait for a hanging collector, does not run it twice, and uses its late result', async () => {
   const clock = fakeClock();
   const metrics = createMetrics();
   const answer = Promise.withResolvers<readonly Sample[]>();
@@ -86,7 +86,7 @@ test('whoever hangs is left behind, is not asked twice, and its late answer coun
   assert.match(metrics.expose(), /telemetry_collector_up\{collector="queues"\} 1/);
 });
 
-test('one that fails is told, and takes neither its old answers nor those of others along', async () => {
+test('logs a failing collector, removes its old samples and keeps those of others', async () => {
   const clock = fakeClock();
   const metrics = createMetrics();
   let isBroken = false;
@@ -113,7 +113,7 @@ test('one that fails is told, and takes neither its old answers nor those of oth
   assert.equal(logs.length, 1);
 });
 
-test('the process tells all that it answers for', async () => {
+test('the process collector returns all its metrics', async () => {
   using collector = processCollector();
   const metrics = createMetrics();
   await collectMetrics(metrics, [collector])();

@@ -39,20 +39,20 @@ wait_seconds_count{shop="a"} 4
   );
 });
 
-test('attributes that are no labels of the metric are not exposed', () => {
+test('does not expose attributes that are not labels of the metric', () => {
   const { observer, expose } = createMetrics({ table });
   observer.count('orders_total', { shop: 'a', correlationId: 'c-1' });
   assert.match(expose(), /orders_total\{shop="a"\} 1/);
   assert.doesNotMatch(expose(), /c-1/);
 });
 
-test('a label takes its attribute as it is written in the log', () => {
+test('a label accepts the attribute name of the log', () => {
   const { observer, expose } = createMetrics();
   observer.count('outbox_sent_total', { integrationType: 'kafka:a', event_type: 'a.b.v1' });
   assert.match(expose(), /outbox_sent_total\{integration_type="kafka:a",event_type="a\.b\.v1"\} 1/);
 });
 
-test('values of a label past the limit are one: other', () => {
+test('values of a label beyond the limit become other', () => {
   const { observer, expose } = createMetrics({ table, limits: { valuesPerLabelMax: 2 } });
   for (let at = 0; at < 1_000; at += 1) observer.count('orders_total', { shop: `s${at}` });
   const text = expose();
@@ -60,7 +60,7 @@ test('values of a label past the limit are one: other', () => {
   assert.match(text, /telemetry_dropped_total\{reason="limit"\} 998/);
 });
 
-test('combinations of labels past the limit are one: other', () => {
+test('label combinations beyond the limit become other', () => {
   const { observer, expose } = createMetrics({ table, limits: { seriesPerMetricMax: 10 } });
   for (let shop = 0; shop < 10; shop += 1) {
     for (let kind = 0; kind < 10; kind += 1) observer.count('orders_total', { shop, kind });
@@ -70,7 +70,7 @@ test('combinations of labels past the limit are one: other', () => {
   assert.equal(lines.at(-1), 'orders_total{shop="other",kind="other"} 90');
 });
 
-test('what is not declared, of another type or no number is counted as dropped', () => {
+test('counts undeclared, mistyped and non-numeric observations as dropped', () => {
   const { observer, expose } = createMetrics({ table });
   observer.count('unheard_of_total', {});
   observer.gauge('orders_total', 1, {});
@@ -94,7 +94,7 @@ test('no label value breaks a line', () => {
   );
 });
 
-test('values of different series never fall together', () => {
+test('values of different series never collide', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.string(), fc.string(), (a, b, c, d) => {
       fc.pre(a !== c || b !== d);
@@ -108,7 +108,7 @@ test('values of different series never fall together', () => {
   );
 });
 
-test('the labels of an event type follow from it', () => {
+test('derives labels from the event type', () => {
   const { observer, expose } = createMetrics();
   const attributes = { handler: 'sub:a:b:v1', status: 'success', bc: 'paymenthub', tenant: 'core' };
   const event_type = 'payment.completed.v1';
@@ -119,7 +119,7 @@ test('the labels of an event type follow from it', () => {
   );
 });
 
-test('what is replaced is gone', () => {
+test('replacing removes the previous series', () => {
   const { observer, replace, expose } = createMetrics({ table });
   observer.gauge('tables_free', 1, {});
   replace(['tables_free'], []);
@@ -128,7 +128,7 @@ test('what is replaced is gone', () => {
   assert.match(expose(), /tables_free 7/);
 });
 
-test('the table keeps the rules of names, units and buckets', () => {
+test('the table follows the rules for names, units and buckets', () => {
   assert.equal(new Set(metricTable.map(({ name }) => name)).size, metricTable.length);
   for (const { name, type, help, labels = [], derived, buckets = [] } of metricTable) {
     assert.match(name, /^[a-z][a-z0-9_]*$/);

@@ -1,4 +1,4 @@
-// Somebody with a token, as tests of a served platform need one: HTTP, server-sent events, WebSocket.
+// A client with a token, for tests of a served platform: HTTP, server-sent events and WebSocket.
 
 import { eventually } from './assertions.ts';
 
@@ -23,7 +23,7 @@ export interface SocketMessage {
 export interface ApiSocket extends Disposable {
   readonly told: readonly SocketMessage[];
   say(message: object): void;
-  /** The first that fits, once it is there. */
+  /** Waits for the first message that matches. */
   hear(type: string, fits?: (told: SocketMessage) => boolean): Promise<SocketMessage>;
   closed(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export interface ApiCaller {
     headers?: Readonly<Record<string, string>>,
   ): Promise<ApiAnswer<Body>>;
   connect(): ApiSocket;
-  /** The events of a stream of server-sent events, until so many are there. */
+  /** Reads server-sent events until this many have arrived. */
   follow(path: string, count: number): Promise<readonly SentNews[]>;
 }
 

@@ -29,7 +29,7 @@ const isText =
   (message: unknown): message is string =>
     message === text;
 
-test('a child gets its input, hears and is heard', async () => {
+test('a child gets its input and exchanges messages', async () => {
   const echo = await script(
     'echo',
     `const { word } = childInput();
@@ -40,7 +40,7 @@ test('a child gets its input, hears and is heard', async () => {
   await child.message(isText('ready'));
   child.send('one');
   await child.message(isText('echo: one'));
-  // Also for whoever asks late.
+  // Also for a late caller.
   await child.message(isText('ready'));
   const all: unknown[] = [];
   child.onMessage((message) => all.push(message));
@@ -49,14 +49,14 @@ test('a child gets its input, hears and is heard', async () => {
   assert.equal(isRunning(child.pid), false);
 });
 
-test('a child that ends before it said something fails whoever waits for it, with its reasons', async () => {
+test('a wait for a message rejects with the error output if the child ends before', async () => {
   const broken = await script('broken', `childInput(); throw new Error('no such luck');`);
   await using child = startChild(broken);
   await assert.rejects(child.message(isText('ready')), /ended with 1[^]*no such luck/);
   assert.equal(await child.ended, 1);
 });
 
-test('a child ends with the process that started it, however that ended', async () => {
+test('a child ends with its parent, however the parent ended', async () => {
   const idle = await script(
     'idle',
     `childInput(); tellParent('idle'); setInterval(() => {}, 1000);`,

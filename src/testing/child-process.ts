@@ -1,5 +1,4 @@
-// Processes that a test starts in order to kill them: scripts of ours, heard and spoken to by
-// messages, and gone when the test is.
+// Child processes that a test can kill: scripts that exchange messages with the test and end with it.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,20 +18,20 @@ export interface ChildOptions {
 /** How a process ended: its exit code, or the signal that ended it. */
 export type ChildEnd = number | NodeJS.Signals;
 
-/** A script in a process of its own. Disposing it kills it. */
+/** A script in a child process. Disposing it kills the process. */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** All that it has said so far. */
+  /** All messages received so far. */
   readonly messages: readonly unknown[];
   readonly ended: Promise<ChildEnd>;
-  /** The first message that fits, said or to be said; rejects when the process ends without it. */
+  /** The first message that matches, received or future; rejects if the process ends without it. */
   message<T>(fits: (message: unknown) => message is T): Promise<T>;
-  /** Calls back for every message, those said before included. */
+  /** Calls back for every message, including earlier ones. */
   onMessage(take: (message: unknown) => void): void;
   send(message: string | object): void;
   /** Default: SIGKILL. Resolves when the process is gone. */
   kill(signal?: NodeJS.Signals): Promise<ChildEnd>;
-  /** What it printed to its standard error. */
+  /** Its standard error output. */
   errors(): string;
 }
 
@@ -53,13 +52,13 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
     process.execPath,
     [...nodeFlags, fileURLToPath(script), JSON.stringify(input)],
     {
-      // The cache spares each of many short lives the compilation of the same files.
+      // The cache spares many short-lived processes the compilation of the same files.
       env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), ...process.env, ...env },
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     },
   );
   const { pid } = child;
-  if (pid === undefined) throw new Error(`${process.execPath} cannot be run`);
+  if (pid === undefined) throw new Error(`cannot start ${process.execPath}`);
   tellReaper({ kind: 'process', pid, signal: 'SIGKILL' });
 
   let errors = '';
@@ -72,7 +71,7 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
     messages.push(message);
     for (const take of takers) take(message);
   });
-  // `close`, not `exit`: by then everything that it said has arrived.
+  // `close`, not `exit`, because by then all messages have arrived.
   const ended = once(child, 'close').then(([code, signal]): ChildEnd => {
     tellReaper({ kind: 'process-ended', pid });
     return (code ?? signal) as ChildEnd;
@@ -100,7 +99,9 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
       };
       onMessage(take);
       void ended.then((end) =>
-        found.reject(new Error(`the child ended with ${end} before it said so\n${errors}`)),
+        found.reject(
+          new Error(`the child ended with ${end} before it sent the message\n${errors}`),
+        ),
       );
       try {
         return await found.promise;
@@ -117,7 +118,7 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
 }
 
 /**
- * The script's own side: what it was started with. The process ends with the one that started it.
+ * Called in the child: returns its input. The child ends with its parent.
  *
  * @example
  * import { childInput, tellParent } from 'millrace/testing';
@@ -129,13 +130,13 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
  */
 export function childInput(): unknown {
   process.once('disconnect', () => process.exit(0));
-  // By itself the cache is written when a process ends, which one that is killed never does.
+  // Node writes the cache at exit, which a killed process never reaches.
   flushCompileCache();
   return JSON.parse(process.argv[2] ?? 'null') as unknown;
 }
 
 /**
- * Says something to the process that started this one.
+ * Sends a message to the parent process.
  *
  * @example
  * import { tellParent } from 'millrace/testing';
@@ -143,6 +144,6 @@ export function childInput(): unknown {
  * const ready = () => tellParent('ready');
  */
 export function tellParent(message: unknown): void {
-  // Whoever listened may be gone: then nobody needs to know.
+  // The parent may have ended: then the message is not needed.
   process.send?.(message, undefined, undefined, () => undefined);
 }

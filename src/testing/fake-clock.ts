@@ -1,11 +1,11 @@
-// A clock that moves only when a test says so: no test of ours waits for real time.
+// A clock that only a test moves, so tests do not wait in real time.
 
 import { aborted, type Clock } from '../foundation/clock.ts';
 
 export interface FakeClock extends Clock {
-  /** Moves time forward and wakes, in order of their due time, all who sleep until then. */
+  /** Moves time forward and wakes all sleepers that are due, in order. */
   advance(ms: number): Promise<void>;
-  /** How many sleep right now. */
+  /** The number of current sleepers. */
   readonly sleepers: number;
 }
 
@@ -15,7 +15,7 @@ interface Sleeper {
 }
 
 /**
- * A clock under the test's control.
+ * A clock that the test controls.
  *
  * @example
  * import { fakeClock } from 'millrace/testing';
@@ -60,7 +60,7 @@ export function fakeClock(options: { readonly nowMs?: number } = {}): FakeClock 
         if (next === undefined) break;
         nowMs = Math.max(nowMs, next.dueMs);
         next.wake();
-        // Whoever woke runs before the next one, and may go to sleep again within this advance.
+        // The woken sleeper runs before the next one, and may sleep again within this advance.
         await new Promise(setImmediate);
       }
       nowMs = untilMs;

@@ -1,4 +1,4 @@
-// An event as a subscription would deliver it, always the same one for the same place in a test.
+// An event as a subscription would deliver it; deterministic for its index in a test.
 
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
 import { parseEventType } from '../contracts/event-type.ts';

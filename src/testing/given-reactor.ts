@@ -1,4 +1,4 @@
-// Reactors tested in their own words: what happened, and which commands follow from it.
+// Given-when-then tests of reactors: an event, and the commands that follow from it.
 
 import { assertEqual } from './assertions.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
@@ -7,11 +7,11 @@ import type { Reaction } from '../reactors/reaction.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import { givenEvent, givenNowMs } from './given-event.ts';
 
-/** Whom a command is for, and the command. */
+/** A command and the id of its aggregate. */
 export interface SentCommand {
   readonly id: string;
   readonly command: NewCommand;
-  readonly tenant?: string;
+  readonly tenant?: string | undefined;
 }
 
 export interface WhenReactor {
@@ -20,12 +20,12 @@ export interface WhenReactor {
 }
 
 export interface GivenReactor {
-  /** `id` is the one of the aggregate that the event happened to. */
+  /** `id` is the id of the event's aggregate. */
   when(event: NewEvent, options?: { readonly id?: string }): WhenReactor;
 }
 
 /**
- * Begins a test of a reactor. No store, nothing is sent.
+ * Starts a test of a reactor, without a store and without sending commands.
  *
  * @example
  * import { defineCommand, defineEvent } from 'millrace/contracts';
@@ -63,9 +63,5 @@ export function givenReactor(reactor: Reactor): GivenReactor {
 
 export function plainCommand({ id, command, tenant }: SentCommand | Reaction): SentCommand {
   const { type, payload } = command;
-  return {
-    id,
-    command: { type, payload },
-    ...(tenant === undefined ? {} : { tenant }),
-  };
+  return { id, command: { type, payload }, tenant };
 }

@@ -19,7 +19,7 @@ import { givenSaga } from './given-saga.ts';
 const o1 = { orderId: 'o1' };
 const saga = orderSaga();
 
-test('a saga is told by what goes out, where it is, what it knows and what it waits for', () => {
+test('checks the commands, status, data and timers of a saga', () => {
   givenSaga(saga, [])
     .when(placed(o1))
     .thenSends([{ id: 'main', command: reserve(o1) }])
@@ -37,7 +37,7 @@ test('a saga is told by what goes out, where it is, what it knows and what it wa
     .thenTimers({});
 });
 
-test('refusals, silence, time and operators happen as they are told to', () => {
+test('simulates refusals, missing answers, time and operators', () => {
   givenSaga(saga, [placed(o1)])
     .when(paid(o1), { refused: { 'parcel.ship': 'sold-out' } })
     .thenSends([
@@ -68,7 +68,7 @@ test('refusals, silence, time and operators happen as they are told to', () => {
     ]);
 });
 
-test('a difference says what was expected, and what is', () => {
+test('a difference shows expected and actual values', () => {
   const begun = givenSaga(saga, [placed(o1)], { refused: { 'stock.reserve': 'sold-out' } });
   assert.throws(
     () => begun.thenStatus('running'),
@@ -86,7 +86,7 @@ test('a difference says what was expected, and what is', () => {
   );
 });
 
-test('a reactor is told by the commands that follow from an event', async () => {
+test('checks the commands of a reactor', async () => {
   const restock = reactor({
     name: 'sub:shop:restock:v1',
     events: [withdrawn],

@@ -1,4 +1,4 @@
-// Sagas tested in their own words: what had happened, what happens now, and what goes out.
+// Given-when-then tests of sagas: past events, a new event, and the commands that follow.
 
 import { AssertionError } from 'node:assert';
 import { assertEqual } from './assertions.ts';
@@ -23,33 +23,33 @@ import type { RecordedEvent } from '../store/recorded-event.ts';
 import { givenEvent, givenNowMs, givenTenant } from './given-event.ts';
 import { plainCommand, type SentCommand } from './given-reactor.ts';
 
-/** An event, time that passes, or what an operator does. */
+/** An event, passing time, or an action of an operator. */
 export type SagaHappening =
   | NewEvent
   | { readonly passMs: number }
   | { readonly operator: 'resume' | 'skip' };
 
-/** How commands are answered, by their type; all others are accepted. */
+/** The answers to commands by type; all others are accepted. */
 export interface SagaAnswers {
   /** With the reason. */
   readonly refused?: Readonly<Record<string, string>>;
-  /** Neither yes nor no, after the last attempt. */
+  /** No answer, even after the last attempt. */
   readonly unanswered?: readonly string[];
 }
 
-/** A story: what happens, and what must be true then, as often as it takes. */
+/** A sequence of happenings and assertions. */
 export interface GivenSaga {
   when(happening: SagaHappening, answers?: SagaAnswers): GivenSaga;
-  /** Fails unless exactly these commands go out, compensations included; `[]`: none. */
+  /** Fails unless exactly these commands are sent, including compensations; `[]`: none. */
   thenSends(expected: readonly SentCommand[]): GivenSaga;
   thenStatus(expected: SagaStatus): GivenSaga;
   thenData(expected: unknown): GivenSaga;
-  /** By name, in how many milliseconds each of them fires. */
+  /** The milliseconds until each timer fires, by name. */
   thenTimers(expected: Readonly<Record<string, number>>): GivenSaga;
 }
 
 /**
- * Begins with what happened before; all of its commands have been answered. No store, no waiting.
+ * Starts with past events, whose commands have been answered. Without a store and without waiting.
  *
  * @example
  * import { defineCommand, defineEvent } from 'millrace/contracts';
@@ -135,7 +135,7 @@ interface World {
   happen(happening: SagaHappening, answers: SagaAnswers): void;
 }
 
-/** The saga's own runner does the same, with a store between the steps. */
+/** Does the same as the saga runner, without a store between the steps. */
 function createWorld(saga: Saga): World {
   const sent: SentCommand[] = [];
   const events = new Map<string, RecordedEvent>();
@@ -214,7 +214,7 @@ function createWorld(saga: Saga): World {
     },
     happen(happening, answers) {
       if ('passMs' in happening) {
-        // One due time after the other, as the clock would meet them.
+        // In the order of due times.
         const untilMs = nowMs + happening.passMs;
         for (;;) {
           const due = [...state.timers.values()].map((timer) => timer.dueAtMs);

@@ -26,20 +26,20 @@ function failureOf(work: () => unknown): string {
   return assert.fail('nothing was thrown');
 }
 
-test('the events that happen are compared one by one', () => {
+test('compares the events one by one', () => {
   given(account, history)
     .when(withdraw({ amount: 60 }))
     .then([withdrawn({ amount: 60 }), feeCharged({ amount: 1 })])
     .thenState({ owner: 'ada', balance: 39 });
 });
 
-test('nothing happening is an empty list', () => {
+test('no events are an empty list', () => {
   given(account, history)
     .when(rename({ owner: 'ada' }))
     .then([]);
 });
 
-test('a state is a value or what must hold of it, before and after the command', () => {
+test('a state is checked by value or predicate, before and after the command', () => {
   given(account, history).thenState({ owner: 'ada', balance: 100 });
   given(account, history)
     .when(deposit({ amount: 1 }))
@@ -47,7 +47,7 @@ test('a state is a value or what must hold of it, before and after the command',
     .thenState(({ owner }) => owner === 'ada');
 });
 
-test('a refusal is told by its reason, its code or its message', () => {
+test('a refusal is checked by its reason, code or message', () => {
   const tooMuch = given(account, history).when(withdraw({ amount: 500 }));
   tooMuch.thenRefused();
   tooMuch.thenRefused('insufficient-funds');
@@ -75,7 +75,7 @@ test('another state than expected is shown as a difference', () => {
   );
 });
 
-test('a refusal where events were expected is told with its reason', () => {
+test('an unexpected refusal is shown with its reason', () => {
   const refused = given(account, history).when(withdraw({ amount: 500 }));
   assert.match(
     failureOf(() => refused.then([withdrawn({ amount: 500 })])),
@@ -87,7 +87,7 @@ test('a refusal where events were expected is told with its reason', () => {
   );
 });
 
-test('events where a refusal was expected are shown', () => {
+test('shows events where a refusal was expected', () => {
   const accepted = given(account, history).when(deposit({ amount: 5 }));
   assert.match(
     failureOf(() => accepted.thenRefused('insufficient-funds')),
@@ -95,7 +95,7 @@ test('events where a refusal was expected are shown', () => {
   );
 });
 
-test('another refusal than expected is told', () => {
+test('shows a refusal other than expected', () => {
   const refused = given(account, history).when(open({ owner: 'bob' }));
   assert.match(
     failureOf(() => refused.thenRefused('insufficient-funds')),
@@ -107,7 +107,7 @@ test('another refusal than expected is told', () => {
   );
 });
 
-test('a mistake in the code is not taken for a refusal', () => {
+test('a programming error is not a refusal', () => {
   const broken = { ...account, decide: () => assert.fail('a mistake') };
   const outcome = given(broken, history).when(deposit({ amount: 5 }));
   assert.match(
@@ -116,12 +116,12 @@ test('a mistake in the code is not taken for a refusal', () => {
   );
 });
 
-test('awaiting the middle of the sentence says how to end it', async () => {
+test('awaiting `when` fails with a hint', async () => {
   const middle: unknown = given(account, history).when(deposit({ amount: 5 }));
   await assert.rejects(Promise.resolve(middle), /end it with \.then\(/);
 });
 
-test('a whole sentence can be returned to a test runner', async () => {
+test('a complete chain can be returned to a test runner', async () => {
   const returned: unknown = given(account, history)
     .when(deposit({ amount: 5 }))
     .then([deposited({ amount: 5 })]);

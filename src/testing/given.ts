@@ -1,4 +1,4 @@
-// Aggregates tested in their own words: what had happened, what somebody wants, what happens then.
+// Given-when-then tests of aggregates: past events, a command, and the resulting events.
 
 import { AssertionError } from 'node:assert';
 import { inspect } from 'node:util';
@@ -11,14 +11,14 @@ import { MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
 
 export interface ThenState<State> {
-  /** Fails unless the state, after all that happened, is this one or passes the predicate. */
+  /** Fails unless the final state equals this one or satisfies the predicate. */
   thenState(expected: State | ((state: State) => boolean)): ThenState<State>;
 }
 
 export interface When<State, Event extends NewEvent> extends ThenState<State> {
   /** Fails unless exactly these events happen, in this order; `[]`: nothing happens. */
   then(expected: readonly Event[]): ThenState<State>;
-  /** Fails unless the command is refused: with this reason or code, or a message that matches. */
+  /** Fails unless the command is refused with this reason, code or matching message. */
   thenRefused(expected?: string | RegExp): void;
 }
 
@@ -27,12 +27,12 @@ export interface Given<
   Event extends NewEvent,
   Command extends NewCommand,
 > extends ThenState<State> {
-  /** Takes the decision; the context is always the same, except for the parts given here. */
+  /** Runs the decision with a fixed context, in which these parts are replaced. */
   when(command: Command, context?: Partial<DecideContext>): When<State, Event>;
 }
 
 /**
- * Begins with a history, in today's versions of events or in older ones. No store, no waiting.
+ * Starts with past events, of current or older versions. Without a store and without waiting.
  *
  * @example
  * import { defineAggregate } from 'millrace/aggregates';
@@ -94,9 +94,9 @@ function decided<State, Event extends NewEvent>(
   stateAfter: (events: readonly Event[]) => State,
 ): When<State, Event> {
   const then = (expected: readonly Event[]): ThenState<State> => {
-    // Being awaited, or returned to a test runner, is how a promise would be called.
+    // `await`, or a test runner, calls `then` with a function.
     if (typeof expected === 'function') {
-      throw new TypeError('given(…).when(…) waits for nothing: end it with .then([…])');
+      throw new TypeError('given(…).when(…) is not a promise: end it with .then([…])');
     }
     if ('error' in outcome) throw notRefused(outcome.error, `expected ${show(expected)}`, then);
     assertEqual(outcome.events.map(plain), expected.map(plain), then);
@@ -117,7 +117,7 @@ function decided<State, Event extends NewEvent>(
     return checksOf(stateAfter(outcome.events)).thenState(expected);
   };
 
-  // oxlint-disable-next-line unicorn/no-thenable -- given, when, then: an await is told so above
+  // oxlint-disable-next-line unicorn/no-thenable -- given, when, then: `then` rejects an await
   return { then, thenRefused, thenState };
 }
 
@@ -125,7 +125,7 @@ function checksOf<State>(state: State): ThenState<State> {
   const thenState: ThenState<State>['thenState'] = (expected) => {
     if (!isPredicate<State>(expected)) assertEqual(state, expected, thenState);
     else if (!expected(state)) {
-      const message = `the state does not hold what ${expected.toString()} asks: ${show(state)}`;
+      const message = `the state does not satisfy ${expected.toString()}: ${show(state)}`;
       throw new AssertionError({ message, actual: state, stackStartFn: thenState });
     }
     return { thenState };
@@ -156,7 +156,7 @@ function notRefused(error: unknown, wanted: string, stackStartFn: CallableFuncti
   return failure;
 }
 
-/** Expected events may carry more than a decision does, and in any form that has these two. */
+/** Compares only type and payload, because expected events may have further fields. */
 function plain({ type, payload }: NewEvent): NewEvent {
   return { type, payload };
 }

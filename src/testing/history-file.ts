@@ -1,20 +1,18 @@
-// A client's own history, outside of the system under test.
+// The history of a client, stored outside the system under test.
 
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { HistoryEntry } from './history.ts';
 
 export interface HistoryFile extends Disposable {
   /**
-   * Returns when the system has the entry, where no kill of the process can reach it. Only the loss
-   * of the whole machine could; and waiting for the disk would give a store that acknowledges too
-   * early the time to catch up, before the acknowledgement is noted.
+   * Returns when the operating system has the entry, so a kill of the process does not lose it. Not synced to disk:
+   * the delay would hide a store that acknowledges too early.
    */
   note(entry: HistoryEntry): void;
 }
 
 /**
- * Creates the file; a client that is started again begins another one, as a kill may have cut off
- * the last line of this one.
+ * Creates the file. A restarted client needs a new file, because a kill may have cut off the last line.
  *
  * @example
  * import { openHistory } from 'millrace/testing';

@@ -55,12 +55,12 @@ const history = [
   ok('2', a1, b0),
 ];
 
-test('a history that fits its store has no violations', () => {
+test('a history that matches its store has no violations', () => {
   assert.deepEqual(checkStored(history, stored), []);
   assert.deepEqual(checkStored([], []), []);
 });
 
-test('what nobody answered may be there, as a whole, or not at all', () => {
+test('an operation without a result may be stored completely or not at all', () => {
   const open = [...history.slice(0, 2), invoke('2', to('a', ['a1']), to('b', ['b0']))];
   assert.deepEqual(checkStored(open, stored), []);
   assert.deepEqual(checkStored(open, [a0]), []);
@@ -68,7 +68,7 @@ test('what nobody answered may be there, as a whole, or not at all', () => {
   assert.deepEqual(rulesOf(checkStored(open, [a0, b0])), ['torn']);
 });
 
-test('the last word on an operation counts', () => {
+test('the last result of an operation counts', () => {
   const unknown: HistoryEntry = { kind: 'unknown', operation: '2', reason: 'STORE_UNAVAILABLE' };
   const tried = [...history.slice(0, 3), unknown];
   assert.deepEqual(checkStored(tried, [a0]), []);
@@ -80,7 +80,7 @@ const broken: Readonly<
   Record<string, { readonly rule: string; readonly stored: readonly EventPlace[] }>
 > = {
   'an acknowledged event that is gone': { rule: 'lost', stored: [a0, a1] },
-  'an event that nobody asked for': { rule: 'phantom', stored: [...stored, at('x', 'x', 0, 9)] },
+  'an event without an operation': { rule: 'phantom', stored: [...stored, at('x', 'x', 0, 9)] },
   'an event that is there twice': {
     rule: 'stored-twice',
     stored: [...stored, at('a1', 'a', 2, 9)],
@@ -90,7 +90,7 @@ const broken: Readonly<
   'positions that go back': { rule: 'inversion', stored: [a0, at('a1', 'a', 1, 4), b0] },
   'two events at one position': { rule: 'inversion', stored: [a0, at('a1', 'a', 1, 1), b0] },
   'an event in another stream': { rule: 'misplaced', stored: [a0, a1, at('b0', 'c', 0, 3)] },
-  'an event at another position than was told': {
+  'an event at another position than acknowledged': {
     rule: 'misplaced',
     stored: [a0, a1, at('b0', 'b', 0, 5)],
   },
@@ -101,22 +101,22 @@ for (const [what, { rule, stored: found }] of Object.entries(broken)) {
   });
 }
 
-test('an append that went elsewhere than expected is found', () => {
+test('finds an append at another place than expected', () => {
   const late = [invoke('1', to('a', ['a0'])), invoke('2', to('a', ['a1'], 4)), ok('2', a1)];
   assert.deepEqual(rulesOf(checkStored(late, [a0, a1])), ['misplaced']);
 });
 
-test('events of one append that others stand between are found', () => {
+test('finds an append interleaved with other events', () => {
   const split = [invoke('1', to('a', ['x', 'z'])), invoke('2', to('a', ['y']))];
   const places = [at('x', 'a', 0, 1), at('y', 'a', 1, 2), at('z', 'a', 2, 3)];
   assert.deepEqual(rulesOf(checkStored(split, places)), ['misplaced']);
 });
 
-test('an outcome without its invocation is a defect of the history itself', () => {
+test('a result without its invocation is an invalid history', () => {
   assert.throws(() => checkStored([fail('1')], []), /never invoked/);
 });
 
-test('a file that a kill has cut off is read up to its last whole line', () => {
+test('reads a truncated file up to its last complete line', () => {
   const lines = history.map((entry) => `${JSON.stringify(entry)}\n`).join('');
   assert.deepEqual(parseHistory(lines), history);
   assert.deepEqual(parseHistory(`${lines}{"kind":"ok","oper`), history);
@@ -124,11 +124,11 @@ test('a file that a kill has cut off is read up to its last whole line', () => {
   assert.deepEqual(parseHistory(''), []);
 });
 
-test('a delivery that is what was stored has no violations', () => {
+test('a delivery equal to the stored events has no violations', () => {
   assert.deepEqual(checkDelivered(stored, stored), []);
 });
 
-test('every single fault of a delivery turns the check red', () => {
+test('detects every fault of a delivery', () => {
   for (let seed = 0; seed < 300; seed += 1) {
     const random = seededRandom(seed);
     const events = Array.from({ length: 2 + random.below(30) }, (_, index) =>
@@ -150,12 +150,12 @@ test('every single fault of a delivery turns the check red', () => {
   }
 });
 
-test('an event that is delivered with another place than its own is found', () => {
+test('finds an event delivered with another place', () => {
   const moved = [a0, { ...a1, revision: 7 }, b0];
   assert.deepEqual(rulesOf(checkDelivered(stored, moved)), ['phantom']);
 });
 
-test('violations are told with the run, the first of them by name', () => {
+test('reports the run and the first violations', () => {
   assertNoViolations([], 'seed 1');
   const many = checkDelivered(
     Array.from({ length: 50 }, (_, index) => at(`e${index}`, 'a', index, index)),

@@ -1,5 +1,4 @@
-// Histories of what clients asked for, what a store holds and what readers got, and whether they
-// fit together. Pure functions: a test of a store is worth no more than they are.
+// Compares the operations of clients with the events in a store and the events that readers received. Pure functions.
 
 import assert from 'node:assert/strict';
 import type { ExpectedRevision } from '../store/expected-revision.ts';
@@ -11,14 +10,14 @@ export interface HistoryWrite {
 }
 
 export interface HistoryResult {
-  /** Of the write's last event. */
+  /** The revision of the last event of the write. */
   readonly revision: number;
   readonly position: string;
 }
 
 /**
- * What a client noted of an operation, in this order: `invoke` before it asks, then what it was
- * told. Without a last word, or with `unknown`, the operation may have happened or not.
+ * A client's record of an operation: `invoke` before the call, then its result. Without a result, or with `unknown`,
+ * the operation may have happened or not.
  */
 export type HistoryEntry =
   | {
@@ -31,7 +30,7 @@ export type HistoryEntry =
       readonly operation: string;
       readonly results: readonly HistoryResult[];
     }
-  /** Refused, or rolled back: nothing of it may ever be seen. */
+  /** Rejected or rolled back: none of its events may be visible. */
   | { readonly kind: 'fail'; readonly operation: string; readonly reason: string }
   | { readonly kind: 'unknown'; readonly operation: string; readonly reason: string };
 
@@ -44,20 +43,20 @@ export interface EventPlace {
 }
 
 export type HistoryRule =
-  /** Acknowledged, and not there. */
+  /** Acknowledged, but not stored. */
   | 'lost'
-  /** Acknowledged at another place than where it is, or not where it was expected to go. */
+  /** Stored at another place than acknowledged or expected. */
   | 'misplaced'
-  /** Part of an operation is there, part of it not. */
+  /** An operation is stored partially. */
   | 'torn'
-  /** Refused, and there all the same. */
+  /** Rejected, but stored. */
   | 'refused-but-stored'
-  /** There, though nobody asked for it. */
+  /** Stored without an operation. */
   | 'phantom'
   | 'stored-twice'
-  /** A stream that does not count from 0 by ones. */
+  /** The revisions of a stream are not 0, 1, 2, … */
   | 'gap'
-  /** Positions that do not ascend. */
+  /** Positions do not ascend. */
   | 'inversion'
   | 'not-delivered'
   | 'delivered-twice'
@@ -76,8 +75,7 @@ interface Operation {
 }
 
 /**
- * Reads one client's file of entries, a JSON line each. Its last line may be cut off: that is what
- * a killed client leaves behind.
+ * Parses the history file of one client, one JSON line per entry. The last line may be cut off by a kill.
  *
  * @example
  * import { parseHistory } from 'millrace/testing';
@@ -93,9 +91,9 @@ export function parseHistory(text: string): HistoryEntry[] {
 }
 
 /**
- * Whether a store holds what its clients were told it holds: nothing acknowledged is lost or stands
- * elsewhere, nothing refused and nothing by halves is there, no event is there twice, no stream has
- * a hole, and positions ascend. `stored` is everything, in the order in which the store gives it.
+ * Checks that a store agrees with its acknowledgements: no acknowledged event is lost or misplaced, no rejected or
+ * partial operation is stored, no event is stored twice, no stream has a gap, and positions ascend. `stored` contains
+ * all events, in the order of the store.
  *
  * @example
  * import { checkStored } from 'millrace/testing';
@@ -119,20 +117,19 @@ export function checkStored(
     if (first === undefined) places.set(place.eventId, place);
     else violations.push(violation('stored-twice', `${show(first)} and ${show(place)}`));
   }
-  const asked = new Set<string>();
+  const invokedIds = new Set<string>();
   for (const operation of operationsOf(history)) {
-    for (const { eventIds } of operation.writes) for (const id of eventIds) asked.add(id);
+    for (const { eventIds } of operation.writes) for (const id of eventIds) invokedIds.add(id);
     violations.push(...checkOperation(operation, places));
   }
   for (const place of stored) {
-    if (!asked.has(place.eventId)) violations.push(violation('phantom', show(place)));
+    if (!invokedIds.has(place.eventId)) violations.push(violation('phantom', show(place)));
   }
   return violations;
 }
 
 /**
- * Whether a reader got each of the events that were there for it, once, in their order. `stored` is
- * what it should have got.
+ * Checks that a reader received each event of `stored` once, in order.
  *
  * @example
  * import { checkDelivered } from 'millrace/testing';
@@ -168,7 +165,7 @@ export function checkDelivered(
 }
 
 /**
- * Fails with the first violations and what is needed to repeat the run.
+ * Fails with the first violations and the information to repeat the run.
  *
  * @example
  * import { assertNoViolations, checkDelivered } from 'millrace/testing';
@@ -181,7 +178,7 @@ export function assertNoViolations(violations: readonly Violation[], run: string
   assert.equal(violations.length, 0, `${run}\n${shown.join('\n')}${more}`);
 }
 
-/** Positions ascend, and each stream counts from 0 by ones. */
+/** Positions ascend, and the revisions of each stream are 0, 1, 2, … */
 function checkOrder(stored: readonly EventPlace[]): Violation[] {
   const violations: Violation[] = [];
   const next = new Map<string, number>();
@@ -207,17 +204,17 @@ function checkOperation(
   const { name, writes, outcome } = operation;
   const eventIds = writes.flatMap((write) => write.eventIds);
   const missing = eventIds.filter((id) => !places.has(id));
-  const isThere = missing.length < eventIds.length;
+  const isStored = missing.length < eventIds.length;
   if (outcome === 'fail') {
-    return isThere ? [violation('refused-but-stored', `operation ${name}`)] : [];
+    return isStored ? [violation('refused-but-stored', `operation ${name}`)] : [];
   }
   if (outcome === 'ok' && missing.length > 0) {
     return [violation('lost', `operation ${name}: ${missing.join(', ')}`)];
   }
-  if (isThere && missing.length > 0) {
+  if (isStored && missing.length > 0) {
     return [violation('torn', `operation ${name} lacks ${missing.join(', ')}`)];
   }
-  return isThere ? writes.flatMap((write, index) => checkWrite(operation, write, index)) : [];
+  return isStored ? writes.flatMap((write, index) => checkWrite(operation, write, index)) : [];
 
   function checkWrite({ results }: Operation, write: HistoryWrite, index: number): Violation[] {
     const { stream, expected, eventIds: ids } = write;
@@ -230,16 +227,16 @@ function checkOperation(
     ];
     if (found.some((place) => place.stream !== stream)) return wrong(`not in ${stream}`);
     if (found.some((place, at) => place.revision !== first.revision + at))
-      return wrong('not in one piece');
+      return wrong('not contiguous');
     const exact = expected === 'none' ? -1 : expected;
     if (typeof exact === 'number' && first.revision !== exact + 1)
       return wrong(`expected ${expected}`);
-    const told = results[index];
-    if (told === undefined) return [];
-    const isAsTold = told.revision === last.revision && told.position === last.position;
-    return isAsTold
+    const result = results[index];
+    if (result === undefined) return [];
+    const { revision, position } = result;
+    return revision === last.revision && position === last.position
       ? []
-      : wrong(`acknowledged at revision ${told.revision}, position ${told.position}`);
+      : wrong(`acknowledged at revision ${revision}, position ${position}`);
   }
 }
 
@@ -254,7 +251,7 @@ function operationsOf(history: Iterable<HistoryEntry>): Iterable<Operation> {
     }
     const operation = operations.get(name);
     if (operation === undefined) throw new Error(`operation ${name} was never invoked`);
-    // The last word counts: what was unknown may be tried again under the same name.
+    // The last result counts, because an unknown operation may be retried under the same name.
     operation.outcome = kind;
     if (kind === 'ok') operation.results = entry.results;
   }

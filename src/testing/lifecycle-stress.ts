@@ -1,4 +1,4 @@
-// Races start, stop and dispose: whatever holds a resource must survive any order of them.
+// Races start, stop and dispose: a service must survive any order of these calls.
 
 import assert from 'node:assert/strict';
 import type { Lifecycle } from '../foundation/lifecycle.ts';
@@ -6,17 +6,17 @@ import { hasCode } from '../foundation/error.ts';
 import { seededRandom } from './seeded-random.ts';
 
 export interface LifecycleStressOptions {
-  /** A fresh thing to start and stop, for each round. */
+  /** Creates a new service for each round. */
   readonly create: () => Lifecycle;
-  /** Throws when something is still held (open handles, connections, leases). */
+  /** Throws if a resource is still held (handles, connections, leases). */
   readonly assertReleased?: () => void | Promise<void>;
   readonly rounds?: number;
   readonly seed?: number;
 }
 
 /**
- * Runs rounds of random, overlapping starts and stops, each ended by a stop, after which nothing
- * may be held and a clean start must still work.
+ * Runs rounds of random, overlapping starts and stops. After the final stop of each round, no resource may be held and
+ * a start must work.
  *
  * @example
  * import { createLifecycle } from 'millrace/foundation';
@@ -44,13 +44,13 @@ export async function stressLifecycle(options: LifecycleStressOptions): Promise<
     assert.equal(service.state, 'stopped', `round ${round} of seed ${seed}: not stopped`);
     await assertReleased?.();
     await service.start();
-    assert.equal(service.state, 'started', `round ${round} of seed ${seed}: does not start again`);
+    assert.equal(service.state, 'started', `round ${round} of seed ${seed}: not started again`);
     await service[Symbol.asyncDispose]();
     await assertReleased?.();
   }
 }
 
-/** Being stopped meanwhile is a proper end of a start. */
+/** A start may end by a concurrent stop. */
 async function startOrStopped(service: Lifecycle): Promise<void> {
   try {
     await service.start();

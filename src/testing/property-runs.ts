@@ -1,4 +1,4 @@
-// How many random cases a property test tries: few in `npm test`, all of them in `npm run soak`.
+// The number of random cases of a property test: few in `npm test`, all in `npm run soak`.
 
 const share = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 1 : 0.2;
 

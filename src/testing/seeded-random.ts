@@ -1,4 +1,4 @@
-// Randomness that a failing test can repeat: the seed is all there is to know.
+// Reproducible randomness: the seed determines all values.
 
 export interface SeededRandom {
   /** In [0, 1). */

@@ -1,18 +1,17 @@
-// A few turns of a line protocol over a raw socket: enough to see that a server is the right one
-// and ready, without any driver.
+// Exchanges a few lines over a raw socket, to check without a driver that a server is the right one and ready.
 
 import { connect } from 'node:net';
 import { loopback } from './reserve-port.ts';
 
 export interface Turn {
   readonly send?: string;
-  /** What has to arrive, after the turn before, until the next turn begins. */
+  /** The reply to wait for before the next turn. */
   readonly expect: RegExp;
 }
 
 const answerTimeoutMs = 2_000;
 
-/** Resolves with all that was received; rejects when refused, cut off or left without an answer. */
+/** Resolves with all received data; rejects if the connection is refused, closed or times out. */
 export function converse(
   port: number,
   turns: readonly Turn[],
@@ -51,7 +50,7 @@ export function converse(
   });
 }
 
-/** What the server says to one turn, or nothing as long as it is not up. */
+/** The server's reply to one turn; empty while the server is not up. */
 export function answerTo(port: number, turn: Turn): Promise<string> {
   return converse(port, [turn]).catch(() => '');
 }

@@ -1,5 +1,5 @@
-// A fake of Slack's Web API, over real HTTP: it keeps what is posted, and misbehaves as a test wants. It speaks the
-// protocol as far as it is used here (form or JSON in, `ok` and an error code out, metadata only for those who ask).
+// A fake of Slack's Web API over real HTTP: it stores messages and misbehaves on demand. It implements the part of the
+// protocol that is used here (form or JSON in, `ok` or an error code out, metadata on request).
 
 import type { ServerResponse } from 'node:http';
 import { startHttpReceiver, type HttpReceiver, type ReceivedRequest } from './http-receiver.ts';
@@ -16,42 +16,42 @@ export interface FakeSlackMessage {
   };
 }
 
-/** What one call meets. */
+/** The behaviour of one call. */
 export type FakeSlackBehaviour =
   | 'ok'
-  /** Accepts, and hangs up before it answers. */
+  /** Accepts the call and closes the connection without a response. */
   | 'drop-after'
-  /** Hangs up, and has done nothing. */
+  /** Closes the connection without doing anything. */
   | 'drop-before'
-  /** Accepts when it is asked, and answers when this resolves. */
+  /** Accepts the call at once and responds when this promise resolves. */
   | { readonly answerAfter: Promise<unknown> }
-  /** An error of Slack's own. */
+  /** An error code of Slack. */
   | { readonly error: string }
-  /** Anything else: a gateway's page, a rate limit. */
+  /** Any other response: an error page of a gateway, a rate limit. */
   | {
       readonly status: number;
       readonly body?: string;
       readonly headers?: Readonly<Record<string, string>>;
-      /** Whether it was posted all the same. */
+      /** Whether the message is posted anyway. */
       readonly accepts?: boolean;
     };
 
 export interface FakeSlack extends AsyncDisposable {
   /** For clients: ends in `/api/`. */
   readonly apiUrl: string;
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly messages: readonly FakeSlackMessage[];
-  /** Methods that were called. */
+  /** The called methods. */
   readonly calls: readonly string[];
   readonly requests: HttpReceiver['requests'];
-  /** Of the calls of a method, one after the other; behind the last, `ok`. */
+  /** Sets the behaviours of the next calls of a method; later calls are `ok`. */
   behave(method: string, ...behaviours: readonly FakeSlackBehaviour[]): void;
 }
 
 export interface FakeSlackOptions {
-  /** Tokens that are good. Default: any. */
+  /** The valid tokens. Default: any. */
   readonly tokens?: readonly string[] | undefined;
-  /** What it calls the first message. Default: now. */
+  /** The timestamp of the first message. Default: now. */
   readonly startMs?: number | undefined;
 }
 
@@ -176,7 +176,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Fields of a form, where structures are JSON; or all of it as JSON. */
+/** Form fields with objects as JSON, or a JSON body. */
 function fieldsOf({ headers, body }: ReceivedRequest): Fields {
   if (headers['content-type']?.includes('json') === true) return JSON.parse(body) as Fields;
   const structures = new Set(['blocks', 'metadata']);

@@ -1,12 +1,12 @@
-// Where a server's program lies, and what to install when it lies nowhere.
+// Finds the program of a server, or names the package to install.
 
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { MillraceError } from '../../foundation/error.ts';
 
-/** What all servers that are programs of their own take. */
+/** Options of all servers that run as a program. */
 export interface ProgramOptions {
-  /** Looks for the server's programs here, instead of on PATH and in the usual folders. */
+  /** Searches the programs here instead of on PATH and in the usual folders. */
   readonly programFolders?: readonly string[] | undefined;
 }
 
@@ -16,7 +16,7 @@ export interface Program {
   readonly folders: readonly string[];
 }
 
-/** The program's full path; `SERVER_UNAVAILABLE` with the package to install when there is none. */
+/** The full path of the program; throws `SERVER_UNAVAILABLE` with the package to install. */
 export function findProgram(program: Program): string {
   const path = program.folders
     .map((folder) => join(folder, program.name))
@@ -29,7 +29,7 @@ export function findProgram(program: Program): string {
   );
 }
 
-/** PATH, and the folders that Debian and Homebrew install servers to but some users' PATH lacks. */
+/** PATH, and folders of Debian and Homebrew that are missing from some users' PATH. */
 export function usualFolders(): readonly string[] {
   const path = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
   return [...path, '/usr/sbin', '/usr/local/bin', '/usr/local/sbin', '/opt/homebrew/bin'];

@@ -1,4 +1,4 @@
-// A throwaway HTTP receiver in the test's own process: keeps what comes, answers what a test wants.
+// A temporary HTTP server in the process of the test: stores requests and responds as the test wants.
 
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -27,13 +27,13 @@ export interface HttpReceiver extends AsyncDisposable {
   /** `http://127.0.0.1:<port>` */
   readonly url: string;
   readonly port: number;
-  /** All that came whole so far, oldest first. */
+  /** All complete requests so far, oldest first. */
   readonly requests: readonly ReceivedRequest[];
-  /** How many connections were opened so far. */
+  /** The number of connections opened so far. */
   readonly connections: number;
-  /** From now on answers like this; the result sets back what was before. */
+  /** Changes the response; calling the result restores the previous one. */
   answer(answer: AnswerRequest): () => void;
-  /** Ends all connections and listens no more, until the result listens again at the same port. */
+  /** Closes all connections and stops listening, until the result listens again on the same port. */
   away(): Promise<() => Promise<void>>;
 }
 
@@ -62,7 +62,7 @@ export async function startHttpReceiver(options: HttpReceiverOptions = {}): Prom
     current(request, response);
   }
   const listener: RequestListener = (incoming, response) => {
-    // A client that goes away in the middle is part of many tests.
+    // Many tests disconnect in the middle of a request.
     receive(incoming, response).catch(() => response.destroy());
   };
   const server =

@@ -1,5 +1,4 @@
-// From options to a running server: a folder and a port of its own, and nothing left of a start
-// that failed.
+// Starts a server with a separate folder and port, and removes both if the start fails.
 
 import type { ProgramOptions } from './find-program.ts';
 import { reservePort, type ReservedPort } from './reserve-port.ts';
@@ -7,9 +6,9 @@ import { createServerProcess, type ServerProcess, type WaitOptions } from './ser
 import type { ServerPlan } from './spawn-server.ts';
 import { createTempFolder, removeTempFolder } from './temp-folder.ts';
 
-/** What all servers take. */
+/** Options of all servers. */
 export interface ServerOptions extends WaitOptions, ProgramOptions {
-  /** How long the server may take to answer. */
+  /** How long the server may take to become ready. */
   readonly startTimeoutMs?: number | undefined;
 }
 
@@ -21,7 +20,7 @@ interface Place {
   readonly port: number;
 }
 
-/** What a kind of server adds to its place. */
+/** The command and settings of one kind of server. */
 type Layout = Omit<ServerPlan, 'folder' | 'reserved' | 'startTimeoutMs'>;
 
 export type LayOut = (place: Place) => Promise<Layout>;

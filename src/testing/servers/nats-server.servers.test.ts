@@ -12,7 +12,7 @@ function request(subject: string, body: string): string {
   return `SUB inbox 1\r\nPUB ${subject} inbox ${body.length}\r\n${body}\r\n`;
 }
 
-test('a NATS server answers a real exchange on a port of its own', async () => {
+test('a NATS server responds on its own port', async () => {
   await using nats = await startNats();
   assert.equal(nats.url, `nats://127.0.0.1:${nats.port}`);
   assert.notEqual(nats.port, 4222);
@@ -22,7 +22,7 @@ test('a NATS server answers a real exchange on a port of its own', async () => {
   ]);
 });
 
-test('a stream is still there, on the same port, after NATS was killed', async () => {
+test('a stream survives a kill of NATS, on the same port', async () => {
   await using nats = await startNats();
   const { port } = nats;
   const stream = JSON.stringify({ name: 'orders', subjects: ['orders.>'], storage: 'file' });

@@ -1,4 +1,4 @@
-// A throwaway NATS with JetStream: the real program, on a free port.
+// A temporary NATS server with JetStream on a free port.
 
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -37,7 +37,7 @@ export async function startNats(options: NatsOptions = {}): Promise<NatsServer> 
     folders: options.programFolders ?? usualFolders(),
   });
   const server = await launchServer(options, async ({ folder, port }) => {
-    // NATS tells no pid: its name says that the server on this port is ours.
+    // NATS reports no pid, so its name identifies the server on this port as ours.
     const name = `millrace-${randomBytes(5).toString('hex')}`;
     const file = join(folder, 'nats.conf');
     const jetstream = { store_dir: JSON.stringify(folder), ...options.jetstream };

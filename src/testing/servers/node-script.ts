@@ -1,11 +1,11 @@
-// A script in a process of its own, for tests about what is left when that process ends.
+// A script in a separate process, for tests about what remains after it ends.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 export interface NodeScript {
-  /** What the script prints in its first line, which is JSON. To be read before it ends. */
+  /** The first line that the script prints, as JSON. Read it before the script ends. */
   printed(): Promise<unknown>;
   /** How it ended: its exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;

@@ -16,7 +16,7 @@ const pool: ServerPool = {
   nats: unavailable,
 };
 
-test('a pool behind a socket gives what the pool gives, and its reasons when it cannot', async () => {
+test('a socket forwards the results and errors of its pool', async () => {
   const folder = await createTempFolder('test');
   const socketPath = join(folder, 'socket');
   await using served = await servePool(pool, socketPath);
@@ -27,6 +27,6 @@ test('a pool behind a socket gives what the pool gives, and its reasons when it 
   await assert.rejects(behind.nats(), reason);
 
   await served[Symbol.asyncDispose]();
-  await assert.rejects(behind.redis(), { code: 'SERVER_UNAVAILABLE', message: /does not answer/ });
+  await assert.rejects(behind.redis(), { code: 'SERVER_UNAVAILABLE', message: /does not respond/ });
   await removeTempFolder(folder);
 });

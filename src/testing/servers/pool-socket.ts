@@ -1,4 +1,4 @@
-// A pool of servers, lent to other processes over a socket: one word asks, one JSON value answers.
+// Shares a pool of servers with other processes over a socket: the request is one word, the response one JSON value.
 
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -15,7 +15,7 @@ import type {
 type Kind = keyof ServerPool;
 type Reply = { readonly server: unknown } | { readonly problem: string };
 
-/** Answers at the socket, until disposed, for whoever asks; holds nothing on the event loop. */
+/** Serves requests at the socket until disposed; does not keep the process alive. */
 export async function servePool(pool: ServerPool, socketPath: string): Promise<AsyncDisposable> {
   const server = createServer((socket) => void answer(pool, socket));
   server.listen(socketPath);
@@ -28,7 +28,7 @@ export async function servePool(pool: ServerPool, socketPath: string): Promise<A
   };
 }
 
-/** The pool behind the socket, as if it were our own. */
+/** A pool that forwards requests to the socket. */
 export function poolAt(socketPath: string): ServerPool {
   return {
     postgres: () => ask<SharedPostgres>(socketPath, 'postgres'),
@@ -39,7 +39,7 @@ export function poolAt(socketPath: string): ServerPool {
 }
 
 async function answer(pool: ServerPool, socket: Socket): Promise<void> {
-  // Whoever asked was killed while waiting: there is nobody left to answer.
+  // The client was killed while waiting, so no response is needed.
   socket.on('error', () => socket.destroy());
   let reply: Reply;
   try {
@@ -58,7 +58,7 @@ async function ask<T>(socketPath: string, kind: Kind): Promise<T> {
     socket.write(kind);
     reply = JSON.parse(await text(socket));
   } catch (cause) {
-    const message = `the test run that shares its servers does not answer at ${socketPath}`;
+    const message = `the test run that shares its servers does not respond at ${socketPath}`;
     throw new MillraceError('SERVER_UNAVAILABLE', message, { cause });
   }
   if ('problem' in reply) throw new MillraceError('SERVER_UNAVAILABLE', reply.problem);

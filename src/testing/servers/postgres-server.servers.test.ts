@@ -16,7 +16,7 @@ async function query(url: string, sql: string): Promise<string> {
   return (await runProgram({ program, args, folder: '/' })).trim();
 }
 
-test('a PostgreSQL answers queries, in databases that know nothing of each other', async () => {
+test('a PostgreSQL server responds to queries in separate databases', async () => {
   await using postgres = await startPostgres({ settings: { max_connections: '17' } });
   assert.notEqual(postgres.port, 5432);
   assert.equal(await query(postgres.url, 'show max_connections'), '17');
@@ -33,7 +33,7 @@ test('a PostgreSQL answers queries, in databases that know nothing of each other
   assert.equal(await query(other, 'select current_database()'), 'My "own" name');
 });
 
-test('what PostgreSQL committed survives a kill, and an open transaction does not', async (t) => {
+test('a commit survives a kill of PostgreSQL, an open transaction does not', async (t) => {
   await using postgres = await startPostgres({ fsync: true });
   const { port, url } = postgres;
   assert.equal(await query(url, 'show fsync'), 'on');
@@ -66,7 +66,7 @@ test('what PostgreSQL committed survives a kill, and an open transaction does no
   assert.match(postgres.log(), /automatic recovery in progress/);
 });
 
-test('a stopped PostgreSQL ends its sessions and comes back clean', async () => {
+test('a stopped PostgreSQL ends its sessions and restarts cleanly', async () => {
   await using postgres = await startPostgres();
   const session = assert.rejects(query(postgres.url, 'select pg_sleep(600)'));
   await query(postgres.url, 'create table numbers as select 1 as n');
@@ -77,7 +77,7 @@ test('a stopped PostgreSQL ends its sessions and comes back clean', async () => 
   assert.doesNotMatch(postgres.log(), /automatic recovery in progress/);
 });
 
-test('a start of PostgreSQL that is cancelled while it is being set up ends at once', async () => {
+test('cancelling a start of PostgreSQL during setup ends it at once', async () => {
   const signal = AbortSignal.timeout(100);
   await assert.rejects(startPostgres({ signal }), { code: 'ABORTED' });
 });

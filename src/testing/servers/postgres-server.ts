@@ -1,4 +1,4 @@
-// A throwaway PostgreSQL: a cluster of its own, on a free port, with as many databases as needed.
+// A temporary PostgreSQL cluster on a free port, with as many databases as needed.
 
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { runProgram, type ProgramUser } from './run-program.ts';
 import type { ServerProcess } from './server-process.ts';
 
 export interface PostgresOptions extends ServerOptions {
-  /** Off for tests: a kill loses nothing that was written. On for benchmarks. */
+  /** Off for tests, because a kill of the process loses no written data. On for benchmarks. */
   readonly fsync?: boolean | undefined;
   /** Further settings, by their names in postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>> | undefined;
@@ -28,7 +28,7 @@ const debianFolder = '/usr/lib/postgresql';
 const superuser = 'postgres';
 
 /**
- * Starts a PostgreSQL of its own for a test.
+ * Starts a separate PostgreSQL for a test.
  *
  * @example
  * import { startPostgres } from 'millrace/testing';
@@ -78,7 +78,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       user,
       // "Fast": ends the sessions. SIGTERM would wait for the clients to leave.
       stopSignal: 'SIGINT',
-      // "Immediate": no checkpoint, but unlike SIGKILL it gives its shared memory back.
+      // "Immediate": no checkpoint, but unlike SIGKILL it releases its shared memory.
       discardSignal: 'SIGQUIT',
       isReady: (pid) => isReady(data, pid),
     };
@@ -90,7 +90,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     url: urlOf(superuser),
     async createDatabase(name = `test_${randomBytes(6).toString('hex')}`) {
       const address = ['-h', server.host, '-p', String(server.port), '-U', superuser];
-      // Nobody can be connected to template0, which would make the copy fail.
+      // A connection to the template would make the copy fail, and template0 allows none.
       const args = [...address, '-T', 'template0', '--', name];
       await runProgram({ program: programs.createdb, args, folder: server.folder });
       return urlOf(name);
@@ -115,7 +115,7 @@ async function idOfPostgres(flag: '-u' | '-g'): Promise<number> {
   return Number(await runProgram({ program: 'id', args: [flag, 'postgres'], folder: '/' }));
 }
 
-/** As pg_ctl does it: the file names the process and, once it accepts connections, says so. */
+/** Reads postmaster.pid like pg_ctl: it contains the pid and, later, the ready state. */
 async function isReady(data: string, pid: number): Promise<boolean> {
   try {
     const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');

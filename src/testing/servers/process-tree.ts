@@ -1,5 +1,5 @@
-// Signals to a server and all of its children: PostgreSQL's backends leave their parent's process
-// group, so that a group kill would miss them.
+// Signals a server and all of its children: PostgreSQL's backends leave the process group of their parent, so a group
+// kill would miss them.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const pollIntervalMs = 5;
 const stoppedWithinMs = 5_000;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** Sends the signal to the process and to everything below it; returns whom it was sent to. */
+/** Sends the signal to the process and all descendants; returns their pids. */
 export function signalTree(pid: number, signal: NodeJS.Signals): readonly number[] {
   // Stopped first, the root cannot fork a child that the list would miss.
   send(pid, 'SIGSTOP');
@@ -26,8 +26,8 @@ export function signalTree(pid: number, signal: NodeJS.Signals): readonly number
 }
 
 /**
- * Stops the process and everything below it, every thread: one that waits for the disk, or for a core, may
- * answer once more after the signal was sent.
+ * Stops the process and all descendants, and waits for every thread: a thread that waits for the disk or a core may run
+ * once more after the signal.
  */
 export function stopTree(pid: number): void {
   const pids = signalTree(pid, 'SIGSTOP');
@@ -43,19 +43,19 @@ function hasRunningThread(pid: number): boolean {
       return !/^[TZXt]/.test(stat.slice(stat.lastIndexOf(')') + 2));
     });
   } catch {
-    // Ended meanwhile.
+    // The process has ended.
     return false;
   }
 }
 
 export interface TreeEnd {
-  /** What the root is asked with first; SIGKILL takes the whole tree down at once. */
+  /** The first signal to the root; SIGKILL ends the whole tree at once. */
   readonly signal: NodeJS.Signals;
   /** How long the root may take before the whole tree is killed. */
   readonly graceMs: number;
 }
 
-/** Resolves when the process and its children are gone, whether they were willing or not. */
+/** Resolves when the process and its children have ended, by force if necessary. */
 export async function endTree(pid: number, how: TreeEnd): Promise<void> {
   let left: readonly number[] = [pid];
   if (how.signal !== 'SIGKILL') {
@@ -67,7 +67,7 @@ export async function endTree(pid: number, how: TreeEnd): Promise<void> {
   await whenGone(left.filter(isRunning).flatMap((each) => signalTree(each, 'SIGKILL')));
 }
 
-/** Whether the process still runs; a zombie does not, whoever forgot to collect it. */
+/** Whether the process still runs; a zombie does not. */
 export function isRunning(pid: number): boolean {
   const row =
     process.platform === 'linux'
@@ -76,7 +76,7 @@ export function isRunning(pid: number): boolean {
   return row !== undefined && !row.zombie;
 }
 
-/** Resolves with whether all of them were gone in time. */
+/** Resolves to whether all of them ended in time. */
 export async function whenGone(pids: readonly number[], limitMs = Infinity): Promise<boolean> {
   const deadline = performance.now() + limitMs;
   while (pids.some(isRunning)) {
@@ -89,7 +89,7 @@ export async function whenGone(pids: readonly number[], limitMs = Infinity): Pro
 function descendants(root: number): readonly number[] {
   const rows = listProcesses();
   const pids = [root];
-  // The list grows while it is walked: children of children come to stand behind.
+  // The list grows during the iteration: children of children are appended.
   for (const parent of pids) {
     for (const row of rows) if (row.parent === parent && !row.zombie) pids.push(row.pid);
   }
@@ -132,7 +132,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // Already gone is what most of our signals want; everything else is a defect of ours.
+    // ESRCH is expected, because most signals are meant to end the process.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }

@@ -1,5 +1,4 @@
-// The reaper's far side, a process of its own: waits for the tests' process to end, then takes down
-// the servers and folders that it left behind.
+// The reaper process: waits for the process of the tests to end, then removes the servers and folders that remain.
 
 import { rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
@@ -12,7 +11,7 @@ const folders = new Set<string>();
 
 for await (const line of createInterface({ input: process.stdin })) take(JSON.parse(line));
 
-// One that resists must not keep the others.
+// A failure must not keep the others.
 await Promise.allSettled([...processes].map(([pid, signal]) => endTree(pid, { signal, graceMs })));
 // A dying server may still write a file while its folder is being removed.
 const removal = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 };
@@ -24,7 +23,7 @@ function take(note: ReaperNote): void {
       processes.set(note.pid, note.signal);
       break;
     case 'process-ended':
-      // The number may soon belong to someone else's process.
+      // The pid may soon belong to another process.
       processes.delete(note.pid);
       break;
     case 'folder':

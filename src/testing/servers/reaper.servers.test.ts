@@ -25,7 +25,7 @@ const endings = [
 ];
 
 for (const { how, code, ended } of endings) {
-  test(`a process that ${how} leaves no server and no folder behind`, async (t) => {
+  test(`a process that ${how} leaves no server and no folder`, async (t) => {
     await using place = await tempPlace();
     const script = place.run(`${startAll}\n${code}`);
     const pids = (await script.printed()) as number[];
@@ -36,7 +36,7 @@ for (const { how, code, ended } of endings) {
   });
 }
 
-test('a process that is killed while a server is being set up leaves nothing behind', async (t) => {
+test('a process killed during the setup of a server leaves nothing', async (t) => {
   await using place = await tempPlace();
   const script = place.run(
     "const { startPostgres } = await load('./postgres-server.ts'); await startPostgres();",

@@ -1,4 +1,4 @@
-// A throwaway Redis Cluster: three masters that share all slots.
+// A temporary Redis Cluster: three masters that share all slots.
 
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { redisLayout, withUrl, type RedisOptions, type RedisServer } from './red
 import { reservePort, type ReservedPort } from './reserve-port.ts';
 import type { WaitOptions } from './server-process.ts';
 
-/** As for one Redis; the settings hold for every node. */
+/** The options of one Redis; the settings apply to every node. */
 export type RedisClusterOptions = RedisOptions;
 
 export interface RedisCluster extends AsyncDisposable {
@@ -35,7 +35,7 @@ interface NodePlan {
 }
 
 const slotRanges = ['0-5460', '5461-10922', '10923-16383'];
-// A node that came back refuses writes for two seconds: more questions give no earlier answer.
+// A restarted node rejects writes for two seconds, so faster polling does not help.
 const pollIntervalMs = 100;
 
 /**
@@ -98,7 +98,7 @@ async function launchNodes(options: RedisClusterOptions): Promise<readonly Redis
   throw failure.reason;
 }
 
-/** The nodes find each other by their configuration, as after a restart: nobody has to introduce them. */
+/** The nodes find each other by their configuration, as after a restart, without CLUSTER MEET. */
 async function launchNode(
   self: NodePlan,
   all: readonly NodePlan[],

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { converse } from './converse.ts';
 import { startRedis } from './redis-server.ts';
 
-test('a Redis answers a real exchange on a port of its own', async () => {
+test('a Redis server responds on its own port', async () => {
   await using redis = await startRedis();
   assert.equal(redis.url, `redis://127.0.0.1:${redis.port}`);
   assert.notEqual(redis.port, 6379);
@@ -14,7 +14,7 @@ test('a Redis answers a real exchange on a port of its own', async () => {
   ]);
 });
 
-test('what Redis acknowledged survives a kill when it appends always', async () => {
+test('acknowledged writes survive a kill with appendfsync always', async () => {
   await using redis = await startRedis({ appendOnly: 'always' });
   const { port, pid } = redis;
   await converse(port, [{ send: 'SET colour blue\r\n', expect: /^\+OK\r\n/ }]);
@@ -29,7 +29,7 @@ test('what Redis acknowledged survives a kill when it appends always', async () 
   await converse(port, [{ send: 'GET colour\r\n', expect: /^\$4\r\nblue\r\n/ }]);
 });
 
-test('what Redis acknowledged survives a stop when it appends every second', async () => {
+test('acknowledged writes survive a stop with appendfsync everysec', async () => {
   await using redis = await startRedis({ appendOnly: 'everysec' });
   await converse(redis.port, [{ send: 'SET colour blue\r\n', expect: /^\+OK\r\n/ }]);
   await redis.stop();
@@ -37,7 +37,7 @@ test('what Redis acknowledged survives a stop when it appends every second', asy
   await converse(redis.port, [{ send: 'GET colour\r\n', expect: /^\$4\r\nblue\r\n/ }]);
 });
 
-test('a Redis without persistence forgets at a kill', async () => {
+test('a Redis without persistence loses its data at a kill', async () => {
   await using redis = await startRedis();
   await converse(redis.port, [{ send: 'SET colour blue\r\n', expect: /^\+OK\r\n/ }]);
   await redis.kill();

@@ -1,4 +1,4 @@
-// A throwaway Redis: the real program, on a free port.
+// A temporary Redis server on a free port.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export interface RedisServer extends ServerProcess {
 }
 
 /**
- * Starts a Redis of its own for a test.
+ * Starts a separate Redis for a test.
  *
  * @example
  * import { startRedis } from 'millrace/testing';
@@ -35,7 +35,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   return withUrl(await launchServer(options, redisLayout(options)));
 }
 
-/** How a Redis is laid out in its folder; a node of a cluster is one with more settings. */
+/** The plan of a Redis process; a cluster node is a Redis with more settings. */
 export function redisLayout(options: RedisOptions): LayOut {
   const program = findProgram({
     name: 'redis-server',

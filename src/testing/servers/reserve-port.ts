@@ -1,5 +1,5 @@
-// Ports that a server of a test may leave and take again: outside the range from which the system
-// serves `listen(0)` and outgoing connections, and reserved across processes and parallel runs.
+// Ports that a test server can release and take again: outside the ephemeral range of the system, and reserved across
+// processes and parallel runs.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ export interface ReservedPort extends AsyncDisposable {
 const firstPort = 10_240;
 const lastPort = 65_535;
 const portsMin = 1_000;
-/** IANA's range, which macOS uses; Linux says its own. */
+/** IANA's range, which macOS uses; Linux reports its range in /proc. */
 const defaultEphemeral: PortRange = { first: 49_152, last: lastPort };
 
 const space = portSpace(ephemeralRange(), process.pid);
@@ -36,7 +36,7 @@ export const loopback = space.host;
 
 let nextPort = space.first + Math.floor(Math.random() * (space.last - space.first));
 
-/** Reserves a port for a server that has to come back on it, or for a connection that has to fail. */
+/** Reserves a port for a server that restarts on it, or for a connection that must fail. */
 export async function reservePort(): Promise<ReservedPort> {
   for (let tried = space.first; tried <= space.last; tried += 1) {
     const port = nextPort;

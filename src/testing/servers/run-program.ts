@@ -1,11 +1,11 @@
-// Programs that do one thing and end, such as initdb.
+// Runs programs that end by themselves, such as initdb.
 
 import { execFile } from 'node:child_process';
 import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { tellReaper } from './reaper.ts';
 
-/** Whom a program runs as, where that is not ourselves. */
+/** The user of a program, if it is not the current one. */
 export interface ProgramUser {
   readonly uid: number;
   readonly gid: number;
@@ -20,7 +20,7 @@ export interface ProgramRun {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Runs the program to its end and returns what it printed; `SERVER_UNAVAILABLE` when it failed. */
+/** Runs the program and returns its output; throws `SERVER_UNAVAILABLE` if it failed. */
 export function runProgram(run: ProgramRun): Promise<string> {
   const { program, args, folder, user, signal } = run;
   if (signal?.aborted === true) return Promise.reject(aborted(signal));
@@ -37,14 +37,14 @@ export function runProgram(run: ProgramRun): Promise<string> {
       }
     });
     const { pid } = child;
-    // Politely: initdb's own children hold shared memory that SIGKILL would leave on the machine.
+    // Not SIGKILL, because children of initdb hold shared memory that would remain.
     if (pid !== undefined) tellReaper({ kind: 'process', pid, signal: 'SIGTERM' });
     const onAbort = (): void => void child.kill('SIGTERM');
     signal?.addEventListener('abort', onAbort, { once: true });
   });
 }
 
-/** Ours as little as possible: a developer's PGHOST or PGOPTIONS must not reach a test's server. */
+/** A minimal environment: a developer's PGHOST or PGOPTIONS must not reach a test server. */
 export function programEnvironment(folder: string): Record<string, string> {
   return {
     PATH: process.env['PATH'] ?? '',

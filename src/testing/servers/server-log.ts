@@ -1,4 +1,4 @@
-// What a server prints: a file in its folder, over all of its starts.
+// The log of a server: a file in its folder, across all its starts.
 
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
-// Servers that many tests share: each starts when the first one asks for it, and everyone gets a
-// database or a prefix of their own in it.
+// Servers shared by many tests: each starts with the first request, and every test gets a separate database or prefix.
 
 import { randomBytes } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
@@ -9,26 +8,26 @@ import { startRedisCluster } from './redis-cluster.ts';
 import { startRedis } from './redis-server.ts';
 
 export interface SharedPostgres {
-  /** An empty database that nobody else uses. */
+  /** An empty database for this caller only. */
   readonly url: string;
 }
 
 export interface SharedRedis {
   readonly url: string;
-  /** Nobody else's keys begin with it; ends in a colon. */
+  /** A unique key prefix; ends in a colon. */
   readonly keyPrefix: string;
 }
 
 export interface SharedRedisCluster {
   readonly urls: readonly string[];
   readonly nodes: readonly { readonly host: string; readonly port: number }[];
-  /** Nobody else's keys begin with it; ends in a colon, and holds no hash tag. */
+  /** A unique key prefix; ends in a colon and contains no hash tag. */
   readonly keyPrefix: string;
 }
 
 export interface SharedNats {
   readonly url: string;
-  /** Letters and digits, fit to begin a subject, a stream's name or a bucket's. */
+  /** Letters and digits, valid at the start of a subject, stream name or bucket name. */
   readonly prefix: string;
 }
 
@@ -45,7 +44,7 @@ export function createServerPool(): ServerPool & AsyncDisposable {
   const lazily = <T extends AsyncDisposable>(start: () => Promise<T>): (() => Promise<T>) => {
     let server: Promise<T> | undefined;
     return async () => {
-      if (disposed) throw new MillraceError('SERVER_UNAVAILABLE', 'the test run is over');
+      if (disposed) throw new MillraceError('SERVER_UNAVAILABLE', 'the test run has ended');
       if (server === undefined) {
         server = start();
         started.push(server);
@@ -72,7 +71,7 @@ export function createServerPool(): ServerPool & AsyncDisposable {
     nats: async () => ({ url: (await nats()).url, prefix: ownPrefix() }),
     async [Symbol.asyncDispose]() {
       disposed = true;
-      // One that failed to start has told whoever asked, and left nothing to dispose.
+      // A failed start was reported to its caller and left nothing to dispose.
       const servers = await Promise.allSettled(started);
       const running = servers.filter((each) => each.status === 'fulfilled');
       await Promise.all(running.map((each) => each.value[Symbol.asyncDispose]()));
@@ -80,7 +79,7 @@ export function createServerPool(): ServerPool & AsyncDisposable {
   };
 }
 
-/** All of one length, so that none is the beginning of another. */
+/** All of one length, so none is a prefix of another. */
 function ownPrefix(): string {
   return `t${randomBytes(5).toString('hex')}`;
 }

@@ -37,7 +37,7 @@ test('a paused server can be stopped and killed', async () => {
   assert.throws(() => server.pause(), { code: 'SERVER_UNAVAILABLE' });
 });
 
-test('a server that someone else ended can be started again', async (t) => {
+test('a server that was ended from outside can be started again', async (t) => {
   await using server = await startRedis();
   assert.ok(server.pid !== undefined);
   process.kill(server.pid, 'SIGKILL');
@@ -95,7 +95,7 @@ test('a server that ends while it starts is named with its last lines', async ()
   });
 });
 
-test('a start ends with its signal', async () => {
+test('an aborted signal ends a start', async () => {
   await using fake = await fakeRedis('exec sleep 1000');
   const signal = AbortSignal.timeout(100);
   await assert.rejects(startRedis({ programFolders: [fake.folder], signal }), { code: 'ABORTED' });

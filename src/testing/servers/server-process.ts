@@ -1,5 +1,4 @@
-// What all throwaway servers share: a process that can be started, stopped, killed and paused, on
-// one port and with one folder for its whole life.
+// The process of a temporary server: it can be started, stopped, killed and paused, and keeps its port and folder.
 
 import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -22,13 +21,13 @@ export interface ServerProcess extends AsyncDisposable {
   readonly folder: string;
   /** Undefined while the server is down. */
   readonly pid: number | undefined;
-  /** Starts again after kill or stop, with the data that it had; nothing to do while it runs. */
+  /** Starts again after kill or stop, with its data; does nothing while it runs. */
   start(options?: WaitOptions): Promise<void>;
-  /** Shuts down as an operator would; resolves when the process is gone. */
+  /** Shuts down gracefully; resolves when the process has ended. */
   stop(): Promise<void>;
-  /** SIGKILL to the server and its children; resolves when all of them are gone. */
+  /** SIGKILL to the server and its children; resolves when all of them have ended. */
   kill(): Promise<void>;
-  /** SIGSTOP to the server and its children: connections stay open, and nothing answers. */
+  /** SIGSTOP to the server and its children: connections stay open without a response. */
   pause(): void;
   resume(): void;
   /** The last lines that the server printed, over all of its starts. */
@@ -50,7 +49,7 @@ export function createServerProcess(plan: ServerPlan): ServerProcess {
       const spawned = spawnServer(plan, log);
       server = spawned;
       await whenReady(plan, { server: spawned, log, signal });
-      // Crashed, or ended by someone else: the next start() has to start it.
+      // Crashed or ended from outside: the next start() must start it.
       void spawned.exited.then(() => (server === spawned ? lifecycle.stop() : undefined));
     },
     stop: async () => {
@@ -93,7 +92,7 @@ export function createServerProcess(plan: ServerPlan): ServerProcess {
       }
     },
     async kill() {
-      // Before anything else, so that it also cuts short a polite stop.
+      // First, so it also ends a graceful stop early.
       const pid = runningPid();
       const killed = pid === undefined ? [] : signalTree(pid, 'SIGKILL');
       await lifecycle.stop();

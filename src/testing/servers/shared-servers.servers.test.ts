@@ -85,7 +85,7 @@ test('a wait for a shared server ends with its signal, before or while it starts
   await host[Symbol.asyncDispose]();
 });
 
-test('a pool that was disposed starts nothing any more', async () => {
+test('a disposed pool starts nothing', async () => {
   const pool = createServerPool();
   await pool[Symbol.asyncDispose]();
   await assert.rejects(pool.redis(), { code: 'SERVER_UNAVAILABLE' });

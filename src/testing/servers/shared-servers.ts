@@ -1,5 +1,5 @@
-// One server of each kind for a whole test run: the runner hosts them, and the test files, each a
-// process of its own, get a corner of their own in them.
+// One server of each kind for a whole test run: the runner hosts them, and each test file, a separate process, gets an
+// isolated part.
 
 import { join } from 'node:path';
 import { aborted } from '../../foundation/clock.ts';
@@ -20,7 +20,7 @@ const hostVariable = 'MILLRACE_TEST_SERVERS';
 let ownPool: ServerPool | undefined;
 
 /**
- * An empty database in the test run's PostgreSQL, another one at each call.
+ * A new empty database in the PostgreSQL of the test run.
  *
  * @example
  * import { sharedPostgres } from 'millrace/testing';
@@ -33,7 +33,7 @@ export function sharedPostgres({ signal }: WaitOptions = {}): Promise<SharedPost
 }
 
 /**
- * The test run's Redis, with a key prefix that is another one at each call.
+ * The Redis of the test run, with a new key prefix.
  *
  * @example
  * import { sharedRedis } from 'millrace/testing';
@@ -46,7 +46,7 @@ export function sharedRedis({ signal }: WaitOptions = {}): Promise<SharedRedis> 
 }
 
 /**
- * The test run's Redis Cluster, with a key prefix that is another one at each call.
+ * The Redis Cluster of the test run, with a new key prefix.
  *
  * @example
  * import { sharedRedisCluster } from 'millrace/testing';
@@ -59,7 +59,7 @@ export function sharedRedisCluster({ signal }: WaitOptions = {}): Promise<Shared
 }
 
 /**
- * The test run's NATS, with a prefix for subjects and streams that is another one at each call.
+ * The NATS server of the test run, with a new prefix for subjects and streams.
  *
  * @example
  * import { sharedNats } from 'millrace/testing';
@@ -72,8 +72,8 @@ export function sharedNats({ signal }: WaitOptions = {}): Promise<SharedNats> {
 }
 
 /**
- * Hosts the shared servers for this process and for those that it starts from now on; each server
- * starts when the first of them asks for it. Disposing the host ends them.
+ * Hosts the shared servers for this process and its later child processes. Each server starts with the first request.
+ * Disposing the host stops them.
  *
  * @example
  * import { hostSharedServers } from 'millrace/testing';
@@ -102,12 +102,12 @@ export async function hostSharedServers(): Promise<AsyncDisposable> {
 function pool(): ServerPool {
   const socketPath = process.env[hostVariable];
   if (socketPath !== undefined) return poolAt(socketPath);
-  // No runner: servers for this process alone, which the reaper ends with it.
+  // Without a runner, the servers are for this process only, and the reaper ends them with it.
   ownPool ??= createServerPool();
   return ownPool;
 }
 
-/** Only the wait ends: the server goes on starting, as others may want it. */
+/** Ends only the wait: the server continues to start, because others may need it. */
 async function untilAborted<T>(get: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   if (signal === undefined) return get();
   if (signal.aborted) throw aborted(signal);

@@ -1,5 +1,5 @@
-// How the SMTP server's process and the test that started it talk: by files in its folder, which
-// outlive a kill and hold nothing on either event loop.
+// Communication between the SMTP server process and its test: files in its folder, which survive a kill and keep no
+// process alive.
 
 import {
   existsSync,
@@ -21,17 +21,17 @@ export interface ReceivedMail {
   readonly source: string;
 }
 
-/** 'acknowledgement' comes after the mail was recorded: the client cannot know that it was. */
+/** 'acknowledgement' fails after the mail was recorded, which the client cannot know. */
 export type SmtpStage = 'connect' | 'sender' | 'recipient' | 'data' | 'acknowledgement';
 
 export interface SmtpRefusal {
   readonly at: SmtpStage;
-  /** The status code to answer with (451: try later, 550: never), or to hang up without a word. */
+  /** The status code of the reply (451: retry, 550: permanent), or a disconnect without a reply. */
   readonly answer: number | 'hang-up';
 }
 
 export interface SmtpMailbox {
-  /** The server's process says that it listens. */
+  /** Written by the server process when it listens. */
   setListening(pid: number): void;
   isListening(pid: number): boolean;
   record(mail: ReceivedMail): void;
@@ -63,7 +63,7 @@ export function openSmtpMailbox(folder: string): SmtpMailbox {
   };
 }
 
-/** Renamed into place, so that no reader ever meets half a file. */
+/** Renamed into place, so no reader sees a partial file. */
 function writeWhole(file: string, value: unknown): void {
   writeFileSync(`${file}.part`, JSON.stringify(value));
   renameSync(`${file}.part`, file);

@@ -33,7 +33,7 @@ server.server.on('connection', (socket) => {
   sockets.set(remotePort, socket);
   socket.once('close', () => sockets.delete(remotePort));
 });
-// A client that hangs up is everyday business; failing to listen is not.
+// A disconnected client is normal; failing to listen is not.
 server.on('error', (error) => {
   process.stderr.write(`${String(error)}\n`);
   if (!server.server.listening) process.exit(1);
@@ -54,7 +54,7 @@ function receive(source: string, session: SMTPServerSession, answer: Answer): vo
   });
 }
 
-/** Lets the client go on, unless the test asked for a refusal at this stage. */
+/** Continues unless the test wants a refusal at this stage. */
 function pass(stage: SmtpStage, session: SMTPServerSession, answer: Answer): void {
   const refusal = mailbox.refusal();
   if (refusal?.at !== stage) answer();

@@ -16,7 +16,7 @@ function answering(code: number, turn: Turn): Turn {
   return { ...turn, expect: new RegExp(`^${code} .*\r\n`) };
 }
 
-test('an SMTP server keeps what it receives, with its envelope', async () => {
+test('an SMTP server stores mails with their envelope', async () => {
   await using smtp = await startSmtp();
   assert.equal(smtp.url, `smtp://127.0.0.1:${smtp.port}`);
   assert.deepEqual(smtp.messages(), []);
@@ -36,7 +36,7 @@ test('an SMTP server keeps what it receives, with its envelope', async () => {
   assert.deepEqual(last?.to, ['to@example.com', 'more@example.com']);
 });
 
-test('an SMTP server refuses at the stage and with the code that the test wants', async () => {
+test('an SMTP server refuses at the requested stage with the requested code', async () => {
   await using smtp = await startSmtp({ refuse: { at: 'connect', answer: 421 } });
   await converse(smtp.port, [answering(421, greeting)]);
   smtp.refuse({ at: 'sender', answer: 450 });
@@ -51,7 +51,7 @@ test('an SMTP server refuses at the stage and with the code that the test wants'
   assert.equal(smtp.messages().length, 1);
 });
 
-test('an SMTP server hangs up without a word, before or after it kept the mail', async () => {
+test('an SMTP server disconnects without a reply, before or after it stored the mail', async () => {
   await using smtp = await startSmtp();
   const stages: readonly SmtpStage[] = ['connect', 'sender', 'recipient', 'data'];
   for (const at of stages) {
@@ -64,7 +64,7 @@ test('an SMTP server hangs up without a word, before or after it kept the mail',
   assert.equal(smtp.messages().length, 1);
 });
 
-test('a killed SMTP server comes back on the same port, with its mails and its refusal', async () => {
+test('a killed SMTP server restarts on the same port with its mails and its refusal', async () => {
   await using smtp = await startSmtp();
   await converse(smtp.port, mail);
   smtp.refuse({ at: 'sender', answer: 451 });

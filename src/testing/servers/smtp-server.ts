@@ -1,4 +1,4 @@
-// A throwaway SMTP server that keeps what it receives and refuses what a test wants refused.
+// A temporary SMTP server that stores mails and refuses them on demand.
 
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import type { ServerProcess } from './server-process.ts';
 import { openSmtpMailbox, type ReceivedMail, type SmtpRefusal } from './smtp-mailbox.ts';
 
 export interface SmtpOptions extends Omit<ServerOptions, 'programFolders'> {
-  /** Refuses from the beginning, before the first client can come. */
+  /** Refuses from the start, before the first client connects. */
   readonly refuse?: SmtpRefusal | undefined;
 }
 
@@ -43,7 +43,7 @@ const pollIntervalMs = 10;
  * console.log(mail?.to, mail?.source);
  */
 export async function startSmtp(options: SmtpOptions = {}): Promise<SmtpServer> {
-  // Looked for here, so that the caller is told what to install, not the process below.
+  // Resolved here, so the caller learns which package to install.
   await loadDriver('smtp-server', async () => import.meta.resolve('smtp-server'));
   const script = new URL(`./smtp-main${extname(import.meta.url)}`, import.meta.url);
 

@@ -1,4 +1,4 @@
-// One run of a server's program, from the spawn until it answers.
+// Spawns the program of a server and waits until it responds.
 
 import { spawn } from 'node:child_process';
 import { systemClock } from '../../foundation/clock.ts';
@@ -9,29 +9,29 @@ import { programEnvironment, type ProgramUser } from './run-program.ts';
 import type { ServerLog } from './server-log.ts';
 
 export interface ServerPlan {
-  /** As it appears in messages. */
+  /** Its name in messages. */
   readonly name: string;
   readonly folder: string;
-  /** Kept until the server is disposed, so that it can come back on the same port. */
+  /** Held until the server is disposed, so it can restart on the same port. */
   readonly reserved: ReservedPort;
   readonly program: string;
   readonly args: readonly string[];
   readonly user?: ProgramUser | undefined;
-  /** The polite way to end it. */
+  /** The signal for a graceful shutdown. */
   readonly stopSignal: NodeJS.Signals;
-  /** The quickest way to end it that leaves nothing on the machine. */
+  /** The fastest signal that leaves nothing on the machine. */
   readonly discardSignal: NodeJS.Signals;
   readonly startTimeoutMs: number;
-  /** Whether this very process serves: another server may have been faster to take the port. */
+  /** Whether this process serves the port, because another server may have taken it first. */
   readonly isReady: (pid: number) => Promise<boolean>;
 }
 
 export interface SpawnedServer {
   readonly pid: number;
-  /** Does not hold the event loop. */
+  /** Does not keep the process alive. */
   readonly exited: Promise<void>;
   hasExited(): boolean;
-  /** Holds the event loop: without it a process could end in the middle of this wait. */
+  /** Keeps the process alive, which could otherwise end during this wait. */
   whenExited(): Promise<void>;
 }
 
@@ -39,8 +39,7 @@ const pollIntervalMs = 10;
 
 export function spawnServer(plan: ServerPlan, log: ServerLog): SpawnedServer {
   log.mark();
-  // A file, not a pipe: it holds nothing on our event loop, and a server that outlives us until
-  // the reaper comes gets no SIGPIPE.
+  // A file, not a pipe: it does not keep the process alive, and a server that outlives it gets no SIGPIPE.
   const child = log.lend((output) =>
     spawn(plan.program, plan.args, {
       cwd: plan.folder,
@@ -52,12 +51,12 @@ export function spawnServer(plan: ServerPlan, log: ServerLog): SpawnedServer {
   );
   const { pid } = child;
   if (pid === undefined) {
-    // The event only repeats what the missing pid says, and is thrown if nobody listens.
+    // An error event without a listener would be thrown; the missing pid already reports it.
     child.once('error', () => undefined);
-    throw new MillraceError('SERVER_UNAVAILABLE', `${plan.program} cannot be run`);
+    throw new MillraceError('SERVER_UNAVAILABLE', `cannot start ${plan.program}`);
   }
   tellReaper({ kind: 'process', pid, signal: plan.discardSignal });
-  // A test file that forgets its server still ends.
+  // A test file that does not dispose its server still ends.
   child.unref();
   let ended = false;
   const exited = new Promise<void>((resolve) => {
@@ -84,7 +83,7 @@ export interface Readiness {
   readonly signal: AbortSignal;
 }
 
-/** Resolves when the server answers; otherwise `SERVER_UNAVAILABLE` with what it had to say. */
+/** Resolves when the server responds; otherwise throws `SERVER_UNAVAILABLE` with its output. */
 export async function whenReady(plan: ServerPlan, wait: Readiness): Promise<void> {
   const { server, log, signal } = wait;
   const deadline = performance.now() + plan.startTimeoutMs;

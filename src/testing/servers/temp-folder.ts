@@ -1,4 +1,4 @@
-// Folders of throwaway servers: recognisable by name, and gone with the process that made them.
+// Folders of temporary servers, with a recognisable name and removed with their process.
 
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { tellReaper } from './reaper.ts';
 /** Makes `<tmp>/millrace-<kind>-<random>`, readable by its owner only. */
 export async function createTempFolder(kind: string): Promise<string> {
   const path = join(tmpdir(), `millrace-${kind}-${randomBytes(5).toString('hex')}`);
-  // Told before it exists: a process that dies in between must not leave it behind.
+  // Registered before it exists, so a process that dies in between leaves no folder.
   tellReaper({ kind: 'folder', path });
   await mkdir(path, { mode: 0o700 });
   return path;

@@ -1,4 +1,4 @@
-// What every implementation of key claims must do, for any test runner.
+// The conformance suite of key claims: cases for any test runner.
 
 import assert from 'node:assert/strict';
 import type { KeyClaims, KeyUse } from '../../../aggregates/idempotency.ts';
@@ -37,22 +37,22 @@ export function keyClaimsConformance(
   });
 
   return [
-    each('a free key is taken for the use that asks', async (claims, key) => {
+    each('claims a free key for its use', async (claims, key) => {
       assert.deepEqual(await claims.claim(key, useOf('a1')), useOf('a1'));
     }),
 
-    each('the same use may ask again', async (claims, key) => {
+    each('the same use can claim the key again', async (claims, key) => {
       await claims.claim(key, useOf('a1'));
       assert.deepEqual(await claims.claim(key, useOf('a1')), useOf('a1'));
     }),
 
-    each('another use is told who holds the key', async (claims, key) => {
+    each('another use gets the holder of the key', async (claims, key) => {
       await claims.claim(key, useOf('a1'));
       assert.deepEqual(await claims.claim(key, useOf('a2')), useOf('a1'));
       assert.deepEqual(await claims.claim(`${key}|2`, useOf('a2')), useOf('a2'));
     }),
 
-    each('of many uses at once one gets the key, and all hear of it', async (claims, key) => {
+    each('of concurrent uses one gets the key, and all get its holder', async (claims, key) => {
       const uses = Array.from({ length: 20 }, (_, index) => useOf(`a${index}`));
       const answers = await Promise.all(uses.map((use) => claims.claim(key, use)));
       assert.equal(new Set(answers.map(({ stream }) => stream)).size, 1);

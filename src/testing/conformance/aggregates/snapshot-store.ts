@@ -1,4 +1,4 @@
-// What every snapshot store must do, for any test runner.
+// The conformance suite of snapshot stores: cases for any test runner.
 
 import assert from 'node:assert/strict';
 import type { Snapshot, SnapshotStore } from '../../../aggregates/snapshot-store.ts';
@@ -44,7 +44,7 @@ export function snapshotStoreConformance(
       assert.equal(await snapshots.load(stream), undefined);
     }),
 
-    each('a snapshot comes back as it was saved', async (snapshots, stream) => {
+    each('returns a snapshot as it was saved', async (snapshots, stream) => {
       await snapshots.save(stream, snapshotAt(7));
       assert.deepEqual(await snapshots.load(stream), snapshotAt(7));
     }),
@@ -65,7 +65,7 @@ export function snapshotStoreConformance(
       }
     }),
 
-    each('a large state survives', async (snapshots, stream) => {
+    each('stores a large state', async (snapshots, stream) => {
       const state = { text: 'x'.repeat(1_000_000) };
       await snapshots.save(stream, { ...snapshotAt(0), state });
       assert.deepEqual((await snapshots.load(stream))?.state, state);
@@ -83,18 +83,21 @@ export function snapshotStoreConformance(
       assert.deepEqual(await snapshots.load(stream), snapshotAt(200));
     }),
 
-    each('the same revision by other code replaces it', async (snapshots, stream) => {
-      await snapshots.save(stream, { ...snapshotAt(100), codeVersion: 2 });
-      await snapshots.save(stream, {
-        ...snapshotAt(100),
-        codeVersion: 1,
-        state: { by: 'rollback' },
-      });
-      const kept = await snapshots.load(stream);
-      assert.deepEqual([kept?.codeVersion, kept?.state], [1, { by: 'rollback' }]);
-    }),
+    each(
+      'the same revision of another code version replaces the snapshot',
+      async (snapshots, stream) => {
+        await snapshots.save(stream, { ...snapshotAt(100), codeVersion: 2 });
+        await snapshots.save(stream, {
+          ...snapshotAt(100),
+          codeVersion: 1,
+          state: { by: 'rollback' },
+        });
+        const kept = await snapshots.load(stream);
+        assert.deepEqual([kept?.codeVersion, kept?.state], [1, { by: 'rollback' }]);
+      },
+    ),
 
-    each('streams do not see each other’s snapshots', async (snapshots, stream) => {
+    each('snapshots of streams are independent', async (snapshots, stream) => {
       await snapshots.save(stream, snapshotAt(1));
       await snapshots.save(`${stream}-2`, snapshotAt(2));
       assert.equal((await snapshots.load(stream))?.revision, 1);
@@ -102,7 +105,7 @@ export function snapshotStoreConformance(
       assert.equal(await snapshots.load(stream.toUpperCase()), undefined);
     }),
 
-    each('of many writers at once the highest revision stays', async (snapshots, stream) => {
+    each('of concurrent writers the highest revision stays', async (snapshots, stream) => {
       const revisions = Array.from({ length: 50 }, (_, index) => (index * 37) % 50);
       await Promise.all(revisions.map((revision) => snapshots.save(stream, snapshotAt(revision))));
       assert.deepEqual(await snapshots.load(stream), snapshotAt(49));

@@ -30,11 +30,11 @@ export const consumeCases: BusCases = {
     await bus.consume(workers, (message) => {
       seen.push(...numbersOf([message]));
     });
-    await eventually('all came', async () => seen.length === 30);
+    await eventually('all messages arrived', async () => seen.length === 30);
     assert.deepEqual(seen, upTo(30));
     await eventually('all are acked', async () => (await bus.groups())[0]?.pending === 0);
     await publishNumbers(bus, 1);
-    await eventually('the next came', async () => seen.length === 31);
+    await eventually('the next message arrived', async () => seen.length === 31);
   },
 
   async 'redelivers a message whose handler throws, then dead-letters it'(bus) {
@@ -70,7 +70,7 @@ export const consumeCases: BusCases = {
       }
       againMs = systemClock.now();
     });
-    await eventually('the second came again', async () => againMs > 0);
+    await eventually('the second message was redelivered', async () => againMs > 0);
     assert.ok(againMs - firstMs >= 90);
     const [letter] = await bus.deadLetters(name);
     assert.deepEqual([letter?.reason, letter?.cause], ['never', 'terminated']);
@@ -104,7 +104,7 @@ export const consumeCases: BusCases = {
     await publishNumbers(bus, 1);
     let seen = 0;
     await bus.consume(workers, () => void (seen += 1));
-    await eventually('both came', async () => seen === 2);
+    await eventually('both messages arrived', async () => seen === 2);
     await eventually('the others are dead', async () => (await bus.deadLetters(name)).length === 3);
   },
 
@@ -125,7 +125,7 @@ export const consumeCases: BusCases = {
     );
     await eventually('four run', async () => running === 4);
     gate.resolve();
-    await eventually('all came', async () => seen === 20);
+    await eventually('all messages arrived', async () => seen === 20);
     assert.equal(most, 4);
   },
 
@@ -153,7 +153,7 @@ export const consumeCases: BusCases = {
       await gate.promise;
       done += 1;
     });
-    await eventually('one was begun', async () => begun === 1);
+    await eventually('one handler started', async () => begun === 1);
     let isOver = false;
     const stopped = consumer.stop().then(() => (isOver = true));
     const next = await bus.group(workers);
@@ -189,7 +189,7 @@ export const consumeCases: BusCases = {
         begun += 1;
         await gate.promise;
       });
-      await eventually('it was begun', async () => begun === 1);
+      await eventually('the handler started', async () => begun === 1);
       const other = await bus.group(definition);
       const taken = await other.fetch({ waitMs: 2 * definition.leaseMs });
       gate.resolve();
@@ -208,7 +208,7 @@ export const consumeCases: BusCases = {
       autoExtend: false,
       maxInFlight: 1,
     });
-    await eventually('it was begun', async () => (await bus.groups())[0]?.pending === 1);
+    await eventually('the handler started', async () => (await bus.groups())[0]?.pending === 1);
     const other = await bus.group(definition);
     const [again] = await fetchSome(other, 1);
     assert.equal(again?.deliveryCount, 2);
@@ -222,7 +222,7 @@ export const consumeCases: BusCases = {
     await bus.consume(workers, handle, { maxInFlight: 5 });
     await bus.consume(workers, handle, { maxInFlight: 5 });
     await publishNumbers(bus, 100);
-    await eventually('all came', async () => seen.length >= 100);
+    await eventually('all messages arrived', async () => seen.length >= 100);
     assert.deepEqual(
       seen.toSorted((a, b) => a - b),
       upTo(100),
@@ -235,10 +235,10 @@ export const consumeCases: BusCases = {
       seen.push(...numbersOf([message]));
     });
     await publishNumbers(bus, 1);
-    await eventually('it came', async () => seen.length === 1);
+    await eventually('the message arrived', async () => seen.length === 1);
     assert.equal(await bus.deleteGroup(name), true);
     await publishNumbers(bus, 2);
-    await eventually('all came', async () => new Set(seen).size === 2);
+    await eventually('all messages arrived', async () => new Set(seen).size === 2);
   },
 
   async 'rejects invalid options'(bus) {

@@ -142,9 +142,9 @@ export const restartCases: BusCases = {
     _bus,
     context,
   ) {
-    const told: string[] = [];
-    const tell = (_fields: object, message: string): void => void told.push(message);
-    const log: Observer['log'] = { debug: tell, info: tell, warn: tell, error: tell };
+    const logged: string[] = [];
+    const append = (_fields: object, message: string): void => void logged.push(message);
+    const log: Observer['log'] = { debug: append, info: append, warn: append, error: append };
     await using bus = await secondOf(context, { observer: { log } });
     const seen: number[] = [];
     const gate = Promise.withResolvers<void>();
@@ -153,15 +153,17 @@ export const restartCases: BusCases = {
       if (seen.length === 1) await gate.promise;
     });
     await publishNumbers(bus, 3);
-    await eventually('the first was begun', async () => seen.length === 1);
+    await eventually('the first handler started', async () => seen.length === 1);
     const back = (await context.opened.outage?.()) ?? assert.fail('the fixture has no outage');
     gate.resolve();
-    await eventually('it is told', async () => told.includes('bus consumer lost its broker'));
+    await eventually('the change is logged', async () =>
+      logged.includes('bus consumer lost its broker'),
+    );
     await back();
-    await eventually('it goes on', async () => new Set(seen).size === 3);
-    await eventually('it is told', async () => told.includes('bus consumer resumed'));
+    await eventually('the consumer resumed', async () => new Set(seen).size === 3);
+    await eventually('the change is logged', async () => logged.includes('bus consumer resumed'));
     for (const message of ['bus consumer lost its broker', 'bus consumer resumed']) {
-      assert.equal(told.filter((each) => each === message).length, 1, message);
+      assert.equal(logged.filter((each) => each === message).length, 1, message);
     }
   },
 

@@ -125,12 +125,12 @@ export const subscribeCases: BusCases = {
   },
 
   async 'reports and skips malformed messages'(_bus, context) {
-    const told: object[] = [];
+    const reported: object[] = [];
     const log: Observer['log'] = {
       debug: () => undefined,
       info: () => undefined,
       // An engine may also log a warning about its settings.
-      warn: (fields) => void ('sequence' in fields && told.push(fields)),
+      warn: (fields) => void ('sequence' in fields && reported.push(fields)),
       error: () => undefined,
     };
     await using bus = await secondOf(context, { observer: { log } });
@@ -138,7 +138,7 @@ export const subscribeCases: BusCases = {
     await context.opened.inject(queue, bytes('{"not":"one"}'));
     await publishNumbers(bus, 1);
     assert.deepEqual(numbersOf(await take(live, 1)), [0]);
-    assert.equal(told.length, 1);
+    assert.equal(reported.length, 1);
   },
 };
 

@@ -210,8 +210,8 @@ export const adminCases: BusCases = {
   },
 
   async 'rejects moving an unknown group'(bus) {
-    await rejectsWith(() => bus.seek('nobody', 'start'), 'BUS_GROUP_UNKNOWN');
-    assert.equal(await bus.deleteGroup('nobody'), false);
+    await rejectsWith(() => bus.seek('unknown', 'start'), 'BUS_GROUP_UNKNOWN');
+    assert.equal(await bus.deleteGroup('unknown'), false);
     const group = await bus.group(workers);
     assert.equal(await bus.deleteGroup(name), true);
     await rejectsWith(() => group.fetch({ waitMs: 0 }), 'BUS_GROUP_UNKNOWN');
@@ -244,7 +244,7 @@ export const pendingCases: BusCases = {
     );
     for (const { availableAt } of pending) assert.ok(availableAt.getTime() > Date.now());
     assert.equal((await bus.pending(name, 1)).length, 1);
-    await rejectsWith(() => bus.pending('nobody'), 'BUS_GROUP_UNKNOWN');
+    await rejectsWith(() => bus.pending('unknown'), 'BUS_GROUP_UNKNOWN');
     await first?.ack();
   },
 };

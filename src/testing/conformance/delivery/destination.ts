@@ -42,7 +42,7 @@ export interface DestinationCase {
   /** A sentence. */
   readonly name: string;
   /** Why the case is skipped: `needs away`. */
-  readonly skip?: string;
+  readonly skip?: string | undefined;
   /** Rejects if the destination fails the case. */
   readonly run: () => Promise<void>;
 }
@@ -217,7 +217,7 @@ export function destinationConformance(fixture: DestinationFixture): readonly De
     const isMissing = needs !== undefined && fixture[needs] === undefined;
     return {
       name,
-      ...(isMissing ? { skip: `needs ${needs}` } : {}),
+      skip: isMissing ? `needs ${needs}` : undefined,
       run: () => run(fixture),
     };
   });

@@ -31,7 +31,7 @@ export interface DeliveryQueueCase {
   /** The topic, followed by a sentence. */
   readonly name: string;
   /** Why the case is skipped. */
-  readonly skip?: string;
+  readonly skip?: string | undefined;
   /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }
@@ -97,7 +97,7 @@ const cases: Cases = {
     const job = newJob({ attempt: 3, tenantId: 't', correlationId: 'c', token: '5' });
     assert.deepEqual(await queue.offer([job], { waitingMax }), ['taken']);
     await using work = startWork(queue);
-    await eventually('it came', async () => work.jobs.length === 1);
+    await eventually('the message arrived', async () => work.jobs.length === 1);
     assert.deepEqual(work.jobs, [job]);
   },
 
@@ -108,7 +108,7 @@ const cases: Cases = {
     assert.equal(job.message?.tenantId, 't');
     await queue.offer([job], { waitingMax });
     await using work = startWork(queue);
-    await eventually('it came', async () => work.jobs.length === 1);
+    await eventually('the message arrived', async () => work.jobs.length === 1);
     assert.deepEqual(work.jobs, [job]);
   },
 
@@ -117,7 +117,7 @@ const cases: Cases = {
     await queue.offer(jobs.slice(0, 25), { waitingMax });
     await queue.offer(jobs.slice(25), { waitingMax });
     await using work = startWork(queue);
-    await eventually('all came', async () => work.jobs.length === jobs.length);
+    await eventually('all messages arrived', async () => work.jobs.length === jobs.length);
     assert.deepEqual(idsOf(work.jobs), idsOf(jobs));
   },
 
@@ -127,7 +127,7 @@ const cases: Cases = {
     await queue.offer([job], { waitingMax });
     assert.deepEqual(await queue.offer([job, again], { waitingMax }), ['taken', 'taken']);
     await using work = startWork(queue);
-    await eventually('both came', async () => work.jobs.length === 2);
+    await eventually('both messages arrived', async () => work.jobs.length === 2);
     assert.deepEqual(
       work.jobs.map(({ token }) => token),
       ['12.7', '12.8'],
@@ -144,7 +144,7 @@ const cases: Cases = {
     assert.deepEqual(offered, ['taken', 'taken', 'taken', 'full', 'full', 'taken']);
     assert.deepEqual(await queue.offer(newJobs(1), { waitingMax: 3 }), ['full']);
     await using work = startWork(queue);
-    await eventually('all came', async () => work.jobs.length === 4);
+    await eventually('all messages arrived', async () => work.jobs.length === 4);
     await eventually('there is room', async () => {
       const [answer] = await queue.offer(newJobs(1), { waitingMax: 3 });
       return answer === 'taken';
@@ -163,7 +163,7 @@ const cases: Cases = {
     const gate = Promise.withResolvers<void>();
     const types = ['webhook:partner-x'];
     await using work = startWork(queue, { types }, () => gate.promise);
-    await eventually('one was begun', async () => work.jobs.length === 1);
+    await eventually('one handler started', async () => work.jobs.length === 1);
     assert.equal((await waitingIds(queue)).length, 3);
     assert.ok(!(await waitingIds(queue)).includes(jobs[0]?.outboxId ?? ''));
     gate.resolve();
@@ -179,14 +179,14 @@ const cases: Cases = {
       ['a:b:c', ['a:b:c']],
     ] as const) {
       await using work = startWork(queue, { types: [pattern] });
-      await eventually('they came', async () => work.jobs.length === expected.length);
+      await eventually('the messages arrived', async () => work.jobs.length === expected.length);
       assert.deepEqual(
         work.jobs.map(({ integrationType }) => integrationType).toSorted(),
         expected,
       );
     }
     await using rest = startWork(queue, { types: ['sms', '*-*', 'kafka:*'] });
-    await eventually('the rest came', async () => rest.jobs.length === 3);
+    await eventually('the other messages arrived', async () => rest.jobs.length === 3);
     assert.deepEqual(await waitingIds(queue), []);
   },
 
@@ -195,7 +195,7 @@ const cases: Cases = {
     for (const name of ['a', 'b', 'c']) {
       await queue.offer([newJob({ integrationType: `webhook:${name}` })], { waitingMax });
     }
-    await eventually('they came', async () => work.jobs.length === 3);
+    await eventually('the messages arrived', async () => work.jobs.length === 3);
   },
 
   async 'limits the concurrent jobs per queue, and no queue blocks another'(_opened, queue) {
@@ -220,7 +220,7 @@ const cases: Cases = {
       async () => now === 3 && others === 5,
     );
     gate.resolve();
-    await eventually('all came', async () => work.jobs.length === 15);
+    await eventually('all messages arrived', async () => work.jobs.length === 15);
     assert.equal(most, 3);
   },
 
@@ -249,7 +249,7 @@ const cases: Cases = {
     const left = jobs.length - done;
     assert.ok(left > 0);
     await using next = startWork(queue);
-    await eventually('the rest came', async () => next.jobs.length === left);
+    await eventually('the other messages arrived', async () => next.jobs.length === left);
     assert.deepEqual(new Set([...idsOf(work.jobs), ...idsOf(next.jobs)]), new Set(idsOf(jobs)));
   },
 
@@ -259,16 +259,16 @@ const cases: Cases = {
     await using work = startWork(queue, {}, async () => {
       throw new Error('no');
     });
-    await eventually('all came', async () => work.jobs.length === 3);
+    await eventually('all messages arrived', async () => work.jobs.length === 3);
     await queue.offer(newJobs(1), { waitingMax });
-    await eventually('the next came', async () => work.jobs.length === 4);
+    await eventually('the next message arrived', async () => work.jobs.length === 4);
     assert.deepEqual(idsOf(work.jobs).slice(0, 3), idsOf(jobs));
   },
 
   async 'delivers wake-ups until the listener stops'(_opened, queue) {
     let heard = 0;
     const stop = queue.onNudge(() => void (heard += 1));
-    await eventually('it is heard', async () => {
+    await eventually('the wake-up arrived', async () => {
       queue.nudge();
       return heard > 0;
     });
@@ -276,7 +276,7 @@ const cases: Cases = {
     let other = 0;
     const stopOther = queue.onNudge(() => void (other += 1));
     const before = heard;
-    await eventually('the other one hears', async () => {
+    await eventually('the other process gets the wake-up', async () => {
       queue.nudge();
       return other > 0;
     });
@@ -308,9 +308,9 @@ const tenantCases: Cases = {
     await using work = startWork(queue, { types }, ({ tenantId }) =>
       tenantId === 'a' ? gate.promise : Promise.resolve(),
     );
-    await eventually('all but one came', async () => work.jobs.length === 7);
+    await eventually('all messages but one arrived', async () => work.jobs.length === 7);
     gate.resolve();
-    await eventually('all came', async () => work.jobs.length === 8);
+    await eventually('all messages arrived', async () => work.jobs.length === 8);
   },
 };
 
@@ -321,7 +321,10 @@ const sharedCases: Cases = {
     await queue.offer(jobs, { waitingMax });
     await using one = startWork(queue, { concurrency: 5 });
     await using other = startWork(second, { concurrency: 5 });
-    await eventually('all came', async () => one.jobs.length + other.jobs.length >= 200);
+    await eventually(
+      'all messages arrived',
+      async () => one.jobs.length + other.jobs.length >= 200,
+    );
     assert.deepEqual([...idsOf(one.jobs), ...idsOf(other.jobs)].toSorted(), idsOf(jobs).toSorted());
   },
 
@@ -329,7 +332,7 @@ const sharedCases: Cases = {
     await using second = await secondOf(opened);
     let heard = 0;
     const stop = second.onNudge(() => void (heard += 1));
-    await eventually('it is heard', async () => {
+    await eventually('the wake-up arrived', async () => {
       queue.nudge();
       return heard > 0;
     });

@@ -31,7 +31,7 @@ export interface OutboxLedgerCase {
   /** The topic, followed by a sentence. */
   readonly name: string;
   /** Why the case is skipped: `needs crossProcess`. */
-  readonly skip?: string;
+  readonly skip?: string | undefined;
   /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }

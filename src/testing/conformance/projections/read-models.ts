@@ -59,7 +59,7 @@ export function readModelsConformance(fixture: ReadModelFixture): readonly ReadM
             (needs === 'crossProcess' && fixture.second === undefined));
       return {
         name: `${topic}: ${sentence}`,
-        ...(isMissing ? { skip: `needs ${needs}` } : {}),
+        skip: isMissing ? `needs ${needs}` : undefined,
         run: async () => run(await contextOf(fixture)),
       };
     }),

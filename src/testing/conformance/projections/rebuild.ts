@@ -152,19 +152,19 @@ export const rebuildCases: ProjectionCases = {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
-    const told: RebuildProgress[] = [];
+    const reported: RebuildProgress[] = [];
     await rebuildProjection(store, counters.projection({ version: 2 }), {
       pageSize: 10,
-      onProgress: (progress) => void told.push(progress),
+      onProgress: (progress) => void reported.push(progress),
     });
-    assert.ok(told.length > 5);
-    for (const [index, each] of told.entries()) {
-      assert.ok(each.done >= (told[index - 1]?.done ?? 0) && each.done <= 1);
-      assert.ok(each.events >= (told[index - 1]?.events ?? 0));
+    assert.ok(reported.length > 5);
+    for (const [index, each] of reported.entries()) {
+      assert.ok(each.done >= (reported[index - 1]?.done ?? 0) && each.done <= 1);
+      assert.ok(each.events >= (reported[index - 1]?.events ?? 0));
     }
-    assert.equal(told.at(-1)?.done, 1);
-    assert.equal(told.at(-1)?.events, 100);
-    assert.equal(told.at(-1)?.secondsLeft, 0);
+    assert.equal(reported.at(-1)?.done, 1);
+    assert.equal(reported.at(-1)?.events, 100);
+    assert.equal(reported.at(-1)?.secondsLeft, 0);
   },
 
   'dead-letters an event that cannot be handled and builds the rest': async ({ store }) => {

@@ -13,14 +13,14 @@ const memory: StoreFixture = {
 };
 
 describe('the conformance suite of the event store', () => {
-  test('has case names that are sentences, each once', () => {
+  test('has unique case names that are sentences', () => {
     const names = eventStoreConformance(memory).map(({ name }) => name);
     assert.ok(names.length >= 350, `only ${names.length} cases`);
     assert.equal(new Set(names).size, names.length);
     for (const name of names) assert.match(name, /^[a-z -]+: .{10,}$/);
   });
 
-  test('skips what an engine cannot do, and names the capability', () => {
+  test('skips cases by the name of the missing capability', () => {
     const nothing = {
       multiStreamAppend: false,
       callerTransaction: false,
@@ -46,16 +46,16 @@ describe('the conformance suite of the event store', () => {
     }
   });
 
-  test('does not believe a capability that the fixture does not let it see', async () => {
+  test('fails if the fixture cannot test a claimed capability', async () => {
     const claimed = { ...memory.capabilities, durable: true };
     const first = eventStoreConformance({ ...memory, capabilities: claimed }).find(
       ({ needs }) => needs === 'durable',
     );
     assert.equal(first?.skip, undefined);
-    await assert.rejects(async () => first?.run(), /fixture has no reopen/);
+    await assert.rejects(async () => first?.run(), /has no reopen/);
   });
 
-  test('ends a case when its runner says so', async () => {
+  test('ends a case when its runner aborts', async () => {
     const stuck: StoreFixture = {
       ...memory,
       open: async (options) => ({

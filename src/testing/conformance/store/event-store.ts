@@ -34,9 +34,9 @@ export type { StoreFixture } from './fixture.ts';
 export interface ConformanceCase {
   /** The topic, followed by a sentence. */
   readonly name: string;
-  readonly needs?: keyof StoreCapabilities;
+  readonly needs?: keyof StoreCapabilities | undefined;
   /** Why the case is skipped: `needs multiStreamAppend`. */
-  readonly skip?: string;
+  readonly skip?: string | undefined;
   /** Rejects if the adapter fails the case. */
   readonly run: (signal?: AbortSignal) => Promise<void>;
 }
@@ -141,8 +141,8 @@ function storeSuite(fixture: StoreFixture): StoreSuite {
       const skip = needs.map((each) => reasonToSkip(fixture, each)).find((each) => each);
       return {
         name: `${topic}: ${sentence}`,
-        ...(need === undefined ? {} : { needs: need }),
-        ...(skip === undefined ? {} : { skip }),
+        needs: need,
+        skip,
         run: (signal) => runCase(fixture, sharedStore, run, signal),
       };
     }),

@@ -38,7 +38,8 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     const busy = new Set<string>();
     return {
       async append(stream, events, options) {
-        if (busy.has(stream)) throw new MillraceError('VERSION_CONFLICT', 'somebody was faster');
+        if (busy.has(stream))
+          throw new MillraceError('VERSION_CONFLICT', 'another writer was faster');
         busy.add(stream);
         try {
           await new Promise(setImmediate);

@@ -103,14 +103,14 @@ const cases: Readonly<Record<string, CaseBody>> = {
   'reports progress per stream': async ({ open }) => {
     const store = await open();
     await hideInStreams(store, 3);
-    const told: ScavengeProgress[] = [];
-    const result = await store.scavenge({ onProgress: (progress) => told.push(progress) });
+    const reported: ScavengeProgress[] = [];
+    const result = await store.scavenge({ onProgress: (progress) => reported.push(progress) });
     assert.equal(result.eventsRemoved, 6);
     assert.equal(result.streamsDone, result.streamsTotal);
-    assert.ok(told.length >= 3);
-    assert.deepEqual(last(told), result);
-    for (const [index, progress] of told.entries()) {
-      const before = told[index - 1];
+    assert.ok(reported.length >= 3);
+    assert.deepEqual(last(reported), result);
+    for (const [index, progress] of reported.entries()) {
+      const before = reported[index - 1];
       assert.ok(progress.streamsDone <= progress.streamsTotal);
       assert.ok(before === undefined || before.streamsDone <= progress.streamsDone);
       assert.ok(before === undefined || before.eventsRemoved <= progress.eventsRemoved);

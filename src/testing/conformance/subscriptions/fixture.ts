@@ -30,7 +30,7 @@ export interface StorageCase {
   /** The topic, followed by a sentence. */
   readonly name: string;
   /** Why the case is skipped: `needs transactions`. */
-  readonly skip?: string;
+  readonly skip?: string | undefined;
   /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }

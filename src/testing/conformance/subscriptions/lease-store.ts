@@ -67,7 +67,7 @@ export const leaseCases: StorageCases = {
     await storage.checkpoints.open(key.subscription, 1);
     assert.equal((await storage.leases.acquire(key, 'dying', 40)).kind, 'acquired');
     await eventually(
-      'somebody takes over',
+      'another process takes over',
       async () => (await storage.leases.acquire(key, 'next', leaseMs)).kind === 'acquired',
     );
   },

@@ -100,7 +100,7 @@ function casesOf<Transaction>(
           (needs === 'transactions' && fixture.effects === undefined));
       return {
         name: `${topic}: ${sentence}`,
-        ...(isMissing ? { skip: `needs ${needs}` } : {}),
+        skip: isMissing ? `needs ${needs}` : undefined,
         async run() {
           const storage = await fixture.open();
           await run({ storage, fixture });

@@ -39,7 +39,7 @@ export interface TasksCase {
   /** The topic, followed by a sentence. */
   readonly name: string;
   /** Why the case is skipped: `needs exactOrder`. */
-  readonly skip?: string;
+  readonly skip?: string | undefined;
   /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
 }

@@ -64,7 +64,7 @@ export function tasksConformance(fixture: TasksFixture): readonly TasksCase[] {
     const missing = needs.filter((need) => !fixture.capabilities[need]);
     return Object.entries(cases).map(([title, run]) => ({
       name: `${topic}: ${title}`,
-      ...(missing.length === 0 ? {} : { skip: `needs ${missing.join(', ')}` }),
+      skip: missing.length === 0 ? undefined : `needs ${missing.join(', ')}`,
       async run() {
         const context = await openCase(fixture, isRealTime);
         try {

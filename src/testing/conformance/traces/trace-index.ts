@@ -62,7 +62,7 @@ export function traceIndexConformance(open: () => Promise<TraceIndex>): readonly
         found.map(({ position }) => position),
         [toPosition(1), toPosition(3)],
       );
-      assert.deepEqual(await index.find(flow, { tenant: 'nobody', limit: 10 }), []);
+      assert.deepEqual(await index.find(flow, { tenant: 'unknown', limit: 10 }), []);
     },
 
     async 'lists entries page by page'(index, flow) {
