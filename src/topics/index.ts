@@ -1,13 +1,13 @@
-export type { AccessRule, NotifyUser, TopicPermission } from './access-rules.ts';
+export type { AccessRule, NotifyUser, TopicPermission } from './users/access-rules.ts';
 export {
   fileAttachments,
   type AttachmentFacts,
   type AttachmentStore,
   type StoredAttachment,
 } from './file-attachments.ts';
-export { hashNotifyPassword } from './notify-password.ts';
-export type { NotifyTokenSettings, NotifyUserSettings } from './notify-users.ts';
-export { openUserDirectory, type UserDirectoryOptions } from './open-user-directory.ts';
+export { hashNotifyPassword } from './users/notify-password.ts';
+export type { NotifyTokenSettings, NotifyUserSettings } from './users/notify-users.ts';
+export { openUserDirectory, type UserDirectoryOptions } from './users/open-user-directory.ts';
 export type { PublishParams, PublishRules } from './publish-params.ts';
 export type { PeekedBody } from './publish-body.ts';
 export type { MessageFilter, Since } from './read-params.ts';
@@ -25,5 +25,5 @@ export {
   type Topics,
   type TopicsOptions,
 } from './topics.ts';
-export type { DirectoryUser, UserBook, UserChange, UserDirectory } from './user-directory.ts';
+export type { DirectoryUser, UserBook, UserChange, UserDirectory } from './users/user-directory.ts';
 export { notifyLimits, type NotifyLimits, type VisitorBook } from './visitor-limits.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { hasCode } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { createAccessBook } from './access-rules.ts';
+import { createAccessBook } from './users/access-rules.ts';
 import { parseGoDuration, parseLongDuration } from './templates/go-duration.ts';
 import { createMessageRate } from './message-rate.ts';
 import { decodeMimeWords } from './request-params.ts';
@@ -16,7 +16,7 @@ import { parseSince } from './read-params.ts';
 import { comparePlaces, type TopicBus } from './topic-bus.ts';
 import { isMessageId, newMessageId, timeOfMessageId, toTopicMessage } from './topic-message.ts';
 import { openTopics } from './topics.ts';
-import { createUserBook } from './user-directory.ts';
+import { createUserBook } from './users/user-directory.ts';
 import { createVisitorBook, notifyLimits, visitorOfAddress } from './visitor-limits.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
 

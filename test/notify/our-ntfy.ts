@@ -3,12 +3,12 @@
 import { join } from 'node:path';
 import { systemClock, type Clock } from '../../src/foundation/clock.ts';
 import { fileAttachments } from '../../src/topics/file-attachments.ts';
-import { hashNotifyPassword } from '../../src/topics/notify-password.ts';
-import { createNotifyUsers } from '../../src/topics/notify-users.ts';
+import { hashNotifyPassword } from '../../src/topics/users/notify-password.ts';
+import { createNotifyUsers } from '../../src/topics/users/notify-users.ts';
 import { openTopics, type TopicsOptions } from '../../src/topics/topics.ts';
 import type { NotifyLimits } from '../../src/topics/visitor-limits.ts';
 import { openBus } from '../../src/platform/engines/open-bus.ts';
-import { memoryUserDirectory } from '../../src/topics/user-directory.ts';
+import { memoryUserDirectory } from '../../src/topics/users/user-directory.ts';
 import { createNtfyHandler } from '../../src/server/topics/ntfy-handler.ts';
 import { startNtfyServer } from '../../src/server/topics/start-ntfy-server.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';

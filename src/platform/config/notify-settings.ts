@@ -1,7 +1,7 @@
 // The field `notify` of the configuration: settings of topics.
 
-import type { AccessRule, TopicPermission } from '../../topics/access-rules.ts';
-import type { NotifyTokenSettings, NotifyUserSettings } from '../../topics/notify-users.ts';
+import type { AccessRule, TopicPermission } from '../../topics/users/access-rules.ts';
+import type { NotifyTokenSettings, NotifyUserSettings } from '../../topics/users/notify-users.ts';
 import type { NamedTemplate } from '../../topics/templates/named-templates.ts';
 import type { TopicDurability } from '../../topics/topic-bus.ts';
 import type { NotifyLimits } from '../../topics/visitor-limits.ts';

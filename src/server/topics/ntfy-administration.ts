@@ -7,9 +7,9 @@ import {
   setAccess,
   setUser,
   shownUsers,
-} from '../../topics/change-users.ts';
+} from '../../topics/users/change-users.ts';
 import { refused } from '../../topics/ntfy-problems.ts';
-import type { UserDirectory } from '../../topics/user-directory.ts';
+import type { UserDirectory } from '../../topics/users/user-directory.ts';
 import { answerJson } from './ntfy-answer.ts';
 import { peekBody } from './ntfy-body.ts';
 import type { NtfyRoute } from './ntfy-route.ts';

@@ -1,8 +1,8 @@
 // Identifies the visitor of a request by address, and by credentials in the header or the query.
 
 import type { IncomingMessage } from 'node:http';
-import type { NotifyUser } from '../../topics/access-rules.ts';
-import type { NotifyUsers } from '../../topics/notify-users.ts';
+import type { NotifyUser } from '../../topics/users/access-rules.ts';
+import type { NotifyUsers } from '../../topics/users/notify-users.ts';
 import { refused } from '../../topics/ntfy-problems.ts';
 import { visitorOfAddress, type VisitorBook } from '../../topics/visitor-limits.ts';
 

@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
-import type { NotifyUser } from '../../topics/access-rules.ts';
+import type { NotifyUser } from '../../topics/users/access-rules.ts';
 import { fileAttachments } from '../../topics/file-attachments.ts';
-import { createNotifyUsers } from '../../topics/notify-users.ts';
-import { openUserDirectory } from '../../topics/open-user-directory.ts';
+import { createNotifyUsers } from '../../topics/users/notify-users.ts';
+import { openUserDirectory } from '../../topics/users/open-user-directory.ts';
 import type { TopicMessage } from '../../topics/topic-message.ts';
 import { openTopics, type NotifyEmail } from '../../topics/topics.ts';
 import type { Platform } from '../../platform/create-platform.ts';

@@ -1,12 +1,12 @@
 // Users and rules that administrators added, as events of a system stream: every change is recorded, and all
 // processes that follow the stream apply it.
 
-import { systemClock, type Clock } from '../foundation/clock.ts';
-import { hasCode, MillraceError } from '../foundation/error.ts';
-import { createIds } from '../foundation/ids.ts';
-import { silentObserver, type Observer } from '../foundation/observer.ts';
-import type { EventStore } from '../store/event-store.ts';
-import type { RecordedEvent } from '../store/recorded-event.ts';
+import { systemClock, type Clock } from '../../foundation/clock.ts';
+import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { createIds } from '../../foundation/ids.ts';
+import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
 import type { AccessRule } from './access-rules.ts';
 import { checkUsers, type NotifyUserSettings } from './notify-users.ts';
 import {

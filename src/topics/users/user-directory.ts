@@ -1,7 +1,7 @@
 // Users of topics and access rules, in memory: fixed ones from the configuration, and those that administrators
 // added.
 
-import { MillraceError } from '../foundation/error.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import type { AccessRule, TopicPermission } from './access-rules.ts';
 import type { NotifyUserSettings } from './notify-users.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/index.ts';
-import { hasCode } from '../foundation/error.ts';
+import { memoryEventStore } from '../../engines/memory/index.ts';
+import { hasCode } from '../../foundation/error.ts';
 import { createAccessBook } from './access-rules.ts';
 import { hashNotifyPassword } from './notify-password.ts';
 import { createNotifyUsers } from './notify-users.ts';

@@ -1,7 +1,7 @@
 // Turns administrators' requests of ntfy's API into changes of users and rules. Pure, except for hashing.
 
 import { hashNotifyPassword, isPasswordHash } from './notify-password.ts';
-import { refused } from './ntfy-problems.ts';
+import { refused } from '../ntfy-problems.ts';
 import type { TopicPermission } from './access-rules.ts';
 import { everybody, type DirectoryUser, type UserBook, type UserChange } from './user-directory.ts';
 

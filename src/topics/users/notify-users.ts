@@ -1,9 +1,9 @@
 // Authenticates users of topics: passwords and tokens of topic users, and tokens of the platform.
 
 import { createHash } from 'node:crypto';
-import { MillraceError } from '../foundation/error.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import type { NotifyUser } from './access-rules.ts';
-import { refused } from './ntfy-problems.ts';
+import { refused } from '../ntfy-problems.ts';
 import { matchesPasswordHash, isPasswordHash } from './notify-password.ts';
 import type { UserBook } from './user-directory.ts';
 
