@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { closest } from '../foundation/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Paint } from './terminal/paint.ts';
-import type { Output } from './terminal/write-out.ts';
+import { writeOut, type Output } from './terminal/write-out.ts';
 
 export interface CommandContext {
   readonly args: readonly string[];
@@ -129,5 +129,27 @@ export function printResult(
   result: { readonly json: unknown; readonly text: string },
 ): number {
   stdout.write(json === true ? `${JSON.stringify(result.json)}\n` : `${result.text}\n`);
+  return exitCodes.ok;
+}
+
+/** Prints a page of a list: a line of JSON per item with `--json`, otherwise a line of text and how to get the next page. */
+export async function printPage<Item>(
+  { stdout, stderr, signal }: Pick<CommandContext, 'signal' | 'stderr' | 'stdout'>,
+  { json }: { readonly json?: boolean | undefined },
+  page: {
+    readonly items: readonly Item[];
+    readonly line: (item: Item) => string;
+    /** Printed if the page has no items. */
+    readonly none: string;
+    /** The value of `--after` for the next page, if there may be one. */
+    readonly next: string | undefined;
+  },
+): Promise<number> {
+  const { items, line, none, next } = page;
+  const lines = items.map((item) => (json === true ? `${JSON.stringify(item)}\n` : line(item)));
+  await writeOut(stdout, lines.join(''), signal);
+  if (json === true) return exitCodes.ok;
+  if (items.length === 0) stderr.write(`${none}\n`);
+  if (next !== undefined) stderr.write(`next page: --after ${next}\n`);
   return exitCodes.ok;
 }

@@ -19,6 +19,7 @@ import {
   usage,
   type Command,
   type CommandContext,
+  printPage,
 } from '../command.ts';
 import {
   confirmBulkOption,
@@ -33,7 +34,6 @@ import { storeOption, storeSections } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { createProgress, progressBar } from '../terminal/progress.ts';
 import { fieldLines, grouped } from '../terminal/text.ts';
-import { writeOut } from '../terminal/write-out.ts';
 import { openSubscriptions } from './subscriptions.ts';
 
 const limitDefault = 50;
@@ -74,7 +74,6 @@ const list = defineCommand({
   ],
   sections: storeSections,
   async run(context, input) {
-    const { stdout, stderr, signal, paint } = context;
     const { values } = input;
     noArguments(input);
     const limit = wholeNumber('limit', values.limit) ?? limitDefault;
@@ -91,17 +90,12 @@ const list = defineCommand({
       limit,
       ...defined({ after: values.after }),
     });
-    const isJson = values.json === true;
-    const text = letters.map((letter) =>
-      isJson ? `${JSON.stringify(letter)}\n` : letterLine(letter, paint),
-    );
-    await writeOut(stdout, text.join(''), signal);
-    if (isJson) return exitCodes.ok;
-    if (letters.length === 0) stderr.write('no dead letters\n');
-    if (letters.length === limit) {
-      stderr.write(`next page: --after ${letters.at(-1)?.id ?? ''}\n`);
-    }
-    return exitCodes.ok;
+    return printPage(context, values, {
+      items: letters,
+      line: (letter) => letterLine(letter, context.paint),
+      none: 'no dead letters',
+      next: letters.length === limit ? letters.at(-1)?.id : undefined,
+    });
   },
 });
 

@@ -15,6 +15,7 @@ import {
   printResult,
   usage,
   type Command,
+  printPage,
 } from '../command.ts';
 import {
   confirmBulkOption,
@@ -29,7 +30,6 @@ import { openOutbox, outboxSections, storeOption } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { createProgress } from '../terminal/progress.ts';
 import { fieldLines, grouped } from '../terminal/text.ts';
-import { writeOut } from '../terminal/write-out.ts';
 import { outboxRun } from './outbox-run.ts';
 
 const statuses = ['pending', 'claimed', 'failed', 'dead', 'sent'] as const;
@@ -71,7 +71,6 @@ const list = defineCommand({
   ],
   sections: outboxSections,
   async run(context, input) {
-    const { stdout, stderr, signal, paint } = context;
     const { values } = input;
     noArguments(input);
     const limit = wholeNumber('limit', values.limit) ?? limitDefault;
@@ -84,17 +83,12 @@ const list = defineCommand({
       { ...filterOf(values), status },
       { limit, after: values.after },
     );
-    const isJson = values.json === true;
-    const text = messages.map((message) =>
-      isJson ? `${JSON.stringify(message)}\n` : messageLine(message, paint),
-    );
-    await writeOut(stdout, text.join(''), signal);
-    if (isJson) return exitCodes.ok;
-    if (messages.length === 0) stderr.write('no messages\n');
-    if (messages.length === limit) {
-      stderr.write(`next page: --after ${messages.at(-1)?.id ?? ''}\n`);
-    }
-    return exitCodes.ok;
+    return printPage(context, values, {
+      items: messages,
+      line: (message) => messageLine(message, context.paint),
+      none: 'no messages',
+      next: messages.length === limit ? messages.at(-1)?.id : undefined,
+    });
   },
 });
 

@@ -16,6 +16,7 @@ import {
   type Command,
   type CommandContext,
   type HelpSection,
+  printPage,
 } from '../command.ts';
 import {
   defined,
@@ -169,22 +170,18 @@ const list = defineCommand({
   ],
   sections: tasksSections,
   async run(context, input) {
-    const { stdout, stderr, signal, paint } = context;
     const { values } = input;
     noArguments(input);
     const limit = wholeNumber('limit', values.limit) ?? limitDefault;
     const query = taskQueryOf(values);
     await using opened = await openFolderTasks(context, values.tasks);
     const page = await opened.tasks.list(query, { limit, cursor: values.after });
-    const isJson = values.json === true;
-    const text = page.tasks.map((job) =>
-      isJson ? `${JSON.stringify(job)}\n` : jobLine(job, paint),
-    );
-    await writeOut(stdout, text.join(''), signal);
-    if (isJson) return exitCodes.ok;
-    if (page.tasks.length === 0) stderr.write('no jobs\n');
-    if (page.cursor !== undefined) stderr.write(`next page: --after ${page.cursor}\n`);
-    return exitCodes.ok;
+    return printPage(context, values, {
+      items: page.tasks,
+      line: (job) => jobLine(job, context.paint),
+      none: 'no jobs',
+      next: page.cursor,
+    });
   },
 });
 
