@@ -170,7 +170,16 @@ export function createClaims(parts: {
       reverted.map(({ row, pick: { head } }) => ({
         base: row,
         expected: row.seq,
-        head: { ...head, fence: row.head.fence, revision: row.head.revision + 1 },
+        // A recovered job may have changed since its claim, so only the fields of the claim are reverted.
+        head: {
+          ...row.head,
+          state: head.state,
+          worker: head.worker,
+          claimedAtMs: head.claimedAtMs,
+          updatedAtMs: head.updatedAtMs,
+          deadlineMs: head.deadlineMs,
+          revision: row.head.revision + 1,
+        },
         fields: {},
       })),
     );
