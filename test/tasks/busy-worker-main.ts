@@ -1,5 +1,6 @@
-// A worker whose step blocks the main thread for longer than its lease.
+// A worker whose step blocks the main thread until a file exists.
 
+import { existsSync } from 'node:fs';
 import { startWorkers, task } from '../../src/tasks/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openTasksAt, type TasksPlace } from './open-tasks.ts';
@@ -7,22 +8,23 @@ import { openTasksAt, type TasksPlace } from './open-tasks.ts';
 export interface BusyWorkerInput {
   readonly place: TasksPlace;
   readonly leaseMs: number;
-  readonly busyMs: number;
+  readonly releaseFile: string;
   readonly beatsFromThread: boolean;
 }
 
-const { place, leaseMs, busyMs, beatsFromThread } = childInput() as BusyWorkerInput;
+const { place, leaseMs, releaseFile, beatsFromThread } = childInput() as BusyWorkerInput;
 
-/** Blocks this thread: no timer fires and no answer of the engine is read. */
-function keepBusy(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyMs);
+/** Blocks this thread: no timer fires and no response of the engine is read. */
+function blockThread(): void {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  while (!existsSync(releaseFile)) Atomics.wait(never, 0, 0, 20);
 }
 
 const reportGen = task('report-gen', async (ctx) => {
   const rows = await ctx.step('load', () => 3);
   await ctx.step('render', () => {
     tellParent('render');
-    if (ctx.attempt === 1) keepBusy();
+    if (ctx.attempt === 1) blockThread();
   });
   return rows;
 });

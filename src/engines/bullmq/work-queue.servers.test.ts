@@ -16,7 +16,7 @@ for (const [place, address] of [
   for (const { name, run } of workQueueConformance({
     async open() {
       const { keyPrefix } = await (place === 'Redis' ? sharedRedis() : sharedRedisCluster());
-      const options = { name: 'mails', prefix: `${keyPrefix}{work}`, lockMs: 300 };
+      const options = { name: 'mails', prefix: `${keyPrefix}{work}` };
       return {
         queue: await bullmqWorkQueue(address, options),
         second: () => bullmqWorkQueue(address, options),

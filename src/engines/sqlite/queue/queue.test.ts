@@ -29,7 +29,7 @@ for (const { name, run } of workQueueConformance({
   async open() {
     files += 1;
     const url = `sqlite:${folder}/queue-${files}.db`;
-    const one = () => sqliteWorkQueue(url, { name: 'mails', leaseMs: 300, pollIntervalMs: 5 });
+    const one = () => sqliteWorkQueue(url, { name: 'mails', pollIntervalMs: 5 });
     return { queue: one(), second: async () => one() };
   },
 })) {

@@ -13,7 +13,7 @@ export interface OpenedWorkQueue {
 }
 
 export interface WorkQueueFixture {
-  /** Returns an empty queue each time; jobs of dead processes return after about 300 ms. */
+  /** Returns an empty queue each time. */
   open(): Promise<OpenedWorkQueue>;
 }
 
@@ -35,7 +35,7 @@ type Cases = Readonly<Record<string, (opened: OpenedWorkQueue) => Promise<void>>
  * import { workQueueConformance } from 'millrace/testing';
  *
  * const open = async () => {
- *   const one = () => sqliteWorkQueue('sqlite:a.db', { name: 'mails', leaseMs: 300 });
+ *   const one = () => sqliteWorkQueue('sqlite:a.db', { name: 'mails' });
  *   return { queue: one(), second: async () => one() };
  * };
  * for (const { name, run } of workQueueConformance({ open })) test(name, run);
