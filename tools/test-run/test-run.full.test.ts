@@ -99,10 +99,6 @@ const faults: Readonly<Record<string, readonly [code: string, problem: RegExp]>>
      }));`,
     /a suite › breaks\n {4}Error: no[^]* {4}seed 7\n {2}output:\n(?: {4}quiet\n)? {4}loud\n {2}run it again: npm test -- \S+breaks\.test\.ts --title "a suite › breaks"/,
   ],
-  hangs: [
-    `test('forever', () => new Promise(() => setInterval(() => 0, 1e3)));`,
-    /forever\n {4}did not end within 2 s/,
-  ],
   exits: [`test('leaves', () => process.exit(3));`, /the test process ended with 3/],
   throws: [`throw new Error('at load');`, /Error: at load/],
   warns: [`test('leaks', () => process.emitWarning('a leak'));`, /Warning: a leak/],
@@ -134,7 +130,17 @@ test('each kind of fault is one failure, and a green file prints nothing', async
   }
   assert.doesNotMatch(stdout, /silence/);
   assert.match(stdout, /^ +1 × needs Redis$/m);
-  assert.equal(stdout.trimEnd().split('\n').at(-1), '5 passed, 8 failed, 1 skipped');
+  assert.equal(stdout.trimEnd().split('\n').at(-1), '5 passed, 7 failed, 1 skipped');
+});
+
+test('a file that does not end in time is one failure', async () => {
+  const { stdout, code } = await runFiles(
+    { hangs: `test('forever', () => new Promise(() => setInterval(() => 0, 1e3)));` },
+    { fileTimeoutMs: 2_000 },
+  );
+  assert.equal(code, 1);
+  assert.match(stdout, /did not end within 2 s/);
+  assert.equal(stdout.trimEnd().split('\n').at(-1), '0 passed, 1 failed, 0 skipped');
 });
 
 test('with bail, no file starts after the first failure', async () => {
@@ -153,7 +159,7 @@ test('with bail, no file starts after the first failure', async () => {
 /** Runs the sources as test files in a separate process, as the runner's commands do. */
 async function runFiles(
   sources: Readonly<Record<string, string>>,
-  options: Partial<Pick<TestRunOptions, 'lanes' | 'bail'>> = {},
+  options: Partial<Pick<TestRunOptions, 'lanes' | 'bail' | 'fileTimeoutMs'>> = {},
 ): Promise<{ readonly stdout: string; readonly code: unknown; readonly folder: string }> {
   mkdirSync(join(root, '.millrace'), { recursive: true });
   const folder = mkdtempSync(join(root, '.millrace/test-run-'));
@@ -162,7 +168,7 @@ async function runFiles(
     writeFileSync(file, `import { describe, test } from 'node:test';\n${source}\n`);
     return relative(root, file);
   });
-  const run = { lanes: 2, fileTimeoutMs: 2_000, files, command: 'npm test --', ...options };
+  const run = { lanes: 2, fileTimeoutMs: 60_000, files, command: 'npm test --', ...options };
   const script = `
     const { runTests } = await import('./tools/test-run/test-run.ts');
     const { printSummary } = await import('./tools/test-run/summary.ts');
