@@ -61,4 +61,10 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     summary: 'enqueueing, processing and latency of jobs, compared with BullMQ and pg-boss',
     load: () => import('./tasks.ts'),
   },
+  {
+    name: 'libraries',
+    summary:
+      'the HTTP layer, metrics and JetStream client, compared with the libraries of the field',
+    load: () => import('./libraries.ts'),
+  },
 ];
