@@ -36,7 +36,7 @@ test('a function that returns has sent the message, and gets its context', async
   assert.deepEqual(context, {
     idempotencyKey: 'e-1',
     attempt: 3,
-    isRepeated: true,
+    isDuplicate: true,
     tenantId: 'core',
     correlationId: 'c-1',
   });

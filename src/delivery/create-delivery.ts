@@ -214,7 +214,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         send(message, {
           idempotencyKey: idempotencyKeyOf(message),
           attempt,
-          isRepeated: attempt > 1 || (message.starts ?? 1) > 1,
+          isDuplicate: attempt > 1 || (message.starts ?? 1) > 1,
           signal: cancelled.signal,
           tenantId: message.tenantId,
           correlationId: message.correlationId,

@@ -8,6 +8,7 @@ import { createOutboxLedger, type OutboxEngine, type Renewal } from './create-ou
 import { jobsKept, outboxJobs, type JobEntry } from './outbox-job.ts';
 import type {
   ClaimRequest,
+  Enqueued,
   OutboxFilter,
   OutboxLedger,
   OutboxOutcome,
@@ -59,10 +60,10 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
 
   const isLeased = (entry: Entry, nowMs: number): boolean => entry.leaseUntilMs > nowMs;
 
-  function add(row: OutboxRow): { readonly id: string; readonly isNew: boolean } {
+  function add(row: OutboxRow): Enqueued {
     const source = JSON.stringify([row.sourceStreamId, row.sourceEventId, row.integrationType]);
     const known = bySource.get(source);
-    if (known !== undefined) return { id: known.id, isNew: false };
+    if (known !== undefined) return { id: known.id, isDuplicate: true };
     const nowMs = clock.now();
     const entry: Entry = {
       id: ids.next(),
@@ -83,7 +84,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     };
     entries.set(entry.id, entry);
     bySource.set(source, entry);
-    return { id: entry.id, isNew: true };
+    return { id: entry.id, isDuplicate: false };
   }
 
   function settleOne(outcome: OutboxOutcome): SettleOutcome {

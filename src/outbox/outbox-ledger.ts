@@ -20,8 +20,8 @@ export interface OutboxCapabilities {
 
 export interface Enqueued {
   readonly id: string;
-  /** False: a duplicate; this event was already enqueued for this destination, and nothing was written. */
-  readonly isNew: boolean;
+  /** This event was already enqueued for this destination, and nothing was written. */
+  readonly isDuplicate: boolean;
 }
 
 /** `stale`: another process has the claim, or it is settled; nothing was changed. */

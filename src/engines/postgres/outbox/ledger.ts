@@ -147,22 +147,22 @@ export async function postgresOutboxLedger(
     return translateErrors(async () => {
       const known = new Map<string, Enqueued>();
       for (const source of await run(enqueueSql, [encodeRows(rows), lock, channel])) {
-        known.set(sourceKey(source), { id: source.id, isNew: true });
+        known.set(sourceKey(source), { id: source.id, isDuplicate: false });
       }
       const duplicates = sourcesMissing(rows, known);
       if (duplicates.length > 0) {
         for (const source of await run(findSourcesSql, [JSON.stringify(duplicates)])) {
-          known.set(sourceKey(source), { id: source.id, isNew: false });
+          known.set(sourceKey(source), { id: source.id, isDuplicate: true });
         }
       }
       if (transaction === undefined) listener.wakeAll();
       const returned = new Set<string>();
       return rows.map((row) => {
         const key = rowKey(row);
-        const { id, isNew } = known.get(key) ?? { id: '', isNew: false };
-        const isFirst = !returned.has(key);
+        const { id, isDuplicate } = known.get(key) ?? { id: '', isDuplicate: true };
+        const isAgain = returned.has(key);
         returned.add(key);
-        return { id, isNew: isNew && isFirst };
+        return { id, isDuplicate: isDuplicate || isAgain };
       });
     });
   }
