@@ -1,6 +1,7 @@
 // The records of the memory engine with their indexes and streams, and its claims.
 
 import { selectClaims, type ClaimMemory } from './rules/select-claims.ts';
+import { applyDecision } from './rules/task-decision.ts';
 import type {
   ChangeOutcome,
   ClaimRequest,
@@ -85,18 +86,10 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
       fence === undefined || (task.head.state === 'running' && task.head.fence === fence);
     const isAsSeen = revision === undefined || task.head.revision === revision;
     if (!isHeld || !isAsSeen) return { kind: 'stale', head: task.head };
-    const next: Record<string, string> = { ...task.fields };
-    for (const [name, text] of Object.entries(fields)) {
-      if (text === null) delete next[name];
-      else next[name] = text;
-    }
-    const changed = { ...task.head, ...head, revision: task.head.revision + 1, updatedAtMs: nowMs };
-    put({
-      head: changed.state === 'running' ? changed : { ...changed, worker: '' },
-      fields: next,
-    });
+    const next = applyDecision(task, { head, fields }, nowMs);
+    put(next.head.state === 'running' ? next : { ...next, head: { ...next.head, worker: '' } });
     publish(signals);
-    return { kind: 'done', revision: changed.revision };
+    return { kind: 'done', revision: next.head.revision };
   }
 
   return {

@@ -22,10 +22,10 @@ export interface DecideContext {
   readonly random?: number | undefined;
 }
 
-/** The job after the decision; the engine computes the same. */
+/** The job after the decision; every engine computes the same. */
 export function applyDecision(
   task: StoredTask,
-  { head, fields }: Decision,
+  { head, fields }: Pick<Decision, 'head' | 'fields'>,
   nowMs: number,
 ): StoredTask {
   const next: Record<string, string> = { ...task.fields };
@@ -67,10 +67,22 @@ export function progressSignal(
   signals: SignalMaker,
   what: { readonly kind: string } & Readonly<Record<string, unknown>>,
 ): TaskSignal {
-  const present = Object.fromEntries(
-    Object.entries(what).filter(([, value]) => value !== undefined),
-  ) as typeof what;
-  return signals.progressed(task.head, infoOf(task), present);
+  return signals.progressed(task.head, infoOf(task), what);
+}
+
+/** The job with this head may be claimed: the change publishes its queue signal. */
+export function toQueue(
+  task: StoredTask,
+  head: HeadChange,
+  { signals }: Pick<DecideContext, 'signals'>,
+  fields: Decision['fields'] = {},
+): Decision {
+  const next = { ...head, state: 'queued' } as const;
+  return {
+    head: next,
+    fields,
+    signals: [signals.queued({ ...task.head, ...next }, infoOf(task))],
+  };
 }
 
 export function waitAfter(backoff: TaskBackoff, failures: number, random?: number): number {
