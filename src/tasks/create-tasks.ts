@@ -62,9 +62,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
   const { clock = systemClock } = options;
   const observer = safeObserver(options.observer ?? silentObserver);
   const ids = createIds({ clock });
-  const subjects: Subjects<string> = createSubjects<string>(
-    options.root === undefined ? {} : { root: options.root },
-  );
+  const subjects: Subjects<string> = createSubjects<string>({ root: options.root });
   const signals = createSignals(subjects);
   const types = createKnownTypes(options.types ?? []);
   const closing = new AbortController();

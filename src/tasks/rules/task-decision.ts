@@ -4,7 +4,14 @@
 import { backoffMs } from '../../foundation/backoff.ts';
 import type { HeadChange } from '../task-engine.ts';
 import { neverMs, type StoredTask } from '../task-job.ts';
-import { infoOf, runOf, withHistory, type HistoryEntry, type TaskRun } from '../task-record.ts';
+import {
+  infoOf,
+  runOf,
+  unrecordedClaim,
+  withHistory,
+  type HistoryEntry,
+  type TaskRun,
+} from '../task-record.ts';
 import type { SignalMaker, TaskSignal } from '../task-signal.ts';
 import type { TaskBackoff, TaskType } from '../task-type.ts';
 
@@ -45,21 +52,14 @@ export const deadlineGraceMs = 5_000;
 
 export const released = { worker: '', deadlineMs: neverMs } as const;
 
-/** Adds an entry to the history. A claim writes no history, so the next change adds its entry, too. */
+/** Adds an entry to the history, after that of the claim. */
 export function addHistory(
   task: StoredTask,
   nowMs: number,
   entry: Omit<HistoryEntry, 'atMs'>,
   run: TaskRun = runOf(task),
 ): TaskRun {
-  const { head } = task;
-  const isClaimKnown =
-    head.state !== 'running' ||
-    run.history.some(({ what, atMs }) => what === 'claimed' && atMs === head.claimedAtMs);
-  const claimed = isClaimKnown
-    ? []
-    : [{ atMs: head.claimedAtMs, what: 'claimed', worker: head.worker }];
-  return withHistory(run, ...claimed, { atMs: nowMs, ...entry });
+  return withHistory(run, ...unrecordedClaim(task, run), { atMs: nowMs, ...entry });
 }
 
 export function progressSignal(

@@ -214,9 +214,8 @@ function expectedSignals(
   const isQueued = head.state === 'queued' || (head.state === 'scheduled' && head.dueAtMs <= nowMs);
   const steps = stepsOf(task).flatMap(([step, { kind, state, fence, attempts, error }]) => {
     if (state === 'running' || kind === 'sleep') return [];
-    const what = { kind: `step-${state}`, step, attempt: attempts };
-    const all = error === undefined ? what : { ...what, error: error.message };
-    return [signals.progressed({ ...head, fence: fence ?? head.fence }, info, all)];
+    const what = { kind: `step-${state}`, step, attempt: attempts, error: error?.message };
+    return [signals.progressed({ ...head, fence: fence ?? head.fence }, info, what)];
   });
   return isQueued ? [signals.queued(head, info), ...steps] : steps;
 }
