@@ -304,7 +304,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
             outboxId: message.id,
             destination: integrationType,
             tenantId,
-            ...(userId === undefined ? {} : { userId }),
+            userId,
             correlationId,
             attempt,
             status: outcome.answer?.status,
@@ -341,8 +341,7 @@ function checkedSettings(name: string, each: Destination | DestinationSettings):
   }
   const policy = breaker === false ? undefined : { ...breakerLimits, ...breaker };
   const { concurrency } = rest;
-  const numbers = { timeoutMs, ...(concurrency === undefined ? {} : { concurrency }), ...policy };
-  for (const [key, value] of Object.entries(numbers)) {
+  for (const [key, value = 1] of Object.entries({ timeoutMs, concurrency, ...policy })) {
     if (Number.isFinite(value) && value > 0) continue;
     throw new MillraceError('CONFIG_INVALID', `${name}: ${key} must be above 0`, {
       details: { destination: name, [key]: value },

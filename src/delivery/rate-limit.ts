@@ -6,7 +6,7 @@ import { reserveTokens, type TokenBucket } from '../foundation/token-bucket.ts';
 export interface RateLimit {
   readonly perSecond: number;
   /** How many may go at once after a pause. Default: one second's worth, at least one. */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
 }
 
 export function checkRateLimit(limit: RateLimit, where: string): void {

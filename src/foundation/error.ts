@@ -3,10 +3,10 @@
 import { errorCodes, type ErrorCode } from './error-codes.ts';
 
 export interface ErrorOptions {
-  readonly details?: Readonly<Record<string, unknown>>;
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
   /** Only where one occurrence differs from what the table says of its code. */
-  readonly retryable?: boolean;
+  readonly retryable?: boolean | undefined;
 }
 
 /**

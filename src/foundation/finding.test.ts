@@ -37,6 +37,7 @@ test('what a check throws is a finding, in one line, with what to do', async () 
     check: 'it',
     level: 'broken',
     detail: 'DRIVER_MISSING: npm install pg',
+    remedy: undefined,
   });
   assert.ok(isBroken([ours]));
 });

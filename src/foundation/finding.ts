@@ -12,7 +12,7 @@ export interface Finding {
   /** One line, without secrets. */
   readonly detail: string;
   /** What to do. */
-  readonly remedy?: string;
+  readonly remedy?: string | undefined;
 }
 
 export interface Examination {
@@ -37,9 +37,7 @@ export async function examine(
   try {
     return await withinTime(work(), { ms: timeoutMs, late });
   } catch (error) {
-    const remedy = remedyOf(error);
-    const detail = reasonOf(error);
-    return [{ check, level: 'broken', detail, ...(remedy === undefined ? {} : { remedy }) }];
+    return [{ check, level: 'broken', detail: reasonOf(error), remedy: remedyOf(error) }];
   }
 }
 

@@ -9,9 +9,9 @@ export interface IdSource {
 }
 
 export interface IdSourceOptions {
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Fills the buffer with random bytes; a seeded one makes runs repeatable. */
-  readonly fill?: (bytes: Uint8Array) => void;
+  readonly fill?: ((bytes: Uint8Array) => void) | undefined;
 }
 
 const counterMax = 0xfff;

@@ -12,7 +12,7 @@ export async function withinTime<Result, Late>(
   }: {
     readonly ms: number;
     readonly late: () => Late;
-    readonly clock?: Clock;
+    readonly clock?: Clock | undefined;
   },
 ): Promise<Result | Late> {
   const over = new AbortController();

@@ -4,17 +4,21 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { createIds } from '../foundation/ids.ts';
 import { createWaiters, waitWithPoll } from '../store/waiters.ts';
 import type { OutboxRow } from './check-outbox.ts';
-import { createOutboxLedger, type OutboxEngine, type Renewal } from './create-outbox-ledger.ts';
+import {
+  createOutboxLedger,
+  type EngineClaim,
+  type EngineRenewal,
+  type OutboxEngine,
+  type Renewal,
+} from './create-outbox-ledger.ts';
 import { jobsKept, outboxJobs, type JobEntry } from './outbox-job.ts';
 import type {
-  ClaimRequest,
   Enqueued,
   OutboxFilter,
   OutboxLedger,
   OutboxOutcome,
   OutboxSource,
   PausedDestination,
-  RenewRequest,
   SettleOutcome,
 } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim, OutboxMessage, OutboxStatus } from './outbox-message.ts';
@@ -117,7 +121,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     return 'settled';
   }
 
-  function claim({ workerId, limit, leaseMs }: Required<ClaimRequest>): readonly ClaimedMessage[] {
+  function claim({ workerId, limit, leaseMs }: EngineClaim): readonly ClaimedMessage[] {
     const nowMs = clock.now();
     const lanes = new Map<number, Entry[]>();
     const heads = new Set<number>();
@@ -156,7 +160,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
   function renew(
     { id, token }: OutboxClaim,
     isRead: boolean,
-    { workerId, leaseMs, perTenant }: Required<RenewRequest>,
+    { workerId, leaseMs, perTenant }: EngineRenewal,
   ): Renewal | 'stale' | 'paused' {
     const entry = entries.get(id);
     if (entry?.place !== 'waiting' || entry.token === 0) return 'stale';

@@ -48,7 +48,7 @@ export interface OutboxProjectorDefinition extends Pick<
 export interface OutboxProjectorOptions<Transaction> extends SubscriptionOptions<Transaction> {
   readonly ledger: OutboxLedger<Transaction>;
   /** The ledger is in the database of the event store: rows and checkpoint are one commit. Default: false. */
-  readonly sharesDatabase?: boolean;
+  readonly sharesDatabase?: boolean | undefined;
 }
 
 /**
