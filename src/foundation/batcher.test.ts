@@ -28,7 +28,7 @@ function batcherOf(options: { readonly batchMax?: number; readonly callsMax?: nu
   return { batcher, calls, nthCall };
 }
 
-test('what one turn asks for goes in one call, also what follows by way of promises', async () => {
+test('items of one turn of the event loop share a call, also items added by promises', async () => {
   const { batcher, nthCall } = batcherOf();
   const first = batcher.add('a');
   const second = Promise.resolve()
@@ -54,7 +54,7 @@ test('limits concurrent calls, and runs waiting items after them', async () => {
   await batcher.idle();
 });
 
-test('what has the same key goes when the call before it is over, whatever else is free', async () => {
+test('an item waits for the running call with the same key, also if another call is allowed', async () => {
   const { batcher, nthCall } = batcherOf({ callsMax: 2 });
   const one = batcher.add('a:1');
   const first = await nthCall(1);
@@ -71,7 +71,7 @@ test('what has the same key goes when the call before it is over, whatever else 
   assert.deepEqual(await Promise.all([one, two]), ['a:1!', 'a:2!']);
 });
 
-test('a call that fails fails those that went with it, and the next one goes', async () => {
+test('a failed call rejects its items, and later items continue', async () => {
   const { batcher, nthCall } = batcherOf();
   const failed = assert.rejects(batcher.add('bad'), /bad/);
   (await nthCall(1)).end();

@@ -7,7 +7,7 @@ async function whenAsleep(clock: { readonly sleepers: number }): Promise<void> {
   while (clock.sleepers === 0) await new Promise(setImmediate);
 }
 
-test('runs at once and after each pause, also after a failure, until it is disposed', async () => {
+test('runs immediately and after each pause, also after a failure, until it is disposed', async () => {
   const clock = fakeClock();
   const failures: unknown[] = [];
   let runs = 0;
@@ -28,7 +28,7 @@ test('runs at once and after each pause, also after a failure, until it is dispo
   assert.equal(clock.sleepers, 0);
 });
 
-test('a failure can end it, and one while it is disposed is not reported', async () => {
+test('a failure can end the repetition, and a failure during a dispose is not reported', async () => {
   const clock = fakeClock();
   const failing = repeatWork(() => Promise.reject(new Error('closed')), {
     everyMs: 1_000,

@@ -269,7 +269,7 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
   function settleInBackground(): void {
     if (settlement !== undefined || queue.settled === 0) return;
     const settled = queue.takeSettled();
-    // After a failure they are back in the queue, and the next claim stores them.
+    // After a failure they return to the queue, and the next claim stores them.
     const done = exchange(settled, 0).then(() => undefined, slowDown);
     settlement = { count: settled.length, done: done.finally(() => (settlement = undefined)) };
   }
