@@ -51,7 +51,7 @@ describe('millrace export and import', () => {
     assert.deepEqual(second, {
       in: '-',
       appended: 5,
-      repeated: 0,
+      duplicates: 0,
       complete: true,
       forgottenSubjects: [],
     });

@@ -97,7 +97,7 @@ describe('a long export or import that is interrupted', () => {
     assert.deepEqual(second, {
       in: 'a.ndjson',
       appended: events - left,
-      repeated: left,
+      duplicates: left,
       complete: true,
       forgottenSubjects: [],
     });
@@ -119,9 +119,9 @@ describe('a long export or import that is interrupted', () => {
     await killedWhen(importLine, () => existsSync(log) && statSync(log).size > 1_000_000);
     const outcome = jsonOf(await home.millrace(`${importLine} --json`)) as {
       readonly appended: number;
-      readonly repeated: number;
+      readonly duplicates: number;
     };
-    assert.equal(outcome.appended + outcome.repeated, events);
+    assert.equal(outcome.appended + outcome.duplicates, events);
     assert.deepEqual(await home.contentOfFile('b.db'), await home.contentOfFile('a.db'));
   });
 

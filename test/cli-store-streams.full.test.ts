@@ -55,8 +55,11 @@ describe('millrace stream append', () => {
     const stdin = '{"name":"Dóllar"}';
     const first = jsonOf(await home.millrace(line, { stdin }));
     const result = { stream: usd, eventId: 'e-1', revision: 0, position: '0000000000000001' };
-    assert.deepEqual(first, { ...result, repeated: false });
-    assert.deepEqual(jsonOf(await home.millrace(line, { stdin })), { ...result, repeated: true });
+    assert.deepEqual(first, { ...result, isDuplicate: false });
+    assert.deepEqual(jsonOf(await home.millrace(line, { stdin })), {
+      ...result,
+      isDuplicate: true,
+    });
     const { stdout } = await home.millrace(`stream read ${usd} --json`);
     assert.deepEqual(eventsOf(stdout)[0]?.payload, { name: 'Dóllar' });
     assert.match((await home.millrace(line, { stdin: '{' })).stderr, /--data is not JSON/);

@@ -161,8 +161,8 @@ describe('millrace export and import with PostgreSQL', () => {
     const first = jsonOf(await home.millrace(`import --store ${url} --in a.ndjson --json`));
     const again = jsonOf(await home.millrace(`import --store ${url} --in a.ndjson --json`));
     const nothingNew = { in: 'a.ndjson', complete: true, forgottenSubjects: [] };
-    assert.deepEqual(first, { ...nothingNew, appended: 10, repeated: 0 });
-    assert.deepEqual(again, { ...nothingNew, appended: 0, repeated: 10 });
+    assert.deepEqual(first, { ...nothingNew, appended: 10, duplicates: 0 });
+    assert.deepEqual(again, { ...nothingNew, appended: 0, duplicates: 10 });
 
     const out = await home.millrace(`export --store ${url} --out b.ndjson`);
     assert.equal(out.code, 0, out.stderr);
@@ -208,10 +208,10 @@ describe('millrace export and import with PostgreSQL', () => {
     assert.match(torn.stderr, /^IMPORT_INVALID: line \d+ ends too early/);
     const rest = jsonOf(await home.millrace(`import --store ${target} --in a.ndjson --json`)) as {
       readonly appended: number;
-      readonly repeated: number;
+      readonly duplicates: number;
     };
-    assert.equal(rest.appended + rest.repeated, 3_600);
-    assert.ok(rest.repeated > 1_000);
+    assert.equal(rest.appended + rest.duplicates, 3_600);
+    assert.ok(rest.duplicates > 1_000);
     await using one = await openEventStore(url);
     await using other = await openEventStore(target);
     assert.deepEqual(await contentOf(other), await contentOf(one));

@@ -22,7 +22,7 @@ const message: DeliveryMessage = {
 const context: DeliveryContext = {
   idempotencyKey: key,
   attempt: 1,
-  isRepeated: false,
+  isDuplicate: false,
   signal: new AbortController().signal,
   tenantId: 'core',
   correlationId: 'c-1',

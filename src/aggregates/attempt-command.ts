@@ -68,7 +68,7 @@ export async function attemptCommand<State, Event extends NewEvent, Command exte
   const decision = decide(source.aggregate, call, loaded);
   if (decision.envelopes.length === 0) {
     const { state, revision } = loaded;
-    const result = { state, events: [], revision, position: undefined, repeated: false };
+    const result = { state, events: [], revision, position: undefined, isDuplicate: false };
     return { kind: 'done', result, loaded };
   }
   return append(source, call, { loaded, decision });
@@ -154,14 +154,14 @@ async function append<State, Event extends NewEvent, Command extends NewCommand>
       follows,
       signal: request.signal,
     });
-    if (identity.key !== undefined && appended.repeated) {
+    if (identity.key !== undefined && appended.isDuplicate) {
       // Another process handled the same command first; return its result.
       const result = await duplicateOf(source, call);
       if (result !== undefined) return result;
     }
     const events = place<Event>(envelopes, stream, appended.revision - envelopes.length + 1);
     const { revision, position } = appended;
-    const result = { state, events, revision, position, repeated: false };
+    const result = { state, events, revision, position, isDuplicate: false };
     return { kind: 'done', result, loaded };
   } catch (error) {
     if (hasCode(error, 'VERSION_CONFLICT')) {
@@ -282,7 +282,7 @@ async function firstResult<State, Event extends NewEvent, Command extends NewCom
   const isKnown = past.complete || past.snapshotRevision !== -1;
   const { state } = isKnown ? past : await rehydrate(source, { stream, signal });
   const events = recorded.flatMap((event) => aggregate.interpret(toAggregateEvent(event)) ?? []);
-  return { state, events, revision: last.revision, position: last.position, repeated: true };
+  return { state, events, revision: last.revision, position: last.position, isDuplicate: true };
 }
 
 function commandOf({ headers }: RecordedEvent): string {

@@ -71,7 +71,7 @@ type Outcome =
       readonly state: AccountState;
       readonly events: readonly NewEvent[];
       readonly revision: number;
-      readonly repeated: boolean;
+      readonly isDuplicate: boolean;
     };
 
 const aggregate = accountWith({ every: 3 });
@@ -87,7 +87,7 @@ class Model {
     if (first?.kind === 'done') {
       if (first.command !== wanted.type) return { kind: 'failed', code: 'COMMAND_KEY_REUSED' };
       const { command: _command, ...outcome } = first;
-      return { ...outcome, repeated: true };
+      return { ...outcome, isDuplicate: true };
     }
     const waiting = [...rivals];
     for (let conflicts = 0; ; conflicts += 1) {
@@ -129,7 +129,7 @@ class Model {
 
   private outcome(events: readonly NewEvent[]): Outcome {
     const { state, revision } = this;
-    return { kind: 'done', state, events, revision, repeated: false };
+    return { kind: 'done', state, events, revision, isDuplicate: false };
   }
 }
 
@@ -142,9 +142,9 @@ const envelope = {
 };
 
 function toOutcome(result: CommandResult<AccountState, AccountEvent>): Outcome {
-  const { state, revision, repeated } = result;
+  const { state, revision, isDuplicate } = result;
   const events = result.events.map(({ type, payload }) => ({ type, payload }));
-  return { kind: 'done', state, events, revision, repeated };
+  return { kind: 'done', state, events, revision, isDuplicate };
 }
 
 function toFailure(error: unknown): Outcome {
@@ -227,11 +227,11 @@ test('each key takes effect once, however many handlers race for it', async () =
           state.balance,
           [...distinct].reduce((sum, key) => sum + 10 ** key, 0),
         );
-        assert.equal(settled.filter(({ repeated }) => !repeated).length, distinct.size);
+        assert.equal(settled.filter(({ isDuplicate }) => !isDuplicate).length, distinct.size);
         for (const key of distinct) {
           const same = settled.filter((_result, index) => keys[index] === key);
           for (const result of same) {
-            assert.deepEqual({ ...result, repeated: true }, { ...same[0], repeated: true });
+            assert.deepEqual({ ...result, isDuplicate: true }, { ...same[0], isDuplicate: true });
           }
         }
       },

@@ -45,7 +45,7 @@ export interface CommandResult<State, Event extends NewEvent> {
   /** Position of the last event; undefined without events. */
   readonly position: Position | undefined;
   /** The command is a duplicate: this is the result of the first one. */
-  readonly repeated: boolean;
+  readonly isDuplicate: boolean;
 }
 
 export interface LoadedAggregate<State> {

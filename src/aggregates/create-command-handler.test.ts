@@ -36,7 +36,7 @@ test('a command produces events, and the events produce a state', async () => {
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   const result = await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
   assert.deepEqual(result.state, { owner: 'ada', balance: 5 });
-  assert.deepEqual([result.revision, result.repeated], [1, false]);
+  assert.deepEqual([result.revision, result.isDuplicate], [1, false]);
   assert.deepEqual(
     result.events.map(({ type, payload, revision }) => ({ type, payload, revision })),
     [{ ...deposited({ amount: 5 }), revision: 1 }],
@@ -63,7 +63,7 @@ test('a command without changes stores no events', async () => {
     events: [],
     revision: 0,
     position: undefined,
-    repeated: false,
+    isDuplicate: false,
   });
 });
 
@@ -373,7 +373,7 @@ test('each outcome is counted, and events carry the trace context', async () => 
   await assert.rejects(accounts.handle({ ...at, command, expected: 7 }));
   await assert.rejects(accounts.handle({ tenant: 'Core', id: 'a1', command }));
   assert.deepEqual(
-    ['accepted', 'repeated', 'unchanged', 'refused', 'conflict', 'failed'].map((outcome) =>
+    ['accepted', 'duplicate', 'unchanged', 'refused', 'conflict', 'failed'].map((outcome) =>
       listening.counted.get(`commands_handled_total ${outcome}`),
     ),
     [1, 1, 1, 1, 1, 1],

@@ -194,7 +194,7 @@ async function observeCommand<State, Event extends NewEvent, Command extends New
     observer.count?.('commands_handled_total', { ...attributes, outcome });
   try {
     const result = await work({ ...headers, ...span?.context });
-    count(result.repeated ? 'repeated' : result.events.length === 0 ? 'unchanged' : 'accepted');
+    count(result.isDuplicate ? 'duplicate' : result.events.length === 0 ? 'unchanged' : 'accepted');
     return result;
   } catch (error) {
     const refused = hasCode(error, 'COMMAND_REFUSED');

@@ -50,7 +50,7 @@ test('a duplicate gets the first result although the aggregate has changed', asy
 
   await using elsewhere = createCommandHandler(store, account);
   // The current state would reject 60; the first result is returned without a new decision.
-  assert.deepEqual(await elsewhere.handle(request), { ...first, repeated: true });
+  assert.deepEqual(await elsewhere.handle(request), { ...first, isDuplicate: true });
   assert.equal(await eventsIn(store), count);
 });
 
@@ -68,7 +68,7 @@ test('a duplicate covered by a snapshot is found by its event id', async () => {
     await accounts.flush();
   }
   assert.ok(((await snapshots.load(stream))?.revision ?? 0) > first.revision);
-  assert.deepEqual(await accounts.handle(request), { ...first, repeated: true });
+  assert.deepEqual(await accounts.handle(request), { ...first, isDuplicate: true });
   assert.deepEqual(observer.logged, []);
 });
 
@@ -84,7 +84,7 @@ test('a duplicate is found although retention hides its events', async () => {
     const { state: now } = await accounts.load(at);
     const again = await accounts.handle(request);
     // The state at that revision is lost; the events are not.
-    assert.deepEqual(again, { ...first, state: now, repeated: true });
+    assert.deepEqual(again, { ...first, state: now, isDuplicate: true });
   }
 });
 
@@ -148,7 +148,7 @@ test('a late duplicate does not revive a deleted aggregate', async () => {
   const first = await accounts.handle(request);
   await store.deleteStream(stream);
   const { initial: state } = account;
-  assert.deepEqual(await accounts.handle(request), { ...first, state, repeated: true });
+  assert.deepEqual(await accounts.handle(request), { ...first, state, isDuplicate: true });
   assert.equal(await eventsIn(store), 0);
 });
 
@@ -158,7 +158,7 @@ test('a duplicate with a stale expected revision gets the first result', async (
   await using accounts = createCommandHandler(store, account);
   const request = { ...at, command: withdraw({ amount: 1 }), idempotencyKey, expected: 1 };
   const first = await accounts.handle(request);
-  assert.deepEqual(await accounts.handle(request), { ...first, repeated: true });
+  assert.deepEqual(await accounts.handle(request), { ...first, isDuplicate: true });
 });
 
 test('the same command in two processes takes effect once', async () => {
@@ -178,8 +178,8 @@ test('the same command in two processes takes effect once', async () => {
   await using one = createCommandHandler(store, account);
   await using other = createCommandHandler(store, account);
   const results = await Promise.all([one.handle(request), other.handle(request)]);
-  assert.equal(results.filter(({ repeated }) => repeated).length, 1);
-  assert.deepEqual({ ...results[0], repeated: true }, { ...results[1], repeated: true });
+  assert.equal(results.filter(({ isDuplicate }) => isDuplicate).length, 1);
+  assert.deepEqual({ ...results[0], isDuplicate: true }, { ...results[1], isDuplicate: true });
   assert.equal(await eventsIn(inner), 4);
 });
 
@@ -215,7 +215,7 @@ test('the slower of two processes returns the events of the faster one', async (
     const clock = instantClock();
     await using loser = createCommandHandler(store, moody('slow'), { clock });
     const result = await loser.handle(request);
-    assert.equal(result.repeated, true);
+    assert.equal(result.isDuplicate, true);
     assert.deepEqual(
       result.events.map(({ payload }) => payload.amount),
       Array.from({ length: fast }, () => 3 * fast),
@@ -237,8 +237,8 @@ test('a crash between the append and the result leaves one effect', async () => 
   await using dying = createCommandHandler(crashing, account);
   await assert.rejects(dying.handle(request), /the process died/);
   await using restarted = createCommandHandler(inner, account);
-  const { repeated, events, state, revision } = await restarted.handle(request);
-  assert.deepEqual([repeated, events.length, state.balance, revision], [true, 2, 39, 3]);
+  const { isDuplicate, events, state, revision } = await restarted.handle(request);
+  assert.deepEqual([isDuplicate, events.length, state.balance, revision], [true, 2, 39, 3]);
   assert.equal(await eventsIn(inner), 4);
 });
 
@@ -249,8 +249,8 @@ test('a rejected command does not use up its key', async () => {
   const request = { ...at, command: withdraw({ amount: 20 }), idempotencyKey };
   await assert.rejects(accounts.handle(request), coded('COMMAND_REFUSED'));
   await accounts.handle({ ...at, command: deposit({ amount: 20 }) });
-  const { repeated, state } = await accounts.handle(request);
-  assert.deepEqual([repeated, state.balance], [false, 10]);
+  const { isDuplicate, state } = await accounts.handle(request);
+  assert.deepEqual([isDuplicate, state.balance], [false, 10]);
 });
 
 test('a key reused with another command is an error', async () => {
@@ -275,7 +275,7 @@ test('a key reused for another aggregate is an error when keys are claimed', asy
   await using restarted = createCommandHandler(store, account, { keyClaims });
   const elsewhere = restarted.handle({ ...at, id: 'a2', command, idempotencyKey });
   await assert.rejects(elsewhere, coded('COMMAND_KEY_REUSED'));
-  assert.equal((await restarted.handle({ ...at, command, idempotencyKey })).repeated, true);
+  assert.equal((await restarted.handle({ ...at, command, idempotencyKey })).isDuplicate, true);
 });
 
 test('an invalid key is rejected', async () => {

@@ -128,7 +128,7 @@ test('a duplicate key is found, or rejected with another command, without readin
   const first = await accounts.handle({ ...at, command: deposit({ amount: 7 }), idempotencyKey });
   assert.deepEqual(seen, { reads: 0, finds: 1 });
   const again = await accounts.handle({ ...at, command: deposit({ amount: 7 }), idempotencyKey });
-  assert.deepEqual(again, { ...first, repeated: true });
+  assert.deepEqual(again, { ...first, isDuplicate: true });
   await assert.rejects(
     accounts.handle({ ...at, command: rename({ owner: 'bob' }), idempotencyKey }),
     (error) => hasCode(error, 'COMMAND_KEY_REUSED'),

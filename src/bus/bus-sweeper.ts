@@ -3,6 +3,7 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { repeatWork } from '../foundation/repeat-work.ts';
 import { archiveStream, copyToArchive, type ArchiveStreamOptions } from './archive.ts';
 import type { Bus, GroupDefinition, Trimmed } from './bus.ts';
 import type { ColdStorage } from './cold-storage.ts';
@@ -180,30 +181,13 @@ export interface BusSweeperOptions extends Omit<SweepOptions, 'signal' | 'skipsA
 export function startBusSweeper(bus: Bus, options: BusSweeperOptions = {}): AsyncDisposable {
   const { everyMs = 60_000, archiveEveryMs = 86_400_000 } = options;
   const { clock = systemClock, observer = silentObserver } = options;
-  const stopping = new AbortController();
-  const { signal } = stopping;
-
-  async function run(): Promise<void> {
-    let drainedAtMs = Number.NEGATIVE_INFINITY;
-    while (!signal.aborted) {
-      try {
-        const skipsArchivers = clock.now() - drainedAtMs < archiveEveryMs;
-        if (!skipsArchivers) drainedAtMs = clock.now();
-        await sweepBus(bus, { ...options, signal, skipsArchivers });
-        await clock.sleep(everyMs, signal);
-      } catch (err) {
-        if (signal.aborted) return;
-        observer.log?.warn({ err }, 'bus sweep failed');
-        await clock.sleep(everyMs, signal).catch(() => undefined);
-      }
-    }
-  }
-
-  const done = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await done;
+  let drainedAtMs = Number.NEGATIVE_INFINITY;
+  return repeatWork(
+    async (signal) => {
+      const skipsArchivers = clock.now() - drainedAtMs < archiveEveryMs;
+      if (!skipsArchivers) drainedAtMs = clock.now();
+      await sweepBus(bus, { ...options, signal, skipsArchivers });
     },
-  };
+    { everyMs, clock, onFailure: (err) => observer.log?.warn({ err }, 'bus sweep failed') },
+  );
 }

@@ -1,6 +1,7 @@
 // A member of a group: fetches, dead-letters messages that cannot be handled, and settles in batches.
 
 import { validatePattern } from '../contracts/subject-match.ts';
+import { createBatcher } from '../foundation/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -23,6 +24,8 @@ import {
   type DeadLetterMeta,
 } from './dead-letter.ts';
 import type { MessageCodec } from './message-codec.ts';
+
+const settleBatchMax = 1_000;
 
 export interface MemberContext {
   readonly engine: BusEngine;
@@ -85,7 +88,10 @@ export function createGroupMember(
 ): GroupMember {
   const { engine, codec, clock, observer } = context;
   const { name: group } = settings;
-  const settler = createSettler((settlements) => engine.settle(settings, settlements));
+  const settler = createBatcher(
+    (settlements: readonly Settlement[]) => engine.settle(settings, settlements),
+    { batchMax: settleBatchMax },
+  );
 
   function letterOf(entry: LeasedEntry, cause: DeadLetterCause, reason: string): EngineEntry {
     const before = previousOf(entry, group);
@@ -136,7 +142,7 @@ export function createGroupMember(
       if (state !== 'held') return 'stale';
       state = 'settling';
       try {
-        const outcome = await settler.settle(settlement);
+        const outcome = await settler.add(settlement);
         state = 'settled';
         return outcome;
       } finally {
@@ -148,7 +154,7 @@ export function createGroupMember(
     const deadLetter = (cause: DeadLetterCause, reason: string): Promise<SettleOutcome> =>
       settle({ kind: 'dead', token, letter: letterOf(entry, cause, reason) });
     const extend = async (): Promise<SettleOutcome> =>
-      state === 'held' ? settler.settle({ kind: 'extend', token }) : 'stale';
+      state === 'held' ? settler.add({ kind: 'extend', token }) : 'stale';
 
     const delivery: Delivery = {
       ...message,
@@ -195,58 +201,13 @@ export function createGroupMember(
 
   async function settleUndeliverable(settlements: readonly Settlement[]): Promise<void> {
     try {
-      await Promise.all(settlements.map((each) => settler.settle(each)));
+      await Promise.all(settlements.map((each) => settler.add(each)));
     } catch (err) {
       // They are delivered again after their lease; the other messages of this fetch must not wait.
       if (!hasCode(err, 'BUS_UNAVAILABLE')) throw err;
       observer.log?.warn({ group, err }, 'undeliverable messages not settled yet');
     }
   }
-}
-
-/** Settlements that arrive during a call go together into the next call. */
-interface Settler {
-  settle(settlement: Settlement): Promise<SettleOutcome>;
-}
-
-const settleBatchMax = 1_000;
-
-function createSettler(
-  send: (settlements: readonly Settlement[]) => Promise<readonly SettleOutcome[]>,
-): Settler {
-  let waiting: {
-    readonly settlement: Settlement;
-    readonly answer: PromiseWithResolvers<SettleOutcome>;
-  }[] = [];
-  let isSending = false;
-
-  async function flush(): Promise<void> {
-    isSending = true;
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, settleBatchMax);
-      waiting = waiting.slice(settleBatchMax);
-      try {
-        const outcomes = await send(batch.map(({ settlement }) => settlement));
-        for (const [at, { answer }] of batch.entries()) answer.resolve(outcomes[at] ?? 'stale');
-      } catch (error) {
-        for (const { answer } of batch) answer.reject(error);
-      }
-    }
-    isSending = false;
-  }
-
-  return {
-    settle(settlement) {
-      const answer = Promise.withResolvers<SettleOutcome>();
-      waiting.push({ settlement, answer });
-      // After the microtasks, so that handlers that end together settle in one call.
-      if (!isSending) {
-        isSending = true;
-        process.nextTick(() => void flush());
-      }
-      return answer.promise;
-    },
-  };
 }
 
 /** The fields of a delivery that the message itself does not have. */

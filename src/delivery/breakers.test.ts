@@ -25,7 +25,7 @@ const policy = {
 const works: DeliveryOutcome = { kind: 'sent' };
 const fails: DeliveryOutcome = { kind: 'retry', error: 'HTTP 500' };
 
-/** Two processes, as far as the store can tell. */
+/** Two processes from the view of the store. */
 function openTwo(store?: BreakerStore) {
   const clock = fakeClock();
   const breakers = store ?? memoryBreakerStore(clock);
@@ -61,14 +61,14 @@ async function fail(delivery: ReturnType<typeof openTwo>['one'], times = 2): Pro
   await turns();
 }
 
-test('what one process opens, the other leaves alone a second later', async () => {
+test('a second after one process opens a breaker, the other stops calling', async () => {
   const { clock, receiver, one, two } = openTwo();
   await two.deliver(message);
   await turns();
   receiver.outcome = fails;
   await fail(one);
   await clock.advance(1_000);
-  // This one goes out, and has the others looked up; no call waits for the store.
+  // This call is sent and triggers a read of the store; no call waits for the store.
   await two.deliver(message);
   await turns();
   const calls = receiver.calls;
@@ -100,7 +100,7 @@ test('one process probes, and after it closed the breaker the other continues', 
   assert.equal((await two.deliver(message)).kind, 'sent');
 });
 
-test('a probe that fails opens it for all, for longer', async () => {
+test('a failed probe opens the breaker of all processes for longer', async () => {
   const { clock, receiver, one, two } = openTwo();
   receiver.outcome = fails;
   await fail(one);
@@ -166,7 +166,7 @@ test('without the store each process continues, logs it once, and publishes its 
   assert.ok(lines.includes('breaker store available, breakers shared'));
 });
 
-test('no call asks the store while all is well', async () => {
+test('no call reads the store while all breakers are closed', async () => {
   let asked = 0;
   const inner = memoryBreakerStore();
   const store: BreakerStore = {
@@ -182,7 +182,7 @@ test('no call asks the store while all is well', async () => {
   assert.equal(asked, 1);
 });
 
-test('a store that hangs holds a probe no longer than a second, and sharing comes back', async () => {
+test('a store that hangs delays a probe by at most a second, and sharing resumes', async () => {
   const inner = memoryBreakerStore();
   let hangs = true;
   const guarded = <T>(work: () => Promise<T>): Promise<T> =>

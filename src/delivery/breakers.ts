@@ -48,7 +48,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
   const asked = new Map<string, Promise<boolean>>();
   let isReading = false;
   let readAtMs = Number.NEGATIVE_INFINITY;
-  let isAway = false;
+  let isStoreUnavailable = false;
   // Sequential: a list must not overtake an opening or closing that it should show.
   let last = Promise.resolve();
 
@@ -67,10 +67,10 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
   }
 
   /** Logged once per outage. */
-  function tellStore(error?: unknown): void {
-    if (isAway === (error !== undefined)) return;
-    isAway = error !== undefined;
-    if (isAway)
+  function reportStore(error?: unknown): void {
+    if (isStoreUnavailable === (error !== undefined)) return;
+    isStoreUnavailable = error !== undefined;
+    if (isStoreUnavailable)
       observer.log?.warn({ err: error }, 'breaker store unavailable, breakers not shared');
     else observer.log?.info({}, 'breaker store available, breakers shared');
   }
@@ -85,7 +85,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
 
   function enqueue(work: (store: BreakerStore) => Promise<void>): Promise<void> {
     if (store === undefined) return last;
-    last = last.then(() => within(() => work(store))).then(() => tellStore(), tellStore);
+    last = last.then(() => within(() => work(store))).then(() => reportStore(), reportStore);
     return last;
   }
 
@@ -144,7 +144,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
             return isOurs;
           },
           (error: unknown) => {
-            tellStore(error);
+            reportStore(error);
             return true;
           },
         )

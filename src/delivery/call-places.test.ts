@@ -17,7 +17,7 @@ const message = (integrationType: string): DeliveryMessage => ({
 const never = new AbortController().signal;
 const turns = () => new Promise(setImmediate);
 
-test('no more calls go at once than there are places; some wait, the rest comes back in a line', async () => {
+test('concurrent calls never exceed the places; some messages wait, the others get staggered retry times', async () => {
   const clock = fakeClock();
   const running: (() => void)[] = [];
   let most = 0;
@@ -47,11 +47,11 @@ test('no more calls go at once than there are places; some wait, the rest comes 
       attempted: false,
     })),
   );
-  // A place that becomes free passes on at once.
+  // A free place goes to a waiting message immediately.
   running.shift()?.();
   await turns();
   assert.equal(running.length, 2);
-  // The other one waits no longer than a moment.
+  // The other one waits at most `rateWaitMsMax`.
   await clock.advance(100);
   const late = await outcomes[3];
   assert.ok(late?.kind === 'retry' && late.attempted === false);
@@ -110,7 +110,7 @@ test('an unused destination is not kept in memory', async () => {
   assert.equal(places.size, 0);
 });
 
-test('a line is never longer than five seconds, as the guess of what calls take may be wrong', async () => {
+test('a retry time is at most five seconds away, because the estimated duration may be wrong', async () => {
   const clock = fakeClock();
   const places = createCallPlaces(clock, 100);
   await places.enter('slow', 1, never);
@@ -130,7 +130,7 @@ test('concurrency is a number above 0', () => {
   assert.throws(() => createDelivery({ destinations }), { code: 'CONFIG_INVALID' });
 });
 
-test('a destination that hangs does not hold the dispatcher from the others', async () => {
+test('a destination that hangs does not delay other destinations', async () => {
   const quick = Promise.withResolvers<void>();
   const { deliver } = createDelivery({
     destinations: {

@@ -62,7 +62,7 @@ export function createCallPlaces(clock: Clock, waitMsMax: number): CallPlaces {
     };
   }
 
-  function sentAway(room: Room, placesMax: number): Entered {
+  function refuse(room: Room, placesMax: number): Entered {
     const nowMs = clock.now();
     const endMs = Math.max(room.lineEndMs, nowMs) + room.tookMs / placesMax;
     room.lineEndMs = Math.min(endMs, nowMs + placeLimits.backInMsMax);
@@ -79,7 +79,7 @@ export function createCallPlaces(clock: Clock, waitMsMax: number): CallPlaces {
         room.inside += 1;
         return placeIn(key, room);
       }
-      if (room.waiting.size >= placesMax) return sentAway(room, placesMax);
+      if (room.waiting.size >= placesMax) return refuse(room, placesMax);
       const woken = new AbortController();
       let hasPlace = false;
       const wake = (): void => {
@@ -95,7 +95,7 @@ export function createCallPlaces(clock: Clock, waitMsMax: number): CallPlaces {
       } finally {
         room.waiting.delete(wake);
       }
-      return hasPlace ? placeIn(key, room) : sentAway(room, placesMax);
+      return hasPlace ? placeIn(key, room) : refuse(room, placesMax);
     },
   };
 }

@@ -34,7 +34,7 @@ function after(results: readonly BreakerResult['kind'][], nowMs = 0, from = fres
   return state;
 }
 
-test('failures in a row open it, a success in between does not', () => {
+test('consecutive failures open it, unless a success is in between', () => {
   assert.equal(after(['failed', 'failed', 'worked', 'failed', 'failed']).kind, 'closed');
   const state = after(['failed', 'failed', 'failed']);
   assert.ok(state.kind === 'open' && state.untilMs === 1_000);
@@ -42,7 +42,7 @@ test('failures in a row open it, a success in between does not', () => {
   assert.ok(answer.kind === 'refused' && answer.backInMs === 600);
 });
 
-test('after its time one probe may go, the others wait, and two that work close it', () => {
+test('after the open time one probe is allowed at a time, and two successful probes close it', () => {
   const open = after(['failed', 'failed', 'failed']);
   const first = admitCall(open, policy, 1_000);
   assert.ok(first.kind === 'allowed' && first.state.kind === 'half-open');
@@ -51,7 +51,7 @@ test('after its time one probe may go, the others wait, and two that work close 
   assert.equal(after(['worked', 'worked'], 1_000, open).kind, 'closed');
 });
 
-test('each probe that fails doubles the time, up to its cap, and a recovery forgets it', () => {
+test('each failed probe doubles the open time up to its cap, and a recovery resets it', () => {
   let state = after(['failed', 'failed', 'failed']);
   const lengths: number[] = [];
   for (let round = 0; round < 4; round += 1) {
@@ -65,13 +65,13 @@ test('each probe that fails doubles the time, up to its cap, and a recovery forg
   assert.ok(again.kind === 'open' && again.untilMs === 1_001_000);
 });
 
-test('a destination that asks for a pause gets it, and one probe to come back', () => {
+test('a requested pause opens it, and one probe follows', () => {
   const state = after(['throttled']);
   assert.ok(state.kind === 'open' && state.untilMs === 700 && state.openings === 0);
   assert.equal(after(['worked', 'worked'], 700, state).kind, 'closed');
 });
 
-test('a cancelled probe makes room for the next, and decides nothing', () => {
+test('a cancelled probe allows the next one and changes nothing else', () => {
   const open = after(['failed', 'failed', 'failed']);
   const state = after(['cancelled', 'cancelled', 'worked'], 1_000, open);
   assert.ok(state.kind === 'half-open' && state.successes === 1 && state.probes.length === 0);
@@ -83,7 +83,7 @@ test('a probe without a result does not keep it half-open', () => {
   assert.equal(lost.kind, 'allowed');
   const next = admitCall(lost.state, policy, 11_000);
   assert.equal(next.kind, 'allowed');
-  // The lost one comes back after all: its successor decides.
+  // The late result of the lost probe is ignored: its successor decides.
   assert.ok(lost.kind === 'allowed');
   const result = { permit: lost.permit, result: { kind: 'failed' }, nowMs: 11_001 } as const;
   assert.equal(settleCall(next.state, policy, result), next.state);
@@ -100,7 +100,7 @@ test('failures of calls from before it opened do not count after it recovered', 
   assert.equal(settleCall(well, policy, throttled), well);
 });
 
-test('over any history it keeps its promises', () => {
+test('its rules hold over any history', () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('call' as const), waitMs: fc.integer({ min: 0, max: 3_000 }) }),
     fc.record({

@@ -24,7 +24,7 @@ const outcomes: Readonly<Record<string, DeliveryOutcome>> = {
   snoozed: { kind: 'retry', error: 'not yet', afterMs: 5, attempted: false },
 };
 
-// Several at once, so that few steps open it, wait, and send more than the probes that may go.
+// Several at once, so that few steps open it, wait, and send more messages than probes are allowed.
 const probes = fc.integer({ min: 1, max: 2 });
 const many = fc.integer({ min: 1, max: 5 });
 const step = fc.oneof(
@@ -81,7 +81,7 @@ test('in any history no call passes an open breaker, only probes pass a half-ope
             send: () => {
               const state = delivery.breakerOf(type);
               const sameEra = calls.filter(({ era }) => era === state.era).length;
-              // Noted, not thrown: what a destination throws is only one more outcome.
+              // Recorded, not thrown: an error of a destination would become an outcome.
               if (state.kind === 'open') violations.push('passed an open breaker');
               if (state.kind === 'half-open' && sameEra >= breaker.probesMax) {
                 violations.push(`${sameEra + 1} probes at once`);
@@ -121,7 +121,7 @@ test('in any history no call passes an open breaker, only probes pass a half-ope
       for (const call of calls.splice(0)) call.finish({ kind: 'sent' });
       await turns();
       assert.equal(settled.length, begun);
-      // It heals: after the longest pause, a destination that works is used as before.
+      // After the longest pause, a destination that works is used as before.
       await clock.advance(breaker.openMsMax);
       for (let probe = 0; probe < breaker.probesToClose; probe += 1) {
         deliver();
@@ -132,7 +132,7 @@ test('in any history no call passes an open breaker, only probes pass a half-ope
       assert.equal(delivery.breakerOf(type).kind, 'closed');
       assert.equal(settled.length, begun);
       assert.deepEqual(violations, []);
-      // The timer of the calls goes in the turn behind the last one.
+      // The timer of the calls ends in the turn after the last one.
       await new Promise(setImmediate);
       assert.equal(clock.sleepers, 0);
     }),

@@ -36,21 +36,21 @@ test('a function that returns has sent the message, and gets its context', async
   assert.deepEqual(context, {
     idempotencyKey: 'e-1',
     attempt: 3,
-    isRepeated: true,
+    isDuplicate: true,
     tenantId: 'core',
     correlationId: 'c-1',
   });
   assert.equal(signal.aborted, false);
 });
 
-test('whatever a short function happens to return, it has sent it', async () => {
+test('a destination that returns any other value has sent the message', async () => {
   const taken: unknown[] = [];
   const push: Destination = async ({ payload }) => taken.push(payload) as unknown as undefined;
   const { deliver } = createDelivery({ destinations: { partner: push } });
   assert.deepEqual(await deliver(message), { kind: 'sent' });
 });
 
-test('the whole integration type is found before what stands before its colon', async () => {
+test('the whole integration type takes precedence over the part before its colon', async () => {
   const { deliver } = createDelivery({
     destinations: {
       partner: async () => ({ kind: 'sent', receipt: 'general' }),
@@ -62,14 +62,14 @@ test('the whole integration type is found before what stands before its colon', 
   assert.deepEqual(await deliver(other), { kind: 'sent', receipt: 'general' });
 });
 
-test('a destination that this process does not know is left for another one', async () => {
+test('a message with an unknown destination is retried later', async () => {
   const { deliver } = createDelivery({ destinations: {} });
   const outcome = await deliver(message);
   assert.ok(outcome.kind === 'retry' && outcome.afterMs === deliveryLimits.unknownRetryMs);
   assert.match(outcome.error, /partner:acme/);
 });
 
-test('whatever a destination throws, also before it returns a promise, becomes an outcome', async () => {
+test('an error of a destination becomes an outcome, also if it is thrown synchronously', async () => {
   const thrower: Destination = () => {
     throw new Error('at once');
   };
@@ -120,7 +120,7 @@ test('the shorter limit of the destination and its settings fires', async () => 
   assert.equal(await errorAfter({ timeoutMs: 100 }, 100), 'no answer within 100 ms');
 });
 
-test('a destination that obeys its signal still reports what became of the message', async () => {
+test('a destination that obeys its signal still reports its outcome', async () => {
   const clock = fakeClock();
   const send: Destination = (_message, { signal }) =>
     new Promise((resolve) => {
@@ -133,7 +133,7 @@ test('a destination that obeys its signal still reports what became of the messa
   assert.deepEqual(await call, { kind: 'sent', receipt: 'just in time' });
 });
 
-test('with a caller that keeps the time limit there is no second one, and a timeout is a failure', async () => {
+test('if the caller keeps the time limit there is no second one, and a timeout is a failure', async () => {
   const clock = fakeClock();
   const delivery = createDelivery({
     clock,
@@ -172,7 +172,7 @@ test('a stop ends the running call, and is no failure of the destination', async
   assert.ok(next.kind === 'retry' && next.attempted === false);
 });
 
-test('a stop after the call has ended does not reach what the destination does afterwards', async () => {
+test('a stop after the call has ended does not abort later work of the destination', async () => {
   const stopping = new AbortController();
   let inner: AbortSignal | undefined;
   const send: Destination = async (_message, { signal }) => {
@@ -184,7 +184,7 @@ test('a stop after the call has ended does not reach what the destination does a
   assert.equal(inner?.aborted, false);
 });
 
-test('the breaker of one integration type opens, and those of others do not', async () => {
+test('only the breaker of the failing integration type opens', async () => {
   const clock = fakeClock();
   let isWell = false;
   let calls = 0;
@@ -267,7 +267,7 @@ test('a tenant over its limit waits briefly here, and longer in the ledger; othe
   assert.equal((await third).kind, 'sent');
 });
 
-test('a wait for the turn ends with the signal, without an attempt', async () => {
+test('a wait for a rate limit ends with the signal, without an attempt', async () => {
   const stopping = new AbortController();
   const { deliver } = createDelivery({
     clock: fakeClock(),
@@ -281,7 +281,7 @@ test('a wait for the turn ends with the signal, without an attempt', async () =>
   assert.ok(outcome.kind === 'retry' && outcome.attempted === false);
 });
 
-test('what snoozes is no failure: neither logged nor counted against the destination', async () => {
+test('a snooze is not a failure: it is neither logged nor counted by the breaker', async () => {
   const logged: object[] = [];
   const log = {
     debug: () => undefined,
@@ -301,11 +301,11 @@ test('what snoozes is no failure: neither logged nor counted against the destina
   assert.deepEqual(logged, []);
   await delivery.deliver({ ...message, integrationType: 'broken' });
   assert.equal(logged.length, 1);
-  // Ids only: neither the payload nor what the receiver said.
+  // Ids only: neither the payload nor the receiver's answer.
   assert.ok(!JSON.stringify(logged).includes('hello'));
 });
 
-test('an observer that throws stops nothing', async () => {
+test('an observer that throws does not affect the delivery', async () => {
   const observer: Observer = {
     count: () => {
       throw new Error('broken');
@@ -318,7 +318,7 @@ test('an observer that throws stops nothing', async () => {
   assert.equal((await deliver(message)).kind, 'sent');
 });
 
-test('settings that make no sense are refused when the delivery is made', () => {
+test('invalid settings are rejected when the delivery is created', () => {
   const send = failing;
   const bad = [
     { send, timeoutMs: 0 },

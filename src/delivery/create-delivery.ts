@@ -214,7 +214,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         send(message, {
           idempotencyKey: idempotencyKeyOf(message),
           attempt,
-          isRepeated: attempt > 1 || (message.starts ?? 1) > 1,
+          isDuplicate: attempt > 1 || (message.starts ?? 1) > 1,
           signal: cancelled.signal,
           tenantId: message.tenantId,
           correlationId: message.correlationId,
@@ -304,7 +304,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
             outboxId: message.id,
             destination: integrationType,
             tenantId,
-            ...(userId === undefined ? {} : { userId }),
+            userId,
             correlationId,
             attempt,
             status: outcome.answer?.status,
@@ -341,8 +341,7 @@ function checkedSettings(name: string, each: Destination | DestinationSettings):
   }
   const policy = breaker === false ? undefined : { ...breakerLimits, ...breaker };
   const { concurrency } = rest;
-  const numbers = { timeoutMs, ...(concurrency === undefined ? {} : { concurrency }), ...policy };
-  for (const [key, value] of Object.entries(numbers)) {
+  for (const [key, value = 1] of Object.entries({ timeoutMs, concurrency, ...policy })) {
     if (Number.isFinite(value) && value > 0) continue;
     throw new MillraceError('CONFIG_INVALID', `${name}: ${key} must be above 0`, {
       details: { destination: name, [key]: value },

@@ -5,7 +5,7 @@ import { RetryAfter, Snooze, Terminal } from '../subscriptions/handler-outcome.t
 import { cleanText } from '../foundation/error-text.ts';
 import { errorText, errorTextLimits, outcomeOfError } from './delivery-outcome.ts';
 
-test('the words of handlers are understood', () => {
+test('Terminal, RetryAfter and Snooze become outcomes', () => {
   assert.deepEqual(outcomeOfError(new Terminal('no')), { kind: 'dead', error: 'no' });
   const later = { kind: 'retry', error: 'busy', afterMs: 50 };
   assert.deepEqual(outcomeOfError(new RetryAfter(50, 'busy')), later);
@@ -40,6 +40,6 @@ test('the text of an error contains its causes, each once', () => {
 test('the text of an error fits into any database column', () => {
   assert.equal(errorText(new Error('x'.repeat(9_000))).length, errorTextLimits.charsMax);
   assert.equal(cleanText('a\u0000b\u001bc\td\n', 100), 'a�b�c\td\n');
-  // Cut in the middle of a pair.
+  // Truncated in the middle of a surrogate pair.
   assert.equal(cleanText('ab🌍', 3), 'ab�');
 });

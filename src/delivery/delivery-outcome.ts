@@ -12,30 +12,30 @@ export interface ReceiverAnswer {
 export interface Sent {
   readonly kind: 'sent';
   /** The receiver's id: a message id, a stream position. */
-  readonly receipt?: string;
+  readonly receipt?: string | undefined;
   /** Why nothing was sent. */
-  readonly skipped?: string;
-  readonly answer?: ReceiverAnswer;
+  readonly skipped?: string | undefined;
+  readonly answer?: ReceiverAnswer | undefined;
 }
 
 export interface Retry {
   readonly kind: 'retry';
   readonly error: string;
   /** The earliest retry; the backoff of the ledger may be longer. */
-  readonly afterMs?: number;
+  readonly afterMs?: number | undefined;
   /** False: not attempted (rate limit, open breaker), so it does not count as an attempt. */
-  readonly attempted?: boolean;
+  readonly attempted?: boolean | undefined;
   /** The receiver requested a pause for all messages to it. */
-  readonly throttled?: boolean;
+  readonly throttled?: boolean | undefined;
   /** The message may have arrived: the request was sent, and no response came. */
-  readonly ambiguous?: boolean;
-  readonly answer?: ReceiverAnswer;
+  readonly ambiguous?: boolean | undefined;
+  readonly answer?: ReceiverAnswer | undefined;
 }
 
 export interface Dead {
   readonly kind: 'dead';
   readonly error: string;
-  readonly answer?: ReceiverAnswer;
+  readonly answer?: ReceiverAnswer | undefined;
 }
 
 export type DeliveryOutcome = Sent | Retry | Dead;

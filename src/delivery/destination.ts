@@ -9,7 +9,7 @@ export interface DeliveryContext {
   /** The first is 1. */
   readonly attempt: number;
   /** An earlier attempt was started: the receiver may already have the message. */
-  readonly isRepeated: boolean;
+  readonly isDuplicate: boolean;
   /** Fires when the time limit expires (reason: `HANDLER_TIMEOUT`) or the process stops: end the call then. */
   readonly signal: AbortSignal;
   readonly tenantId: string | undefined;

@@ -31,7 +31,7 @@ test('an endpoint that failed for days without a success is disabled, with the r
   });
 });
 
-test('one success begins anew', () => {
+test('one success resets the failures', () => {
   const steps = [
     [1, 'failed'],
     [5.9, 'worked'],
@@ -53,7 +53,7 @@ test('two failures in a quiet week prove nothing', () => {
   );
 });
 
-test('410 disables at once, and only a person enables again', () => {
+test('410 disables immediately, until a person enables the endpoint again', () => {
   const gone = after([[1, 'gone']]);
   assert.match(gone.disabled?.reason ?? '', /410/);
   assert.equal(decideHealth(gone, 'worked', { policy, nowMs: 2 * dayMs }), gone);

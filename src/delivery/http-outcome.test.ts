@@ -6,7 +6,7 @@ import { httpOutcomeLimits, outcomeOfAnswer, parseRetryAfter } from './http-outc
 const nowMs = Date.UTC(2025, 8, 30, 10);
 const kindOf = (status: number): string => outcomeOfAnswer({ status, body: '', nowMs }).kind;
 
-test('2xx is sent, 408, 425, 429 and 5xx come again, every other 4xx is dead at once', () => {
+test('2xx is sent, 408, 425, 429 and 5xx are retried, every other 4xx is dead', () => {
   for (let status = 200; status < 600; status += 1) {
     const expected =
       status < 300
@@ -32,7 +32,7 @@ test('Retry-After is understood as seconds and as a date', () => {
   assert.equal(parseRetryAfter('120', nowMs), 120_000);
   assert.equal(parseRetryAfter(' 1.5 ', nowMs), 1_500);
   assert.equal(parseRetryAfter(new Date(nowMs + 90_000).toUTCString(), nowMs), 90_000);
-  // The two old forms that receivers have to accept; asctime has no zone and is left alone.
+  // The two old forms that clients have to accept; asctime has no time zone and is ignored.
   assert.equal(parseRetryAfter('Tuesday, 30-Sep-25 10:01:00 GMT', nowMs), 60_000);
 });
 
@@ -45,16 +45,16 @@ test('a date in the past means now, and an invalid value is ignored', () => {
   assert.equal(parseRetryAfter(null, nowMs), undefined);
 });
 
-test('a busy receiver with a Retry-After holds back everything that goes there', () => {
+test('an overloaded receiver with a Retry-After throttles all messages to it', () => {
   const busy = outcomeOfAnswer({ status: 429, body: '', retryAfter: '7', nowMs });
   assert.ok(busy.kind === 'retry' && busy.throttled === true && busy.afterMs === 7_000);
   const broken = outcomeOfAnswer({ status: 500, body: '', retryAfter: '7', nowMs });
-  assert.ok(broken.kind === 'retry' && broken.throttled === undefined && broken.afterMs === 7_000);
+  assert.ok(broken.kind === 'retry' && broken.throttled === false && broken.afterMs === 7_000);
   const unsaid = outcomeOfAnswer({ status: 429, body: '', nowMs });
-  assert.ok(unsaid.kind === 'retry' && unsaid.throttled === undefined);
+  assert.ok(unsaid.kind === 'retry' && unsaid.throttled === false);
 });
 
-test('whatever a header holds, the wait is between nothing and the cap', () => {
+test('the wait is between 0 and the cap for any header', () => {
   const header = fc.oneof(fc.string(), fc.nat().map(String), fc.bigInt({ min: 0n }).map(String));
   fc.assert(
     fc.property(header, (text) => {

@@ -14,11 +14,11 @@ export interface HttpAnswer extends ReceiverAnswer {
 }
 
 /** The 4xx statuses that are temporary. */
-const mendedByTime: ReadonlySet<number> = new Set([408, 425, 429]);
+const retryableStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 /** The receiver or its proxy is overloaded. */
 const overloaded: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const httpDate = /^[A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT$/;
-const movedForGood: ReadonlySet<number> = new Set([301, 308]);
+const permanentRedirects: ReadonlySet<number> = new Set([301, 308]);
 
 /**
  * 2xx is sent; 408, 425, 429 and 5xx are retried, not before Retry-After; any other 4xx is dead. Redirects are not
@@ -35,16 +35,12 @@ export function outcomeOfAnswer({ status, body, retryAfter, nowMs }: HttpAnswer)
   if (status >= 200 && status < 300) return { kind: 'sent', answer };
   const error = body.trim() === '' ? `HTTP ${status}` : `HTTP ${status}: ${body.trim()}`;
   const isFinal =
-    movedForGood.has(status) || (status >= 400 && status < 500 && !mendedByTime.has(status));
+    permanentRedirects.has(status) ||
+    (status >= 400 && status < 500 && !retryableStatuses.has(status));
   if (isFinal) return { kind: 'dead', error, answer };
   const afterMs = parseRetryAfter(retryAfter, nowMs);
-  return {
-    kind: 'retry',
-    error,
-    answer,
-    ...(afterMs === undefined ? {} : { afterMs }),
-    ...(afterMs !== undefined && overloaded.has(status) ? { throttled: true } : {}),
-  };
+  const throttled = afterMs !== undefined && overloaded.has(status);
+  return { kind: 'retry', error, answer, afterMs, throttled };
 }
 
 /**

@@ -10,7 +10,7 @@ import { errorText, outcomeOfError, type Dead, type Retry } from './delivery-out
 
 export interface HttpClientOptions {
   /** Resolves host names; the connection uses the returned address. */
-  readonly lookup?: LookupFunction;
+  readonly lookup?: LookupFunction | undefined;
   /** Certificate authorities instead of those of the machine. */
   readonly ca?: string | readonly string[] | undefined;
 }
@@ -22,12 +22,12 @@ interface HttpPost {
   readonly body: string | Uint8Array;
   readonly signal: AbortSignal;
   /** The rest of the response is not read. Default: `httpPostLimits.answerBytesMax`. */
-  readonly answerBytesMax?: number;
+  readonly answerBytesMax?: number | undefined;
   /**
    * Uses a new connection: a kept one may just be closing, and the request is only safe to repeat for a receiver
    * that detects duplicates by a key.
    */
-  readonly fresh?: boolean;
+  readonly fresh?: boolean | undefined;
 }
 
 interface HttpPosted {
@@ -168,7 +168,7 @@ export function outcomeOfFailure(error: unknown): Retry | Dead {
     const outcome = outcomeOfError(cause);
     return outcome.kind === 'retry' && isOut ? { ...outcome, ambiguous: true } : outcome;
   }
-  return { kind: 'retry', error: errorText(cause), ...(isOut ? { ambiguous: true } : {}) };
+  return { kind: 'retry', error: errorText(cause), ambiguous: isOut };
 }
 
 function abortReason(signal: AbortSignal): Error {

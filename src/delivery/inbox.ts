@@ -6,11 +6,11 @@ import { tableName, type TableName } from './table-name.ts';
 
 export interface InboxOptions {
   /** Default: `millrace_inbox`; may be prefixed with a schema. */
-  readonly table?: string;
+  readonly table?: string | undefined;
   /** Each consumer processes a message once. Default: `default`. */
-  readonly consumer?: string;
+  readonly consumer?: string | undefined;
   /** How long an id is kept: longer than any sender retries, including manual replays. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
 }
 
 export type InboxResult<T> =

@@ -8,7 +8,7 @@ test('a limit is a bucket that holds the burst, by default one second of the rat
   assert.deepEqual(bucketOf({ perSecond: 0.1 }), { count: 1, perMs: 10_000 });
 });
 
-test('refused callers come back one after the other, not all at once', () => {
+test('refused callers retry one after the other, not all at once', () => {
   const limiter = createRateLimiter();
   const keys = [{ key: 'a', limit: { perSecond: 10, burst: 1 } }];
   assert.deepEqual(limiter.admit(keys, 0, 0), { kind: 'go', waitMs: 0 });

@@ -6,7 +6,7 @@ import { reserveTokens, type TokenBucket } from '../foundation/token-bucket.ts';
 export interface RateLimit {
   readonly perSecond: number;
   /** How many may go at once after a pause. Default: one second's worth, at least one. */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
 }
 
 export function checkRateLimit(limit: RateLimit, where: string): void {
@@ -44,7 +44,7 @@ export interface RateLimiter {
 
 interface KeyState {
   readonly fullAtMs: number;
-  /** When the last refused caller is due to come back. */
+  /** The retry time of the last refused caller. */
   readonly queueEndMs: number;
 }
 
@@ -79,7 +79,7 @@ export function createRateLimiter(): RateLimiter {
         for (const { key, state, fullAtMs } of reserved) states.set(key, { ...state, fullAtMs });
         return { kind: 'go', waitMs };
       }
-      // Each refused caller gets a later time than the one before, else all would come back at once.
+      // Each refused caller gets a later time than the one before; otherwise all would retry at once.
       let backInMs = 0;
       for (const { key, state, bucket, waitMs: keyWaitMs } of reserved) {
         if (keyWaitMs <= waitMsMax) continue;

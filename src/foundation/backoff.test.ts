@@ -8,7 +8,7 @@ test('event handlers wait 1, 2, 4, 8 and 16 seconds', () => {
   assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000, 16_000]);
 });
 
-test('event handlers give up after the sixth try', () => {
+test('event handlers stop after the sixth attempt', () => {
   assert.equal(nextAttempt(eventFlowBackoff, { failures: 5, nowMs: 0 }).kind, 'retry');
   assert.deepEqual(nextAttempt(eventFlowBackoff, { failures: 6, nowMs: 0 }), {
     kind: 'give-up',

@@ -1,16 +1,16 @@
-// When to try again: pure decisions that loops and ledgers carry out.
+// Delays between attempts: pure decisions that loops and ledgers carry out.
 
 export interface BackoffPolicy {
   readonly initialMs: number;
   readonly factor: number;
   readonly capMs: number;
-  /** Up to this much is added at random, so that many failures do not come back together. */
+  /** Up to this much is added at random, so that many failures are not retried at the same time. */
   readonly jitterMs: number;
-  /** How often the work may be tried in all, the first try included. */
+  /** The total number of attempts, including the first. */
   readonly attemptsMax: number;
 }
 
-/** 1, 2, 4, 8, 16 s, then the dead letter: six tries in all. */
+/** 1, 2, 4, 8, 16 s, then the dead letter: six attempts in total. */
 export const eventFlowBackoff: BackoffPolicy = {
   initialMs: 1_000,
   factor: 2,
@@ -19,7 +19,7 @@ export const eventFlowBackoff: BackoffPolicy = {
   attemptsMax: 6,
 };
 
-/** min(60 s · 2^(n−1), 15 min) + 0..10 s, ten tries in all. */
+/** min(60 s · 2^(n−1), 15 min) + 0..10 s, ten attempts in total. */
 export const outboxBackoff: BackoffPolicy = {
   initialMs: 60_000,
   factor: 2,
@@ -28,13 +28,13 @@ export const outboxBackoff: BackoffPolicy = {
   attemptsMax: 10,
 };
 
-/** What follows a failed try. */
+/** The decision after a failed attempt. */
 export type NextAttempt =
   | { readonly kind: 'retry'; readonly attempt: number; readonly atMs: number }
   | { readonly kind: 'give-up'; readonly attempts: number };
 
 /**
- * The wait after the n-th failed try (n starts at 1). `random` is in [0, 1).
+ * The delay after the n-th failed attempt (n starts at 1). `random` is in [0, 1).
  *
  * @example
  * import { backoffMs, eventFlowBackoff } from 'millrace/foundation';
@@ -49,7 +49,7 @@ export function backoffMs(policy: BackoffPolicy, failures: number, random = Math
 }
 
 /**
- * Decides what follows failed try number `failures`: another one at a time, or none.
+ * Decides whether failed attempt number `failures` is followed by another one, and when.
  *
  * @example
  * import { nextAttempt, outboxBackoff } from 'millrace/foundation';

@@ -23,7 +23,7 @@ interface Lane {
   isLeaving: boolean;
 }
 
-/** Read at load time, because a test that fakes the timers later must not stop this. */
+/** Read at load time, because a test that fakes the timers later must not affect it. */
 const immediate = globalThis.setImmediate;
 
 export function createCallDeadlines(

@@ -50,7 +50,7 @@ export function aborted(signal?: AbortSignal): MillraceError {
   return new MillraceError('ABORTED', 'the wait was cancelled', { cause: signal?.reason });
 }
 
-/** The stack would show who cancelled the wait, not who waited, and is slow to create. */
+/** The stack would show the canceller instead of the waiter, and is slow to create. */
 function withoutStack<T>(make: () => T): T {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;

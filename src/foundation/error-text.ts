@@ -1,6 +1,6 @@
-// An error as text that any database keeps and a person reads: bounded, and without what terminals obey.
+// An error as text for databases and people: bounded, without control characters.
 
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+// oxlint-disable-next-line no-control-regex -- it finds control characters
 const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
 /** PostgreSQL refuses U+0000 in a text, and half of a surrogate pair in JSON. */
@@ -8,11 +8,11 @@ export function cleanText(text: string, charsMax: number): string {
   return text.slice(0, charsMax).toWellFormed().replace(control, '�');
 }
 
-/** With its causes: `fetch failed` alone is not helpful. */
+/** Including its causes: `fetch failed` alone is not helpful. */
 export function errorText(error: unknown, charsMax: number): string {
   const parts: string[] = [];
   let current: unknown = error;
-  // Causes can form a circle.
+  // Causes can be circular.
   for (let depth = 0; depth < 5 && current !== undefined && current !== null; depth += 1) {
     const text = messageOf(current);
     if (text !== '' && !parts.some((part) => part.includes(text))) parts.push(text);
@@ -21,7 +21,7 @@ export function errorText(error: unknown, charsMax: number): string {
   return cleanText(parts.join(': ') || 'unknown error', charsMax);
 }
 
-/** What it says itself. */
+/** Without its causes. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map((each) => messageOf(each)).join(', ');
@@ -30,7 +30,7 @@ export function messageOf(error: unknown): string {
   return typeof error === 'string' ? error : jsonOf(error);
 }
 
-/** Whatever can be thrown, circles included, has a text. */
+/** Any value can be thrown, also one with a circular reference. */
 function jsonOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);

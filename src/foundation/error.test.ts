@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { errorCodes } from './error-codes.ts';
 import { hasCode, MillraceError } from './error.ts';
 
-test('an error carries its code, its details, its cause and whether to try again', () => {
+test('an error has its code, details, cause and whether it is retryable', () => {
   const cause = new Error('connection reset');
   const error = new MillraceError('SERVER_UNAVAILABLE', 'no server', {
     cause,

@@ -1,12 +1,12 @@
-// The one error type: a code to branch on, whether to try again, and what a person should do.
+// The error type of Millrace: a code to branch on, whether a retry may succeed, and details.
 
 import { errorCodes, type ErrorCode } from './error-codes.ts';
 
 export interface ErrorOptions {
-  readonly details?: Readonly<Record<string, unknown>>;
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
-  /** Only where one occurrence differs from what the table says of its code. */
-  readonly retryable?: boolean;
+  /** Only where one occurrence differs from the table of codes. */
+  readonly retryable?: boolean | undefined;
 }
 
 /**
@@ -37,7 +37,7 @@ export class MillraceError extends Error {
 }
 
 /**
- * Tells whether an error carries this code, across copies of the package.
+ * Whether an error has this code, across copies of the package.
  *
  * @example
  * import { hasCode } from 'millrace/foundation';

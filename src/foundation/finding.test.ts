@@ -13,7 +13,7 @@ import {
   versionFinding,
 } from './finding.ts';
 
-test('a check that does not answer is broken when its time is up', async () => {
+test('a check that exceeds its time limit is broken', async () => {
   const found = await examine('slow', () => new Promise(() => undefined), { timeoutMs: 10 });
   assert.deepEqual(
     found.map(({ check, level, detail }) => [check, level, detail]),
@@ -21,7 +21,7 @@ test('a check that does not answer is broken when its time is up', async () => {
   );
 });
 
-test('what a check throws is a finding, in one line, with what to do', async () => {
+test('an error of a check becomes a finding with one line and a remedy', async () => {
   const limits = { timeoutMs: 1_000 };
   const failing = (error: Error) => {
     const work = async (): Promise<never> => {
@@ -37,6 +37,7 @@ test('what a check throws is a finding, in one line, with what to do', async () 
     check: 'it',
     level: 'broken',
     detail: 'DRIVER_MISSING: npm install pg',
+    remedy: undefined,
   });
   assert.ok(isBroken([ours]));
 });
@@ -55,7 +56,7 @@ test('versions compare number by number', () => {
   assert.equal(versionFinding('PostgreSQL', '12', '13').level, 'broken');
 });
 
-test('clocks differ only by what the time of the call cannot explain', () => {
+test('a clock difference within the duration of the call is not reported', () => {
   const at = (serverMs: number) => skewFinding({ beforeMs: 10_000, serverMs, afterMs: 12_000 });
   assert.deepEqual([at(10_500).level, at(10_500).detail], ['ok', '0 ms']);
   assert.equal(at(12_900).detail, '900 ms');
@@ -76,7 +77,7 @@ test('a slow engine is reported with a remedy', async () => {
   assert.ok((await medianMs(async () => undefined)) >= 0);
 });
 
-test('a connection that comes too late is closed all the same', async () => {
+test('a connection that opens too late is closed, too', async () => {
   const connecting = Promise.withResolvers<AsyncDisposable>();
   const closed = Promise.withResolvers<void>();
   const next = (): never => assert.fail('unreachable: the other checks are skipped');

@@ -12,7 +12,7 @@ export interface Finding {
   /** One line, without secrets. */
   readonly detail: string;
   /** What to do. */
-  readonly remedy?: string;
+  readonly remedy?: string | undefined;
 }
 
 export interface Examination {
@@ -22,7 +22,7 @@ export interface Examination {
   readonly nowMs: () => number;
 }
 
-/** Runs one check within its time; what it throws is a finding, too. */
+/** Runs one check within its time limit. A thrown error becomes a finding. */
 export async function examine(
   check: string,
   work: () => Promise<readonly Finding[]>,
@@ -31,19 +31,17 @@ export async function examine(
 ): Promise<readonly Finding[]> {
   const late = (): readonly Finding[] => {
     const detail = `no answer within ${timeoutMs} ms`;
-    const remedy = 'See whether it is overloaded, or a firewall drops the packets.';
+    const remedy = 'Check whether the server is overloaded, or a firewall drops the packets.';
     return [{ check, level: 'broken', detail, remedy }];
   };
   try {
     return await withinTime(work(), { ms: timeoutMs, late });
   } catch (error) {
-    const remedy = remedyOf(error);
-    const detail = reasonOf(error);
-    return [{ check, level: 'broken', detail, ...(remedy === undefined ? {} : { remedy }) }];
+    return [{ check, level: 'broken', detail: reasonOf(error), remedy: remedyOf(error) }];
   }
 }
 
-/** By the name of each; where the first one is broken, the others would only say it again. */
+/** By name, in order. If the first check is broken, the others are skipped: they would report the same. */
 export type Checks<Connection> = Readonly<
   Record<string, (connection: Connection) => Promise<readonly Finding[]>>
 >;
@@ -52,7 +50,7 @@ export interface CheckOptions extends Pick<Examination, 'timeoutMs'> {
   readonly remedyOf: (error: unknown) => string | undefined;
 }
 
-/** One check after the other over one connection, which the first of them opens within its time. */
+/** Runs the checks one after the other over one connection, which the first check opens within its time limit. */
 export async function examineOver<Connection extends AsyncDisposable>(
   connect: () => Promise<Connection>,
   checks: Checks<Connection>,
@@ -61,12 +59,12 @@ export async function examineOver<Connection extends AsyncDisposable>(
   let opening: Promise<Connection> | undefined;
   const found: Finding[] = [];
   for (const [at, [check, work]] of Object.entries(checks).entries()) {
-    const look = async () => work(await (opening ??= connect()));
-    found.push(...(await examine(check, look, options, options.remedyOf)));
+    const run = async () => work(await (opening ??= connect()));
+    found.push(...(await examine(check, run, options, options.remedyOf)));
     if (at === 0 && isBroken(found)) break;
   }
-  // What does not answer any more does not hold up the report; it is closed whenever it does.
-  await withinTime(close(opening), { ms: letGoMsMax, late: () => undefined });
+  // A server that does not respond must not delay the report; the connection is closed when it responds.
+  await withinTime(close(opening), { ms: closeMsMax, late: () => undefined });
   return found;
 }
 
@@ -74,23 +72,23 @@ async function close(opening: Promise<AsyncDisposable> | undefined): Promise<voi
   try {
     await (await opening)?.[Symbol.asyncDispose]();
   } catch {
-    // Whatever is wrong with it has been found by the checks.
+    // The checks have already reported the problem.
   }
 }
 
-const letGoMsMax = 1_000;
+const closeMsMax = 1_000;
 
 export function isBroken(findings: readonly Finding[]): boolean {
   return findings.some(({ level }) => level === 'broken');
 }
 
-/** By the error of the driver, or else by the common errors of an unreachable server. */
+/** Finds the remedy by the driver's error text, or by the common errors of an unreachable server. */
 export function remedyBy(
-  ...remedies: readonly (readonly [says: RegExp, remedy: string])[]
+  ...remedies: readonly (readonly [text: RegExp, remedy: string])[]
 ): (error: unknown) => string | undefined {
   return (error) => {
     const text = error instanceof Error ? error.message : '';
-    const known = remedies.find(([says]) => says.test(text));
+    const known = remedies.find(([pattern]) => pattern.test(text));
     return known === undefined ? unreachableRemedy(error) : known[1];
   };
 }
@@ -110,7 +108,7 @@ function reasonOf(error: unknown): string {
   return text.split('\n', 1)[0] ?? text;
 }
 
-/** The middle of some calls, in milliseconds. */
+/** The median duration of some calls, in milliseconds. */
 export async function medianMs(call: () => Promise<unknown>, count = 5): Promise<number> {
   const times: number[] = [];
   for (let at = 0; at < count; at += 1) {
@@ -126,7 +124,7 @@ export interface LatencyLimit {
   readonly remedy: string;
 }
 
-/** How long a call takes. */
+/** Reports how long a call takes. */
 export async function latencyOf(
   check: string,
   call: () => Promise<unknown>,
@@ -135,7 +133,7 @@ export async function latencyOf(
   return [latencyFinding(check, await medianMs(call), limit)];
 }
 
-/** How far the server's clock is from ours. */
+/** Reports the difference between the clocks of the server and this process. */
 export async function skewOf(
   nowMs: Examination['nowMs'],
   readServerMs: () => Promise<number>,
@@ -158,7 +156,7 @@ export function latencyFinding(
 
 const skewMsMax = 1_000;
 
-/** The server's clock was read some time between the two times of ours. */
+/** The server's clock was read between `beforeMs` and `afterMs` of this process. */
 export function skewFinding(times: {
   readonly beforeMs: number;
   readonly serverMs: number;
@@ -172,8 +170,8 @@ export function skewFinding(times: {
   return {
     check,
     level: 'warning',
-    detail: `its clock is ${Math.abs(skewMs)} ms ${skewMs > 0 ? 'ahead of' : 'behind'} ours`,
-    remedy: 'Run NTP on both machines: leases, timers and expiry dates go by these clocks.',
+    detail: `its clock is ${Math.abs(skewMs)} ms ${skewMs > 0 ? 'ahead of' : 'behind'} the clock here`,
+    remedy: 'Run NTP on both machines: leases, timers and expiry dates depend on these clocks.',
   };
 }
 
@@ -191,6 +189,6 @@ export function versionFinding(product: string, version: string, least: string):
   const check = 'version';
   const detail = `${product} ${version}`;
   if (isAtLeast(version, least)) return { check, level: 'ok', detail };
-  const remedy = `Take ${product} ${least} or newer.`;
+  const remedy = `Install ${product} ${least} or newer.`;
   return { check, level: 'broken', detail: `${detail} is too old`, remedy };
 }

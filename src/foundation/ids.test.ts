@@ -36,7 +36,7 @@ test('more ids than a millisecond can count move on to the next millisecond', ()
   assert.equal(new Set(all).size, all.length);
 });
 
-test('a key always gives the same UUIDv5, and two keys give two', () => {
+test('a key always has the same UUIDv5, and two keys have different ones', () => {
   assert.equal(idFromKey('core|payments|request|1'), idFromKey('core|payments|request|1'));
   assert.notEqual(idFromKey('core|payments|request|1'), idFromKey('core|payments|request|2'));
   // Fixed: ids that were stored with it must match those derived tomorrow.

@@ -1,17 +1,17 @@
-// Ids of events and commands: time-ordered where they are new, derived where a repeat must match.
+// Ids of events and commands: time-ordered for new ones, derived from a key where duplicates must match.
 
 import { createHash, randomFillSync } from 'node:crypto';
 import { systemClock, type Clock } from './clock.ts';
 
 export interface IdSource {
-  /** A new UUIDv7: sorts after every id that this source gave before. */
+  /** A new UUIDv7, which sorts after all earlier ids of this source. */
   next(): string;
 }
 
 export interface IdSourceOptions {
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Fills the buffer with random bytes; a seeded one makes runs repeatable. */
-  readonly fill?: (bytes: Uint8Array) => void;
+  readonly fill?: ((bytes: Uint8Array) => void) | undefined;
 }
 
 const counterMax = 0xfff;
@@ -65,12 +65,12 @@ export function createIds(options: IdSourceOptions = {}): IdSource {
   };
 }
 
-/** All of our derived ids live below this namespace, so that they never meet someone else's. */
+/** The namespace of all derived ids: they never equal the derived ids of another program. */
 const namespace = Buffer.from('6d696c6c726163655f6e616d65737061', 'hex');
 
 /**
- * The UUIDv5 of an idempotency key: the same key always gives the same id, on every machine, so a
- * repeated command appends the same event ids and the store recognises them.
+ * The UUIDv5 of an idempotency key. The same key has the same id on every machine, so a duplicate command appends the
+ * same event ids, and the store recognises them.
  *
  * @example
  * import { idFromKey } from 'millrace/foundation';

@@ -36,7 +36,7 @@ test('releases exactly once per acquire over 500 rounds of racing starts and sto
   assert.ok(acquired > 500);
 });
 
-test('a start that fails releases what it had and can be tried again', async () => {
+test('a failed start releases what it acquired and can be repeated', async () => {
   let tries = 0;
   let released = 0;
   const service = createLifecycle({

@@ -8,20 +8,20 @@ export interface Lifecycle extends AsyncDisposable {
   readonly state: LifecycleState;
   /** Resolves once started; concurrent calls share one start. Rejects with `LIFECYCLE_STOPPED` if stopped first. */
   start(): Promise<void>;
-  /** Resolves once everything is released; cancels a running start. Never rejects twice for one cause. */
+  /** Resolves once everything is released; cancels a running start. Concurrent calls share one stop. */
   stop(): Promise<void>;
 }
 
 export interface LifecycleHooks {
-  /** Acquire. The signal fires when stop is called before this has finished. */
+  /** Acquires. The signal fires when stop is called before this has finished. */
   readonly start: (signal: AbortSignal) => Promise<void>;
-  /** Release what start acquired, also when it acquired only a part and failed. */
+  /** Releases what start acquired, also when it acquired only a part and failed. */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * Wraps acquire and release so that any interleaving of start and stop ends in a clean state:
- * release runs exactly once per acquire, and a failed start releases what it had.
+ * Wraps acquire and release. Any interleaving of start and stop ends in a clean state: release runs exactly once per
+ * acquire, and a failed start releases what it had acquired.
  *
  * @example
  * import { createLifecycle } from 'millrace/foundation';
@@ -66,7 +66,7 @@ export function createLifecycle(hooks: LifecycleHooks): Lifecycle {
   const release = async (): Promise<void> => {
     if (starting !== undefined) {
       starting.abort.abort();
-      // The failed start releases what it had and rejects for its own caller.
+      // The failed start releases what it had acquired and rejects for its caller.
       await settled(starting.done);
     }
     if (state === 'started') await releaseHeld();

@@ -24,7 +24,7 @@ export async function loadDriver<T>(name: string, load: () => Promise<T>): Promi
   }
 }
 
-/** Only the driver itself: a package that the driver lacks is a defect of the driver. */
+/** Only the driver itself: a missing dependency of the driver is another error. */
 function isMissing(error: unknown, name: string): boolean {
   return (
     error instanceof Error &&

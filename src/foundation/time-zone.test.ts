@@ -22,7 +22,7 @@ function plainAt(timeZone: string, atMs: number): Temporal.PlainDateTime {
     .toPlainDateTime();
 }
 
-test('a wall clock shows what Temporal says, in every zone', () => {
+test('a wall clock shows the same as Temporal, in every zone', () => {
   fc.assert(
     fc.property(fc.oneof(nearChange, fc.record({ timeZone: zone, atMs: instant })), (given) => {
       const { timeZone, atMs } = given;

@@ -1,5 +1,5 @@
-// Wall clocks of IANA time zones, by Intl: the oldest supported Node has no Temporal. A wall time is a number of
-// milliseconds as if the wall clock showed UTC.
+// Wall clocks of IANA time zones. They use Intl, because the oldest supported Node has no Temporal. A wall time is a
+// number of milliseconds, as if the wall clock showed UTC.
 
 const dayMs = 86_400_000;
 /** Longer than any offset from UTC, so both sides of a clock change near a wall time are seen. */
@@ -72,7 +72,7 @@ export function firstInstantOf(timeZone: string, wallMs: number): number {
 }
 
 /**
- * The instant after which the wall clock never shows an earlier time: of a repeated time, the second.
+ * The instant after which the wall clock never shows an earlier time. If a time occurs twice: the second instant.
  *
  * @example
  * import { lastInstantOf } from 'millrace/foundation';

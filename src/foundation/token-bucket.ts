@@ -1,4 +1,4 @@
-// Token buckets, the one rate limit of this process: callers store one number per bucket and decide with it. Pure.
+// Token buckets for all rate limits: callers store one number per bucket. Pure.
 
 /** A bucket holds `count` tokens and refills evenly: an empty one is full again after `perMs`. */
 export interface TokenBucket {

@@ -5,7 +5,7 @@ import { withinTime } from './within-time.ts';
 
 const never = new Promise<never>(() => undefined);
 
-test('work in its time is what it gives, and its failure stays its own', async () => {
+test('work that ends in time returns its result or its error', async () => {
   const clock = fakeClock();
   const late = (): never => assert.fail('it was in time');
   assert.equal(await withinTime(Promise.resolve(7), { ms: 10, late, clock }), 7);
@@ -14,7 +14,7 @@ test('work in its time is what it gives, and its failure stays its own', async (
   assert.equal(clock.sleepers, 0);
 });
 
-test('work that does not answer ends by what is given or thrown when its time is up', async () => {
+test('work that does not end in time returns the result or the error of late', async () => {
   const clock = fakeClock();
   const given = withinTime(never, { ms: 10, late: () => 'late', clock });
   const thrown = withinTime(never, {

@@ -2,7 +2,7 @@
 
 import { systemClock, type Clock } from './clock.ts';
 
-/** What the work gives, or, once its time is up, what `late` gives or throws. Leaves no timer behind. */
+/** The result of the work, or, after `ms`, the result or the error of `late`. Leaves no timer. */
 export async function withinTime<Result, Late>(
   work: Promise<Result>,
   {
@@ -12,12 +12,12 @@ export async function withinTime<Result, Late>(
   }: {
     readonly ms: number;
     readonly late: () => Late;
-    readonly clock?: Clock;
+    readonly clock?: Clock | undefined;
   },
 ): Promise<Result | Late> {
   const over = new AbortController();
   const lateness = clock.sleep(ms, over.signal).then(late);
-  // Its end by the abort below is no failure of anybody's.
+  // Rejects when the work ends first and the abort below cancels the sleep.
   lateness.catch(() => undefined);
   try {
     return await Promise.race([work, lateness]);

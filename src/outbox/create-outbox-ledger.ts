@@ -16,16 +16,12 @@ import {
 } from './check-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type {
-  ClaimRequest,
   Enqueued,
-  OutboxCapabilities,
   OutboxFilter,
   OutboxLedger,
   OutboxOutcome,
   OutboxSource,
-  PausedDestination,
   Renewed,
-  RenewRequest,
   SettleOutcome,
 } from './outbox-ledger.ts';
 import type {
@@ -33,12 +29,22 @@ import type {
   EnqueueOutboxProps,
   OutboxClaim,
   OutboxMessage,
-  OutboxStatus,
 } from './outbox-message.ts';
 
-interface Exchanged {
-  readonly settled: readonly SettleOutcome[];
-  readonly claimed: readonly ClaimedMessage[];
+type Exchanged = Awaited<ReturnType<OutboxLedger['exchange']>>;
+
+/** `ClaimRequest` with all defaults. */
+export interface EngineClaim {
+  readonly workerId: string;
+  readonly limit: number;
+  readonly leaseMs: number;
+}
+
+/** `RenewRequest` with all defaults. */
+export interface EngineRenewal {
+  readonly workerId: string;
+  readonly leaseMs: number;
+  readonly perTenant: boolean;
 }
 
 /** With the whole message if it was requested, else only the fields that the renewal changed. */
@@ -46,35 +52,29 @@ export type Renewal = ClaimedMessage | Pick<ClaimedMessage, RenewedField>;
 type RenewedField = 'token' | 'lockedAt' | 'lockedBy' | 'updatedAt';
 
 /** Implemented by an adapter; its arguments are already validated. */
-export interface OutboxEngine<Transaction> extends AsyncDisposable {
-  readonly capabilities: OutboxCapabilities;
+export interface OutboxEngine<Transaction>
+  extends
+    AsyncDisposable,
+    Pick<OutboxLedger, 'capabilities' | 'whenDue' | 'counts' | 'pause' | 'resume' | 'paused'> {
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
-  exchange(
-    outcomes: readonly OutboxOutcome[],
-    claim: Required<ClaimRequest> | undefined,
-  ): Promise<Exchanged>;
+  exchange(outcomes: readonly OutboxOutcome[], claim: EngineClaim | undefined): Promise<Exchanged>;
   /** Each claim occurs once. */
   renew(
     claims: readonly { readonly claim: OutboxClaim; readonly isRead: boolean }[],
-    request: Required<RenewRequest>,
+    request: EngineRenewal,
   ): Promise<readonly (Renewal | 'stale' | 'paused')[]>;
   extend(claims: readonly OutboxClaim[], leaseMs: number): Promise<number>;
-  whenDue(pollMs: number, signal: AbortSignal): Promise<void>;
   list(
     filter: OutboxFilter,
     page: { readonly limit: number; readonly after: string | undefined },
   ): Promise<readonly OutboxMessage[]>;
   bySource(sources: readonly OutboxSource[], limit: number): Promise<readonly OutboxMessage[]>;
-  counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   replay(filter: OutboxFilter, limit: number): Promise<number>;
   purge(sentBeforeMs: number, limit: number): Promise<number>;
   /** SENT messages, oldest first by the time they were sent. */
   sentFirst(sentBeforeMs: number, limit: number): Promise<readonly OutboxMessage[]>;
   /** Removes the SENT messages among these. */
   forget(ids: readonly string[]): Promise<void>;
-  pause(integrationType: string, by: string): Promise<boolean>;
-  resume(integrationType: string): Promise<boolean>;
-  paused(): Promise<readonly PausedDestination[]>;
 }
 
 export function createOutboxLedger<Transaction>(
@@ -91,7 +91,7 @@ export function createOutboxLedger<Transaction>(
   /** Of two outcomes of one claim, the first counts. */
   const exchangeOnce = async (
     outcomes: readonly OutboxOutcome[],
-    claim: Required<ClaimRequest> | undefined,
+    claim: EngineClaim | undefined,
   ): Promise<Exchanged> => {
     // Most engines give each claim its own token: if all tokens differ, no claim occurs twice.
     if (new Set(outcomes.map(({ claim: { token } }) => token)).size === outcomes.length) {
@@ -118,8 +118,7 @@ export function createOutboxLedger<Transaction>(
   };
 
   const settle = async (outcomes: readonly OutboxOutcome[]): Promise<readonly SettleOutcome[]> => {
-    if (outcomes.length === 0) return [];
-    return (await exchangeOnce(outcomes, undefined)).settled;
+    return outcomes.length === 0 ? [] : (await exchangeOnce(outcomes, undefined)).settled;
   };
 
   const settleOne = async (outcome: OutboxOutcome): Promise<SettleOutcome> => {
@@ -128,9 +127,9 @@ export function createOutboxLedger<Transaction>(
   };
 
   const exchange: OutboxLedger['exchange'] = async (outcomes, request) => {
-    const claim = { leaseMs: limits.leaseMsDefault, ...request };
-    checkClaim(claim.workerId, claim.limit, claim.leaseMs);
-    return exchangeOnce(outcomes, claim);
+    const { workerId, limit, leaseMs = limits.leaseMsDefault } = request;
+    checkClaim(workerId, limit, leaseMs);
+    return exchangeOnce(outcomes, { workerId, limit, leaseMs });
   };
 
   /** If one claim is renewed twice, the first renewal gets it. */
@@ -146,8 +145,9 @@ export function createOutboxLedger<Transaction>(
     for (const [at, claim] of unique.entries()) {
       const answer = answers[at] ?? 'stale';
       // The fields that the engine did not read are in the claim.
-      const whole = (): ClaimedMessage => ({ ...claim, ...(answer as ClaimedMessage) });
-      renewed.set(claim, typeof answer === 'string' ? answer : whole());
+      const whole =
+        typeof answer === 'string' ? answer : { ...(claim as ClaimedMessage), ...answer };
+      renewed.set(claim, whole);
     }
     return claims.map((claim) => {
       const answer = renewed.get(claim) ?? 'stale';

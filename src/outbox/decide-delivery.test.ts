@@ -74,7 +74,7 @@ test('the failure of the last attempt is the dead letter', () => {
   assert.equal(decideDelivery(claimed({ maxAttempts: 1 }), retry, { nowMs }).kind, 'dead');
 });
 
-test('what can never succeed is dead at once', () => {
+test('a result of kind dead is a dead letter immediately', () => {
   const outcome = decideDelivery(claimed(), { kind: 'dead', error: 'HTTP 404' }, { nowMs });
   assert.deepEqual(outcome, {
     kind: 'dead',
@@ -110,7 +110,7 @@ test('errors are cut at 5,000 characters', () => {
   assert.equal(outcome.kind === 'failed' ? outcome.error.length : 0, 5_000);
 });
 
-test('a message that ended every process that began to send it is found', () => {
+test('a message that killed every process that started it is recognized', () => {
   assert.equal(killsItsProcess(claimed({ starts: 10, maxAttempts: 10 })), false);
   assert.equal(killsItsProcess(claimed({ starts: 11, maxAttempts: 10 })), true);
   assert.equal(killsItsProcess(claimed({ starts: 11, attempts: 5, maxAttempts: 10 })), false);

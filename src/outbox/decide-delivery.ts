@@ -13,16 +13,16 @@ export type DeliveryResult =
       readonly kind: 'retry';
       readonly error: string;
       /** Requested by the receiver (Retry-After). */
-      readonly afterMs?: number;
+      readonly afterMs?: number | undefined;
       /** False: nothing was sent (rate limit, open breaker), so it does not count as an attempt. */
-      readonly attempted?: boolean;
+      readonly attempted?: boolean | undefined;
     }
   | { readonly kind: 'dead'; readonly error: string };
 
 /** When to retry. The number of attempts is `maxAttempts` of the message. */
 export type RetrySchedule = Omit<BackoffPolicy, 'attemptsMax'> & {
   /** The longest delay that a receiver can request. Default: 24 h. */
-  readonly retryAfterMsMax?: number;
+  readonly retryAfterMsMax?: number | undefined;
 };
 
 /**
@@ -42,7 +42,7 @@ export function decideDelivery(
     readonly nowMs: number;
     readonly schedule?: RetrySchedule | undefined;
     /** In [0, 1). */
-    readonly random?: number;
+    readonly random?: number | undefined;
   },
 ): OutboxOutcome {
   const claim = { id: message.id, token: message.token };

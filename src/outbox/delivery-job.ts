@@ -27,7 +27,7 @@ export function toDeliveryJob(message: ClaimedMessage, inlineBytesMax: number): 
     eventType,
     tenantId,
     correlationId,
-    ...(isSmall ? { message } : {}),
+    message: isSmall ? message : undefined,
   };
 }
 
@@ -70,9 +70,10 @@ export function fromJobData(
     eventType,
     tenantId: textOf(tenantId),
     correlationId: textOf(correlationId),
-    ...(typeof message === 'object' && message !== null
-      ? { message: revived(message as ClaimedMessage) }
-      : {}),
+    message:
+      typeof message === 'object' && message !== null
+        ? revived(message as ClaimedMessage)
+        : undefined,
   };
 }
 
@@ -121,10 +122,7 @@ export function deliveryQueueName(
 export function parseDeliveryQueueName(name: string): DeliveryAddress | undefined {
   if (!name.startsWith(start)) return undefined;
   const [type = '', tenant = ''] = name.slice(start.length).split('@');
-  return {
-    integrationType: decode(type),
-    ...(tenant === '' ? {} : { tenantId: decode(tenant) }),
-  };
+  return { integrationType: decode(type), tenantId: tenant === '' ? undefined : decode(tenant) };
 }
 
 /** `*` matches any characters. */

@@ -30,13 +30,13 @@ const text = fc.oneof(
 test('every queue name parses back to its parts, and has no colon', () => {
   fc.assert(
     fc.property(text, fc.option(text, { nil: undefined }), fc.boolean(), (type, tenant, per) => {
-      const address = {
-        integrationType: type,
-        ...(tenant === undefined ? {} : { tenantId: tenant }),
-      };
+      const address = { integrationType: type, tenantId: tenant };
       const name = deliveryQueueName(address, per);
       assert.doesNotMatch(name, /[:{}]/);
-      assert.deepEqual(parseDeliveryQueueName(name), per ? address : { integrationType: type });
+      assert.deepEqual(
+        parseDeliveryQueueName(name),
+        per ? address : { integrationType: type, tenantId: undefined },
+      );
     }),
   );
   assert.equal(
@@ -46,7 +46,7 @@ test('every queue name parses back to its parts, and has no colon', () => {
   assert.equal(parseDeliveryQueueName('mails'), undefined);
 });
 
-test('every id of a job reads back to its claim, has no colon, and is no number', () => {
+test('every job id parses back to its claim, has no colon, and is not a number', () => {
   fc.assert(
     fc.property(fc.uuid(), fc.nat(), text, (outboxId, attempt, token) => {
       const named = { integrationType: 't', eventType: 'e' };
@@ -60,7 +60,7 @@ test('every id of a job reads back to its claim, has no colon, and is no number'
   assert.equal(claimOfJobId('17'), undefined);
 });
 
-test('a pattern fits as a regular expression would have it', () => {
+test('a pattern matches like the equivalent regular expression', () => {
   const part = fc.string({ unit: fc.constantFrom('a', 'b', ':', '*') });
   fc.assert(
     fc.property(part, fc.string({ unit: fc.constantFrom('a', 'b', ':') }), (pattern, type) => {

@@ -18,7 +18,7 @@ test('reports each postponed message at its due time, also when another one was 
   assert.equal(queue.dueInMs(10), 10);
   assert.equal(queue.dueInMs(25), -5);
   assert.equal(queue.dueInMs(26), 4);
-  // Of very many, only the first ones are remembered.
+  // Only the earliest due times are remembered.
   for (let untilMs = 1_000; untilMs > 100; untilMs -= 1) postpone(untilMs);
   const reported = [];
   for (let nowMs = 30; Number.isFinite(queue.dueInMs(nowMs)); nowMs += 1) reported.push(nowMs);

@@ -12,7 +12,7 @@ for (const { name, skip, run } of outboxLedgerConformance<never>({
   test(`outbox in memory: ${name}`, { skip: skip ?? false }, run);
 }
 
-test('leases and due times follow the clock that a test gives', async () => {
+test('leases and due times follow the clock of the test', async () => {
   const clock = fakeClock();
   const ledger = memoryOutboxLedger({ clock });
   await ledger.enqueue(newMessage({ dueAt: new Date(clock.now() + 1_000) }));

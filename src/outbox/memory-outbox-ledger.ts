@@ -4,16 +4,21 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { createIds } from '../foundation/ids.ts';
 import { createWaiters, waitWithPoll } from '../store/waiters.ts';
 import type { OutboxRow } from './check-outbox.ts';
-import { createOutboxLedger, type OutboxEngine, type Renewal } from './create-outbox-ledger.ts';
+import {
+  createOutboxLedger,
+  type EngineClaim,
+  type EngineRenewal,
+  type OutboxEngine,
+  type Renewal,
+} from './create-outbox-ledger.ts';
 import { jobsKept, outboxJobs, type JobEntry } from './outbox-job.ts';
 import type {
-  ClaimRequest,
+  Enqueued,
   OutboxFilter,
   OutboxLedger,
   OutboxOutcome,
   OutboxSource,
   PausedDestination,
-  RenewRequest,
   SettleOutcome,
 } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim, OutboxMessage, OutboxStatus } from './outbox-message.ts';
@@ -59,10 +64,10 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
 
   const isLeased = (entry: Entry, nowMs: number): boolean => entry.leaseUntilMs > nowMs;
 
-  function add(row: OutboxRow): { readonly id: string; readonly isNew: boolean } {
+  function add(row: OutboxRow): Enqueued {
     const source = JSON.stringify([row.sourceStreamId, row.sourceEventId, row.integrationType]);
     const known = bySource.get(source);
-    if (known !== undefined) return { id: known.id, isNew: false };
+    if (known !== undefined) return { id: known.id, isDuplicate: true };
     const nowMs = clock.now();
     const entry: Entry = {
       id: ids.next(),
@@ -83,7 +88,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     };
     entries.set(entry.id, entry);
     bySource.set(source, entry);
-    return { id: entry.id, isNew: true };
+    return { id: entry.id, isDuplicate: false };
   }
 
   function settleOne(outcome: OutboxOutcome): SettleOutcome {
@@ -116,7 +121,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     return 'settled';
   }
 
-  function claim({ workerId, limit, leaseMs }: Required<ClaimRequest>): readonly ClaimedMessage[] {
+  function claim({ workerId, limit, leaseMs }: EngineClaim): readonly ClaimedMessage[] {
     const nowMs = clock.now();
     const lanes = new Map<number, Entry[]>();
     const heads = new Set<number>();
@@ -155,7 +160,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
   function renew(
     { id, token }: OutboxClaim,
     isRead: boolean,
-    { workerId, leaseMs, perTenant }: Required<RenewRequest>,
+    { workerId, leaseMs, perTenant }: EngineRenewal,
   ): Renewal | 'stale' | 'paused' {
     const entry = entries.get(id);
     if (entry?.place !== 'waiting' || entry.token === 0) return 'stale';

@@ -46,9 +46,7 @@ export function logOutbox(
   { correlationId, tenantId, userId }: Traced,
   more: object = {},
 ): void {
-  if (log === undefined) return;
-  const fields = { correlationId, tenantId, ...(userId === undefined ? {} : { userId }) };
-  log[levels[what.phase]]({ ...fields, ...what, ...more }, 'outbox');
+  log?.[levels[what.phase]]({ correlationId, tenantId, userId, ...what, ...more }, 'outbox');
 }
 
 /** A span for each message; the message carries its context to the delivery. */

@@ -2,7 +2,6 @@
 // outcomes of a batch in the round trip that claims the next one.
 
 import { createCallDeadlines } from '../foundation/call-deadlines.ts';
-import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { nextTurn } from '../store/next-turn.ts';
@@ -25,7 +24,7 @@ import {
 } from './dispatch-queue.ts';
 import { logOutbox } from './observe-outbox.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
-import { reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
+import { drained, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
 import {
   claimingSettings,
   outageMs,
@@ -97,7 +96,7 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     await dispatch(settings, { queue, senders, exchanges, idlePolls, stopping });
     await exchanges.whenSecondClaimEnded();
     queue.releaseWaiting();
-    await withPatience(senders.whenAllSent(), { clock, drainMs, cancelling });
+    await drained(senders.whenAllSent(), { clock, drainMs, cancelling });
     await exchanges.storeRest();
     await whenReported(exchanges.reports, { clock, drainMs });
   });
@@ -270,7 +269,7 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
   function settleInBackground(): void {
     if (settlement !== undefined || queue.settled === 0) return;
     const settled = queue.takeSettled();
-    // After a failure they are back in the queue, and the next claim stores them.
+    // After a failure they return to the queue, and the next claim stores them.
     const done = exchange(settled, 0).then(() => undefined, slowDown);
     settlement = { count: settled.length, done: done.finally(() => (settlement = undefined)) };
   }
@@ -338,25 +337,6 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
     },
     reportFailure,
   };
-}
-
-/** Waits for the running attempts, and cancels them after `drainMs`. */
-async function withPatience(
-  allSent: Promise<void>,
-  {
-    clock,
-    drainMs,
-    cancelling,
-  }: { readonly clock: Clock; readonly drainMs: number; readonly cancelling: AbortController },
-): Promise<void> {
-  const patience = new AbortController();
-  const limit = clock.sleep(drainMs, patience.signal).then(
-    () => cancelling.abort(),
-    () => undefined,
-  );
-  await allSent;
-  patience.abort();
-  await limit;
 }
 
 interface IdlePolls {

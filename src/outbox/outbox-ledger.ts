@@ -20,8 +20,8 @@ export interface OutboxCapabilities {
 
 export interface Enqueued {
   readonly id: string;
-  /** False: a duplicate; this event was already enqueued for this destination, and nothing was written. */
-  readonly isNew: boolean;
+  /** This event was already enqueued for this destination, and nothing was written. */
+  readonly isDuplicate: boolean;
 }
 
 /** `stale`: another process has the claim, or it is settled; nothing was changed. */
@@ -29,7 +29,7 @@ export type SettleOutcome = 'settled' | 'stale';
 
 export interface ClaimOptions {
   /** After this, another process may claim the message. Default: 60 s. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
 }
 
 export interface ClaimRequest extends ClaimOptions {
@@ -41,7 +41,7 @@ export interface ClaimRequest extends ClaimOptions {
 export interface RenewRequest extends ClaimOptions {
   readonly workerId: string;
   /** Whether the jobs came from a queue per tenant; stored with the jobs of the message. */
-  readonly perTenant?: boolean;
+  readonly perTenant?: boolean | undefined;
 }
 
 /**

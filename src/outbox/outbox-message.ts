@@ -52,7 +52,7 @@ export interface OutboxMessage {
   readonly sentAt: Date | undefined;
   readonly lastError: string | undefined;
   /** The jobs that carried it through a queue, oldest first; only where the message was looked up. */
-  readonly jobs?: readonly OutboxJob[];
+  readonly jobs?: readonly OutboxJob[] | undefined;
 }
 
 /** Identifies a claim when it is settled. Each claim has a new token. */

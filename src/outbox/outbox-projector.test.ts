@@ -62,7 +62,7 @@ test('one event goes to several destinations, or to none', async () => {
   );
 });
 
-test('events that are repeated after a crash are reported as duplicates', async () => {
+test('events that are processed again after a crash are reported as duplicates', async () => {
   await using store = memoryEventStore();
   const ledger = memoryOutboxLedger();
   await store.append(stream, [newEvent(), newEvent()]);
@@ -72,7 +72,7 @@ test('events that are repeated after a crash are reported as duplicates', async 
   };
   const observer: Observer = { log: { debug: note, info: note, warn: note, error: note } };
   for (const version of [1, 2]) {
-    // Another name has no checkpoint: it sees what the first one saw.
+    // A projector with another name has no checkpoint, so it gets the same events.
     const again = { name: `sub:banking:outbox:v${version}`, mapper: toWebhook };
     await using runner = await startOutboxProjector(store, again, { ledger, observer });
     await runner.whenCaughtUp();

@@ -48,7 +48,7 @@ export interface OutboxProjectorDefinition extends Pick<
 export interface OutboxProjectorOptions<Transaction> extends SubscriptionOptions<Transaction> {
   readonly ledger: OutboxLedger<Transaction>;
   /** The ledger is in the database of the event store: rows and checkpoint are one commit. Default: false. */
-  readonly sharesDatabase?: boolean;
+  readonly sharesDatabase?: boolean | undefined;
 }
 
 /**
@@ -115,13 +115,15 @@ export function startOutboxProjector<Transaction>(
       failed(error);
       throw refusal(error, eventCount);
     }
-    const isNew = (_item: EnqueueOutboxProps, at: number): boolean => answers[at]?.isNew === true;
-    for (const [at, item] of items.entries()) ended(at, isNew(item, at) ? 'new' : 'duplicate');
-    report('SUCCESS', items.filter(isNew));
+    const isDuplicate = (_item: EnqueueOutboxProps, at: number): boolean =>
+      answers[at]?.isDuplicate !== false;
+    for (const [at, item] of items.entries())
+      ended(at, isDuplicate(item, at) ? 'duplicate' : 'new');
     report(
-      'DUPLICATE',
-      items.filter((item, at) => !isNew(item, at)),
+      'SUCCESS',
+      items.filter((item, at) => !isDuplicate(item, at)),
     );
+    report('DUPLICATE', items.filter(isDuplicate));
   }
 
   return startSubscription(store, each, running);

@@ -129,7 +129,7 @@ test('operations, phases, fields and metrics are those of the document', async (
     assert.equal(metrics.get(name), kind, name);
 });
 
-test('the ledger is counted again after a while, and an outage ends nothing', async () => {
+test('the ledger is counted periodically, also after an outage', async () => {
   const clock = fakeClock();
   const values: number[] = [];
   let rounds = 0;

@@ -19,9 +19,9 @@ const schedule = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0 };
 const never = new Promise<void>(() => undefined);
 
 interface Rig extends AsyncDisposable {
-  /** It happens while both go on. */
+  /** Resolves while dispatcher and worker run. */
   eventually(what: string, holds: () => Promise<boolean>): Promise<void>;
-  /** Nothing is left to do. */
+  /** Resolves when all messages are settled. */
   settled(): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ for (const payload of ['id', 'small'] as const) {
   });
 }
 
-test('what fails comes again through the ledger, and is dead after its last attempt', async () => {
+test('a failed message is retried through the ledger, and is dead after its last attempt', async () => {
   const ledger = memoryOutboxLedger();
   const dead: string[] = [];
   await enqueued(ledger, { sourceEventId: 'later' }, { sourceEventId: 'never', maxAttempts: 3 });
@@ -121,7 +121,7 @@ test('messages of one key go out in order, each as soon as the one before is set
     ),
   );
   const seen: number[] = [];
-  // Only a nudge of the worker can be in time.
+  // Only a nudge of the worker can wake the dispatcher in time.
   const dispatcher = { tickIntervalMs: 3_600_000 };
   await using rig = await start(
     ledger,
@@ -139,7 +139,7 @@ test('messages of one key go out in order, each as soon as the one before is set
   }
 });
 
-test('a job that is run twice is sent once, though both runs have the same token', async () => {
+test('a job that runs twice with the same token is sent once', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {});
   const inner = memoryDeliveryQueue();
@@ -169,7 +169,7 @@ test('a job that is run twice is sent once, though both runs have the same token
   assert.equal(sent, 1);
 });
 
-test('no more wait in a queue than may, and the others are not held up by it', async () => {
+test('a full queue accepts no more jobs, and other queues continue', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(
     ledger,
@@ -194,7 +194,7 @@ test('no more wait in a queue than may, and the others are not held up by it', a
   assert.ok(PENDING >= 500 - 124, `${PENDING} are pending`);
 });
 
-test('a tenant with a backlog is before another one with no more than may wait', async () => {
+test('a backlog of one tenant delays another by at most waitingMax jobs', async () => {
   const ledger = memoryOutboxLedger();
   for (let at = 0; at < 3; at += 1) {
     await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({ tenantId: 'noisy' })));
@@ -248,7 +248,7 @@ test('leases of waiting jobs are extended, so that a slow queue is processed', a
   );
 });
 
-test('queues that lose everything: the messages come again after their lease', async () => {
+test('if the queues lose all jobs, the messages are sent after their leases expire', async () => {
   const clock = fakeClock();
   const ledger = memoryOutboxLedger({ clock });
   await enqueued(ledger, {}, {});
@@ -271,7 +271,7 @@ test('queues that lose everything: the messages come again after their lease', a
   assert.ok((await ledger.list({})).every(({ attempts }) => attempts === 0));
 });
 
-test('an outage of the queues uses up no attempts and holds no messages', async () => {
+test('an outage of the queues counts no attempts and keeps no claims', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {}, {}, {});
   const inner = memoryDeliveryQueue();
@@ -319,7 +319,7 @@ test('workers keep their outcomes while the ledger is unavailable', async () => 
   assert.equal((await ledger.counts()).SENT, 10);
 });
 
-test('a destination that is paused gets nothing more, though jobs wait for it', async () => {
+test('a paused destination gets no message, although jobs wait for it', async () => {
   const ledger = memoryOutboxLedger();
   const queue = memoryDeliveryQueue();
   await enqueued(ledger, {}, {});
@@ -398,7 +398,7 @@ test('operations, phases and counts have the names of the document', async () =>
   assert.ok(logs.has('OUTBOX_ENQUEUE_JOB SUCCESS'));
 });
 
-test('settings that cannot work are refused', async () => {
+test('invalid settings are rejected', async () => {
   const [ledger, queue] = [memoryOutboxLedger(), memoryDeliveryQueue()];
   const deliver = async (): Promise<void> => undefined;
   const bad = [
@@ -410,7 +410,7 @@ test('settings that cannot work are refused', async () => {
   for (const each of bad) await rejectsWith(async () => each(), 'OUTBOX_INVALID');
 });
 
-test('starts and stops in any order hold nothing', async () => {
+test('starts and stops in any order leave no claim and no timer', async () => {
   const ledger = memoryOutboxLedger();
   const queue = memoryDeliveryQueue();
   await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));

@@ -2,8 +2,10 @@
 // stores the outcomes. Calls of the ledger are made in batches.
 
 import { createCallDeadlines } from '../foundation/call-deadlines.ts';
-import { aborted, type Clock } from '../foundation/clock.ts';
+import { createBatcher } from '../foundation/batcher.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import { whenAborted } from '../foundation/when-aborted.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts';
@@ -11,7 +13,13 @@ import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { Renewed } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
-import { freesOthers, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
+import {
+  drained,
+  freesOthers,
+  reportOutcome,
+  whenReported,
+  type SettledMessage,
+} from './report-outcome.ts';
 import { outageMs, sendingSettings, type SendingOptions } from './sending-options.ts';
 
 export interface QueueWorkerOptions extends SendingOptions {
@@ -61,7 +69,6 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     const time = { clock, timeoutMs, leaseMs, deadlines };
     const attempt = { deliver, schedule, observer, source, operation, ...time } as const;
     const batch = {
-      sizeMax: limits.claimBatchMax,
       clock,
       stopping: cancelling.signal,
       onFailure: (err: unknown) =>
@@ -109,16 +116,10 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       logOutbox(observer, what, job, { outboxId, integrationType });
     }
 
-    const ended = new AbortController();
-    const limit = whenAborted(AbortSignal.any([stopping, ended.signal]))
-      .then(() => clock.sleep(drainMs, ended.signal))
-      .then(
-        () => cancelling.abort(),
-        () => undefined,
-      );
-    await queue.work(handleOne, { types, concurrency, signal: stopping });
-    ended.abort();
-    await limit;
+    const working = queue.work(handleOne, { types, concurrency, signal: stopping });
+    using stop = whenAborted(stopping);
+    await Promise.race([working, stop.aborted]);
+    await drained(working, { clock, drainMs, cancelling });
     await whenReported(reports, { clock, drainMs });
   }
 
@@ -129,65 +130,29 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
   });
 }
 
-function whenAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
-
-/**
- * Batches single calls: one call runs, and items that arrive during it share the next one. A failed call is
- * repeated until the process must stop.
- */
+/** Batches single calls of the ledger. A failed call is repeated until the process must stop. */
 function inBatches<Item, Answer>(
   run: (items: readonly Item[]) => Promise<readonly Answer[]>,
   {
-    sizeMax,
     clock,
     stopping,
     onFailure,
   }: {
-    readonly sizeMax: number;
     readonly clock: Clock;
     readonly stopping: AbortSignal;
     readonly onFailure: (error: unknown) => void;
   },
 ): (item: Item) => Promise<Answer> {
-  const waiting: { readonly item: Item; readonly answer: PromiseWithResolvers<Answer> }[] = [];
-  let isRunning = false;
-
-  async function runAll(): Promise<void> {
-    // Items of the same turn go in one batch.
-    await Promise.resolve();
-    let waitMs: number = outageMs.first;
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, sizeMax);
+  async function runUntilDone(items: readonly Item[]): Promise<readonly Answer[]> {
+    for (let waitMs: number = outageMs.first; ; waitMs = Math.min(waitMs * 2, outageMs.max)) {
       try {
-        const answers = await run(batch.map(({ item }) => item));
-        for (const [at, { answer }] of batch.entries()) answer.resolve(answers[at] as Answer);
-        waitMs = outageMs.first;
+        return await run(items);
       } catch (error) {
         onFailure(error);
-        if (stopping.aborted) {
-          for (const { answer } of batch) answer.reject(aborted(stopping));
-          continue;
-        }
-        waiting.unshift(...batch);
-        await clock.sleep(waitMs, stopping).catch(() => undefined);
-        waitMs = Math.min(waitMs * 2, outageMs.max);
+        await clock.sleep(waitMs, stopping);
       }
     }
-    isRunning = false;
   }
-
-  return (item) => {
-    const answer = Promise.withResolvers<Answer>();
-    waiting.push({ item, answer });
-    if (!isRunning) {
-      isRunning = true;
-      void runAll();
-    }
-    return answer.promise;
-  };
+  const batcher = createBatcher(runUntilDone, { batchMax: limits.claimBatchMax });
+  return (item) => batcher.add(item);
 }

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { withinTime } from '../foundation/within-time.ts';
 import { logOutbox } from './observe-outbox.ts';
 import type { OutboxOutcome, SettleOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
@@ -55,15 +56,28 @@ async function reportDead(
   }
 }
 
+/** Waits for the running attempts, and cancels them after `drainMs`. */
+export async function drained(
+  allSent: Promise<void>,
+  {
+    clock,
+    drainMs,
+    cancelling,
+  }: { readonly clock: Clock; readonly drainMs: number; readonly cancelling: AbortController },
+): Promise<void> {
+  const late = (): Promise<void> => {
+    cancelling.abort();
+    return allSent;
+  };
+  await withinTime(allSent, { ms: drainMs, late, clock });
+}
+
 /** Waits for the running calls of `onDead`, at most `drainMs`. */
 export async function whenReported(
   reports: ReadonlySet<Promise<void>>,
   { clock, drainMs }: { readonly clock: Clock; readonly drainMs: number },
 ): Promise<void> {
-  const reported = new AbortController();
-  const limit = clock.sleep(drainMs, reported.signal).catch(() => undefined);
-  await Promise.race([Promise.all(reports), limit]);
-  reported.abort();
+  await withinTime(Promise.all(reports), { ms: drainMs, late: () => undefined, clock });
 }
 
 /** Whether the next message of the same ordering key can be claimed now. */

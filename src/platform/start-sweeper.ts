@@ -2,6 +2,7 @@
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { repeatWork } from '../foundation/repeat-work.ts';
 
 interface SweeperOptions {
   /** For the log. */
@@ -9,15 +10,14 @@ interface SweeperOptions {
   /** Removes up to `limit` rows that are older than this. Returns how many. */
   readonly sweep: (before: Date, limit: number) => Promise<number>;
   /** Called after each batch. */
-  readonly onSwept?: (count: number) => void;
+  readonly onSwept?: ((count: number) => void) | undefined;
   readonly clock: Clock;
   readonly observer: Observer;
   readonly keptMs: number;
-  /** Default: a minute. */
-  readonly everyMs?: number;
 }
 
 const batch = 1_000;
+const everyMs = 60_000;
 
 export async function startSweeper({
   what,
@@ -26,12 +26,8 @@ export async function startSweeper({
   clock,
   observer,
   keptMs,
-  everyMs = 60_000,
 }: SweeperOptions): Promise<AsyncDisposable> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-
-  async function sweepAll(): Promise<void> {
+  async function sweepAll(signal: AbortSignal): Promise<void> {
     const before = new Date(clock.now() - keptMs);
     let count = batch;
     while (count === batch && !signal.aborted) {
@@ -40,24 +36,9 @@ export async function startSweeper({
     }
   }
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        await sweepAll();
-        await clock.sleep(everyMs, signal);
-      } catch (err) {
-        if (signal.aborted) return;
-        observer.log?.warn({ what, err }, 'sweep failed');
-        await clock.sleep(everyMs, signal).catch(() => undefined);
-      }
-    }
-  }
-
-  const done = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await done;
-    },
-  };
+  return repeatWork(sweepAll, {
+    everyMs,
+    clock,
+    onFailure: (err) => observer.log?.warn({ what, err }, 'sweep failed'),
+  });
 }

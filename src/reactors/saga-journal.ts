@@ -76,11 +76,11 @@ export function createSagaJournal(
           clock,
         );
         try {
-          const { revision, repeated } = await store.append(stream, envelopes, {
+          const { revision, isDuplicate } = await store.append(stream, envelopes, {
             expected: state.revision === -1 ? 'none' : state.revision,
           });
           // The first append counts, so load its events.
-          if (repeated) return await load(stream);
+          if (isDuplicate) return await load(stream);
           const after = envelopes.reduce(
             (before, envelope, index) => evolveSaga(before, written[index] as SagaFact, envelope),
             state,

@@ -25,7 +25,7 @@ describe('createEventStore', () => {
 
   test('counts appended and duplicate events separately', async () => {
     const counted: unknown[] = [];
-    const kinds = ['appended', 'repeated'] as const;
+    const kinds = ['appended', 'duplicate'] as const;
     let call = 0;
     const store = createEventStore(
       stubEngine({
@@ -41,7 +41,7 @@ describe('createEventStore', () => {
     await store.append(newStream(), newEvents(3));
     assert.deepEqual(counted, [
       ...newEvents(3).map(({ type }) => ['events_published_total', { event_type: type }]),
-      ...newEvents(3).map(({ type }) => ['events_repeated_total', { event_type: type }]),
+      ...newEvents(3).map(({ type }) => ['events_duplicates_total', { event_type: type }]),
     ]);
   });
 

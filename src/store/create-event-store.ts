@@ -125,16 +125,16 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
             : { stream: retention.of, expected: retention.expected };
         throw versionConflict({ stream, expected }, outcome.actual);
       }
-      const repeated = outcome.kind === 'repeated';
+      const isDuplicate = outcome.kind === 'duplicate';
       for (const { type } of observer.count === undefined ? [] : each.rows) {
-        if (repeated) observer.count?.('events_repeated_total', { event_type: type });
+        if (isDuplicate) observer.count?.('events_duplicates_total', { event_type: type });
         else observer.count?.('events_published_total', { event_type: type });
       }
       return {
         stream: each.stream,
         revision: outcome.revision,
         position: toPosition(outcome.sequence),
-        repeated,
+        isDuplicate,
       };
     });
   };

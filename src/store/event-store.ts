@@ -28,7 +28,7 @@ export interface AppendResult {
   readonly revision: number;
   readonly position: Position;
   /** The append is a duplicate: the events were appended before, and nothing was written. */
-  readonly repeated: boolean;
+  readonly isDuplicate: boolean;
 }
 
 export interface StreamAppend {

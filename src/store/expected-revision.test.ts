@@ -50,7 +50,7 @@ describe('decideAppend', () => {
           const ids = all.slice(at);
           const stream = { ...emptyModelStream, ids: all, known: true };
           const exact = decided(stream, at === 0 ? 'none' : at - 1, ids);
-          assert.deepEqual(exact, { kind: 'repeated', revision: all.length - 1 });
+          assert.deepEqual(exact, { kind: 'duplicate', revision: all.length - 1 });
           assert.deepEqual(decided(stream, 'any', ids), exact);
         },
       ),

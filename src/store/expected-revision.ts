@@ -23,7 +23,7 @@ export const softDeleted = Number.MAX_SAFE_INTEGER;
 export type AppendDecision =
   | { readonly kind: 'append'; readonly firstRevision: number; readonly revives: boolean }
   /** The same events are already stored; the last one has this revision. */
-  | { readonly kind: 'repeated'; readonly revision: number }
+  | { readonly kind: 'duplicate'; readonly revision: number }
   | { readonly kind: 'conflict'; readonly actual: number }
   | { readonly kind: 'deleted' };
 
@@ -66,7 +66,7 @@ export function decideAppend(
   if (exact > revision) return { kind: 'conflict', actual: revision };
   const stored = known.idsFrom(exact + 1, ids.length);
   if (ids.every((id, index) => stored[index] === id)) {
-    return { kind: 'repeated', revision: exact + ids.length };
+    return { kind: 'duplicate', revision: exact + ids.length };
   }
   // A soft-deleted stream counts as none and continues its revisions, except for a late duplicate.
   if (expected === 'none' && revives && stored[0] !== ids[0]) return append;
@@ -95,5 +95,5 @@ function decideByIds(
     if (found === undefined) return index === 0 ? append : { kind: 'conflict', actual: revision };
     last = Math.max(last, found);
   }
-  return { kind: 'repeated', revision: last };
+  return { kind: 'duplicate', revision: last };
 }

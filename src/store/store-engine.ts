@@ -61,7 +61,7 @@ export interface StreamWrite {
 
 export type WriteOutcome =
   | {
-      readonly kind: 'appended' | 'repeated';
+      readonly kind: 'appended' | 'duplicate';
       readonly revision: number;
       readonly sequence: number;
     }

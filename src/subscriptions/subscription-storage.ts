@@ -87,7 +87,7 @@ export type Settlement =
 export type SettleResult =
   | 'settled'
   /** Already settled before: this call changed nothing and kept no effect. */
-  | 'repeated';
+  | 'duplicate';
 
 /** A transaction of the store's database for the writes of a handler. */
 export interface EffectTransaction<Transaction> {

@@ -1,4 +1,4 @@
-// Which cases of the suite a run takes.
+// Which cases of the suite a test run includes.
 
 import type { TasksCase } from '../testing/conformance/tasks/fixture.ts';
 

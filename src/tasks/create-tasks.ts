@@ -1,5 +1,6 @@
 // Tasks over an engine: checks at the edge, decisions, and the batches in which calls reach the engine.
 
+import { createBatcher } from '../foundation/batcher.ts';
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
@@ -16,7 +17,6 @@ import {
 } from './rules/check-task.ts';
 import { decideCancel } from './rules/decide-end.ts';
 import { decideEvent, decideRetry } from './rules/decide-queued.ts';
-import { createGather } from './gather.ts';
 import { claimRequest, leaseOf, prepareTask } from './rules/prepare-task.ts';
 import { createTaskChanges } from './task-changes.ts';
 import type { DecideContext } from './rules/task-decision.ts';
@@ -62,15 +62,13 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
   const { clock = systemClock } = options;
   const observer = safeObserver(options.observer ?? silentObserver);
   const ids = createIds({ clock });
-  const subjects: Subjects<string> = createSubjects<string>(
-    options.root === undefined ? {} : { root: options.root },
-  );
+  const subjects: Subjects<string> = createSubjects<string>({ root: options.root });
   const signals = createSignals(subjects);
   const types = createKnownTypes(options.types ?? []);
   const closing = new AbortController();
 
   const exchange = createTaskExchange(engine, () => clock.now());
-  const enqueues = createGather<EnqueueEntry, EnqueueOutcome>(
+  const enqueues = createBatcher<EnqueueEntry, EnqueueOutcome>(
     (entries) => engine.enqueue(entries, clock.now()),
     { batchMax: limits.enqueueMax },
   );

@@ -1,9 +1,16 @@
 // The records of the memory engine with their indexes and streams, and its claims.
 
-import { selectClaims, type ClaimMemory } from './rules/select-claims.ts';
+import {
+  claimedHead,
+  claimInParts,
+  selectClaims,
+  type ClaimMemory,
+} from './rules/select-claims.ts';
+import { applyDecision } from './rules/task-decision.ts';
 import type {
   ChangeOutcome,
   ClaimRequest,
+  ClaimRule,
   EnqueueEntry,
   EnqueueOutcome,
   TaskChange,
@@ -85,18 +92,10 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
       fence === undefined || (task.head.state === 'running' && task.head.fence === fence);
     const isAsSeen = revision === undefined || task.head.revision === revision;
     if (!isHeld || !isAsSeen) return { kind: 'stale', head: task.head };
-    const next: Record<string, string> = { ...task.fields };
-    for (const [name, text] of Object.entries(fields)) {
-      if (text === null) delete next[name];
-      else next[name] = text;
-    }
-    const changed = { ...task.head, ...head, revision: task.head.revision + 1, updatedAtMs: nowMs };
-    put({
-      head: changed.state === 'running' ? changed : { ...changed, worker: '' },
-      fields: next,
-    });
+    const next = applyDecision(task, { head, fields }, nowMs);
+    put(next.head.state === 'running' ? next : { ...next, head: { ...next.head, worker: '' } });
     publish(signals);
-    return { kind: 'done', revision: changed.revision };
+    return { kind: 'done', revision: next.head.revision };
   }
 
   return {
@@ -155,64 +154,34 @@ export function createMemoryClaims(
     },
   };
 
-  function claimNow(request: ClaimRequest): MemoryClaims {
-    const { worker, nowMs } = request;
-    const claimed: StoredTask[] = [];
+  return (request) => {
+    const { limit, nowMs } = request;
     let freeAtMs = Infinity;
     const rules = request.rules.filter(({ type }) => !isPaused(type));
-    const taken = new Map<string, number>();
-    // First a fair part for each type, then what the others left.
-    for (const isFair of [true, false]) {
-      for (const [at, rule] of rules.entries()) {
-        const room = request.limit - claimed.length;
-        const part = isFair ? Math.ceil(room / (rules.length - at)) : room;
-        const limit = Math.min(rule.limit - (taken.get(rule.type) ?? 0), part);
-        if (limit <= 0) continue;
-        const due: TaskHead[] = [];
-        for (const id of pending.get(rule.type) ?? []) {
-          const head = tasks.get(id)?.head;
-          if (head === undefined) continue;
-          if (head.dueAtMs <= nowMs) due.push(head);
-          else freeAtMs = Math.min(freeAtMs, head.dueAtMs);
-        }
-        const chosen = selectClaims(due, { ...rule, limit }, memory, nowMs);
-        freeAtMs = Math.min(freeAtMs, chosen.freeAtMs ?? Infinity);
-        for (const [tenant, ms] of chosen.rates) rates.set(rateKey(rule.type, tenant), ms);
-        for (const head of chosen.heads) {
-          claimed.push(take(head, worker, rule.deadlineAfterMs, nowMs));
-        }
-        taken.set(rule.type, (taken.get(rule.type) ?? 0) + chosen.heads.length);
+    const claimed = claimInParts({ rules, limit }, (rule, most) => {
+      const due: TaskHead[] = [];
+      for (const id of pending.get(rule.type) ?? []) {
+        const head = tasks.get(id)?.head;
+        if (head === undefined) continue;
+        if (head.dueAtMs <= nowMs) due.push(head);
+        else freeAtMs = Math.min(freeAtMs, head.dueAtMs);
       }
-    }
+      const chosen = selectClaims(due, { ...rule, limit: most }, memory, nowMs);
+      freeAtMs = Math.min(freeAtMs, chosen.freeAtMs ?? Infinity);
+      for (const [tenant, ms] of chosen.rates) rates.set(rateKey(rule.type, tenant), ms);
+      return chosen.heads.map((head) => take(head, request, rule));
+    });
     return { claimed, freeAtMs };
-  }
+  };
 
-  function take(
-    head: TaskHead,
-    worker: string,
-    deadlineAfterMs: number,
-    nowMs: number,
-  ): StoredTask {
+  function take(head: TaskHead, request: ClaimRequest, rule: ClaimRule): StoredTask {
     lastTurn += 1;
     turns.set(`${head.type}|${head.priority}|${head.tenant}`, lastTurn);
-    const task: StoredTask = {
-      head: {
-        ...head,
-        state: 'running',
-        worker,
-        fence: head.fence + 1,
-        revision: head.revision + 1,
-        claimedAtMs: nowMs,
-        updatedAtMs: nowMs,
-        deadlineMs: nowMs + deadlineAfterMs,
-      },
-      fields: tasks.get(head.id)?.fields ?? {},
-    };
+    const { fields = {} } = tasks.get(head.id) ?? {};
+    const task = { head: claimedHead(head, request, rule), fields };
     put(task);
     return task;
   }
-
-  return claimNow;
 }
 
 const rateKey = (type: string, tenant: string | undefined): string =>

@@ -23,7 +23,7 @@ task_types:
     step_timeout: 600s
 `;
 
-test('reads the types of the document as they stand there', () => {
+test('reads the types of the example in the documentation', () => {
   const types = parseTaskTypes(document);
   assert.deepEqual(
     types.map(({ name, workers, stepTimeoutMs }) => [name, workers, stepTimeoutMs]),

@@ -7,6 +7,7 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { parseCron } from './cron.ts';
 import { durationMs } from './duration.ts';
 import type { RateRule } from './task-engine.ts';
+import { invalid, wholeNumber } from './rules/check-task.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import {
   taskBackoffDefault,
@@ -24,23 +25,27 @@ type Read = (value: unknown, field: string) => Partial<Omit<TaskType, 'name'>>;
 
 /** Readers of the fields of an entry. */
 const fields: Readonly<Record<string, Read>> = {
-  workers: (value, field) => ({ workers: whole(field, value, 0, limits.workersMax) }),
+  workers: (value, field) => ({
+    workers: wholeNumber(field, value, { min: 0, max: limits.workersMax }),
+  }),
   step_timeout: (value, field) => ({ stepTimeoutMs: positive(field, value) }),
-  retries: (value, field) => ({ retries: whole(field, value, 0, limits.retriesMax) }),
+  retries: (value, field) => ({
+    retries: wholeNumber(field, value, { min: 0, max: limits.retriesMax }),
+  }),
   backoff: (value, field) => ({ backoff: toBackoff(value, field) }),
   priority: (value, field) => ({
-    priority: whole(field, value, limits.priorityMin, limits.priorityMax),
+    priority: wholeNumber(field, value, { min: limits.priorityMin, max: limits.priorityMax }),
   }),
   rate_limit: (value, field) => ({ rate: toRate(value, field) }),
   concurrency_key: (value, field) => ({ concurrencyKey: text(field, value) }),
   concurrency_limit: (value, field) => ({
-    concurrencyLimit: whole(field, value, 1, limits.workersMax),
+    concurrencyLimit: wholeNumber(field, value, { min: 1, max: limits.workersMax }),
   }),
   retention: (value, field) => ({ retentionMs: positive(field, value) }),
   dedupe_window: (value, field) => ({ dedupeWindowMs: positive(field, value) }),
   cron: (value, field) => ({ cron: toCron(value, field) }),
   on_lost: (value, field) => {
-    if (value !== 'retry' && value !== 'fail') throw problem(field, 'must be retry or fail');
+    if (value !== 'retry' && value !== 'fail') throw invalid(field, 'must be retry or fail');
     return { onLost: value };
   },
   cancel_deadline: (value, field) => ({ cancelDeadlineMs: durationMs(field, value) }),
@@ -137,7 +142,7 @@ function toBackoff(value: unknown, field: string): TaskBackoff {
     given === undefined ? missing : durationMs(`${field}.${name}`, given);
   const isFactor =
     factor === undefined || (typeof factor === 'number' && factor >= 1 && factor <= 10);
-  if (!isFactor) throw problem(`${field}.factor`, 'must be a number from 1 to 10');
+  if (!isFactor) throw invalid(`${field}.factor`, 'must be a number from 1 to 10');
   return {
     initialMs: of('initial', initial, taskBackoffDefault.initialMs),
     factor: factor ?? taskBackoffDefault.factor,
@@ -153,9 +158,9 @@ function toRate(value: unknown, field: string): RateRule {
     return { count: Number(short[1]), perMs: positive(field, short[2]), isPerTenant: false };
   }
   const { count, per, by = 'type' } = mapOf(value, field, ['count', 'per', 'by']);
-  if (by !== 'type' && by !== 'tenant') throw problem(`${field}.by`, 'must be type or tenant');
+  if (by !== 'type' && by !== 'tenant') throw invalid(`${field}.by`, 'must be type or tenant');
   return {
-    count: whole(`${field}.count`, count, 1, 1_000_000),
+    count: wholeNumber(`${field}.count`, count, { min: 1, max: 1_000_000 }),
     perMs: positive(`${field}.per`, per),
     isPerTenant: by === 'tenant',
   };
@@ -189,37 +194,27 @@ function mapOf(
   names: readonly string[],
 ): Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw problem(field, `must be a map of ${names.join(', ')}`);
+    throw invalid(field, `must be a map of ${names.join(', ')}`);
   }
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    throw problem(`${field}.${unknown}`, `is unknown; there are ${names.join(', ')}`);
+    throw invalid(`${field}.${unknown}`, `is unknown; there are ${names.join(', ')}`);
   }
   return value as Readonly<Record<string, unknown>>;
 }
 
-function whole(field: string, value: unknown, min: number, max: number): number {
-  const fits = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
-  if (fits) return value;
-  throw problem(field, `must be a whole number from ${min} to ${max}`);
-}
-
 function positive(field: string, value: unknown): number {
   // A number without a unit could be seconds or milliseconds.
-  if (typeof value === 'number') throw problem(field, 'must have a unit, such as 30s');
+  if (typeof value === 'number') throw invalid(field, 'must have a unit, such as 30s');
   const ms = durationMs(field, value);
   if (ms > 0) return ms;
-  throw problem(field, 'must be longer than nothing');
+  throw invalid(field, 'must be longer than 0');
 }
 
 function text(field: string, value: unknown): string {
   if (typeof value === 'string' && value.length > 0 && value.length <= limits.keyCharsMax)
     return value;
-  throw problem(field, 'must be a text');
-}
-
-function problem(field: string, why: string): MillraceError {
-  return new MillraceError('TASK_INVALID', `${field} ${why}`, { details: { field } });
+  throw invalid(field, 'must be a text');
 }
 
 function invalidTypes(

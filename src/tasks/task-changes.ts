@@ -169,11 +169,6 @@ export async function endedChildren(
       return { id, state: 'failed', error: { message: 'the record of the child was removed' } };
     }
     const { result, error } = runOf(task);
-    return {
-      id,
-      state,
-      ...(result === undefined ? {} : { result }),
-      ...(error === undefined || state === 'completed' ? {} : { error }),
-    };
+    return { id, state, result, error: state === 'completed' ? undefined : error };
   });
 }

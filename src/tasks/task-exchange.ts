@@ -1,8 +1,9 @@
 // The connection of a process to the records of its engine: concurrent changes share a call, and a claim joins them.
 
-import { createGather } from './gather.ts';
+import { createBatcher } from '../foundation/batcher.ts';
 import type { ChangeOutcome, ClaimRequest, TaskChange, TaskEngine } from './task-engine.ts';
 import type { StoredTask } from './task-job.ts';
+import { taskLimits } from './task-limits.ts';
 
 export interface TaskExchange {
   change(change: TaskChange): Promise<ChangeOutcome>;
@@ -31,18 +32,19 @@ export function createTaskExchange(engine: TaskEngine, now: () => number): TaskE
       return own;
     });
   };
-  const gather = createGather<Item, Answer>(send, {
+  const batcher = createBatcher<Item, Answer>(send, {
+    batchMax: taskLimits.batchMax,
     callsMax: engine.callsAtOnce ?? 1,
     // Changes of one job are stored in order.
     keyOf: ({ change }) => change?.id,
   });
 
   return {
-    change: (change) => gather.add({ change }) as Promise<ChangeOutcome>,
+    change: (change) => batcher.add({ change }) as Promise<ChangeOutcome>,
     async claimAlong(request) {
-      if (gather.waiting === 0) return undefined;
-      return gather.add({ claim: request }) as Promise<readonly StoredTask[] | undefined>;
+      if (batcher.waiting === 0) return undefined;
+      return batcher.add({ claim: request }) as Promise<readonly StoredTask[] | undefined>;
     },
-    idle: () => gather.idle(),
+    idle: () => batcher.idle(),
   };
 }

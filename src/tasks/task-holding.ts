@@ -104,7 +104,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
     else held.forget(id);
     try {
       const { head, fields, signals } = decided;
-      const guard = known === undefined ? { fence: token.fence } : bothOf(token, known);
+      const guard = { fence: token.fence, revision: known?.head.revision };
       const stays = { before: task.head, after };
       const change = { id, type, guard, head, fields, signals, held: stays };
       const outcome = await exchange.change(change);
@@ -166,8 +166,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
     async progress(token, { percent, message }) {
       const fits = typeof percent === 'number' && percent >= 0 && percent <= 100;
       if (!fits) throw invalid('percent', 'must be a number from 0 to 100');
-      const text = message?.slice(0, limits.errorCharsMax);
-      const progress = { percent, ...(text === undefined ? {} : { message: text }) };
+      const progress = { percent, message: message?.slice(0, limits.errorCharsMax) };
       await write(token, (task, decide) => decideProgress(task, progress, decide));
     },
 
@@ -266,10 +265,6 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
   };
 }
 
-function bothOf({ fence }: TaskToken, { head }: StoredTask) {
-  return { fence, revision: head.revision };
-}
-
 function checkSteps(task: StoredTask): void {
   const count = Object.keys(task.fields).length;
   if (count < limits.stepsMax) return;
@@ -279,7 +274,7 @@ function checkSteps(task: StoredTask): void {
 function toFailure({ message, code, isTerminal: isLast }: TaskFailure): TaskFailure {
   return {
     message: message.slice(0, limits.errorCharsMax),
-    ...(code === undefined ? {} : { code: code.slice(0, limits.labelCharsMax) }),
-    ...(isLast === true ? { isTerminal: true } : {}),
+    code: code?.slice(0, limits.labelCharsMax),
+    isTerminal: isLast || undefined,
   };
 }

@@ -271,45 +271,30 @@ function labelsOf(labels: readonly string[]): Readonly<Record<string, string>> {
 
 /** The history of a job, and the start and end of its steps, in order. */
 export function timelineOf(task: StoredTask): readonly TimelineEntry[] {
-  const { history } = runOf(task);
-  const { head } = task;
-  const entries = history.map(({ atMs, what, step, worker, text }) => ({
-    atMs,
-    what,
-    step,
-    worker,
-    text,
-  }));
-  // A claim is recorded by the change that follows it.
-  const isClaimKnown = history.some(
-    ({ what, atMs }) => what === 'claimed' && atMs === head.claimedAtMs,
-  );
-  if (head.state === 'running' && !isClaimKnown) {
-    const claimed = { atMs: head.claimedAtMs, what: 'claimed', worker: head.worker };
-    entries.push({ ...claimed, step: undefined, text: undefined });
-  }
-  const steps = stepsOf(task).flatMap(([step, record]) => [
-    {
-      atMs: record.startedAtMs,
-      what: `${record.kind} started`,
+  const run = runOf(task);
+  const steps = stepsOf(task).flatMap(([step, record]): readonly HistoryEntry[] => {
+    const { kind, state, startedAtMs, endedAtMs, error } = record;
+    const started = { atMs: startedAtMs, what: `${kind} started`, step };
+    if (endedAtMs === undefined) return [started];
+    return [started, { atMs: endedAtMs, what: `${kind} ${state}`, step, text: error?.message }];
+  });
+  return [...run.history, ...unrecordedClaim(task, run), ...steps]
+    .toSorted((a, b) => a.atMs - b.atMs)
+    .map(({ atMs, what, step, worker, text }) => ({
+      at: new Date(atMs),
+      what,
       step,
-      worker: undefined,
-      text: undefined,
-    },
-    ...(record.endedAtMs === undefined
-      ? []
-      : [
-          {
-            atMs: record.endedAtMs,
-            what: `${record.kind} ${record.state}`,
-            step,
-            worker: undefined,
-            text: record.error?.message,
-          },
-        ]),
-  ]);
-  return [...entries, ...steps]
-    .map((entry, at) => ({ entry, at }))
-    .toSorted((a, b) => a.entry.atMs - b.entry.atMs || a.at - b.at)
-    .map(({ entry: { atMs, ...rest } }) => ({ at: new Date(atMs), ...rest }));
+      worker,
+      text,
+    }));
+}
+
+/** A claim writes no history, so the change that follows it adds its entry. */
+export function unrecordedClaim(
+  { head }: StoredTask,
+  { history }: TaskRun,
+): readonly HistoryEntry[] {
+  const { state, claimedAtMs, worker } = head;
+  const isRecorded = history.some(({ what, atMs }) => what === 'claimed' && atMs === claimedAtMs);
+  return state !== 'running' || isRecorded ? [] : [{ atMs: claimedAtMs, what: 'claimed', worker }];
 }

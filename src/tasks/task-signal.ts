@@ -100,7 +100,7 @@ export function createSignals(subjects: Subjects<string> = defaultSubjects): Sig
           state: head.state,
           failures: head.failures,
           endedAt: isoOf(head.endedAtMs),
-          ...(error === undefined ? {} : { error }),
+          error,
         },
       }),
     progressed: (head, origin, what) =>

@@ -1,4 +1,4 @@
-// Whatever works on jobs, started and stopped in any order: nothing is held, and no job is lost by it.
+// Workers, sweepers and orchestrators, started and stopped in any order: nothing stays open, and no job is lost.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import { task } from './task-definition.ts';
 import { startTaskSweeper } from './run/task-sweeper.ts';
 import { taskType } from './task-type.ts';
 
-/** As a process has it: started, disposed. */
+/** One part of a process: started, then disposed. */
 function lifecycleOf(start: () => AsyncDisposable): Lifecycle {
   let started: AsyncDisposable | undefined;
   return createLifecycle({
@@ -29,7 +29,7 @@ function lifecycleOf(start: () => AsyncDisposable): Lifecycle {
 const backoff = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0 };
 const types = [taskType('email-send', { workers: 3, retries: 5, backoff })];
 
-test('workers and sweepers that start and stop in any order hold nothing and lose no job', async () => {
+test('workers and sweepers that start and stop in any order leave no timer and lose no job', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const ran = new Map<string, number>();
   const emailSend = task('email-send', async (ctx) => {
@@ -73,7 +73,7 @@ test('workers and sweepers that start and stop in any order hold nothing and los
   );
 });
 
-test('workers without time to drain give everything back, and each job ends once', async () => {
+test('workers without time to drain release all jobs, and each job ends once', async () => {
   const engine = memoryTaskEngine();
   await using tasks = createTasks(engine, { types });
   const emailSend = task('email-send', async (ctx) => {

@@ -1,5 +1,5 @@
-// The real workers, sweeper and rules over an engine in memory, with processes that die at any call they
-// make, or stand still for a while and come back when others took them for dead. Whatever happens: a finished step never runs again, a job ends once, and no old fence ends one.
+// The real workers, sweeper and rules over an engine in memory. Processes die at any of their calls, or are suspended
+// until others consider them dead. In every run, no completed step runs again, a job ends once, and no old fence ends it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -42,7 +42,7 @@ const types = [
 
 const dead = (): Promise<never> => new Promise(() => undefined);
 
-/** The engine as one process has it: from some call on it never answers, before or after the call took effect. */
+/** The engine from the view of a process: after some call it never responds, before or after the call took effect. */
 function mortal(
   engine: TaskEngine,
   random: SeededRandom,
@@ -56,7 +56,7 @@ function mortal(
   let calls = 0;
   let stillUntilMs = 0;
 
-  /** Stopped by its machine for longer than its lease, with calls on their way: they arrive late. */
+  /** Suspended for longer than its lease: its pending calls arrive late. */
   async function standStill(): Promise<void> {
     const isBegun = clock.now() < stillUntilMs;
     if (!isBegun && !isHealed && random.below(60) === 0) {
@@ -116,7 +116,7 @@ function mortal(
           history.ends.set(change.id, ends);
           if (ends > 1) history.violations.push(`${change.id} ended ${ends} times`);
         }
-        // Asserted itself: a receiver that dedupes would hide it.
+        // Asserted here, because a receiver that removes duplicates would hide it.
         const { fence } = change.guard;
         const isLate = fence !== undefined && (head.state !== 'running' || head.fence !== fence);
         if (isLate) history.violations.push(`${change.id} was changed under an old fence`);
@@ -188,7 +188,7 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
   };
   for (let round = 0; !(await isOver()); round += 1) {
     if (round > 3_000) return [...history.violations, 'it never drained'];
-    // Faults heal at the end: then everything must drain.
+    // Without further faults, all jobs must end.
     if (round === 300) for (const { process } of processes) process.heal();
     if (history.violations.length > 0) break;
     for (const { sweep, process } of processes) {
@@ -217,14 +217,14 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
 const isSoak = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0;
 const seeds = isSoak ? 600 : 12;
 
-test(`${seeds} runs with processes killed at any call: no finished step again, one end, no old fence`, async () => {
+test(`${seeds} runs with processes killed at any call: no completed step runs again, a job ends once, no old fence is accepted`, async () => {
   for (let seed = 0; seed < seeds; seed += 1) {
     assert.deepEqual(await simulate(seed, 'none'), [], `seed ${seed}`);
   }
 });
 
 for (const bug of ['no-fence', 'step-not-stored'] as const) {
-  test(`the checker turns red with the seeded bug: ${bug}`, async () => {
+  test(`the checker detects the seeded bug: ${bug}`, async () => {
     for (let seed = 0; seed < 100; seed += 1) {
       if ((await simulate(seed, bug)).length > 0) return;
     }
@@ -232,7 +232,7 @@ for (const bug of ['no-fence', 'step-not-stored'] as const) {
   });
 }
 
-test('a sweeper that takes jobs from workers that live costs attempts, and no finished step', async () => {
+test('a sweeper that takes jobs from live workers costs attempts, but repeats no completed step', async () => {
   for (let seed = 0; seed < (isSoak ? 100 : 4); seed += 1) {
     const violations = await simulate(seed, 'sweeper-takes-live');
     assert.deepEqual(

@@ -58,9 +58,9 @@ export const metricTable: readonly MetricDefinition[] = [
     labels: ['event_type'],
   },
   {
-    name: 'events_repeated_total',
+    name: 'events_duplicates_total',
     type: 'counter',
-    help: 'Duplicate events that an append repeated.',
+    help: 'Duplicate events of appends.',
     labels: ['event_type'],
   },
   // Subscriptions.

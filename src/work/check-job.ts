@@ -11,7 +11,7 @@ export function checkQueueName(name: string): void {
   if (!queueName.test(name)) {
     throw invalid(
       'name',
-      `'${name.slice(0, 60)}' is no name of a queue, such as MessageRequestQueue`,
+      `'${name.slice(0, 60)}' is not a queue name, such as MessageRequestQueue`,
     );
   }
 }

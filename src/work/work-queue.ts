@@ -8,11 +8,11 @@ export interface NewJob {
   /** JSON with ids, not the data itself. */
   readonly data: object;
   /** From 1, lowest first; jobs without a priority come before all others. */
-  readonly priority?: number;
-  readonly delayMs?: number;
+  readonly priority?: number | undefined;
+  readonly delayMs?: number | undefined;
   /** How many finished jobs are kept for inspection. Default: 100 completed, 50 failed. */
-  readonly removeOnComplete?: number;
-  readonly removeOnFail?: number;
+  readonly removeOnComplete?: number | undefined;
+  readonly removeOnFail?: number | undefined;
 }
 
 export interface Job {

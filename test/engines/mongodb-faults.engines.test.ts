@@ -155,7 +155,7 @@ onEachMongodb('a writer that fails in the middle of an append', (target) => {
     await store.append(stream, events, { expected: 'none' });
     await using other = await open(database);
     assert.deepEqual(idsOf(await other.readStream(stream).toArray()), idsOf(events));
-    assert.equal((await store.append(stream, events, { expected: 'none' })).repeated, true);
+    assert.equal((await store.append(stream, events, { expected: 'none' })).isDuplicate, true);
     await store[Symbol.asyncDispose]();
     assert.deepEqual(await rawOf(database, 'events_commit_parts'), []);
   });

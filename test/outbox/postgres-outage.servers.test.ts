@@ -42,9 +42,9 @@ test('after the database is killed and restarted, every message is sent once and
   gate.resolve();
   await until('the running deliveries have ended', () => dispatcher.inFlight < 20);
   await server.start();
-  const repeated = await ledger.enqueueMany(first);
+  const again = await ledger.enqueueMany(first);
   assert.deepEqual(
-    repeated.filter(({ isNew }) => isNew),
+    again.filter(({ isDuplicate }) => !isDuplicate),
     [],
   );
   await until('all messages are sent', async () => (await ledger.counts()).SENT === messages);

@@ -77,7 +77,7 @@ const bugs: Readonly<
     rules: ['lost'],
     bug: withAppends(async (append, random) => {
       if (random.below(8) > 0) return append();
-      return [{ stream: '', revision: 0, position: '0' as Position, repeated: false }];
+      return [{ stream: '', revision: 0, position: '0' as Position, isDuplicate: false }];
     }),
   },
   'acknowledges another revision than it stored': {

@@ -40,13 +40,13 @@ for (const [kind, append] of Object.entries(appends)) {
     assert.equal(proxy.cuts, 2);
     const places = await readPlaces(store);
     assert.equal(new Set(places.map(({ eventId }) => eventId)).size, places.length);
-    for (const { stream, revision, position, repeated } of results) {
+    for (const { stream, revision, position, isDuplicate } of results) {
       const last = places.findLast((place) => place.stream === stream);
       assert.deepEqual(
         { revision, position },
         { revision: last?.revision, position: last?.position },
       );
-      assert.equal(repeated, true);
+      assert.equal(isDuplicate, true);
     }
   });
 }
@@ -62,8 +62,10 @@ test('an append whose answers are all lost fails as unknown, and repeating it la
     (error) => hasCode(error, 'STORE_UNAVAILABLE') && error.retryable,
   );
   proxy.cut('', 0);
-  const { repeated, revision } = await store.append(streamName('a'), events, { expected: 'none' });
-  assert.deepEqual({ repeated, revision }, { repeated: true, revision: 1 });
+  const { isDuplicate, revision } = await store.append(streamName('a'), events, {
+    expected: 'none',
+  });
+  assert.deepEqual({ isDuplicate, revision }, { isDuplicate: true, revision: 1 });
   assert.equal((await readPlaces(store)).length, 2);
 });
 

@@ -89,7 +89,7 @@ function deliver(
   return send(message, {
     idempotencyKey: 'e-1',
     attempt: 1,
-    isRepeated: false,
+    isDuplicate: false,
     signal: AbortSignal.timeout(60_000),
     tenantId: tenant,
     correlationId: undefined,

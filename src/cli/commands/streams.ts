@@ -161,13 +161,13 @@ const streamAppend = defineCommand({
       },
     );
     await using store = await openStore(context, values.store);
-    const { revision, position, repeated } = await store.append(stream, [envelope], {
+    const { revision, position, isDuplicate } = await store.append(stream, [envelope], {
       signal,
       ...defined({ expected }),
     });
-    const done = paint.green(repeated ? 'already appended:' : 'appended');
+    const done = paint.green(isDuplicate ? 'already appended:' : 'appended');
     return printResult(context, values, {
-      json: { stream, eventId: envelope.eventId, revision, position, repeated },
+      json: { stream, eventId: envelope.eventId, revision, position, isDuplicate },
       text: `${done} ${type} at revision ${revision} of ${stream}`,
     });
   },

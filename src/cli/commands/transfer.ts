@@ -159,10 +159,10 @@ export const importCommand = defineCommand({
     const { in: from = '-' } = values;
     const progress = createProgress(stderr);
     const rate = createEventRate();
-    let last: ImportProgress = { appended: 0, repeated: 0 };
+    let last: ImportProgress = { appended: 0, duplicates: 0 };
     const onProgress = (now: ImportProgress & { readonly done?: number }): void => {
       last = now;
-      const note = rate(now.appended + now.repeated);
+      const note = rate(now.appended + now.duplicates);
       progress.show(now.done === undefined ? note : progressBar(now.done, note));
     };
     const { importEvents, importFromFile } = await import('../../platform/index.ts');
@@ -192,11 +192,11 @@ function printImport(
   result: ImportResult & { readonly in: string },
 ): number {
   const { stderr, paint } = context;
-  const { appended, repeated, complete, forgottenSubjects } = result;
-  const duplicates = repeated === 0 ? '' : `, ${grouped(repeated)} duplicates`;
+  const { appended, duplicates, complete, forgottenSubjects } = result;
+  const skipped = duplicates === 0 ? '' : `, ${grouped(duplicates)} duplicates`;
   printResult(context, values, {
     json: result,
-    text: `${paint.green('imported')} ${grouped(appended)} events${duplicates}`,
+    text: `${paint.green('imported')} ${grouped(appended)} events${skipped}`,
   });
   if (values.json === true) return exitCodes.ok;
   if (!complete) {

@@ -100,12 +100,12 @@ export async function slackDestination(
   }
 
   const send: Destination = async (message, context) => {
-    const { idempotencyKey, isRepeated, signal } = context;
+    const { idempotencyKey, isDuplicate, signal } = context;
     const post = await compose(message);
     if (post === undefined) return { kind: 'sent', skipped: 'compose returned no message' };
     const bearer = typeof token === 'string' ? token : await token(message);
     signal.throwIfAborted();
-    if (isRepeated && lookBackMax > 0) {
+    if (isDuplicate && lookBackMax > 0) {
       const known = await find(post, bearer, context);
       if (known !== undefined) return known;
     }

@@ -50,16 +50,16 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     highest = Math.max(highest, sequence);
     onAppended();
     if (sequence === 0) return duplicateAt(stream, revision);
-    if (sequence <= highestBefore) return { kind: 'repeated', revision, sequence };
+    if (sequence <= highestBefore) return { kind: 'duplicate', revision, sequence };
     const stored = await reader.eventAt(sequence);
-    return { kind: stored?.mark === mark ? 'appended' : 'repeated', revision, sequence };
+    return { kind: stored?.mark === mark ? 'appended' : 'duplicate', revision, sequence };
   }
 
   /** Some servers return no position for duplicates. */
   async function duplicateAt(stream: string, revision: number): Promise<WriteOutcome> {
     const at = { stream, direction: 'backwards', from: revision, limit: 1, nowMs: 0 } as const;
     const { rows } = await reader.readStream(at);
-    return { kind: 'repeated', revision, sequence: rows[0]?.sequence ?? 0 };
+    return { kind: 'duplicate', revision, sequence: rows[0]?.sequence ?? 0 };
   }
 
   async function appendMany(
@@ -85,7 +85,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
       const last = Number(response.revisions.get(stream) ?? 0n);
       const { length } = rows;
       const stored = await reader.recordsFrom(stream, last - length + 1, length);
-      const kind = stored.at(-1)?.mark === marks[index] ? 'appended' : 'repeated';
+      const kind = stored.at(-1)?.mark === marks[index] ? 'appended' : 'duplicate';
       for (const { index: place, fromEnd } of places) {
         const revision = last - fromEnd;
         const record = stored.find(({ row }) => row.revision === revision);
@@ -141,7 +141,7 @@ function refuse(
   refusal: WriteOutcome,
 ): readonly WriteOutcome[] {
   return writes.map((_write, index) =>
-    index === at ? refusal : { kind: 'repeated', revision: -1, sequence: 0 },
+    index === at ? refusal : { kind: 'duplicate', revision: -1, sequence: 0 },
   );
 }
 

@@ -202,9 +202,9 @@ export function memoryEventStore(
         each.follows,
       );
       if (decision.kind === 'conflict' || decision.kind === 'deleted') return decision;
-      if (decision.kind === 'repeated') {
+      if (decision.kind === 'duplicate') {
         const sequence = stream?.sequences[decision.revision] ?? 0;
-        return { kind: 'repeated', revision: decision.revision, sequence };
+        return { kind: 'duplicate', revision: decision.revision, sequence };
       }
       const revision = decision.firstRevision + each.rows.length - 1;
       const { truncateBefore } = state ?? fresh;

@@ -90,11 +90,11 @@ export function decideBatch(
       },
     );
     if (decision.kind === 'conflict' || decision.kind === 'deleted') return decision;
-    if (decision.kind === 'repeated') {
+    if (decision.kind === 'duplicate') {
       const { revision } = decision;
       const byId = rows.map(({ eventId }) => eventById(eventId));
       const last = eventAt(revision) ?? byId.find((event) => event?.revision === revision);
-      return { kind: 'repeated', revision, sequence: last?.position ?? 0 };
+      return { kind: 'duplicate', revision, sequence: last?.position ?? 0 };
     }
     const before = draft.state ?? fresh;
     const revived = before.revived || decision.revives;

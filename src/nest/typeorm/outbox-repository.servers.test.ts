@@ -25,7 +25,7 @@ test('an enqueue with an EntityManager is committed or rolled back with its tran
     dataSource.transaction(async (manager) => {
       await manager.query('insert into typeorm_orders (id) values ($1)', ['o1']);
       const [answer] = await outbox.enqueueIn(manager, [newMessage({ sourceEventId: 'o1-paid' })]);
-      assert.equal(answer?.isNew, true);
+      assert.equal(answer?.isDuplicate, false);
       if (!isPaid) throw new Error('the card was refused');
     });
   await assert.rejects(pay(false), /refused/);
@@ -86,7 +86,7 @@ test('a repository refuses calls before its DataSource is initialised, and works
   const outbox = new TypeormOutboxRepository(later, { schema: 'typeorm_later' });
   await rejectsWith(() => outbox.counts(), 'STORE_CLOSED');
   await later.initialize();
-  assert.equal((await outbox.enqueue(newMessage())).isNew, true);
+  assert.equal((await outbox.enqueue(newMessage())).isDuplicate, false);
   await outbox[Symbol.asyncDispose]();
   await later.destroy();
 });

@@ -28,7 +28,7 @@ describe('the import', () => {
     await source.append(usd, several('c'));
     await using target = openTarget();
     const result = await imported(target, await exported(source));
-    assert.deepEqual(result, { appended: 4, repeated: 0, complete: true, forgottenSubjects: [] });
+    assert.deepEqual(result, { appended: 4, duplicates: 0, complete: true, forgottenSubjects: [] });
     assert.deepEqual(await visible(target), await visible(source));
     assert.deepEqual(await idsInOrder(target), await idsInOrder(source));
   });

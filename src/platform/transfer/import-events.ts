@@ -19,7 +19,7 @@ export interface ImportProgress {
   /** Written by this run. */
   readonly appended: number;
   /** Already there from an earlier run. */
-  readonly repeated: number;
+  readonly duplicates: number;
 }
 
 export interface ImportResult extends ImportProgress {
@@ -58,7 +58,7 @@ export async function importEvents(
     placesMax: importLimits.streamsRemembered,
   });
   const forgotten = new Set<string>();
-  let progress: ImportProgress = { appended: 0, repeated: 0 };
+  let progress: ImportProgress = { appended: 0, duplicates: 0 };
   let complete = false;
 
   const chunks = importChunks(source);
@@ -72,10 +72,10 @@ export async function importEvents(
       ({ complete } = chunk);
       noteForgotten(chunk.events, forgotten);
       const appended = await writeChunk({ store, places, signal }, chunk.events);
-      const repeated = chunk.events.length - appended;
+      const duplicates = chunk.events.length - appended;
       progress = {
         appended: progress.appended + appended,
-        repeated: progress.repeated + repeated,
+        duplicates: progress.duplicates + duplicates,
       };
       onProgress?.(progress);
     }

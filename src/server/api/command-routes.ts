@@ -16,7 +16,7 @@ const result = Type.Object({
   id: Type.String(),
   revision: Type.Integer(),
   position: Type.Optional(Type.String()),
-  repeated: Type.Boolean(),
+  isDuplicate: Type.Boolean(),
   correlationId: Type.Optional(Type.String()),
   events: Type.Array(Type.Object({ type: Type.String(), eventId: Type.String() })),
 });
@@ -79,7 +79,7 @@ function commandRoute(
           { details: { field: 'id' } },
         );
       }
-      const { events, revision, position, repeated } = await platform.handle({
+      const { events, revision, position, isDuplicate } = await platform.handle({
         tenant,
         id,
         command: { type, payload },
@@ -93,7 +93,7 @@ function commandRoute(
         body: {
           id,
           revision,
-          repeated,
+          isDuplicate,
           position,
           correlationId,
           events: events.map((event) => ({ type: event.type, eventId: event.eventId })),

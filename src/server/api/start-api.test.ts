@@ -19,19 +19,19 @@ test('a command with a key is executed once, and its document can be read immedi
   interface Result {
     readonly id: string;
     readonly position: string;
-    readonly repeated: boolean;
+    readonly isDuplicate: boolean;
     readonly correlationId: string;
     readonly events: readonly { readonly type: string }[];
   }
   const first = await body<Result>(await send());
-  assert.equal(first.repeated, false);
+  assert.equal(first.isDuplicate, false);
   assert.equal(first.correlationId, 'flow-1');
   assert.deepEqual(
     first.events.map(({ type }) => type),
     ['account.deposited.v1'],
   );
   const again = await body<Result>(await send());
-  assert.equal(again.repeated, true);
+  assert.equal(again.isDuplicate, true);
   assert.equal(again.id, first.id);
   const path = `/api/v1/documents/banking/account/${first.id}?waitFor=${first.position}`;
   const found = await body<{ document: unknown }>(await api.ask(path, reader));

@@ -48,7 +48,7 @@ const appended = Type.Object({
   stream: Type.String(),
   revision: Type.Integer(),
   position: Type.String(),
-  repeated: Type.Boolean(),
+  isDuplicate: Type.Boolean(),
 });
 
 const streamParams = Type.Object({ stream: Type.String({ maxLength: 400 }) });
@@ -131,7 +131,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         );
         const { expected = 'any' } = request.body;
         const result = await store.append(stream, events, { expected, signal: request.signal });
-        return { status: result.repeated ? 200 : 201, body: result };
+        return { status: result.isDuplicate ? 200 : 201, body: result };
       },
     }),
     route({

@@ -83,7 +83,7 @@ test('a command is answered with its id, its events are sent, and its document c
   const { result } = await client.hear(of('c1', 'result'));
   assert.equal(result?.['correlationId'], 'flow-1');
   client.say({ ...deposit('c2', 5), idempotencyKey: 'order-1' });
-  assert.equal((await client.hear(of('c2', 'result'))).result?.['repeated'], true);
+  assert.equal((await client.hear(of('c2', 'result'))).result?.['isDuplicate'], true);
   assert.equal((await reader.hear(of('s', 'event'))).event?.revision, 0);
   const asked = { type: 'query', bc: 'banking', aggregate: 'account' };
   const waitFor = result?.['position'];

@@ -67,7 +67,7 @@ export function settleIn(tables: MemoryTables, fence: Fence, settlement: Settlem
   const shard = shardIn(tables, fence);
   if (settlement.kind === 'delivered') {
     const { positions, checkpoint } = settlement;
-    if (positions.some((position) => shard.done.has(position))) return 'repeated';
+    if (positions.some((position) => shard.done.has(position))) return 'duplicate';
     for (const position of positions) shard.done.add(position);
     if (checkpoint !== undefined) moveCheckpoint(shard, checkpoint);
     return 'settled';
@@ -75,7 +75,7 @@ export function settleIn(tables: MemoryTables, fence: Fence, settlement: Settlem
   const { stream, position, eventId, atMs } = settlement;
   const held = shard.blocked.get(stream);
   const rest = held?.events.filter((each) => each.position !== position);
-  if (held === undefined || rest?.length === held.events.length) return 'repeated';
+  if (held === undefined || rest?.length === held.events.length) return 'duplicate';
   held.events = rest ?? [];
   shard.done.add(position);
   for (const [id, letter] of tables.letters) {

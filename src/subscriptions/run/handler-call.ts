@@ -155,7 +155,7 @@ export function createHandlerCalls<Transaction>(
           const settled = await commitEffect(await effect);
           // The response to an earlier commit was lost, so its effects exist. For a batch this may hold for
           // some events only, so retry them one by one.
-          if (settled === 'repeated' && events.length > 1)
+          if (settled === 'duplicate' && events.length > 1)
             throw new Error('partly processed before');
           effect = undefined;
         } else if (drained !== undefined) {

@@ -96,7 +96,7 @@ export async function settling(
     return 'settled';
   } catch (error) {
     if (!(error instanceof SqlExpectationFailed)) throw error;
-    if (error.what === 'new') return 'repeated';
+    if (error.what === 'new') return 'duplicate';
     throw leaseLost(fence);
   }
 }

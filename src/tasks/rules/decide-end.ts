@@ -2,14 +2,15 @@
 // undone first.
 
 import {
-  released,
   addHistory,
   progressSignal,
+  released,
+  toQueue,
   waitAfter,
   type DecideContext,
   type Decision,
 } from './task-decision.ts';
-import { isTerminal, neverMs, type StoredTask, type TaskHead } from '../task-job.ts';
+import { isTerminal, neverMs, type StoredTask } from '../task-job.ts';
 import {
   infoOf,
   runOf,
@@ -25,8 +26,7 @@ export function decideComplete(
   result: unknown,
   context: DecideContext,
 ): Decision {
-  const { waitsFor: _waitsFor, error: _error, ...rest } = runOf(task);
-  const run = { ...rest, ...(result === undefined ? {} : { result }) };
+  const run = { ...runOf(task), error: undefined, result };
   return ended(task, run, { state: 'completed', what: 'completed' }, context);
 }
 
@@ -69,44 +69,32 @@ export function decideEnding(
   context: DecideContext & { readonly what?: string | undefined },
 ): Decision {
   const { nowMs, what = ending.state } = context;
-  const { waitsFor: _waitsFor, ...run } = runOf(task);
+  const run = runOf(task);
+  const { error } = ending;
+  const hasFailedCompensation = run.ending !== undefined;
+  if (!hasFailedCompensation && hasCompensations(task)) {
+    const text = error.message;
+    const next = { ...addHistory(task, nowMs, { what: 'compensating', text }), error, ending };
+    const head = { ...released, dueAtMs: nowMs, failures: 0, cancelAtMs: 0 };
+    return toQueue(task, head, context, { run: JSON.stringify({ ...next, waitsFor: undefined }) });
+  }
   const failures = task.head.failures + (ending.state === 'failed' ? 1 : 0);
-  if (run.ending !== undefined) {
-    // A compensation failed: the job ends as failed.
-    const error = { ...ending.error, message: `compensation failed: ${ending.error.message}` };
-    const decision = ended(task, { ...run, error }, { state: 'failed', what }, context);
-    return { ...decision, head: { ...decision.head, failures } };
-  }
-  if (!isCompensable(task)) {
-    const decision = ended(
-      task,
-      { ...run, error: ending.error },
-      { state: ending.state, what },
-      context,
-    );
-    return { ...decision, head: { ...decision.head, failures } };
-  }
-  const next = addHistory(task, nowMs, { what: 'compensating', text: ending.error.message });
-  const { waitsFor: _none, ...kept } = next;
-  const head = {
-    ...released,
-    state: 'queued' as const,
-    dueAtMs: nowMs,
-    failures: 0,
-    cancelAtMs: 0,
-  };
-  return {
-    head,
-    fields: { run: JSON.stringify({ ...kept, error: ending.error, ending }) },
-    signals: [context.signals.queued({ ...task.head, ...head }, infoOf(task))],
-  };
+  const last = hasFailedCompensation
+    ? {
+        state: 'failed' as const,
+        error: { ...error, message: `compensation failed: ${error.message}` },
+      }
+    : ending;
+  const decision = ended(task, { ...run, error: last.error }, { state: last.state, what }, context);
+  return { ...decision, head: { ...decision.head, failures } };
 }
 
 /** All compensations have run. */
 export function decideCompensated(task: StoredTask, context: DecideContext): Decision {
-  const { ending, waitsFor: _waitsFor, ...run } = runOf(task);
-  const { state, error } = ending ?? { state: 'failed' as const, error: { message: 'failed' } };
-  return ended(task, { ...run, error }, { state, what: `${state}, compensated` }, context);
+  const run = runOf(task);
+  const { state, error } = run.ending ?? { state: 'failed', error: { message: 'failed' } };
+  const next = { ...run, ending: undefined, error };
+  return ended(task, next, { state, what: `${state}, compensated` }, context);
 }
 
 /** Undefined: it has already ended, or its compensations are running. */
@@ -134,7 +122,6 @@ export function decideLost(
   cause: 'worker' | 'deadline' | 'cancel',
   context: DecideContext,
 ): Decision {
-  const { type } = context;
   if (cause === 'cancel' && runOf(task).ending === undefined) {
     const error = { message: 'cancelled', code: 'TASK_CANCELLED' };
     return decideEnding(task, { state: 'cancelled', error }, context);
@@ -146,31 +133,24 @@ export function decideLost(
   const failure = {
     message,
     code: cause === 'deadline' ? 'TASK_STEP_TIMEOUT' : 'TASK_WORKER_LOST',
-    ...(type.onLost === 'fail' ? { isTerminal: true } : {}),
+    isTerminal: context.type.onLost === 'fail' || undefined,
   };
   // Waiting longer would not help.
   const what = cause === 'deadline' ? 'timed out' : 'lost';
   return decideFailure(task, failure, { ...context, what, retryAfterMs: 0 });
 }
 
-/** Steps to compensate, the last one first. */
-function compensations(task: StoredTask): readonly string[] {
-  return stepsOf(task)
-    .filter(
-      ([name, step]) =>
-        step.isCompensable === true &&
-        step.state === 'completed' &&
-        stepOf(task, undoName(name))?.state !== 'completed',
-    )
-    .map(([name]) => name)
-    .toReversed();
+/** Whether a completed step has a compensation that has not run. */
+function hasCompensations(task: StoredTask): boolean {
+  return stepsOf(task).some(
+    ([name, step]) =>
+      step.isCompensable === true &&
+      step.state === 'completed' &&
+      stepOf(task, undoName(name))?.state !== 'completed',
+  );
 }
 
 export const undoName = (step: string): string => `undo:${step}`;
-
-function isCompensable(task: StoredTask): boolean {
-  return compensations(task).length > 0;
-}
 
 function ended(
   task: StoredTask,
@@ -179,18 +159,16 @@ function ended(
   { nowMs, signals }: DecideContext,
 ): Decision {
   const head = { ...released, state, dueAtMs: neverMs, cancelAtMs: 0, endedAtMs: nowMs };
-  const last = addHistory(task, nowMs, { what, text: run.error?.message }, run);
-  const after: TaskHead = { ...task.head, ...head };
+  const error = run.error?.message;
+  const last = addHistory(task, nowMs, { what, text: error }, run);
   const { parentId } = task.head;
+  const published = [signals.ended({ ...task.head, ...head }, infoOf(task), { error })];
+  // For the orchestrator, which wakes the parent.
+  if (parentId !== '')
+    published.push(progressSignal(task, signals, { kind: 'ended', state, parentId }));
   return {
     head,
-    fields: { run: JSON.stringify(last) },
-    signals: [
-      signals.ended(after, infoOf(task), { error: run.error?.message }),
-      // For the orchestrator, which wakes the parent.
-      ...(parentId === ''
-        ? []
-        : [progressSignal(task, signals, { kind: 'ended', state, parentId })]),
-    ],
+    fields: { run: JSON.stringify({ ...last, waitsFor: undefined }) },
+    signals: published,
   };
 }

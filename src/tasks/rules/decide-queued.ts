@@ -1,19 +1,26 @@
 // How a job returns to the queue, as pure decisions: retried, woken, due, or released.
 
-import { released, addHistory, type DecideContext, type Decision } from './task-decision.ts';
+import {
+  addHistory,
+  released,
+  toQueue,
+  type DecideContext,
+  type Decision,
+} from './task-decision.ts';
 import { isTerminal, type StoredTask } from '../task-job.ts';
-import { eventField, infoOf, runOf, stepField, stepsOf } from '../task-record.ts';
+import { eventField, runOf, stepField, stepsOf } from '../task-record.ts';
 
 /** Undefined: it has not ended, so it cannot be retried. */
 export function decideRetry(
   task: StoredTask,
-  how: { readonly fromStep?: string | undefined; readonly by?: string | undefined },
-  { nowMs, signals }: DecideContext,
+  { fromStep }: { readonly fromStep?: string | undefined },
+  context: DecideContext,
 ): Decision | undefined {
   const { head } = task;
+  const { nowMs } = context;
   if (!isTerminal(head.state)) return undefined;
   const steps = stepsOf(task);
-  const from = steps.find(([name]) => name === how.fromStep)?.[1].at ?? Number.POSITIVE_INFINITY;
+  const from = steps.find(([name]) => name === fromStep)?.[1].at ?? Number.POSITIVE_INFINITY;
   // Compensated and failed steps run again.
   const undone = new Set(
     steps.flatMap(([name]) => (name.startsWith('undo:') ? [name.slice(5)] : [])),
@@ -25,33 +32,28 @@ export function decideRetry(
       undone.has(name) ||
       step.state === 'failed',
   );
-  const {
-    result: _result,
-    error: _error,
-    ending: _ending,
-    progress: _progress,
-    ...run
-  } = addHistory(task, nowMs, {
-    what: 'retried',
-    text: how.fromStep === undefined ? undefined : `from ${how.fromStep}`,
-  });
+  const run = {
+    ...addHistory(task, nowMs, {
+      what: 'retried',
+      text: fromStep === undefined ? undefined : `from ${fromStep}`,
+    }),
+    result: undefined,
+    error: undefined,
+    ending: undefined,
+    progress: undefined,
+  };
+  // A new fence, so that the next end has its own signal.
   const next = {
-    state: 'queued' as const,
-    // A new fence, so that the next end has its own signal.
     fence: head.fence + 1,
     dueAtMs: nowMs,
     failures: 0,
     endedAtMs: 0,
     cancelAtMs: 0,
   };
-  return {
-    head: next,
-    fields: {
-      run: JSON.stringify(run),
-      ...Object.fromEntries(dropped.map(([name]) => [stepField(name), null])),
-    },
-    signals: [signals.queued({ ...head, ...next }, infoOf(task))],
-  };
+  return toQueue(task, next, context, {
+    run: JSON.stringify(run),
+    ...Object.fromEntries(dropped.map(([name]) => [stepField(name), null])),
+  });
 }
 
 /** Undefined: the job has ended. */
@@ -73,20 +75,16 @@ export function decideEvent(
 }
 
 /** The job's wait is over: a worker may continue it now. */
-export function decideWake(task: StoredTask, { nowMs, signals }: DecideContext): Decision {
-  const head = { state: 'queued' as const, dueAtMs: nowMs };
-  return { head, fields: {}, signals: [signals.queued({ ...task.head, ...head }, infoOf(task))] };
+export function decideWake(task: StoredTask, context: DecideContext): Decision {
+  return toQueue(task, { dueAtMs: context.nowMs }, context);
 }
 
 /** The job is due: publishes its queue signal. A claim does not wait for this. */
-export function decideDue(task: StoredTask, { signals }: DecideContext): Decision | undefined {
-  if (task.head.state !== 'scheduled') return undefined;
-  const head = { state: 'queued' as const };
-  return { head, fields: {}, signals: [signals.queued({ ...task.head, ...head }, infoOf(task))] };
+export function decideDue(task: StoredTask, context: DecideContext): Decision | undefined {
+  return task.head.state === 'scheduled' ? toQueue(task, {}, context) : undefined;
 }
 
 /** As if it had not been claimed, except for the fence. */
-export function decideRelease(task: StoredTask, { nowMs, signals }: DecideContext): Decision {
-  const head = { ...released, state: 'queued' as const, dueAtMs: nowMs };
-  return { head, fields: {}, signals: [signals.queued({ ...task.head, ...head }, infoOf(task))] };
+export function decideRelease(task: StoredTask, context: DecideContext): Decision {
+  return toQueue(task, { ...released, dueAtMs: context.nowMs }, context);
 }

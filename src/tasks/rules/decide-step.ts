@@ -21,108 +21,95 @@ import {
   type TaskWait,
 } from '../task-record.ts';
 
-export function decideStepStart(
+interface StepRef {
+  readonly name: string;
+  readonly kind: StepRecord['kind'];
+}
+
+/** The change of a step's record, with the signal of its state. */
+function changeStep(
   task: StoredTask,
-  step: { readonly name: string; readonly kind: StepRecord['kind']; readonly timeoutMs: number },
-  { nowMs, signals }: DecideContext,
+  { name, kind }: StepRef,
+  change: Pick<StepRecord, 'state'> & Partial<StepRecord>,
+  { nowMs, signals, timeoutMs }: DecideContext & { readonly timeoutMs: number },
 ): Decision {
-  const before = stepOf(task, step.name);
-  // Including attempts that never ended because their worker died.
-  const attempts = (before?.attempts ?? 0) + 1;
+  const before = stepOf(task, name);
+  const attempts = change.attempts ?? Math.max(1, before?.attempts ?? 1);
   const record: StepRecord = {
-    kind: step.kind,
-    state: 'running',
+    kind,
     at: before?.at ?? stepsOf(task).length,
-    attempts,
     fence: task.head.fence,
-    startedAtMs: nowMs,
+    startedAtMs: before?.startedAtMs ?? nowMs,
+    endedAtMs: nowMs,
+    ...change,
+    attempts,
   };
+  const state = change.state === 'running' ? 'started' : change.state;
+  const error = change.error?.message;
   return {
-    head: { deadlineMs: nowMs + step.timeoutMs + deadlineGraceMs },
-    fields: { [stepField(step.name)]: JSON.stringify(record) },
+    head: { deadlineMs: nowMs + timeoutMs + deadlineGraceMs },
+    fields: { [stepField(name)]: JSON.stringify(record) },
     signals: [
-      progressSignal(task, signals, { kind: 'step-started', step: step.name, attempt: attempts }),
+      progressSignal(task, signals, {
+        kind: `step-${state}`,
+        step: name,
+        attempt: attempts,
+        error,
+      }),
     ],
   };
 }
 
+export function decideStepStart(
+  task: StoredTask,
+  step: StepRef & { readonly timeoutMs: number },
+  context: DecideContext,
+): Decision {
+  // Including attempts that never ended because their worker died.
+  const attempts = (stepOf(task, step.name)?.attempts ?? 0) + 1;
+  const { timeoutMs } = step;
+  const started = { startedAtMs: context.nowMs, endedAtMs: undefined };
+  const change = { state: 'running', attempts, ...started } as const;
+  return changeStep(task, step, change, { ...context, timeoutMs });
+}
+
 export function decideStepFinish(
   task: StoredTask,
-  step: {
-    readonly name: string;
-    readonly kind: StepRecord['kind'];
+  step: StepRef & {
     readonly result: unknown;
     readonly isCompensable?: boolean | undefined;
     /** An event that this step consumes. */
     readonly dropField?: string | undefined;
   },
-  { nowMs, signals, type }: DecideContext,
+  context: DecideContext,
 ): Decision {
-  const before = stepOf(task, step.name);
-  const attempts = Math.max(1, before?.attempts ?? 1);
-  const record: StepRecord = {
-    kind: step.kind,
-    state: 'completed',
-    at: before?.at ?? stepsOf(task).length,
-    attempts,
-    fence: task.head.fence,
-    startedAtMs: before?.startedAtMs ?? nowMs,
-    endedAtMs: nowMs,
-    ...(step.result === undefined ? {} : { result: step.result }),
-    ...(step.isCompensable === true ? { isCompensable: true } : {}),
-  };
-  return {
-    head: { deadlineMs: nowMs + type.stepTimeoutMs + deadlineGraceMs },
-    fields: {
-      [stepField(step.name)]: JSON.stringify(record),
-      ...(step.dropField === undefined ? {} : { [step.dropField]: null }),
-    },
-    signals: [
-      progressSignal(task, signals, { kind: 'step-completed', step: step.name, attempt: attempts }),
-    ],
-  };
+  const { result, isCompensable, dropField } = step;
+  const change = { state: 'completed', result, isCompensable: isCompensable || undefined } as const;
+  const decided = changeStep(task, step, change, {
+    ...context,
+    timeoutMs: context.type.stepTimeoutMs,
+  });
+  if (dropField === undefined) return decided;
+  return { ...decided, fields: { ...decided.fields, [dropField]: null } };
 }
 
 /** With retries left the job waits for the next one; otherwise the handler gets the error, and may catch it. */
 export function decideStepFailure(
   task: StoredTask,
-  step: {
-    readonly name: string;
-    readonly kind: StepRecord['kind'];
+  step: StepRef & {
     readonly failure: TaskFailure;
     readonly retries: number;
     readonly retryAfterMs?: number | undefined;
   },
   context: DecideContext,
 ): Decision & { readonly isRetried: boolean } {
-  const { nowMs, signals, type } = context;
-  const before = stepOf(task, step.name);
-  const attempts = Math.max(1, before?.attempts ?? 1);
+  const { nowMs, type } = context;
+  const attempts = Math.max(1, stepOf(task, step.name)?.attempts ?? 1);
   const isRetried = step.failure.isTerminal !== true && attempts <= step.retries;
-  const record: StepRecord = {
-    kind: step.kind,
-    state: 'failed',
-    at: before?.at ?? stepsOf(task).length,
-    attempts,
-    fence: task.head.fence,
-    startedAtMs: before?.startedAtMs ?? nowMs,
-    endedAtMs: nowMs,
-    error: step.failure,
-    // Without it, the step is retried within this attempt of the job.
-    ...(isRetried ? {} : { failedIn: task.head.failures }),
-  };
-  const failed: Decision = {
-    head: { deadlineMs: nowMs + type.stepTimeoutMs + deadlineGraceMs },
-    fields: { [stepField(step.name)]: JSON.stringify(record) },
-    signals: [
-      progressSignal(task, signals, {
-        kind: 'step-failed',
-        step: step.name,
-        attempt: attempts,
-        error: step.failure.message,
-      }),
-    ],
-  };
+  // Without `failedIn`, the step is retried within this attempt of the job.
+  const failedIn = isRetried ? undefined : task.head.failures;
+  const change = { state: 'failed', error: step.failure, failedIn } as const;
+  const failed = changeStep(task, step, change, { ...context, timeoutMs: type.stepTimeoutMs });
   if (!isRetried) return { ...failed, isRetried };
   const untilMs = nowMs + (step.retryAfterMs ?? waitAfter(type.backoff, attempts, context.random));
   const waiting = decideWait(task, { kind: 'retry', step: step.name, untilMs }, context);
@@ -150,11 +137,11 @@ export function decideWait(
     attempts: 1,
     fence: task.head.fence,
     startedAtMs: nowMs,
-    ...(wait.kind === 'children' ? {} : { untilMs: wait.untilMs }),
+    untilMs: wait.kind === 'children' ? undefined : wait.untilMs,
   };
   const run = addHistory(task, nowMs, {
     what: 'waiting',
-    ...(step === undefined ? {} : { step }),
+    step,
     text: wait.kind === 'event' ? `for ${wait.event}` : wait.kind,
   });
   return {

@@ -1,7 +1,7 @@
 // Which jobs are next, as a pure choice: the order and the limits of a claim in every engine.
 
 import { takeTokens } from '../../foundation/token-bucket.ts';
-import type { ClaimRule } from '../task-engine.ts';
+import type { ClaimRequest, ClaimRule } from '../task-engine.ts';
 import type { TaskHead } from '../task-job.ts';
 
 /** The state of an engine between claims. */
@@ -77,6 +77,46 @@ export function selectClaims(
     }
   }
   return { heads, rates, freeAtMs };
+}
+
+/** Calls `claim` for each rule with its limit: first a fair part for each type, then what the others left. */
+export function claimInParts<Claimed>(
+  { rules, limit }: { readonly rules: readonly ClaimRule[]; readonly limit: number },
+  claim: (rule: ClaimRule, limit: number) => readonly Claimed[],
+): readonly Claimed[] {
+  const claimed: Claimed[] = [];
+  const counts = new Map<string, number>();
+  for (const isFair of rules.length > 1 ? [true, false] : [false]) {
+    for (const [at, rule] of rules.entries()) {
+      const room = limit - claimed.length;
+      const part = isFair ? Math.ceil(room / (rules.length - at)) : room;
+      const count = counts.get(rule.type) ?? 0;
+      const most = Math.min(rule.limit - count, part);
+      if (most <= 0) continue;
+      const found = claim(rule, most);
+      claimed.push(...found);
+      counts.set(rule.type, count + found.length);
+    }
+  }
+  return claimed;
+}
+
+/** The head of a job after a claim. */
+export function claimedHead(
+  head: TaskHead,
+  { worker, nowMs }: Pick<ClaimRequest, 'worker' | 'nowMs'>,
+  { deadlineAfterMs }: ClaimRule,
+): TaskHead {
+  return {
+    ...head,
+    state: 'running',
+    worker,
+    fence: head.fence + 1,
+    revision: head.revision + 1,
+    claimedAtMs: nowMs,
+    updatedAtMs: nowMs,
+    deadlineMs: nowMs + deadlineAfterMs,
+  };
 }
 
 /** Highest priority first; in each, the ordered jobs of each tenant. */

@@ -4,7 +4,14 @@
 import { backoffMs } from '../../foundation/backoff.ts';
 import type { HeadChange } from '../task-engine.ts';
 import { neverMs, type StoredTask } from '../task-job.ts';
-import { infoOf, runOf, withHistory, type HistoryEntry, type TaskRun } from '../task-record.ts';
+import {
+  infoOf,
+  runOf,
+  unrecordedClaim,
+  withHistory,
+  type HistoryEntry,
+  type TaskRun,
+} from '../task-record.ts';
 import type { SignalMaker, TaskSignal } from '../task-signal.ts';
 import type { TaskBackoff, TaskType } from '../task-type.ts';
 
@@ -22,10 +29,10 @@ export interface DecideContext {
   readonly random?: number | undefined;
 }
 
-/** The job after the decision; the engine computes the same. */
+/** The job after the decision; every engine computes the same. */
 export function applyDecision(
   task: StoredTask,
-  { head, fields }: Decision,
+  { head, fields }: Pick<Decision, 'head' | 'fields'>,
   nowMs: number,
 ): StoredTask {
   const next: Record<string, string> = { ...task.fields };
@@ -45,21 +52,14 @@ export const deadlineGraceMs = 5_000;
 
 export const released = { worker: '', deadlineMs: neverMs } as const;
 
-/** Adds an entry to the history. A claim writes no history, so the next change adds its entry, too. */
+/** Adds an entry to the history, after that of the claim. */
 export function addHistory(
   task: StoredTask,
   nowMs: number,
   entry: Omit<HistoryEntry, 'atMs'>,
   run: TaskRun = runOf(task),
 ): TaskRun {
-  const { head } = task;
-  const isClaimKnown =
-    head.state !== 'running' ||
-    run.history.some(({ what, atMs }) => what === 'claimed' && atMs === head.claimedAtMs);
-  const claimed = isClaimKnown
-    ? []
-    : [{ atMs: head.claimedAtMs, what: 'claimed', worker: head.worker }];
-  return withHistory(run, ...claimed, { atMs: nowMs, ...entry });
+  return withHistory(run, ...unrecordedClaim(task, run), { atMs: nowMs, ...entry });
 }
 
 export function progressSignal(
@@ -67,10 +67,22 @@ export function progressSignal(
   signals: SignalMaker,
   what: { readonly kind: string } & Readonly<Record<string, unknown>>,
 ): TaskSignal {
-  const present = Object.fromEntries(
-    Object.entries(what).filter(([, value]) => value !== undefined),
-  ) as typeof what;
-  return signals.progressed(task.head, infoOf(task), present);
+  return signals.progressed(task.head, infoOf(task), what);
+}
+
+/** The job with this head may be claimed: the change publishes its queue signal. */
+export function toQueue(
+  task: StoredTask,
+  head: HeadChange,
+  { signals }: Pick<DecideContext, 'signals'>,
+  fields: Decision['fields'] = {},
+): Decision {
+  const next = { ...head, state: 'queued' } as const;
+  return {
+    head: next,
+    fields,
+    signals: [signals.queued({ ...task.head, ...next }, infoOf(task))],
+  };
 }
 
 export function waitAfter(backoff: TaskBackoff, failures: number, random?: number): number {

@@ -6,6 +6,7 @@ import { applySchema } from '../../contracts/apply-schema.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
+import { whenAborted } from '../../foundation/when-aborted.ts';
 import { outcomeOf } from '../../subscriptions/handler-outcome.ts';
 import { durationMs, type Duration } from '../duration.ts';
 import { undoName } from '../rules/decide-end.ts';
@@ -353,11 +354,7 @@ function failureOf(error: unknown): TaskFailure {
       : undefined;
   const isTerminal =
     outcomeOf(error).kind === 'terminal' || (code !== undefined && noRetryHelps.has(code));
-  return {
-    message,
-    ...(code === undefined ? {} : { code }),
-    ...(isTerminal ? { isTerminal: true } : {}),
-  };
+  return { message, code, isTerminal };
 }
 
 /** The error of an earlier run, as far as it is stored. */
@@ -401,17 +398,17 @@ async function runWithin<Result>(
     throw error;
   }
 
-  const stopped = Promise.withResolvers<never>();
-  const onStop = (): void => stopped.reject(signal.reason);
-  signal.addEventListener('abort', onStop, { once: true });
   const watching = watch();
   watching.catch(() => undefined);
-  stopped.promise.catch(() => undefined);
+  using stop = whenAborted(signal);
+  const stopped = stop.aborted.then(() => {
+    throw signal.reason;
+  });
+  stopped.catch(() => undefined);
   try {
     const scope = { signal: AbortSignal.any([signal, tooLate.signal]), beat };
-    return await Promise.race([run(scope), watching, stopped.promise]);
+    return await Promise.race([run(scope), watching, stopped]);
   } finally {
     over.abort();
-    signal.removeEventListener('abort', onStop);
   }
 }

@@ -3,6 +3,7 @@
 // sweeper as the last resort.
 
 import { hasCode } from '../../foundation/error.ts';
+import { repeatWork } from '../../foundation/repeat-work.ts';
 import { consumerGroups } from '../../contracts/subjects.ts';
 import { Terminal } from '../../subscriptions/handler-outcome.ts';
 import type { Tasks } from '../tasks.ts';
@@ -43,7 +44,6 @@ export function startTaskOrchestrator(
   // Including types that are no longer configured, because they may still have jobs.
   const consumers = new Map<string, AsyncDisposable>();
   const failing = new Set<string>();
-  const stopping = new AbortController();
 
   async function advance({ payload }: { readonly payload: unknown }): Promise<void> {
     const { kind, parentId } = (payload ?? {}) as Readonly<Record<string, unknown>>;
@@ -73,22 +73,21 @@ export function startTaskOrchestrator(
     }
   }
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      for (const { name } of tasks.types()) {
-        if (stopping.signal.aborted) break;
-        if (!consumers.has(name)) await join(name);
-      }
-      // A stop ends the sleep, and with it the loop.
-      await clock.sleep(everyMs, stopping.signal).catch(() => undefined);
+  async function joinAll(signal: AbortSignal): Promise<void> {
+    for (const { name } of tasks.types()) {
+      if (signal.aborted) return;
+      if (!consumers.has(name)) await join(name);
     }
   }
 
-  const done = run();
+  const joining = repeatWork(joinAll, {
+    everyMs,
+    clock,
+    onFailure: (err) => observer.log?.error({ err }, 'task orchestrator failed'),
+  });
   return {
     async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await done;
+      await joining[Symbol.asyncDispose]();
       const all = [...consumers.values()];
       consumers.clear();
       await Promise.all(all.map((consumer) => consumer[Symbol.asyncDispose]()));

@@ -73,7 +73,7 @@ test('a failed attempt continues after its completed steps', async () => {
   });
 });
 
-test('a step is tried again within the attempt, and its failure may be caught', async () => {
+test('a step is retried within the attempt, and its failure may be caught', async () => {
   let tries = 0;
   const reportGen = task('report-gen', async (ctx) => {
     try {
@@ -177,7 +177,7 @@ test('a cancel stops a running handler by its signal', async () => {
   );
 });
 
-test('a step that takes too long fails by its time', async () => {
+test('a step that exceeds its time limit fails', async () => {
   const emailSend = task('email-send', async (ctx) => {
     await ctx.step('hang', () => new Promise(() => undefined), { timeout: '20ms' });
   });
@@ -188,7 +188,7 @@ test('a step that takes too long fails by its time', async () => {
   });
 });
 
-test('a payload that its schema refuses fails for good, and is refused where it is made', async () => {
+test('an invalid payload fails the job permanently, and is rejected by job()', async () => {
   const emailSend = task('email-send', z.object({ to: z.string() }), async (ctx) => ctx.payload.to);
   assert.throws(() => emailSend.job({} as { to: string }), { code: 'PAYLOAD_INVALID' });
   await withWorkers([emailSend as unknown as TaskDefinition], async (tasks) => {
@@ -222,7 +222,7 @@ test('in a backlog two claims run concurrently, within the limit of running jobs
   const most = { calls: 0, running: 0 };
   let calls = 0;
   let running = 0;
-  /** As long as a call takes, others may be asked for. */
+  /** While a call runs, another one may start. */
   const exchange: typeof engine.exchange = async (...args) => {
     calls += 1;
     most.calls = Math.max(most.calls, calls);
@@ -268,7 +268,7 @@ test('a stop releases jobs that do not end in time, and another worker continues
   assert.notEqual(next.worker, workers.worker);
 });
 
-test('the control plane stops a worker, and changes how much it takes', async () => {
+test('the control channel stops a worker, and changes its concurrency', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const messages = [
     { subject: 'gbe.tasks._control.rebalance', payload: { concurrency: { 'email-send': 0 } } },
@@ -316,7 +316,7 @@ test('a worker that was considered dead runs the job again, despite late answers
   const heads: typeof engine.heads = async (refs) => {
     const [head] = await engine.heads(refs);
     if (head?.state !== 'waiting') return engine.heads(refs);
-    // The answer that it is lost arrives when the same worker has it again.
+    // The answer that the job is lost arrives when the same worker holds it again.
     asked.resolve();
     await late.promise;
     setImmediate(answered.resolve);
@@ -349,7 +349,7 @@ test('a worker that was considered dead runs the job again, despite late answers
   assert.deepEqual([ended.state, ended.result, ended.fence], ['completed', 2, 2]);
 });
 
-test('a wait inside of a step is a typed error at once, and no retry is wasted on it', async () => {
+test('a wait inside of a step throws a typed error immediately, without a retry', async () => {
   const emailSend = task('email-send', async () => 'child');
   const waits: Readonly<Record<string, (ctx: TaskContext) => Promise<unknown>>> = {
     'ctx.sleep': (ctx) => ctx.sleep('1h'),
@@ -360,7 +360,7 @@ test('a wait inside of a step is a typed error at once, and no retry is wasted o
   for (const [what, wait] of Object.entries(waits)) {
     const reportGen = task('report-gen', async (ctx) => {
       await ctx.step('load', async () => {
-        // Not only in the step's own turn.
+        // Also in a later turn of the event loop.
         await Promise.resolve();
         await wait(ctx);
       });

@@ -3,6 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { whenAborted } from '../../foundation/when-aborted.ts';
+import { withinTime } from '../../foundation/within-time.ts';
 import { startBeatThread } from './beat-thread.ts';
 import { invalid } from '../rules/check-task.ts';
 import { runTask } from './run-task.ts';
@@ -208,10 +210,7 @@ export function startWorkers(
     const { signal } = claimer.waiting;
     const types = isFirst || isPlenty ? room() : {};
     const wanted = Object.values(types).reduce((sum, count) => sum + count, 0);
-    if (wanted === 0) {
-      await untilAborted(signal);
-      return;
-    }
+    if (wanted === 0) return whenAborted(signal).aborted;
     claimer.asks = types;
     const waitMs = isFirst ? limits.claimWaitMsDefault : 0;
     let isFull = false;
@@ -290,10 +289,8 @@ export function startWorkers(
 
   /** Jobs that do not end in time are released: another worker continues after their last completed step. */
   async function drain(): Promise<void> {
-    const over = new AbortController();
     const all = Promise.all([...runs.values()].map(({ done }) => done));
-    await Promise.race([all, clock.sleep(drainMs, over.signal).catch(() => undefined)]);
-    over.abort();
+    await withinTime<unknown, unknown>(all, { ms: drainMs, late: () => undefined, clock });
     const left = [...runs.values()];
     for (const run of left)
       run.stopping.abort(new MillraceError('ABORTED', 'the worker is stopping'));
@@ -373,11 +370,4 @@ function gone(id: string): MillraceError {
 
 function cancelled(id: string): MillraceError {
   return new MillraceError('TASK_CANCELLED', `job ${id} was cancelled`);
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) =>
-    signal.addEventListener('abort', () => resolve(), { once: true }),
-  );
 }

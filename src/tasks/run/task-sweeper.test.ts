@@ -9,7 +9,7 @@ import { taskType } from '../task-type.ts';
 
 const hourMs = 3_600_000;
 
-test('jobs are counted once an hour, not with each sweep, and old ones of all types still go', async () => {
+test('jobs are counted once an hour, not with each sweep, and old jobs of all types are removed', async () => {
   const clock = fakeClock();
   const memory = memoryTaskEngine({ clock });
   let counted = 0;

@@ -4,6 +4,7 @@
 
 import { hasCode } from '../../foundation/error.ts';
 import { idFromKey } from '../../foundation/ids.ts';
+import { repeatWork } from '../../foundation/repeat-work.ts';
 import { parseCron } from '../cron.ts';
 import { decideLost } from '../rules/decide-end.ts';
 import { decideDue } from '../rules/decide-queued.ts';
@@ -213,9 +214,8 @@ function expectedSignals(
   const isQueued = head.state === 'queued' || (head.state === 'scheduled' && head.dueAtMs <= nowMs);
   const steps = stepsOf(task).flatMap(([step, { kind, state, fence, attempts, error }]) => {
     if (state === 'running' || kind === 'sleep') return [];
-    const what = { kind: `step-${state}`, step, attempt: attempts };
-    const all = error === undefined ? what : { ...what, error: error.message };
-    return [signals.progressed({ ...head, fence: fence ?? head.fence }, info, all)];
+    const what = { kind: `step-${state}`, step, attempt: attempts, error: error?.message };
+    return [signals.progressed({ ...head, fence: fence ?? head.fence }, info, what)];
   });
   return isQueued ? [signals.queued(head, info), ...steps] : steps;
 }
@@ -298,31 +298,22 @@ export function startTaskSweeper(tasks: Tasks, options: TaskSweeperOptions = {})
   const { everyMs = 5_000 } = options;
   const { clock, observer } = tasks.core;
   const sweeper = createTaskSweep(tasks, options);
-  const stopping = new AbortController();
-  const { signal } = stopping;
-
-  async function run(): Promise<void> {
-    let isFailing = false;
-    while (!signal.aborted) {
-      try {
-        await sweeper.sweep();
-        if (isFailing) observer.log?.info({}, 'task sweeper resumed');
-        isFailing = false;
-      } catch (err) {
-        if (hasCode(err, 'TASKS_CLOSED')) return;
+  let isFailing = false;
+  return repeatWork(
+    async () => {
+      await sweeper.sweep();
+      if (isFailing) observer.log?.info({}, 'task sweeper resumed');
+      isFailing = false;
+    },
+    {
+      everyMs,
+      clock,
+      onFailure(err, stop) {
+        if (hasCode(err, 'TASKS_CLOSED')) return stop();
         // Logged once per outage.
         if (!isFailing) observer.log?.warn({ err }, 'task sweep failed');
         isFailing = true;
-      }
-      await clock.sleep(everyMs, signal).catch(() => undefined);
-    }
-  }
-
-  const done = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await done;
+      },
     },
-  };
+  );
 }

@@ -1,6 +1,7 @@
 // The file of task types, reloaded when it changes. If it is invalid, the error is logged and the previous types stay.
 
 import { readFile } from 'node:fs/promises';
+import { repeatWork } from '../../foundation/repeat-work.ts';
 import { parseTaskTypes } from '../parse-task-types.ts';
 import type { TaskType } from '../task-type.ts';
 import type { Tasks } from '../tasks.ts';
@@ -39,12 +40,9 @@ export function watchTaskTypes(
   } = {},
 ): AsyncDisposable {
   const { observer, clock } = tasks.core;
-  const stopping = new AbortController();
-  const { signal } = stopping;
   let seen: string | undefined;
-
-  async function poll(): Promise<void> {
-    try {
+  return repeatWork(
+    async () => {
       const text = await readFile(path, 'utf8');
       if (text === seen) return;
       const isFirst = seen === undefined;
@@ -53,23 +51,7 @@ export function watchTaskTypes(
       tasks.setTypes(types);
       const names = types.map(({ name }) => name);
       if (!isFirst) observer.log?.info({ types: names }, 'task types reloaded');
-    } catch (err) {
-      observer.log?.error({ err }, 'task types not reloaded');
-    }
-  }
-
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      await poll();
-      await clock.sleep(everyMs, signal).catch(() => undefined);
-    }
-  }
-
-  const done = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await done;
     },
-  };
+    { everyMs, clock, onFailure: (err) => observer.log?.error({ err }, 'task types not reloaded') },
+  );
 }

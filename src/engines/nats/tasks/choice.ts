@@ -1,7 +1,11 @@
 // Chooses jobs to claim from the index. Several processes would choose the same jobs, so each job has one preferred
 // worker; the others choose it when they find no preferred job.
 
-import { selectClaims, type ClaimMemory } from '../../../tasks/rules/select-claims.ts';
+import {
+  claimInParts,
+  selectClaims,
+  type ClaimMemory,
+} from '../../../tasks/rules/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { TaskHead } from '../../../tasks/task-job.ts';
 import type { TaskIndex } from './task-index.ts';
@@ -36,7 +40,6 @@ export function chooseClaims(
 ): Choice {
   const { index, rivals } = context;
   const { nowMs, worker } = request;
-  const picks: { readonly head: TaskHead; readonly rule: ClaimRule }[] = [];
   const chosen = new Set<string>();
   const rates = new Map<string, number>();
   const turns = new Map<string, number>();
@@ -75,27 +78,18 @@ export function chooseClaims(
     return preferred.length >= limit ? preferred : due.heads;
   }
 
-  // First a fair share for each type, then what the others left.
-  const { rules } = request;
-  for (const isFair of rules.length > 1 ? [true, false] : [false]) {
-    for (const [at, rule] of rules.entries()) {
-      const room = request.limit - picks.length;
-      const part = isFair ? Math.ceil(room / (rules.length - at)) : room;
-      const taken = picks.filter(({ head }) => head.type === rule.type).length;
-      const limit = Math.min(rule.limit - taken, part);
-      if (limit <= 0) continue;
-      const found = selectClaims(dueOf(rule, limit), { ...rule, limit }, memory, nowMs);
-      freeAtMs = Math.min(freeAtMs, found.freeAtMs ?? Infinity);
-      for (const [tenant, ms] of found.rates) rates.set(taskKeys.rate(rule.type, tenant), ms);
-      for (const head of found.heads) {
-        picks.push({ head, rule });
-        chosen.add(head.id);
-        turns.set(laneOf(head), turnBase + picks.length);
-        const key = `${head.type}|${head.concurrencyKey}`;
-        keys.set(key, (keys.get(key) ?? 0) + 1);
-      }
+  const picks = claimInParts(request, (rule, limit) => {
+    const found = selectClaims(dueOf(rule, limit), { ...rule, limit }, memory, nowMs);
+    freeAtMs = Math.min(freeAtMs, found.freeAtMs ?? Infinity);
+    for (const [tenant, ms] of found.rates) rates.set(taskKeys.rate(rule.type, tenant), ms);
+    for (const head of found.heads) {
+      chosen.add(head.id);
+      turns.set(laneOf(head), turnBase + chosen.size);
+      const key = `${head.type}|${head.concurrencyKey}`;
+      keys.set(key, (keys.get(key) ?? 0) + 1);
     }
-  }
+    return found.heads.map((head) => ({ head, rule }));
+  });
   return { picks, rates, freeAtMs };
 }
 

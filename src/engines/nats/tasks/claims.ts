@@ -2,6 +2,7 @@
 // because a later call fails, is returned by the worker's next claim.
 
 import type { ClaimRequest } from '../../../tasks/task-engine.ts';
+import { claimedHead } from '../../../tasks/rules/select-claims.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
 import type { TaskBucket } from './bucket.ts';
 import { chooseClaims, type Choice } from './choice.ts';
@@ -90,7 +91,7 @@ export function createClaims(parts: {
 
   async function take(
     picks: readonly Pick[],
-    { worker, nowMs }: ClaimRequest,
+    request: ClaimRequest,
   ): Promise<readonly (PlacedRow | undefined)[]> {
     const known = picks.map(({ head }) => index.find(head.id)?.row as PlacedRow);
     const bases = await rows.withBodies(known);
@@ -98,16 +99,8 @@ export function createClaims(parts: {
       const { head, rule } = pick;
       const base = bases[at];
       if (base === undefined) return [];
-      const next: TaskHead = {
-        ...base.head,
-        state: 'running',
-        worker,
-        fence: head.fence + 1,
-        revision: head.revision + 1,
-        claimedAtMs: nowMs,
-        updatedAtMs: nowMs,
-        deadlineMs: nowMs + rule.deadlineAfterMs,
-      };
+      const { fence, revision } = head;
+      const next = claimedHead({ ...base.head, fence, revision }, request, rule);
       return [{ pick, base, expected: base.seq, head: next, fields: {} }];
     });
     for (const { head, pick } of changes) noteUncertain(head, pick);

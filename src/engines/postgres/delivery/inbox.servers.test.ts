@@ -69,12 +69,12 @@ test('a concurrent duplicate waits for the first transaction and then has no eff
     const id = `m-3-${end}`;
     await one.query('begin');
     await two.query('begin');
-    assert.equal(await inbox.isNew(one, id), true);
+    assert.equal(await inbox.isDuplicate(one, id), false);
     const pid = await pidOf(two);
-    const waiting = inbox.isNew(two, id);
+    const waiting = inbox.isDuplicate(two, id);
     await whenBlocked(pid);
     await one.query(end);
-    assert.equal(await waiting, end === 'rollback');
+    assert.equal(await waiting, end === 'commit');
     await two.query('commit');
     one.release();
     two.release();
@@ -94,7 +94,7 @@ test('a connection that breaks inside the transaction leaves no trace', async ()
   // `on`, not `once`: a second error follows, and the client has no other listener before its release.
   const died = new Promise((resolve) => client.on('error', resolve));
   await client.query('begin');
-  assert.equal(await inbox.isNew(client, 'm-4'), true);
+  assert.equal(await inbox.isDuplicate(client, 'm-4'), false);
   await effect('m-4')(client);
   await pool.query('select pg_terminate_backend($1)', [await pidOf(client)]);
   await died;

@@ -19,10 +19,10 @@ export interface PostgresInbox {
   /** Creates the table if it is missing. */
   migrate(client: InboxClient): Promise<void>;
   /**
-   * Records the id; false for a duplicate. Call it first in your transaction. Another transaction with the
+   * Stores the id and returns whether it was stored before. Call it first in your transaction. Another transaction with the
    * same id waits here until yours ends.
    */
-  isNew(client: InboxClient, messageId: string): Promise<boolean>;
+  isDuplicate(client: InboxClient, messageId: string): Promise<boolean>;
   /** Begins a transaction and runs the effect in it, unless the message is a duplicate. */
   once<T>(
     pool: Pool,
@@ -52,17 +52,17 @@ export function postgresInbox(options: InboxOptions = {}): PostgresInbox {
   const { table: name, consumer, ttlMs } = inboxSettings(options);
   const table = name.quoted;
 
-  async function isNew(client: InboxClient, messageId: string): Promise<boolean> {
+  async function isDuplicate(client: InboxClient, messageId: string): Promise<boolean> {
     checkMessageId(messageId);
     const { rowCount } = await client.query(
       `insert into ${table} (consumer, message_id) values ($1, $2) on conflict do nothing`,
       [consumer, messageId],
     );
-    return rowCount === 1;
+    return rowCount === 0;
   }
 
   return {
-    isNew,
+    isDuplicate,
     async migrate(client) {
       await createIfMissing(
         client,
@@ -79,9 +79,9 @@ export function postgresInbox(options: InboxOptions = {}): PostgresInbox {
     async once(pool, messageId, effect) {
       checkMessageId(messageId);
       return inTransaction(pool, async (client) =>
-        (await isNew(client, messageId))
-          ? { kind: 'handled', result: await effect(client) }
-          : { kind: 'duplicate' },
+        (await isDuplicate(client, messageId))
+          ? { kind: 'duplicate' }
+          : { kind: 'handled', result: await effect(client) },
       );
     },
     async clean(client) {

@@ -26,8 +26,8 @@ test('a query function of a transaction enqueues in that transaction', async () 
       await client.query('begin');
       await client.query('insert into orders (id) values ($1)', ['o1']);
       const [answer, again] = await ledger.enqueueIn(raw, [item, item]);
-      assert.equal(answer?.isNew, true);
-      assert.deepEqual(again, { id: answer.id, isNew: false });
+      assert.equal(answer?.isDuplicate, false);
+      assert.deepEqual(again, { id: answer.id, isDuplicate: true });
       await client.query(end);
       const { rowCount } = await pool.query('select from orders');
       assert.equal((await ledger.list({})).length, rowCount);

@@ -5,14 +5,13 @@ import type { ClientBase, Pool } from 'pg';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
 import type { OutboxRow } from '../../../outbox/check-outbox.ts';
-import { createOutboxLedger, type OutboxEngine } from '../../../outbox/create-outbox-ledger.ts';
+import {
+  createOutboxLedger,
+  type EngineClaim,
+  type OutboxEngine,
+} from '../../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
-import type {
-  ClaimRequest,
-  Enqueued,
-  OutboxLedger,
-  OutboxOutcome,
-} from '../../../outbox/outbox-ledger.ts';
+import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import { createKeptClient } from '../connection/kept-client.ts';
 import {
   connectPostgres,
@@ -147,22 +146,22 @@ export async function postgresOutboxLedger(
     return translateErrors(async () => {
       const known = new Map<string, Enqueued>();
       for (const source of await run(enqueueSql, [encodeRows(rows), lock, channel])) {
-        known.set(sourceKey(source), { id: source.id, isNew: true });
+        known.set(sourceKey(source), { id: source.id, isDuplicate: false });
       }
       const duplicates = sourcesMissing(rows, known);
       if (duplicates.length > 0) {
         for (const source of await run(findSourcesSql, [JSON.stringify(duplicates)])) {
-          known.set(sourceKey(source), { id: source.id, isNew: false });
+          known.set(sourceKey(source), { id: source.id, isDuplicate: true });
         }
       }
       if (transaction === undefined) listener.wakeAll();
       const returned = new Set<string>();
       return rows.map((row) => {
         const key = rowKey(row);
-        const { id, isNew } = known.get(key) ?? { id: '', isNew: false };
-        const isFirst = !returned.has(key);
+        const { id, isDuplicate } = known.get(key) ?? { id: '', isDuplicate: true };
+        const isAgain = returned.has(key);
         returned.add(key);
-        return { id, isNew: isNew && isFirst };
+        return { id, isDuplicate: isDuplicate || isAgain };
       });
     });
   }
@@ -176,7 +175,7 @@ export async function postgresOutboxLedger(
 
   async function claimOnce(
     outcomes: readonly OutboxOutcome[],
-    { workerId, limit, leaseMs }: Required<ClaimRequest>,
+    { workerId, limit, leaseMs }: EngineClaim,
     coverage: 'whole' | 'shared' = 'shared',
   ): Promise<Claimed> {
     const scan = floors.next(coverage);
@@ -225,7 +224,7 @@ export async function postgresOutboxLedger(
 
   async function claim(
     outcomes: readonly OutboxOutcome[],
-    request: Required<ClaimRequest>,
+    request: EngineClaim,
   ): Promise<Omit<Claimed, 'isPart'>> {
     const first = await claimOnce(outcomes, request);
     let claimed = await unpaused(first.claimed);

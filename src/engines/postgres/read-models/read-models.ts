@@ -55,8 +55,8 @@ export function postgresReadModels(
       try {
         const results = await transact(async (execute, client) => {
           const appended = await append(client);
-          const outcomes = appended.map(({ repeated, revision }) => ({
-            kind: repeated ? ('repeated' as const) : ('appended' as const),
+          const outcomes = appended.map(({ isDuplicate, revision }) => ({
+            kind: isDuplicate ? ('duplicate' as const) : ('appended' as const),
             revision,
           }));
           if (hasMoved(revisions, outcomes)) throw new InlineMoved();

@@ -151,7 +151,8 @@ export function outcomesOf(units: readonly Unit[], rows: readonly Row[]): WriteO
 function toOutcome(kind: string, revision: number, sequence: number): WriteOutcome {
   if (kind === 'conflict') return { kind, actual: revision };
   if (kind === 'deleted') return { kind };
-  if (kind === 'repeated') return { kind, revision, sequence };
+  // Created databases have functions that return this word for a duplicate.
+  if (kind === 'repeated') return { kind: 'duplicate', revision, sequence };
   // 'withdrawn' too: the outcome of the refused write of the same unit reports the failure.
   return { kind: 'appended', revision, sequence };
 }

@@ -55,7 +55,7 @@ export function postgresSubscriptionStorage(
             await client.query('commit');
           }),
         );
-        if (result === 'repeated') await translateErrors(() => client.query('rollback'));
+        if (result === 'duplicate') await translateErrors(() => client.query('rollback'));
         end(false);
         return result;
       },

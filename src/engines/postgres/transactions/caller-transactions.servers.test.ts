@@ -183,8 +183,8 @@ for (const { name, inTransaction, refused } of libraries) {
       let enqueuedId = '';
       await inTransaction(item.sourceEventId, async (transaction) => {
         const [first, again] = await ledger.enqueueIn(transaction, [item, item]);
-        assert.equal(first?.isNew, true);
-        assert.deepEqual(again, { id: first.id, isNew: false });
+        assert.equal(first?.isDuplicate, false);
+        assert.deepEqual(again, { id: first.id, isDuplicate: true });
         assert.deepEqual(await ledger.enqueueIn(transaction, [item]), [again]);
         assert.equal(await ledger.find(first.id), undefined, 'seen before the commit');
         enqueuedId = first.id;
@@ -206,7 +206,7 @@ for (const { name, inTransaction, refused } of libraries) {
       const given: string[] = [];
       const broken = inTransaction(item.sourceEventId, async (transaction) => {
         const [answer] = await ledger.enqueueIn(transaction, [item]);
-        assert.equal(answer?.isNew, true);
+        assert.equal(answer?.isDuplicate, false);
         given.push(answer.id);
         throw new Error('the program changed its mind');
       });
@@ -226,7 +226,7 @@ for (const { name, inTransaction, refused } of libraries) {
       assert.ok(ended !== undefined);
       await assert.rejects(ledger.enqueueIn(ended, [late]), isRefused);
       const [fresh] = await ledger.enqueueMany([late]);
-      assert.equal(fresh?.isNew, true, 'it was enqueued after all');
+      assert.equal(fresh?.isDuplicate, false, 'it was enqueued after all');
     });
 
     test('a value that is not a transaction is refused', async () => {

@@ -46,23 +46,23 @@ test('refuses and rolls back an asynchronous effect', () => {
 test("joins the caller's transaction", () => {
   const { database, inbox } = open();
   database.exec('begin immediate');
-  assert.equal(inbox.isNew(database, 'm'), true);
-  assert.equal(inbox.isNew(database, 'm'), false);
+  assert.equal(inbox.isDuplicate(database, 'm'), false);
+  assert.equal(inbox.isDuplicate(database, 'm'), true);
   database.exec('rollback');
-  assert.equal(inbox.isNew(database, 'm'), true);
+  assert.equal(inbox.isDuplicate(database, 'm'), false);
 });
 
 test('each consumer handles a message once', () => {
   const { database, inbox } = open();
-  assert.equal(inbox.isNew(database, 'm'), true);
-  assert.equal(sqliteInbox({ consumer: 'other' }).isNew(database, 'm'), true);
+  assert.equal(inbox.isDuplicate(database, 'm'), false);
+  assert.equal(sqliteInbox({ consumer: 'other' }).isDuplicate(database, 'm'), false);
 });
 
 test('clean() deletes only expired ids, in batches, by the index', async () => {
   const { database, inbox, clock } = open();
-  for (let index = 0; index < 2_500; index += 1) inbox.isNew(database, `old-${index}`);
+  for (let index = 0; index < 2_500; index += 1) inbox.isDuplicate(database, `old-${index}`);
   await clock.advance(1_001);
-  inbox.isNew(database, 'young');
+  inbox.isDuplicate(database, 'young');
   const plan = database
     .prepare(
       `explain query plan select message_id from millrace_inbox
@@ -71,8 +71,8 @@ test('clean() deletes only expired ids, in batches, by the index', async () => {
     .all();
   assert.match(JSON.stringify(plan), /millrace_inbox_received_at/);
   assert.equal(inbox.clean(database), 2_500);
-  assert.equal(inbox.isNew(database, 'young'), false);
-  assert.equal(inbox.isNew(database, 'old-1'), true);
+  assert.equal(inbox.isDuplicate(database, 'young'), true);
+  assert.equal(inbox.isDuplicate(database, 'old-1'), false);
 });
 
 test('refuses a message without an id before a transaction begins', () => {

@@ -18,8 +18,8 @@ export interface SqliteInboxOptions extends InboxOptions {
 export interface SqliteInbox {
   /** Creates a missing table. */
   migrate(database: DatabaseSync): void;
-  /** Stores the id; false if it was stored before. Call it inside your transaction (`begin immediate`). */
-  isNew(database: DatabaseSync, messageId: string): boolean;
+  /** Stores the id and returns whether it was stored before. Call it inside your transaction (`begin immediate`). */
+  isDuplicate(database: DatabaseSync, messageId: string): boolean;
   /**
    * Begins a transaction and runs the effect in it, unless the message was handled before. The effect must be
    * synchronous: other work could use the same connection while it waits.
@@ -49,7 +49,7 @@ export function sqliteInbox(options: SqliteInboxOptions = {}): SqliteInbox {
   const table = name.quoted;
   const { clock = systemClock } = options;
 
-  function isNew(database: DatabaseSync, messageId: string): boolean {
+  function isDuplicate(database: DatabaseSync, messageId: string): boolean {
     checkMessageId(messageId);
     const { changes } = database
       .prepare(
@@ -57,11 +57,11 @@ export function sqliteInbox(options: SqliteInboxOptions = {}): SqliteInbox {
          on conflict do nothing`,
       )
       .run(consumer, messageId, clock.now());
-    return Number(changes) === 1;
+    return Number(changes) === 0;
   }
 
   return {
-    isNew,
+    isDuplicate,
     migrate(database) {
       database.exec(
         `create table if not exists ${table} (
@@ -78,8 +78,7 @@ export function sqliteInbox(options: SqliteInboxOptions = {}): SqliteInbox {
       // Takes the write lock first: of two transactions that have read, only one can write.
       database.exec('begin immediate');
       try {
-        const isFirst = isNew(database, messageId);
-        const done = isFirst ? { result: effect() } : undefined;
+        const done = isDuplicate(database, messageId) ? undefined : { result: effect() };
         if (isPromise(done?.result)) {
           throw new MillraceError('NOT_SUPPORTED', 'an inbox effect on SQLite must be synchronous');
         }

@@ -114,7 +114,7 @@ export function outboxLedgerIn(
       const idOf = new Map(found.map((row) => [Number(row['key']), String(row['id'])]));
       return withIds.map((row, key) => {
         const id = idOf.get(key) ?? row.id;
-        return { id, isNew: id === row.id };
+        return { id, isDuplicate: id !== row.id };
       });
     }
   }

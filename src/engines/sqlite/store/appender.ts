@@ -240,7 +240,7 @@ export function createAppender(database: DatabaseSync): Appender {
       return write(each, stream, { revives: decision.revives, nowMs });
     }
     const sequence = Number(sequenceAt.get(stream?.id ?? 0, decision.revision)?.['sequence'] ?? 0);
-    return { kind: 'repeated', revision: decision.revision, sequence };
+    return { kind: 'duplicate', revision: decision.revision, sequence };
   }
 
   function forget(): void {

@@ -27,7 +27,7 @@ test('unpacks joined appends as they were packed', () => {
 test('unpacks outcomes as they were packed', () => {
   const outcomes: WriteOutcome[] = [
     { kind: 'appended', revision: 5, sequence: 2 ** 50 },
-    { kind: 'repeated', revision: 0, sequence: 1 },
+    { kind: 'duplicate', revision: 0, sequence: 1 },
     { kind: 'conflict', actual: -1 },
     { kind: 'deleted' },
   ];

@@ -101,7 +101,7 @@ function expectedOf(number: number): ExpectedRevision {
       : 'exists';
 }
 
-const kinds = ['appended', 'repeated', 'conflict', 'deleted'] as const;
+const kinds = ['appended', 'duplicate', 'conflict', 'deleted'] as const;
 export const outcomeNumbers = 4;
 
 /** The id of the append, the kind of the outcome, and two numbers of that kind. */

@@ -34,8 +34,8 @@ export const enqueueCases: LedgerCases = {
   },
 
   async 'a new message is PENDING, due now, with ten attempts left'(_opened, ledger) {
-    const { id, isNew } = await ledger.enqueue(newMessage());
-    assert.equal(isNew, true);
+    const { id, isDuplicate } = await ledger.enqueue(newMessage());
+    assert.equal(isDuplicate, false);
     const found = await ledger.find(id);
     assert.equal(found?.status, 'PENDING');
     assert.equal(found.attempts, 0);
@@ -56,7 +56,7 @@ export const enqueueCases: LedgerCases = {
     const item = newMessage();
     const first = await ledger.enqueue(item);
     const second = await ledger.enqueue({ ...item, payload: { other: true } });
-    assert.deepEqual(second, { id: first.id, isNew: false });
+    assert.deepEqual(second, { id: first.id, isDuplicate: true });
     assert.deepEqual((await claimOne(ledger)).payload, item.payload);
   },
 
@@ -64,14 +64,14 @@ export const enqueueCases: LedgerCases = {
     const item = newMessage();
     await ledger.enqueue(item);
     const other = await ledger.enqueue({ ...item, integrationType: 'kafka:payments' });
-    assert.equal(other.isNew, true);
+    assert.equal(other.isDuplicate, false);
     assert.equal((await claim(ledger)).length, 2);
   },
 
   async 'the same event id in another stream is another event'(_opened, ledger) {
     const item = newMessage();
     await ledger.enqueue(item);
-    assert.equal((await ledger.enqueue({ ...item, sourceStreamId: 'other-s' })).isNew, true);
+    assert.equal((await ledger.enqueue({ ...item, sourceStreamId: 'other-s' })).isDuplicate, false);
   },
 
   async 'a batch reports new messages and duplicates, also within itself'(_opened, ledger) {
@@ -79,8 +79,8 @@ export const enqueueCases: LedgerCases = {
     const known = await ledger.enqueue(a);
     const answers = await ledger.enqueueMany([b, a, b]);
     assert.deepEqual(
-      answers.map(({ isNew }) => isNew),
-      [true, false, false],
+      answers.map(({ isDuplicate }) => isDuplicate),
+      [false, true, true],
     );
     assert.equal(answers[1]?.id, known.id);
     assert.equal(answers[0]?.id, answers[2]?.id);
@@ -91,14 +91,14 @@ export const enqueueCases: LedgerCases = {
     const item = newMessage();
     await ledger.enqueue(item);
     await ledger.markSent(await claimOne(ledger));
-    assert.equal((await ledger.enqueue(item)).isNew, false);
+    assert.equal((await ledger.enqueue(item)).isDuplicate, true);
     assert.deepEqual(await claim(ledger), []);
   },
 
   async 'concurrent enqueues of the same event store it once'(_opened, ledger) {
     const item = newMessage();
     const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.enqueue(item)));
-    assert.equal(answers.filter(({ isNew }) => isNew).length, 1);
+    assert.equal(answers.filter(({ isDuplicate }) => !isDuplicate).length, 1);
     assert.equal(new Set(answers.map(({ id }) => id)).size, 1);
   },
 
@@ -252,7 +252,7 @@ export const transactionCases: LedgerCases = {
     const item = newMessage();
     await opened.inTransaction?.(async (transaction) => {
       const [answer] = await ledger.enqueueIn(transaction, [item]);
-      assert.equal(answer?.isNew, true);
+      assert.equal(answer?.isDuplicate, false);
       assert.deepEqual(await opened.readRelation?.(), []);
     });
     assert.equal((await claimOne(ledger)).sourceEventId, item.sourceEventId);
@@ -267,7 +267,7 @@ export const transactionCases: LedgerCases = {
       });
     }, /no/);
     assert.deepEqual(await ledger.list({}), []);
-    assert.equal((await ledger.enqueue(item)).isNew, true);
+    assert.equal((await ledger.enqueue(item)).isDuplicate, false);
   },
 
   async 'a duplicate in a transaction of the caller is reported, and the transaction stays usable'(
@@ -279,8 +279,8 @@ export const transactionCases: LedgerCases = {
     const fresh = newMessage();
     await opened.inTransaction?.(async (transaction) => {
       const answers = await ledger.enqueueIn(transaction, [item, fresh]);
-      assert.deepEqual(answers[0], { id, isNew: false });
-      assert.equal(answers[1]?.isNew, true);
+      assert.deepEqual(answers[0], { id, isDuplicate: true });
+      assert.equal(answers[1]?.isDuplicate, false);
     });
     assert.equal((await claim(ledger)).length, 2);
   },

@@ -59,7 +59,7 @@ export async function enqueued(
   ...fields: readonly Partial<EnqueueOutboxProps>[]
 ): Promise<readonly string[]> {
   const all = await ledger.enqueueMany(fields.map(newMessage));
-  for (const { isNew } of all) assert.equal(isNew, true);
+  for (const { isDuplicate } of all) assert.equal(isDuplicate, false);
   return all.map(({ id }) => id);
 }
 

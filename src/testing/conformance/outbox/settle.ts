@@ -420,7 +420,7 @@ export const operatingCases: LedgerCases = {
     });
     // Purging a message also forgets its event for deduplication.
     const again = await ledger.enqueueMany(items);
-    assert.equal(again.filter(({ isNew }) => isNew).length, 4);
+    assert.equal(again.filter(({ isDuplicate }) => !isDuplicate).length, 4);
   },
 
   async 'archives complete old sent messages and purges them afterwards'(_opened, ledger) {

@@ -49,7 +49,7 @@ export const inlineCases: ProjectionCases = {
     await projecting.append(counters.stream('a'), events);
     for (const expected of ['any', 'none'] as const) {
       const again = await projecting.append(counters.stream('a'), events, { expected });
-      assert.equal(again.repeated, true);
+      assert.equal(again.isDuplicate, true);
       assert.equal(again.revision, 1);
     }
     await assertTotal(counters.documents(store), 'a', [1, 2]);

@@ -25,7 +25,12 @@ export const appendCases: StoreCases = {
     const stream = newStream();
     const result = await store.append(stream, [newEvent()]);
     const recorded = only(await store.readStream(stream).toArray());
-    assert.deepEqual(result, { stream, revision: 0, position: recorded.position, repeated: false });
+    assert.deepEqual(result, {
+      stream,
+      revision: 0,
+      position: recorded.position,
+      isDuplicate: false,
+    });
     assert.equal(recorded.revision, 0);
     assert.equal(recorded.stream, stream);
   },
@@ -94,8 +99,8 @@ export const appendCases: StoreCases = {
     const event = newEvent();
     const streams = [newStream(), newStream()];
     for (const stream of streams) {
-      const { repeated } = await store.append(stream, [event], { expected: 'none' });
-      assert.equal(repeated, false);
+      const { isDuplicate } = await store.append(stream, [event], { expected: 'none' });
+      assert.equal(isDuplicate, false);
       assert.deepEqual(await storedIds(store, stream), [event.eventId]);
     }
   },

@@ -110,7 +110,7 @@ export const crossProcessCases: StoreCases = {
         (index % 2 === 0 ? one : two).append(stream, events),
       ),
     );
-    assert.equal(results.filter(({ repeated }) => !repeated).length, 1);
+    assert.equal(results.filter(({ isDuplicate }) => !isDuplicate).length, 1);
     assert.equal(new Set(results.map(({ position }) => position)).size, 1);
     assert.deepEqual(await storedIds(two, stream), idsOf(events));
   }),

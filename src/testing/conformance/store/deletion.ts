@@ -43,8 +43,8 @@ export const deletionCases: StoreCases = {
   }) => {
     const stream = await deleted(store, 3);
     const events = newEvents(2);
-    const { revision, repeated } = await store.append(stream, events.slice(0, 1));
-    assert.deepEqual({ revision, repeated }, { revision: 3, repeated: false });
+    const { revision, isDuplicate } = await store.append(stream, events.slice(0, 1));
+    assert.deepEqual({ revision, isDuplicate }, { revision: 3, isDuplicate: false });
     await store.append(stream, events.slice(1), { expected: 3 });
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
     assert.equal((await store.streamInfo(stream))?.deleted, 'no');
@@ -93,7 +93,7 @@ export const deletionCases: StoreCases = {
     for (const expected of ['any', 'none'] as const) {
       assert.deepEqual(await store.append(stream, events, { expected }), {
         ...first,
-        repeated: true,
+        isDuplicate: true,
       });
     }
     await conflict(

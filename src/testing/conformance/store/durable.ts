@@ -59,7 +59,7 @@ export const durableCases: StoreCases = {
     for (const expected of ['any', 'none', 'exists'] as const) {
       assert.deepEqual(await again.append(stream, events, { expected }), {
         ...first,
-        repeated: true,
+        isDuplicate: true,
       });
     }
     assert.deepEqual(await storedIds(again, stream), idsOf(events));

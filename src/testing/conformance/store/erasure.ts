@@ -218,7 +218,7 @@ export const erasureCases: StoreCases = {
     const [stream, subject] = [newStream(), unique('person-')];
     const events = [about(subject), about(subject)];
     await store.append(stream, events);
-    assert.equal((await store.append(stream, events)).repeated, true);
+    assert.equal((await store.append(stream, events)).isDuplicate, true);
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 

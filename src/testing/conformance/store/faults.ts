@@ -64,7 +64,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
   'reports a duplicate as a conflict': fault('idempotent append', (store) => ({
     async append(...args) {
       const result = await store.append(...args);
-      if (result.repeated) throw new MillraceError('VERSION_CONFLICT', 'it is there');
+      if (result.isDuplicate) throw new MillraceError('VERSION_CONFLICT', 'it is there');
       return result;
     },
   })),
@@ -73,7 +73,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     async append(stream, ...args) {
       const result = await store.append(stream, ...args);
       const revision = (await store.streamInfo(stream))?.revision ?? 0;
-      return result.repeated ? { ...result, revision } : result;
+      return result.isDuplicate ? { ...result, revision } : result;
     },
   })),
 

@@ -42,7 +42,7 @@ export const followingAppendCases: StoreCases = {
       const appended = await store.append(stream, [second], behind);
       assert.deepEqual(await store.append(stream, [second], behind), {
         ...appended,
-        repeated: true,
+        isDuplicate: true,
       });
       await conflict(() => store.append(stream, [newEvent()], behind), { expected: 0, actual: 1 });
     },

@@ -22,8 +22,8 @@ export const idempotentAppendCases: StoreCases = {
     const events = newEvents(3);
     const first = await store.append(stream, events, { expected: 'none' });
     const again = await store.append(stream, events, { expected: 'none' });
-    assert.equal(first.repeated, false);
-    assert.deepEqual(again, { ...first, repeated: true });
+    assert.equal(first.isDuplicate, false);
+    assert.deepEqual(again, { ...first, isDuplicate: true });
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 
@@ -34,7 +34,7 @@ export const idempotentAppendCases: StoreCases = {
     const first = await store.append(stream, events, { expected: 4 });
     assert.deepEqual(await store.append(stream, events, { expected: 4 }), {
       ...first,
-      repeated: true,
+      isDuplicate: true,
     });
     assert.equal((await store.streamInfo(stream))?.revision, 6);
   },
@@ -43,7 +43,7 @@ export const idempotentAppendCases: StoreCases = {
     const stream = newStream();
     const events = newEvents(3);
     const first = await store.append(stream, events);
-    assert.deepEqual(await store.append(stream, events), { ...first, repeated: true });
+    assert.deepEqual(await store.append(stream, events), { ...first, isDuplicate: true });
     assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
 
@@ -54,7 +54,7 @@ export const idempotentAppendCases: StoreCases = {
     const first = await store.append(stream, events, { expected: 'exists' });
     assert.deepEqual(await store.append(stream, events, { expected: 'exists' }), {
       ...first,
-      repeated: true,
+      isDuplicate: true,
     });
   },
 
@@ -66,7 +66,7 @@ export const idempotentAppendCases: StoreCases = {
     for (const expected of ['none', 'any', 'exists'] as const) {
       assert.deepEqual(await store.append(stream, events, { expected }), {
         ...first,
-        repeated: true,
+        isDuplicate: true,
       });
     }
     assert.equal((await store.streamInfo(stream))?.revision, 151);
@@ -76,8 +76,8 @@ export const idempotentAppendCases: StoreCases = {
     const stream = newStream();
     const event = newEvent();
     for (let round = 0; round < 10; round += 1) {
-      const { revision, repeated } = await store.append(stream, [event]);
-      assert.deepEqual({ revision, repeated }, { revision: 0, repeated: round > 0 });
+      const { revision, isDuplicate } = await store.append(stream, [event]);
+      assert.deepEqual({ revision, isDuplicate }, { revision: 0, isDuplicate: round > 0 });
     }
     assert.deepEqual(await storedIds(store, stream), [event.eventId]);
   },
@@ -87,21 +87,21 @@ export const idempotentAppendCases: StoreCases = {
     const [a, b] = [newEvent(), newEvent()];
     await store.append(stream, [a], { expected: 'none' });
     await store.append(stream, [b]);
-    assert.equal((await store.append(stream, [a])).repeated, true);
-    assert.equal((await store.append(stream, [b], { expected: 0 })).repeated, true);
+    assert.equal((await store.append(stream, [a])).isDuplicate, true);
+    assert.equal((await store.append(stream, [b], { expected: 0 })).isDuplicate, true);
   },
 
   'a revision: the first events of an append are a duplicate': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(4);
     await store.append(stream, events, { expected: 'none' });
-    const { revision, position, repeated } = await store.append(stream, events.slice(0, 2), {
+    const { revision, position, isDuplicate } = await store.append(stream, events.slice(0, 2), {
       expected: 'none',
     });
     const second = only(await store.readStream(stream, { from: 1, limit: 1 }).toArray());
     assert.deepEqual(
-      { revision, position, repeated },
-      { revision: 1, position: second.position, repeated: true },
+      { revision, position, isDuplicate },
+      { revision: 1, position: second.position, isDuplicate: true },
     );
   },
 
@@ -115,7 +115,7 @@ export const idempotentAppendCases: StoreCases = {
       stream,
       revision: 3,
       position,
-      repeated: true,
+      isDuplicate: true,
     });
   },
 
@@ -124,16 +124,16 @@ export const idempotentAppendCases: StoreCases = {
     const events = newEvents(4);
     await store.append(stream, events.slice(0, 1), { expected: 'none' });
     await store.append(stream, events.slice(1), { expected: 0 });
-    const { repeated, revision } = await store.append(stream, events, { expected: 'none' });
-    assert.deepEqual({ repeated, revision }, { repeated: true, revision: 3 });
+    const { isDuplicate, revision } = await store.append(stream, events, { expected: 'none' });
+    assert.deepEqual({ isDuplicate, revision }, { isDuplicate: true, revision: 3 });
   },
 
   'any: a subset of known events is a duplicate': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(6);
     await store.append(stream, events);
-    const { revision, repeated } = await store.append(stream, events.slice(2, 4));
-    assert.deepEqual({ revision, repeated }, { revision: 3, repeated: true });
+    const { revision, isDuplicate } = await store.append(stream, events.slice(2, 4));
+    assert.deepEqual({ revision, isDuplicate }, { revision: 3, isDuplicate: true });
   },
 
   'a revision: known events followed by new ones are a conflict': async ({ store }) => {
@@ -185,16 +185,16 @@ export const idempotentAppendCases: StoreCases = {
     const stream = newStream();
     const known = newEvent();
     await store.append(stream, [known]);
-    const { revision, repeated } = await store.append(stream, [newEvent(), known]);
-    assert.deepEqual({ revision, repeated }, { revision: 2, repeated: false });
+    const { revision, isDuplicate } = await store.append(stream, [newEvent(), known]);
+    assert.deepEqual({ revision, isDuplicate }, { revision: 2, isDuplicate: false });
   },
 
   'a revision: after the last event every event is new': async ({ store }) => {
     const stream = newStream();
     const event = newEvent();
     await store.append(stream, [event, newEvent()]);
-    const { revision, repeated } = await store.append(stream, [event], { expected: 1 });
-    assert.deepEqual({ revision, repeated }, { revision: 2, repeated: false });
+    const { revision, isDuplicate } = await store.append(stream, [event], { expected: 1 });
+    assert.deepEqual({ revision, isDuplicate }, { revision: 2, isDuplicate: false });
     assert.equal((await store.readStream(stream).toArray()).length, 3);
   },
 
@@ -202,7 +202,7 @@ export const idempotentAppendCases: StoreCases = {
     const events = newEvents(2);
     const streams = [newStream(), newStream()];
     for (const stream of streams) {
-      assert.equal((await store.append(stream, events)).repeated, false);
+      assert.equal((await store.append(stream, events)).isDuplicate, false);
     }
     for (const stream of streams) assert.deepEqual(await storedIds(store, stream), idsOf(events));
   },
@@ -212,7 +212,7 @@ export const idempotentAppendCases: StoreCases = {
     const event = newEvent({ payload: { amount: 1 } });
     await store.append(stream, [event]);
     const other = { ...event, type: 'account.debited.v1', payload: { amount: 2 } };
-    assert.equal((await store.append(stream, [other])).repeated, true);
+    assert.equal((await store.append(stream, [other])).isDuplicate, true);
     const recorded = only(await store.readStream(stream).toArray());
     assert.deepEqual(
       { type: recorded.type, payload: recorded.payload },
@@ -230,7 +230,7 @@ export const idempotentAppendCases: StoreCases = {
         Array.from({ length: 50 }, () => store.append(stream, [event], { expected })),
       );
       const recorded = only(await store.readStream(stream).toArray());
-      assert.equal(results.filter(({ repeated }) => !repeated).length, 1);
+      assert.equal(results.filter(({ isDuplicate }) => !isDuplicate).length, 1);
       for (const { revision, position } of results) {
         assert.deepEqual({ revision, position }, { revision: 0, position: recorded.position });
       }

@@ -42,7 +42,7 @@ export const emptyModelStream: ModelStream = {
 };
 
 export type ModelOutcome =
-  | { readonly kind: 'appended' | 'repeated' | 'conflict'; readonly revision: number }
+  | { readonly kind: 'appended' | 'duplicate' | 'conflict'; readonly revision: number }
   | { readonly kind: 'deleted' };
 
 /** The append rules of EventStoreDB's documentation, in their order. */
@@ -60,12 +60,12 @@ export function modelAppend(
   if (expected === 'any' || expected === 'exists') {
     const places = ids.map((id) => stream.ids.lastIndexOf(id));
     if (places[0] === -1) return appended;
-    return places.includes(-1) ? conflict : { kind: 'repeated', revision: Math.max(...places) };
+    return places.includes(-1) ? conflict : { kind: 'duplicate', revision: Math.max(...places) };
   }
   const at = expected === 'none' ? -1 : expected;
   if (at === current) return appended;
   const slots = stream.ids.slice(at + 1, at + 1 + ids.length);
-  if (at < current && idsEqual(slots, ids)) return { kind: 'repeated', revision: at + ids.length };
+  if (at < current && idsEqual(slots, ids)) return { kind: 'duplicate', revision: at + ids.length };
   const begins = expected === 'none' && stream.deleted === 'soft' && slots[0] !== ids[0];
   return begins ? appended : conflict;
 }
@@ -120,13 +120,13 @@ async function appendBoth(
     assert.deepEqual(error.details, { stream, expected, actual: outcome.revision }, what);
     return model;
   }
-  const { revision, repeated } = await append();
+  const { revision, isDuplicate } = await append();
   assert.deepEqual(
-    { revision, repeated },
-    { revision: outcome.revision, repeated: outcome.kind === 'repeated' },
+    { revision, isDuplicate },
+    { revision: outcome.revision, isDuplicate: outcome.kind === 'duplicate' },
     what,
   );
-  if (outcome.kind === 'repeated') return model;
+  if (outcome.kind === 'duplicate') return model;
   order.push(...ids);
   const hiddenBelow = model.deleted === 'soft' ? model.ids.length : model.hiddenBelow;
   return { ids: [...model.ids, ...ids], known: true, deleted: 'no', hiddenBelow };

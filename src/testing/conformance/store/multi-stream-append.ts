@@ -46,8 +46,8 @@ export const multiStreamAppendCases: StoreCases = {
     const appends = streams.map((stream, index) => ({ stream, events: newEvents(index + 1) }));
     const results = await store.appendMany(appends);
     assert.deepEqual(
-      results.map(({ stream, revision, repeated }) => ({ stream, revision, repeated })),
-      streams.map((stream, revision) => ({ stream, revision, repeated: false })),
+      results.map(({ stream, revision, isDuplicate }) => ({ stream, revision, isDuplicate })),
+      streams.map((stream, revision) => ({ stream, revision, isDuplicate: false })),
     );
     const all = await store.readAll({ filter: { category } }).toArray();
     assert.deepEqual(idsOf(all), idsOf(appends.flatMap(({ events }) => events)));
@@ -208,7 +208,7 @@ export const multiStreamAppendCases: StoreCases = {
     const again = await store.appendMany(appends);
     assert.deepEqual(
       again,
-      first.map((result) => ({ ...result, repeated: true })),
+      first.map((result) => ({ ...result, isDuplicate: true })),
     );
     assert.equal((await store.streamInfo(b))?.revision, 0);
   }),
@@ -224,7 +224,7 @@ export const multiStreamAppendCases: StoreCases = {
         { stream: b, events: newEvents(1) },
       ]);
       assert.deepEqual(
-        results.map(({ repeated }) => repeated),
+        results.map(({ isDuplicate }) => isDuplicate),
         [true, false],
       );
       assert.equal((await store.streamInfo(a))?.revision, 1);

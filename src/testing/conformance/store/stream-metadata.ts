@@ -217,8 +217,8 @@ export const streamMetadataCases: StoreCases = {
       expected: 'none',
       actual: 2,
     });
-    assert.equal((await store.append(stream, events)).repeated, true);
-    assert.equal((await store.append(stream, events, { expected: 'none' })).repeated, true);
+    assert.equal((await store.append(stream, events)).isDuplicate, true);
+    assert.equal((await store.append(stream, events, { expected: 'none' })).isDuplicate, true);
     assert.equal((await store.append(stream, [newEvent()], { expected: 2 })).revision, 3);
     assert.deepEqual(await visible(store, stream), [3]);
   },

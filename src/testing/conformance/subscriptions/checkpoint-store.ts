@@ -93,7 +93,7 @@ export const checkpointCases: StorageCases = {
     const fence = await owned(storage);
     await storage.settle(fence, { kind: 'delivered', positions: [at(2)] });
     const again = { kind: 'delivered', positions: [at(1), at(2)] } as const;
-    assert.equal(await storage.settle(fence, again), 'repeated');
+    assert.equal(await storage.settle(fence, again), 'duplicate');
     assert.deepEqual((await storage.checkpoints.load(fence)).done, [at(2)]);
   },
 

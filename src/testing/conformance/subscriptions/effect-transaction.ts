@@ -52,7 +52,7 @@ export const transactionCases: StorageCases = {
       assert.deepEqual([position, done], [at(4), [at(5)]]);
       // Retries after a lost response, below and above the checkpoint.
       for (const again of [delivered(3), delivered(5), { ...settlement, checkpoint: at(9) }]) {
-        assert.equal(await (await withEffect(context, fence, key)).commit(again), 'repeated');
+        assert.equal(await (await withEffect(context, fence, key)).commit(again), 'duplicate');
       }
       assert.equal((await storage.checkpoints.load(fence)).position, at(4));
       assert.equal(await countOf(context, key), 1);
@@ -114,7 +114,7 @@ export const transactionCases: StorageCases = {
       const key = randomUUID();
       await (await withEffect(context, fence, key)).commit(delivered(3));
       const again = await withEffect(context, fence, key);
-      assert.equal(await again.commit(delivered(3)), 'repeated');
+      assert.equal(await again.commit(delivered(3)), 'duplicate');
       assert.equal(await countOf(context, key), 1);
     },
   },
@@ -147,7 +147,7 @@ export const transactionCases: StorageCases = {
       assert.equal((await storage.deadLetters.get(id))?.status, 'pending');
       assert.equal(await (await withEffect(context, fence, key)).commit(drained), 'settled');
       assert.equal((await storage.deadLetters.get(id))?.status, 'replayed');
-      assert.equal(await (await withEffect(context, fence, key)).commit(drained), 'repeated');
+      assert.equal(await (await withEffect(context, fence, key)).commit(drained), 'duplicate');
       assert.equal(await countOf(context, key), 1);
     },
   },

@@ -47,7 +47,7 @@ export const waitingCases: StorageCases = {
         atMs: 1,
       });
     assert.equal(await drain(7), 'settled');
-    assert.equal(await drain(7), 'repeated');
+    assert.equal(await drain(7), 'duplicate');
     assert.equal(await waiting.unblock(fence, stream), false);
     assert.equal(await drain(8), 'settled');
     assert.equal(await waiting.unblock(fence, stream), true);

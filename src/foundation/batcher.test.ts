@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createGather } from './gather.ts';
+import { createBatcher } from './batcher.ts';
 
 interface Call {
   readonly items: readonly string[];
   readonly end: () => void;
 }
 
-function gatherOf(options: { readonly batchMax?: number; readonly callsMax?: number } = {}) {
+function batcherOf(options: { readonly batchMax?: number; readonly callsMax?: number } = {}) {
   const calls: Call[] = [];
   let onCall: () => void = () => undefined;
-  const gather = createGather<string, string>(
+  const batcher = createBatcher<string, string>(
     async (items) => {
       const over = Promise.withResolvers<void>();
       calls.push({ items, end: over.resolve });
@@ -19,21 +19,21 @@ function gatherOf(options: { readonly batchMax?: number; readonly callsMax?: num
       if (items.includes('bad')) throw new Error('bad');
       return items.map((item) => `${item}!`);
     },
-    { ...options, keyOf: (item) => item.split(':')[0] },
+    { batchMax: 100, ...options, keyOf: (item) => item.split(':')[0] },
   );
   async function nthCall(count: number): Promise<Call> {
     while (calls.length < count) await new Promise<void>((resolve) => (onCall = resolve));
     return calls[count - 1] as Call;
   }
-  return { gather, calls, nthCall };
+  return { batcher, calls, nthCall };
 }
 
-test('what one turn asks for goes in one call, also what follows by way of promises', async () => {
-  const { gather, nthCall } = gatherOf();
-  const first = gather.add('a');
+test('items of one turn of the event loop share a call, also items added by promises', async () => {
+  const { batcher, nthCall } = batcherOf();
+  const first = batcher.add('a');
   const second = Promise.resolve()
     .then(() => undefined)
-    .then(() => gather.add('b'));
+    .then(() => batcher.add('b'));
   const call = await nthCall(1);
   assert.deepEqual(call.items, ['a', 'b']);
   call.end();
@@ -41,25 +41,25 @@ test('what one turn asks for goes in one call, also what follows by way of promi
 });
 
 test('limits concurrent calls, and runs waiting items after them', async () => {
-  const { gather, calls, nthCall } = gatherOf({ batchMax: 1, callsMax: 2 });
-  const all = Promise.all(['a', 'b', 'c'].map((item) => gather.add(item)));
+  const { batcher, calls, nthCall } = batcherOf({ batchMax: 1, callsMax: 2 });
+  const all = Promise.all(['a', 'b', 'c'].map((item) => batcher.add(item)));
   await nthCall(1);
   const second = await nthCall(2);
-  assert.equal(gather.waiting, 1);
+  assert.equal(batcher.waiting, 1);
   second.end();
   const third = await nthCall(3);
   assert.deepEqual(third.items, ['c']);
   for (const { end } of calls) end();
   assert.deepEqual(await all, ['a!', 'b!', 'c!']);
-  await gather.idle();
+  await batcher.idle();
 });
 
-test('what has the same key goes when the call before it is over, whatever else is free', async () => {
-  const { gather, nthCall } = gatherOf({ callsMax: 2 });
-  const one = gather.add('a:1');
+test('an item waits for the running call with the same key, also if another call is allowed', async () => {
+  const { batcher, nthCall } = batcherOf({ callsMax: 2 });
+  const one = batcher.add('a:1');
   const first = await nthCall(1);
-  const two = gather.add('a:2');
-  const other = gather.add('b:1');
+  const two = batcher.add('a:2');
+  const other = batcher.add('b:1');
   const second = await nthCall(2);
   assert.deepEqual(second.items, ['b:1']);
   second.end();
@@ -71,13 +71,13 @@ test('what has the same key goes when the call before it is over, whatever else 
   assert.deepEqual(await Promise.all([one, two]), ['a:1!', 'a:2!']);
 });
 
-test('a call that fails fails those that went with it, and the next one goes', async () => {
-  const { gather, nthCall } = gatherOf();
-  const failed = assert.rejects(gather.add('bad'), /bad/);
+test('a failed call rejects its items, and later items continue', async () => {
+  const { batcher, nthCall } = batcherOf();
+  const failed = assert.rejects(batcher.add('bad'), /bad/);
   (await nthCall(1)).end();
   await failed;
-  const next = gather.add('good');
+  const next = batcher.add('good');
   (await nthCall(2)).end();
   assert.equal(await next, 'good!');
-  await gather.idle();
+  await batcher.idle();
 });

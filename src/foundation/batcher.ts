@@ -1,9 +1,7 @@
-// Batches items without a timer: while the allowed number of calls is running, new items wait and share the next
+// Batches concurrent calls without a timer: while the allowed number of calls is running, new items wait and share the next
 // call, so batches grow with the load. Items with the same key are processed in order.
 
-import { taskLimits } from './task-limits.ts';
-
-export interface Gather<Item, Result> {
+export interface Batcher<Item, Result> {
   add(item: Item): Promise<Result>;
   /** Items that wait for a call. */
   readonly waiting: number;
@@ -11,8 +9,8 @@ export interface Gather<Item, Result> {
   idle(): Promise<void>;
 }
 
-export interface GatherOptions<Item> {
-  readonly batchMax?: number | undefined;
+export interface BatcherOptions<Item> {
+  readonly batchMax: number;
   /** Concurrent calls. Default: 1. */
   readonly callsMax?: number | undefined;
   /** An item waits until the call of an earlier item with the same key has ended. */
@@ -26,14 +24,10 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-export function createGather<Item, Result>(
+export function createBatcher<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
-  {
-    batchMax = taskLimits.batchMax,
-    callsMax = 1,
-    keyOf = () => undefined,
-  }: GatherOptions<Item> = {},
-): Gather<Item, Result> {
+  { batchMax, callsMax = 1, keyOf = () => undefined }: BatcherOptions<Item>,
+): Batcher<Item, Result> {
   let queue: Waiting<Item, Result>[] = [];
   const busy = new Set<string>();
   const working = new Set<Promise<void>>();
