@@ -5,7 +5,7 @@ import type * as Yaml from 'yaml';
 import { isSubjectToken } from '../contracts/subject-tokens.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { parseCron } from './cron.ts';
-import { durationMs } from './duration.ts';
+import { durationMs } from './rules/check-task.ts';
 import type { RateRule } from './task-engine.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import {
@@ -43,7 +43,7 @@ const fields: Readonly<Record<string, Read>> = {
     if (value !== 'retry' && value !== 'fail') throw problem(field, 'must be retry or fail');
     return { onLost: value };
   },
-  cancel_deadline: (value, field) => ({ cancelDeadlineMs: durationMs(field, value) }),
+  cancel_deadline: (value, field) => ({ cancelDeadlineMs: duration(field, value) }),
 };
 
 /**
@@ -134,7 +134,7 @@ function toBackoff(value: unknown, field: string): TaskBackoff {
     'jitter',
   ]);
   const of = (name: string, given: unknown, missing: number): number =>
-    given === undefined ? missing : durationMs(`${field}.${name}`, given);
+    given === undefined ? missing : duration(`${field}.${name}`, given);
   const isFactor =
     factor === undefined || (typeof factor === 'number' && factor >= 1 && factor <= 10);
   if (!isFactor) throw problem(`${field}.factor`, 'must be a number from 1 to 10');
@@ -204,12 +204,15 @@ function whole(field: string, value: unknown, min: number, max: number): number 
   throw problem(field, `must be a whole number from ${min} to ${max}`);
 }
 
+/** YAML reads a duration without a unit as a number, which could mean seconds or milliseconds. */
+function duration(field: string, value: unknown): number {
+  return durationMs(field, typeof value === 'number' ? String(value) : value);
+}
+
 function positive(field: string, value: unknown): number {
-  // A number without a unit could be seconds or milliseconds.
-  if (typeof value === 'number') throw problem(field, 'must have a unit, such as 30s');
-  const ms = durationMs(field, value);
+  const ms = duration(field, value);
   if (ms > 0) return ms;
-  throw problem(field, 'must be longer than nothing');
+  throw problem(field, 'must be longer than 0s');
 }
 
 function text(field: string, value: unknown): string {

@@ -20,7 +20,7 @@ import {
 } from '../command.ts';
 import {
   defined,
-  durationSeconds,
+  durationMs,
   jsonOption,
   oneOf,
   pairs,
@@ -123,7 +123,7 @@ const enqueue = defineCommand({
       tenant,
       key,
       priority: wholeNumber('priority', values.priority),
-      delayMs: delay === undefined ? undefined : durationSeconds('delay', delay) * 1_000,
+      delayMs: delay === undefined ? undefined : durationMs('delay', delay),
       labels: label === undefined ? undefined : pairs('label', label),
     };
     await using opened = await openFolderTasks(context, values.tasks);
