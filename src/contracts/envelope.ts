@@ -9,7 +9,7 @@ import { MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
 import { eventTypePattern } from './event-type.ts';
 import { identifierPattern, idPattern, nameLimits } from './identifier.ts';
-import { encodePayload, type PayloadLimits } from './json-payload.ts';
+import { encodePayload, type PayloadOptions } from './json-payload.ts';
 import { compileSchema } from './schema.ts';
 import { tenantPattern } from './tenant.ts';
 
@@ -153,9 +153,9 @@ export interface EnvelopeContext {
   readonly eventId?: string;
 }
 
-export interface EnvelopeOptions extends Partial<PayloadLimits> {
-  readonly ids?: IdSource;
-  readonly clock?: Clock;
+export interface EnvelopeOptions extends PayloadOptions {
+  readonly ids?: IdSource | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const defaultIds = createIds();

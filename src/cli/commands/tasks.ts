@@ -318,7 +318,8 @@ export async function openFolderTasks(
   const { taskType } = await import('../../tasks/task-type.ts');
   const { loadTaskTypes } = await import('../../tasks/run/watch-task-types.ts');
   const config = await loadConfig(context);
-  const urls = { store: storeUrl(context, config.engines?.store), ...config.engines };
+  const store = config.engines?.store ?? storeUrl(context, undefined);
+  const urls = { ...config.engines, store };
   const url = given === undefined ? tasksUrlOf(urls) : storeUrl(context, given);
   const byName = new Map<string, TaskType>();
   for (const { tasks } of config.modules ?? []) {
