@@ -22,7 +22,7 @@ export interface AuditRequest {
   /** The target: an id, a name, or a filter. */
   readonly target: string;
   readonly actor: AuditActor;
-  readonly requestId?: string;
+  readonly requestId?: string | undefined;
 }
 
 export interface AuditEntry extends AuditRequest {
@@ -37,12 +37,12 @@ export interface AuditEntry extends AuditRequest {
 
 export interface AuditFilter {
   /** The name of the actor. */
-  readonly actor?: string;
-  readonly action?: string;
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
   /** Actions of actors that are bound to this tenant. */
-  readonly tenant?: string;
-  readonly sinceMs?: number;
-  readonly untilMs?: number;
+  readonly tenant?: string | undefined;
+  readonly sinceMs?: number | undefined;
+  readonly untilMs?: number | undefined;
 }
 
 export interface AuditPage {
@@ -62,10 +62,10 @@ export interface AuditLog {
 }
 
 export interface AuditLogOptions {
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
   /** For a new stream; afterwards its metadata counts. Default: 365 days. */
-  readonly keptSeconds?: number;
+  readonly keptSeconds?: number | undefined;
 }
 
 const auditStream = '$millrace-audit';

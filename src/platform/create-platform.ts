@@ -64,37 +64,37 @@ import { startSweeper } from './start-sweeper.ts';
 export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
 
 export interface PlatformConfig extends EngineOptions {
-  readonly engines?: EngineUrls;
-  readonly modules?: readonly PlatformModule[];
+  readonly engines?: EngineUrls | undefined;
+  readonly modules?: readonly PlatformModule[] | undefined;
   /** Default: all. */
-  readonly roles?: readonly PlatformRole[];
+  readonly roles?: readonly PlatformRole[] | undefined;
   /** After this, other processes take over the subscriptions of a process that died. Default: 10 s. */
-  readonly leaseMs?: number;
-  readonly dispatcher?: DispatcherTuning;
+  readonly leaseMs?: number | undefined;
+  readonly dispatcher?: DispatcherTuning | undefined;
   /** From the environment: `readOutboxEnvironment(process.env)`. */
-  readonly outbox?: OutboxSettings;
+  readonly outbox?: OutboxSettings | undefined;
   /** Sent messages are removed after this. Default: 7 days. */
-  readonly outboxRetentionMs?: number;
+  readonly outboxRetentionMs?: number | undefined;
   /** How long the bus keeps messages, by domain. Default: `retentionDefaults()`. */
-  readonly busRetention?: readonly RetentionRule[];
+  readonly busRetention?: readonly RetentionRule[] | undefined;
   /** `file:` or `s3:`: archives streams before they are trimmed. Default: streams to archive are not trimmed. */
-  readonly busArchive?: string;
+  readonly busArchive?: string | undefined;
   /** Credentials of the bucket. */
-  readonly busArchiveKeys?: ArchiveKeys;
+  readonly busArchiveKeys?: ArchiveKeys | undefined;
   /** Runs the bus sweeper also without a configured bus URL. */
-  readonly usesBus?: boolean;
+  readonly usesBus?: boolean | undefined;
   /** Task types; types that only handlers of the modules name have the defaults. */
-  readonly taskTypes?: readonly TaskType[];
+  readonly taskTypes?: readonly TaskType[] | undefined;
   /** A YAML file with `task_types`, reloaded when it changes. */
-  readonly taskTypesFile?: string;
+  readonly taskTypesFile?: string | undefined;
   /** The interval of the task sweeper. Default: 5 s. */
-  readonly taskSweepEveryMs?: number;
+  readonly taskSweepEveryMs?: number | undefined;
   /** False: events are not indexed by their flow, and traces are not available. Default: true. */
-  readonly traces?: boolean;
+  readonly traces?: boolean | undefined;
   /** Flows are removed after this. Default: 30 days. */
-  readonly traceRetentionMs?: number;
+  readonly traceRetentionMs?: number | undefined;
   /** How long a stop waits for running handlers and attempts. Default: 20 s. */
-  readonly drainMs?: number;
+  readonly drainMs?: number | undefined;
 }
 
 export type DispatcherTuning = Pick<

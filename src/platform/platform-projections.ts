@@ -30,9 +30,9 @@ export interface RunningOptions {
   readonly shared: PlatformEngines['storage'];
   readonly clock: Clock;
   readonly observer: Observer;
-  readonly leases?: NonNullable<PlatformEngines['leases']>;
-  readonly leaseMs?: number;
-  readonly drainMs?: number;
+  readonly leases?: NonNullable<PlatformEngines['leases']> | undefined;
+  readonly leaseMs?: number | undefined;
+  readonly drainMs?: number | undefined;
 }
 
 export function runProjections(

@@ -9,12 +9,12 @@ interface SweeperOptions {
   /** Removes up to `limit` rows that are older than this. Returns how many. */
   readonly sweep: (before: Date, limit: number) => Promise<number>;
   /** Called after each batch. */
-  readonly onSwept?: (count: number) => void;
+  readonly onSwept?: ((count: number) => void) | undefined;
   readonly clock: Clock;
   readonly observer: Observer;
   readonly keptMs: number;
   /** Default: a minute. */
-  readonly everyMs?: number;
+  readonly everyMs?: number | undefined;
 }
 
 const batch = 1_000;

@@ -40,8 +40,8 @@ export interface WebContext {
 /** Created for each server that is started; disposed when the server has stopped. */
 export interface ModuleWeb extends Partial<AsyncDisposable> {
   /** In addition to those of the platform; a route that would hide one of those is refused. */
-  readonly routes?: readonly Route[];
-  readonly socket?: ModuleSocket;
+  readonly routes?: readonly Route[] | undefined;
+  readonly socket?: ModuleSocket | undefined;
 }
 
 /** One authenticated WebSocket. */
@@ -81,7 +81,7 @@ export interface ModuleSocket {
   /** Sent messages, for the reference; by type. */
   readonly sends: SocketMessages;
   /** Formats errors of its messages. Default: a message `problem`. Pure. */
-  readonly error?: (problem: ProblemDetails) => object;
+  readonly error?: ((problem: ProblemDetails) => object) | undefined;
   /** Called for each connection after the platform's `ready`. */
   connect(client: SocketClient): SocketSession;
 }

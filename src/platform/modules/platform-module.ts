@@ -77,27 +77,31 @@ export interface ModuleService {
 export interface PlatformModule {
   /** Kebab-case; unique within the platform. */
   readonly name: string;
-  readonly aggregates?: readonly AnyAggregate[];
-  readonly projections?: readonly Projection[];
+  readonly aggregates?: readonly AnyAggregate[] | undefined;
+  readonly projections?: readonly Projection[] | undefined;
   /** A function if the reactions depend on other aggregates. */
-  readonly reactors?: readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]);
-  readonly sagas?: readonly Saga[];
+  readonly reactors?:
+    | (readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]))
+    | undefined;
+  readonly sagas?: readonly Saga[] | undefined;
   /** A function if they need the bus or another part of the platform. */
   readonly subscriptions?:
     | readonly Subscription[]
     | ((context: ModuleContext) => readonly Subscription[]);
-  readonly services?: (context: ModuleContext) => readonly ModuleService[];
+  readonly services?: ((context: ModuleContext) => readonly ModuleService[]) | undefined;
   /** Events → outgoing messages. */
-  readonly outbox?: readonly OutboxProjectorDefinition[];
+  readonly outbox?: readonly OutboxProjectorDefinition[] | undefined;
   /**
    * By integration type, or by the part before its colon. A function if the answer of a receiver becomes a
    * command.
    */
-  readonly destinations?: Destinations | ((context: ModuleContext) => Destinations);
+  readonly destinations?: (Destinations | ((context: ModuleContext) => Destinations)) | undefined;
   /** Handlers of task types; a function if they send commands. */
-  readonly tasks?: readonly AnyTask[] | ((context: ModuleContext) => readonly AnyTask[]);
+  readonly tasks?:
+    | (readonly AnyTask[] | ((context: ModuleContext) => readonly AnyTask[]))
+    | undefined;
   /** Its routes and WebSocket messages; called by each server that is started. */
-  readonly web?: (context: WebContext) => ModuleWeb;
+  readonly web?: ((context: WebContext) => ModuleWeb) | undefined;
 }
 
 /** The parts of all modules, checked for duplicate names. */

@@ -28,8 +28,8 @@ import {
 } from './token.ts';
 
 export interface TokensOptions {
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface CreatedToken {

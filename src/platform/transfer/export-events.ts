@@ -9,12 +9,12 @@ import { checkpointLine, eventLine } from './export-format.ts';
 
 export interface ExportOptions {
   /** Exclusive: the end of an earlier export. Default: before the first event. */
-  readonly after?: Position;
+  readonly after?: Position | undefined;
   /** Metadata and tombstones are included for whole streams, so not with a filter by type. */
-  readonly filter?: EventFilter;
-  readonly signal?: AbortSignal;
+  readonly filter?: EventFilter | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Called after each piece of text. */
-  readonly onProgress?: (progress: ExportProgress) => void;
+  readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
 }
 
 export interface ExportProgress {

@@ -12,7 +12,7 @@ import { positionOfLine } from './export-format.ts';
 
 export interface ExportFileOptions extends ExportOptions {
   /** What to do with an existing file. Default: `refuse`. */
-  readonly existing?: 'refuse' | 'resume' | 'overwrite';
+  readonly existing?: 'refuse' | 'resume' | 'overwrite' | undefined;
 }
 
 export interface ExportResult {

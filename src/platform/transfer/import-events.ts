@@ -11,8 +11,8 @@ import { createStreamPlaces, type StreamPlaces } from './import-places.ts';
 import { inParallel, planImport, type ImportPlan } from './import-plan.ts';
 
 export interface ImportOptions {
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: ImportProgress) => void;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
 }
 
 export interface ImportProgress {

@@ -9,9 +9,11 @@ import type { EventStore } from '../../store/event-store.ts';
 import { importEvents, type ImportProgress, type ImportResult } from './import-events.ts';
 
 export interface ImportFileOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** `done` is the part of the file that was read, from 0 to 1. */
-  readonly onProgress?: (progress: ImportProgress & { readonly done: number }) => void;
+  readonly onProgress?:
+    | ((progress: ImportProgress & { readonly done: number }) => void)
+    | undefined;
 }
 
 const pieceBytes = 262_144;

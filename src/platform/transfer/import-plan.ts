@@ -17,7 +17,7 @@ import {
 export interface ImportPlan {
   /** In the order of the file. */
   readonly writes: readonly Required<Omit<StreamAppend, 'follows'>>[];
-  readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision };
+  readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision } | undefined;
   /** Events to write. */
   readonly count: number;
   /** The places of the streams afterwards. */
