@@ -153,7 +153,7 @@ const versionRefreshMs = 250;
 export async function createPlatform(config: PlatformConfig = {}): Promise<Platform> {
   const { observer = silentObserver, clock = systemClock, roles = platformRoles } = config;
   const { outbox = readOutboxEnvironment({}), traces: keepsTraces = true } = config;
-  const { traceRetentionMs = traceRetentionMsDefault } = config;
+  const { traceRetentionMs = traceRetentionMsDefault, leaseMs, drainMs } = config;
 
   // Everything that can be wrong with the configuration is found before an engine is opened.
   checkRoles(roles);
@@ -182,8 +182,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       types: config.taskTypes,
       typesFile: config.taskTypesFile,
       definitions: modules.tasks,
-      drainMs: config.drainMs,
-      leaseMs: config.leaseMs,
+      drainMs,
+      leaseMs,
       sweepEveryMs: config.taskSweepEveryMs,
       clock,
       observer,
@@ -191,19 +191,12 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   );
   const opened = opening.move();
 
-  const running = {
-    storage,
-    clock,
-    observer,
-    ...(leases === undefined ? {} : { leases }),
-    ...(config.leaseMs === undefined ? {} : { leaseMs: config.leaseMs }),
-    ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
-  };
+  const running = { storage, clock, observer, leases, leaseMs, drainMs };
   const shared = leases === undefined ? storage : withLeases(storage, leases);
   const projections = runProjections(engines, modules.projections, { ...running, shared });
   const documents = documentsOf(engines, modules.projections, clock);
   const traceIndexer = createTraceIndexer(engines, { ...running, traceRetentionMs });
-  const sending = { ...sendOptions, drainMs: config.drainMs, ...config.dispatcher };
+  const sending = { ...sendOptions, drainMs, ...config.dispatcher };
 
   connect({
     send: handle,
@@ -211,10 +204,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     readAll: (options) => store.readAll(options),
     documents,
     restore: (projection, signal) =>
-      restoreProjection(store, projection, {
-        readModels: engines.readModels,
-        ...(signal === undefined ? {} : { signal }),
-      }),
+      restoreProjection(store, projection, { readModels: engines.readModels, signal }),
     keys: () => work.keys(),
     workQueue: (name, options) => work.queue(name, options),
     waitFor: projections.waitFor,

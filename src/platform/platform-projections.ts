@@ -30,7 +30,7 @@ export interface RunningOptions {
   readonly shared: PlatformEngines['storage'];
   readonly clock: Clock;
   readonly observer: Observer;
-  readonly leases?: NonNullable<PlatformEngines['leases']> | undefined;
+  readonly leases?: PlatformEngines['leases'];
   readonly leaseMs?: number | undefined;
   readonly drainMs?: number | undefined;
 }

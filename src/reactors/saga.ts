@@ -162,12 +162,7 @@ export function saga<
     onUnanswered,
     commandTimeoutMs,
     retry,
-    tuning: {
-      onDeadLetter,
-      ...(lanes === undefined ? {} : { lanes }),
-      ...(shards === undefined ? {} : { shards }),
-      ...(inFlightMax === undefined ? {} : { inFlightMax }),
-    },
+    tuning: { onDeadLetter, lanes, shards, inFlightMax },
     steps: new Map(Object.entries(steps as Readonly<Record<string, AnyStep>>)),
     timers: new Map(
       Object.entries((timers ?? {}) as Readonly<Record<string, (view: SagaView) => AnyActions>>),

@@ -41,16 +41,9 @@ export const exportLimits = { pageEvents: 250, pieceChars: 262_144 } as const;
  * const pieces = exportEvents(store, { filter: { category: 'banking.currency.v1' } });
  * await pipeline(pieces, createGzip(), createWriteStream('currencies.ndjson.gz'));
  */
-export function exportEvents(
+export async function* exportEvents(
   store: EventStore,
   options: ExportOptions = {},
-): AsyncGenerator<string, void, undefined> {
-  return piecesOf(store, options);
-}
-
-async function* piecesOf(
-  store: EventStore,
-  options: ExportOptions,
 ): AsyncGenerator<string, void, undefined> {
   const { after = startPosition, onProgress } = options;
   const head = await store.head();
@@ -80,12 +73,7 @@ async function* eventsUpTo(
   { after, filter, signal }: ExportOptions & { readonly after: Position },
 ): AsyncGenerator<RecordedEvent, void, undefined> {
   const read = (wanted: EventFilter): AsyncIterable<RecordedEvent> =>
-    store.readAll({
-      after,
-      filter: wanted,
-      pageSize: exportLimits.pageEvents,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    store.readAll({ after, filter: wanted, pageSize: exportLimits.pageEvents, signal });
   for await (const event of select(read, filter)) {
     if (event.position > end) return;
     yield event;

@@ -119,16 +119,15 @@ async function writePlan(
     await store.tombstoneStream(tombstone.stream, { expected: tombstone.expected });
   }
   if (writes.length === 0) return;
-  const options = signal === undefined ? {} : { signal };
   if (store.capabilities.multiStreamAppend) {
     // One append, to keep the order across streams.
-    await store.appendMany(writes, options);
+    await store.appendMany(writes, { signal });
     return;
   }
   const lanes = Map.groupBy(writes, subjectOf).values();
   await inParallel(lanes, importLimits.parallel, async (lane) => {
     for (const { stream, events, expected } of lane) {
-      await store.append(stream, events, { expected, ...options });
+      await store.append(stream, events, { expected, signal });
     }
   });
 }

@@ -39,7 +39,7 @@ export async function importFromFile(
   const source = isCompressed ? pipeline(file, createGunzip(), () => undefined) : file;
   try {
     return await importEvents(store, source as AsyncIterable<Uint8Array>, {
-      ...(signal === undefined ? {} : { signal }),
+      signal,
       onProgress: (progress) =>
         onProgress?.({ ...progress, done: bytesTotal === 0 ? 1 : file.bytesRead / bytesTotal }),
     });

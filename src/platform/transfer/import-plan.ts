@@ -79,7 +79,7 @@ export async function planImport(
     const tombstoned = place.tombstoned || tombstone?.stream === stream;
     places.set(stream, { ...place, head, tombstoned });
   }
-  return { writes, count, places, ...(tombstone === undefined ? {} : { tombstone }) };
+  return { writes, count, places, tombstone };
 }
 
 function firstOfEach(events: readonly ExportedEvent[]): Iterable<ExportedEvent> {
