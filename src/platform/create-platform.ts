@@ -1,11 +1,8 @@
 // The whole flow on one page: engines by URL, the modules, and the parts that this process runs.
 
-import type { CommandRequest, CommandResult } from '../aggregates/command-handler.ts';
 import type { Bus } from '../bus/bus.ts';
 import { startBusSweeper } from '../bus/bus-sweeper.ts';
 import type { RetentionRule } from '../bus/retention.ts';
-import type { NewCommand } from '../contracts/define-command.ts';
-import type { NewEvent } from '../contracts/envelope.ts';
 import type { Delivery } from '../delivery/create-delivery.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -19,16 +16,10 @@ import { createQueueDispatcher } from '../outbox/queue-dispatcher.ts';
 import { createQueueWorker } from '../outbox/queue-worker.ts';
 import { startOutboxProjector } from '../outbox/outbox-projector.ts';
 import { restoreProjection } from '../projections/restore-projection.ts';
-import { activeDocuments } from '../projections/active-documents.ts';
-import type { DocumentQueries } from '../projections/documents.ts';
-import type { Projection } from '../projections/projection.ts';
-import type { ModelKey } from '../projections/read-model-store.ts';
-import type { WaitOptions } from '../projections/run/wait-with-timeout.ts';
 import { sagaAdmin, type SagaAdmin } from '../reactors/saga-admin.ts';
 import type { SagaName } from '../reactors/saga-fact.ts';
 import { startReactor } from '../reactors/start-reactor.ts';
 import { startSaga } from '../reactors/saga-runner.ts';
-import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
@@ -40,7 +31,7 @@ import { openColdStorage, type ArchiveKeys } from './engines/open-bus.ts';
 import { openTokens, type Tokens } from './tokens/open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './config/outbox-environment.ts';
 import { sendingBy, withSettings } from './outbox-settings.ts';
-import { bindCommands, type LoadAggregate } from './platform-commands.ts';
+import { bindCommands, type HandleCommand, type LoadAggregate } from './platform-commands.ts';
 import {
   openEngines,
   type EngineOptions,
@@ -53,15 +44,18 @@ import {
   type ModuleBook,
   type PlatformModule,
 } from './modules/platform-module.ts';
-import { runProjections } from './platform-projections.ts';
+import {
+  readDocuments,
+  runProjections,
+  type ReadDocuments,
+  type WaitForProjection,
+} from './platform-projections.ts';
 import { platformRoles, type PlatformRole } from './config/platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
 import { platformWork } from './engines/open-work.ts';
 import { createTraceIndexer, noTraces, tracesOver } from './platform-traces.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
-
-export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
 
 export interface PlatformConfig extends EngineOptions {
   readonly engines?: EngineUrls | undefined;
@@ -121,20 +115,16 @@ export interface Platform extends Lifecycle {
   taskCounts(): Promise<readonly TypeCount[]> | undefined;
   /** The bus with the streams of the tasks. */
   taskBus(): Promise<Bus>;
-  /** Handles a command of any aggregate of the modules, by its type; its payload is checked. */
-  handle(request: CommandRequest<NewCommand>): Promise<CommandResult<unknown, NewEvent>>;
+  readonly handle: HandleCommand;
   /** The current state of an aggregate of the modules. */
   readonly load: LoadAggregate;
   /** The documents of a read model, in its active version. */
-  documents(family: DocumentFamily): DocumentQueries<object>;
-  /** Waits until the projection, in any process, has processed all events up to this position. */
-  waitFor(projection: Projection, position: Position, options?: WaitOptions): Promise<void>;
+  readonly documents: ReadDocuments;
+  readonly waitFor: WaitForProjection;
 }
 
 const outboxRetentionMsDefault = 7 * 86_400_000;
 const traceRetentionMsDefault = 30 * 86_400_000;
-/** How often the active version of a read model is read: reading it for each query would double its cost. */
-const versionRefreshMs = 250;
 
 /**
  * Opens the engines and binds the modules; `start` runs the parts of its roles. A stop lets running handlers
@@ -194,7 +184,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const running = { storage, clock, observer, leases, leaseMs, drainMs };
   const shared = leases === undefined ? storage : withLeases(storage, leases);
   const projections = runProjections(engines, modules.projections, { ...running, shared });
-  const documents = documentsOf(engines, modules.projections, clock);
+  const documents = readDocuments(engines, modules.projections, clock);
   const traceIndexer = createTraceIndexer(engines, { ...running, traceRetentionMs });
   const sending = { ...sendOptions, drainMs, ...config.dispatcher };
 
@@ -324,32 +314,6 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     documents,
     waitFor: projections.waitFor,
   });
-}
-
-/** The documents of each read model, in the version that is active. */
-function documentsOf(
-  engines: PlatformEngines,
-  projections: readonly Projection[],
-  clock: Clock,
-): Platform['documents'] {
-  const models = projections.map(({ readModel }) => readModel);
-  const families = Map.groupBy(models, ({ bc, aggregate }) => `${bc}.${aggregate}`);
-  const queries = new Map(
-    [...families].map(([family, versions]) => [
-      family,
-      activeDocuments(engines, versions, { clock, refreshMs: versionRefreshMs }),
-    ]),
-  );
-  return ({ bc, aggregate }) => {
-    const found = queries.get(`${bc}.${aggregate}`);
-    if (found !== undefined) return found;
-    const known = [...queries.keys()].join(', ');
-    throw new MillraceError(
-      'READ_MODEL_UNKNOWN',
-      `unknown read model '${bc}.${aggregate}'; known: ${known}`,
-      { details: { bc, aggregate } },
-    );
-  };
 }
 
 async function started<Part extends Lifecycle>(part: Part): Promise<Part> {
