@@ -5,7 +5,6 @@ import { startBusSweeper } from '../bus/bus-sweeper.ts';
 import type { RetentionRule } from '../bus/retention.ts';
 import type { Delivery } from '../delivery/create-delivery.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
 import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver } from '../foundation/observer.ts';
 import {
@@ -50,7 +49,7 @@ import {
   type ReadDocuments,
   type WaitForProjection,
 } from './platform-projections.ts';
-import { platformRoles, type PlatformRole } from './config/platform-role.ts';
+import { checkRoles, platformRoles, type PlatformRole } from './config/platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
 import { platformWork } from './engines/open-work.ts';
 import { createTraceIndexer, noTraces, tracesOver } from './platform-traces.ts';
@@ -324,17 +323,4 @@ async function started<Part extends Lifecycle>(part: Part): Promise<Part> {
 function throwFirst(outcomes: readonly PromiseSettledResult<unknown>[]): void {
   const failed = outcomes.find((each) => each.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
-}
-
-function checkRoles(roles: readonly PlatformRole[]): void {
-  const unknown = roles.find((role) => !platformRoles.includes(role));
-  if (unknown === undefined && roles.length > 0) return;
-  const list = platformRoles.join(', ');
-  throw new MillraceError(
-    'CONFIG_INVALID',
-    unknown === undefined
-      ? `roles must name at least one of ${list}`
-      : `unknown role '${unknown}'; known: ${list}`,
-    { details: { field: 'roles' } },
-  );
 }
