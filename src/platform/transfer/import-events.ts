@@ -1,7 +1,7 @@
 // Imports exported events into a store, in order, each once, also if it is repeated.
 
-import { aborted } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { unlessAborted } from '../../foundation/when-aborted.ts';
 import { isForgotten } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { startPosition } from '../../store/position.ts';
@@ -65,7 +65,7 @@ export async function importEvents(
   try {
     let next = handled(chunks.next());
     for (;;) {
-      const { done, value: chunk } = await untilAborted(next, signal);
+      const { done, value: chunk } = await unlessAborted(next, signal);
       if (done === true) break;
       // The next chunk is read while this one is written.
       next = handled(chunks.next());
@@ -156,17 +156,4 @@ function withLines(error: unknown, events: readonly ExportedEvent[]): unknown {
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
-}
-
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  if (signal.aborted) throw aborted(signal);
-  const { promise: abort, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(aborted(signal));
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([promise, abort]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }
