@@ -110,7 +110,7 @@ describe('a command on a store', () => {
       [`stream tombstone ${usd}`, /permanently: pass --yes/],
       ['stream metadata', /takes one stream/],
       ['stream metadata a --max-count few', /--max-count takes a whole number/],
-      ['stream metadata a --max-age old', /--max-age takes seconds or a duration/],
+      ['stream metadata a --max-age old', /--max-age takes a duration such as 30s/],
       ['projections status now', /takes options only/],
       ['projections rebuild', /takes one projection/],
       ['projections rebuild sub:a:b:v1', /needs --modules/],

@@ -151,7 +151,7 @@ test('a failed start ends the process with the reason, and leaves nothing runnin
   }
   for (const [env, args, problem] of [
     [{ MILLRACE_STORE: 'postgres://127.0.0.1:1/none' }, [], /^STORE_UNAVAILABLE/m],
-    [{}, ['--shutdown-timeout', '0'], /at least 1s/],
+    [{}, ['--shutdown-timeout', '0s'], /at least 1s/],
   ] as const) {
     const line = ['start', '--no-kurrent', ...args];
     const { code, stderr } = await runMillrace(line, { cwd: folder, env });

@@ -1,6 +1,7 @@
 // Millrace's HTTP layer with a schema and a check of the bearer token.
 
-import { route, startHttpServer, type Principal } from '../../src/server/http/index.ts';
+import { route, type Principal } from '../../src/platform/index.ts';
+import { startHttpServer } from '../../src/server/http/index.ts';
 import { listening } from '../server/serve-http.ts';
 import { bodySchema, token } from './echo.ts';
 

@@ -231,7 +231,7 @@ export const customerEvents = {
  * const warnings = reactor({
  *   name: 'sub:shop:payment-warnings:v1',
  *   events: [failed],
- *   from: 'now',
+ *   from: 'end',
  *   onRefused: 'ignore',
  *   on: {
  *     'payment.failed.v1': ({ payload, eventId }) => ({

@@ -3,11 +3,12 @@
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { nextAttempt, type BackoffPolicy } from '../foundation/backoff.ts';
-import { aborted, systemClock } from '../foundation/clock.ts';
+import { systemClock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
+import { unlessAborted } from '../foundation/when-aborted.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { Aggregate } from './aggregate.ts';
@@ -244,16 +245,6 @@ function createCommandLanes(lengthMax: number): CommandLanes {
       }
     },
   };
-}
-
-function unlessAborted(turn: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return turn;
-  if (signal.aborted) return Promise.reject(aborted(signal));
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(aborted(signal));
-    signal.addEventListener('abort', onAbort, { once: true });
-    void turn.finally(() => signal.removeEventListener('abort', onAbort)).then(resolve);
-  });
 }
 
 function busy(stream: string, lengthMax: number): Error {

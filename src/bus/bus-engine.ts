@@ -69,7 +69,7 @@ export interface GroupSettings {
   /** The pattern of the group and `_redo.<group>`; no subject matches both. */
   readonly filters: readonly string[];
   /** Where a new group starts in existing streams. It reads later streams from their start. */
-  readonly start: StartFrom;
+  readonly from: StartFrom;
   readonly leaseMs: number;
   /** The maximum number of messages of the group that are leased or delayed. */
   readonly maxAckPending: number;
@@ -127,7 +127,7 @@ export interface BusEngine extends AsyncDisposable {
 
   /**
    * Reads without a group, in the order of each subject. Resolves when the start position is fixed: every message
-   * stored after that is delivered, also with `from: 'now'`. A live read includes new streams, and continues by itself
+   * stored after that is delivered, also with `from: 'end'`. A live read includes new streams, and continues by itself
    * after an outage of the broker.
    */
   read(pattern: string, request: ReadRequest): Promise<AsyncIterable<readonly StoredEntry[]>>;

@@ -28,13 +28,13 @@ export interface BusCapabilities {
 }
 
 /**
- * `start`: all existing messages. `now`: only new messages. `time`: stored then or later, by the broker's clock.
+ * `start`: all existing messages. `end`: only new messages. `time`: stored then or later, by the broker's clock.
  * `sequence`: this message and later ones (one full subject only). `position`: after this message
  * (`patternPositions`).
  */
 export type StartFrom =
   | 'start'
-  | 'now'
+  | 'end'
   | { readonly time: Date }
   | { readonly sequence: string }
   | { readonly position: string };
@@ -45,7 +45,7 @@ export interface GroupDefinition {
   /** A full subject, or a pattern with `*` and `>`. */
   readonly subject: string;
   /** Where a new group starts. Default: `start`. */
-  readonly start?: StartFrom | undefined;
+  readonly from?: StartFrom | undefined;
   /** A message that is not settled or renewed within this time is delivered again. Default: 30 s. */
   readonly leaseMs?: number | undefined;
   /** After this many deliveries a message becomes a dead letter. Default: 10. */
@@ -106,7 +106,7 @@ export interface BusConsumer extends AsyncDisposable {
 }
 
 export interface SubscribeOptions {
-  /** Default: `now`. */
+  /** Default: `end`. */
   readonly from?: StartFrom | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -23,9 +23,9 @@ export function checkStart(
   start: StartFrom,
   { subject, capabilities }: { readonly subject: string; readonly capabilities: BusCapabilities },
 ): void {
-  if (start === 'start' || start === 'now') return;
+  if (start === 'start' || start === 'end') return;
   if (typeof start !== 'object' || start === null) {
-    throw invalid(field, `must be 'start', 'now', or an object with time, sequence or position`);
+    throw invalid(field, `must be 'start', 'end', or an object with time, sequence or position`);
   }
   if ('time' in start) {
     if (!(start.time instanceof Date) || Number.isNaN(start.time.getTime())) {

@@ -193,7 +193,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
       return consumer;
     },
 
-    async subscribe(pattern, { from = 'now', signal } = {}) {
+    async subscribe(pattern, { from = 'end', signal } = {}) {
       const ending = new AbortController();
       const either = AbortSignal.any([ending.signal, signalOf(signal)]);
       const batches = await open(pattern, { from, isLive: true, signal: either });

@@ -45,8 +45,8 @@ export interface HeldDelivery {
 
 export interface GroupMember {
   readonly settings: GroupSettings;
-  /** Creates the group if it does not exist, from this start. */
-  ensure(start?: GroupSettings['start']): Promise<void>;
+  /** Creates the group if it does not exist. */
+  ensure(from?: GroupSettings['from']): Promise<void>;
   fetch(request: FetchRequest): Promise<readonly HeldDelivery[]>;
 }
 
@@ -54,14 +54,14 @@ export function toGroupSettings(
   definition: GroupDefinition,
   capabilities: BusCapabilities,
 ): GroupSettings {
-  const { group, subject, start = 'start' } = definition;
+  const { group, subject, from = 'start' } = definition;
   checkGroupName(group);
   validatePattern(subject);
-  checkStart('start', start, { subject, capabilities });
+  checkStart('from', from, { subject, capabilities });
   return {
     name: group,
     filters: [subject, redoSubject(group)],
-    start,
+    from,
     leaseMs: wholeNumber('leaseMs', definition.leaseMs ?? limits.leaseMsDefault, {
       min: limits.leaseMsMin,
       max: limits.leaseMsMax,
@@ -184,7 +184,7 @@ export function createGroupMember(
 
   return {
     settings,
-    ensure: (start = settings.start) => engine.ensureGroup({ ...settings, start }),
+    ensure: (from = settings.from) => engine.ensureGroup({ ...settings, from }),
     async fetch({ limit, waitMs, signal }) {
       const deadlineMs = clock.now() + waitMs;
       for (let leftMs = waitMs; ; leftMs = Math.max(0, deadlineMs - clock.now())) {

@@ -4,7 +4,7 @@
 import type { Static, TString } from 'typebox';
 import { Type } from '../contracts/type.ts';
 import { validateSubject } from '../contracts/subject-match.ts';
-import { compileSchema } from '../contracts/schema.ts';
+import { compileSchema, problemsText } from '../contracts/schema.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { busLimits as limits } from './bus-limits.ts';
@@ -141,10 +141,13 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 function problemOf(value: unknown): MillraceError | undefined {
   const problems = schema.check(value) ? semanticProblems(value) : schema.problems(value);
   if (problems.length === 0) return undefined;
-  const shown = problems.map(({ path, message }) => `${path === '' ? '/' : path} ${message}`);
-  return new MillraceError('ENVELOPE_INVALID', `not a transport envelope: ${shown.join('; ')}`, {
-    details: { problems },
-  });
+  return new MillraceError(
+    'ENVELOPE_INVALID',
+    `not a transport envelope: ${problemsText(problems)}`,
+    {
+      details: { problems },
+    },
+  );
 }
 
 /** Problems that the patterns cannot detect: an impossible date, and invalid base64. */

@@ -1,14 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { durationSeconds, expectedRevision, pairs, wholeNumber } from './options.ts';
+import {
+  durationMs,
+  expectedRevision,
+  futureTime,
+  pairs,
+  pastTime,
+  wholeNumber,
+} from './options.ts';
 
-test('durations are seconds, or have a unit', () => {
-  const seconds = ['90', '90s', '15m', '12h', '30d', '2w'].map((text) =>
-    durationSeconds('a', text),
-  );
-  assert.deepEqual(seconds, [90, 90, 900, 43_200, 2_592_000, 1_209_600]);
-  for (const text of ['', '1y', '-1', '1.5h', 'd', '99999999999999999w']) {
-    assert.throws(() => durationSeconds('a', text), /--a takes seconds or a duration/);
+test('an invalid duration is reported with its option', () => {
+  assert.equal(durationMs('a', '15m'), 900_000);
+  assert.throws(() => durationMs('a', '90'), /--a takes a duration such as 30s, .* not '90'/);
+});
+
+test('times are durations from now, or dates', () => {
+  assert.equal(pastTime('a', '1h', 7_200_000), '1970-01-01T01:00:00.000Z');
+  assert.equal(futureTime('a', '1h', 0), '1970-01-01T01:00:00.000Z');
+  assert.equal(pastTime('a', '2026-01-02', 0), '2026-01-02T00:00:00.000Z');
+  for (const text of ['90', 'soon', '9999999999w']) {
+    assert.throws(() => futureTime('a', text, 0), /--a takes a duration .* or a date and time/);
   }
 });
 

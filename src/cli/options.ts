@@ -1,5 +1,6 @@
 // Options that several commands share, and parsers for option values.
 
+import { durationShape, parseDuration } from '../foundation/duration.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { ExpectedRevision } from '../store/expected-revision.ts';
 import { usage } from './command.ts';
@@ -91,36 +92,29 @@ export function expectedRevision(text: string | undefined): ExpectedRevision | u
   throw usage(`--expected takes any, none, exists or a revision, not '${text}'`);
 }
 
-const unitSeconds: Readonly<Record<string, number>> = {
-  s: 1,
-  m: 60,
-  h: 3_600,
-  d: 86_400,
-  w: 604_800,
-};
-
-/** `90`, `90s`, `15m`, `12h`, `30d`, `2w`. */
-export function durationSeconds(option: string, text: string): number {
-  const match = /^(\d+)([smhdw]?)$/.exec(text);
-  const seconds = Number(match?.[1]) * (unitSeconds[match?.[2] ?? ''] ?? 1);
-  if (match !== null && Number.isSafeInteger(seconds)) return seconds;
-  throw usage(`--${option} takes seconds or a duration such as 15m, 12h or 30d, not '${text}'`);
+export function durationMs(option: string, text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== undefined) return ms;
+  throw usage(`--${option} takes ${durationShape}, not '${text}'`);
 }
 
 /** A duration before now, or a date and time, as ISO 8601. */
 export function pastTime(option: string, text: string, nowMs: number): string {
-  const isDuration = /^\d+[smhdw]$/.test(text);
-  const atMs = isDuration ? nowMs - durationSeconds(option, text) * 1_000 : Date.parse(text);
-  if (Number.isFinite(atMs)) return new Date(atMs).toISOString();
-  throw usage(`--${option} takes a duration such as 12h, or a date and time, not '${text}'`);
+  return timeAt(option, text, (ms) => nowMs - ms);
 }
 
-/** A duration after now, or a date, as ISO 8601. */
+/** A duration after now, or a date and time, as ISO 8601. */
 export function futureTime(option: string, text: string, nowMs: number): string {
-  const isDuration = /^\d+[smhdw]?$/.test(text);
-  const atMs = isDuration ? nowMs + durationSeconds(option, text) * 1_000 : Date.parse(text);
-  if (Math.abs(atMs) <= 8.64e15) return new Date(atMs).toISOString();
-  throw usage(`--${option} takes a duration such as 12h or 30d, or a date, not '${text}'`);
+  return timeAt(option, text, (ms) => nowMs + ms);
+}
+
+function timeAt(option: string, text: string, shift: (ms: number) => number): string {
+  const ms = parseDuration(text);
+  // JavaScript would read a number without a unit as a year.
+  const dateMs = /^\d+$/.test(text) ? Number.NaN : Date.parse(text);
+  const time = new Date(ms === undefined ? dateMs : shift(ms));
+  if (!Number.isNaN(time.getTime())) return time.toISOString();
+  throw usage(`--${option} takes ${durationShape}, or a date and time, not '${text}'`);
 }
 
 /** Values of the form `name=value`. */

@@ -15,7 +15,7 @@ import { isLoopback } from '../server/kurrent/listen.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
-import { defined, durationSeconds, oneOf, wholeNumber } from './options.ts';
+import { defined, durationMs, oneOf, wholeNumber } from './options.ts';
 import { packageVersion } from './package-version.ts';
 import { displayUrl, storeOption, storeUrl } from './stores.ts';
 import { counted } from './terminal/text.ts';
@@ -196,9 +196,8 @@ async function readPem(cwd: string, file: string): Promise<string> {
 }
 
 function shutdownTimes(text: string | undefined): ShutdownTimes {
-  const seconds = text === undefined ? 30 : durationSeconds('shutdown-timeout', text);
-  if (seconds < 1) throw usage('--shutdown-timeout must be at least 1s');
-  const totalMs = seconds * 1_000;
+  const totalMs = text === undefined ? 30_000 : durationMs('shutdown-timeout', text);
+  if (totalMs < 1_000) throw usage('--shutdown-timeout must be at least 1s');
   return { totalMs, requestsMs: totalMs * 0.5, workMs: totalMs * 0.4 };
 }
 

@@ -2,7 +2,7 @@
 
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MillraceError } from '../foundation/error.ts';
-import type { Problem } from './schema.ts';
+import { problemsText, type Problem } from './schema.ts';
 
 export function applySchema<Output>(
   name: string,
@@ -19,8 +19,7 @@ export function applySchema<Output>(
   }
   if (result.issues === undefined) return result.value;
   const problems = result.issues.map(toProblem);
-  const shown = problems.map(({ path, message }) => `${path === '' ? '/' : path} ${message}`);
-  throw new MillraceError('PAYLOAD_INVALID', `payload of '${name}': ${shown.join('; ')}`, {
+  throw new MillraceError('PAYLOAD_INVALID', `payload of '${name}': ${problemsText(problems)}`, {
     details: { name, problems },
   });
 }

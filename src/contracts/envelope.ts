@@ -9,8 +9,8 @@ import { MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
 import { eventTypePattern } from './event-type.ts';
 import { identifierPattern, idPattern, nameLimits } from './identifier.ts';
-import { encodePayload, type PayloadLimits } from './json-payload.ts';
-import { compileSchema } from './schema.ts';
+import { encodePayload, type PayloadOptions } from './json-payload.ts';
+import { compileSchema, problemsText } from './schema.ts';
 import { tenantPattern } from './tenant.ts';
 
 /** Limits of the columns and headers that carry these fields. */
@@ -129,8 +129,7 @@ export const isEnvelope: (value: unknown) => value is DomainEventEnvelope = sche
 export function validateEnvelope(value: unknown): DomainEventEnvelope {
   if (isEnvelope(value)) return value;
   const problems = schema.problems(value);
-  const shown = problems.map(({ path, message }) => `${path === '' ? '/' : path} ${message}`);
-  throw new MillraceError('ENVELOPE_INVALID', `not an event envelope: ${shown.join('; ')}`, {
+  throw new MillraceError('ENVELOPE_INVALID', `not an event envelope: ${problemsText(problems)}`, {
     details: { problems },
   });
 }
@@ -153,9 +152,9 @@ export interface EnvelopeContext {
   readonly eventId?: string;
 }
 
-export interface EnvelopeOptions extends Partial<PayloadLimits> {
-  readonly ids?: IdSource;
-  readonly clock?: Clock;
+export interface EnvelopeOptions extends PayloadOptions {
+  readonly ids?: IdSource | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 const defaultIds = createIds();

@@ -11,34 +11,11 @@ export const nameLimits = {
   tenantCharsMax: 60,
 } as const;
 
-type Lower =
-  | 'a'
-  | 'b'
-  | 'c'
-  | 'd'
-  | 'e'
-  | 'f'
-  | 'g'
-  | 'h'
-  | 'i'
-  | 'j'
-  | 'k'
-  | 'l'
-  | 'm'
-  | 'n'
-  | 'o'
-  | 'p'
-  | 'q'
-  | 'r'
-  | 's'
-  | 't'
-  | 'u'
-  | 'v'
-  | 'w'
-  | 'x'
-  | 'y'
-  | 'z';
-type Digit = '0' | '1' | '2' | '3' | '4' | '5' | '6' | '7' | '8' | '9';
+type LettersOf<S extends string> = S extends `${infer First}${infer Rest}`
+  ? First | LettersOf<Rest>
+  : never;
+type Lower = LettersOf<'abcdefghijklmnopqrstuvwxyz'>;
+type Digit = LettersOf<'0123456789'>;
 
 type IsIdentifierRest<S extends string> = S extends ''
   ? true

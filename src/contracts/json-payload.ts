@@ -7,6 +7,10 @@ export interface PayloadLimits {
   readonly payloadDepthMax: number;
 }
 
+export type PayloadOptions = {
+  readonly [Limit in keyof PayloadLimits]?: PayloadLimits[Limit] | undefined;
+};
+
 export const payloadLimits: PayloadLimits = { payloadBytesMax: 1_048_576, payloadDepthMax: 100 };
 
 export interface EncodedPayload {
@@ -23,10 +27,7 @@ export interface EncodedPayload {
  *
  * const { json, bytes } = encodePayload({ amount: 12.5, currency: 'USD' });
  */
-export function encodePayload(
-  payload: unknown,
-  limits: Partial<PayloadLimits> = {},
-): EncodedPayload {
+export function encodePayload(payload: unknown, limits: PayloadOptions = {}): EncodedPayload {
   const { payloadBytesMax = payloadLimits.payloadBytesMax } = limits;
   assertJson(payload, limits);
   const json = JSON.stringify(payload);
@@ -42,7 +43,7 @@ export function encodePayload(
 }
 
 /** The check without the serialisation, for values that are serialised as part of others. */
-export function assertJson(value: unknown, limits: Partial<PayloadLimits> = {}): void {
+export function assertJson(value: unknown, limits: PayloadOptions = {}): void {
   const found = unfaithful(value, limits.payloadDepthMax ?? payloadLimits.payloadDepthMax);
   if (found !== undefined) throw notJson(found.path, found.reason);
 }

@@ -20,6 +20,11 @@ export interface Schema<T> {
   readonly problems: (value: unknown) => readonly Problem[];
 }
 
+/** All problems in one line, for an error text. */
+export function problemsText(problems: readonly Problem[]): string {
+  return problems.map(({ path, message }) => `${path === '' ? '/' : path} ${message}`).join('; ');
+}
+
 /** Bounds the error for a hostile document. */
 const problemsMax = 100;
 

@@ -7,6 +7,7 @@ export {
   type BackoffPolicy,
   type NextAttempt,
 } from './backoff.ts';
+export { parseDuration, type Duration } from './duration.ts';
 export { errorCodes, type ErrorCode, type ErrorCodeInfo } from './error-codes.ts';
 export { hasCode, MillraceError, type ErrorOptions } from './error.ts';
 export { createIds, idFromKey, type IdSource, type IdSourceOptions } from './ids.ts';

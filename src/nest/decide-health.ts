@@ -49,10 +49,10 @@ export interface OutboxHealth {
 }
 
 export interface HealthFigures {
-  readonly store?: { readonly reachable: boolean; readonly error?: string };
+  readonly store?: { readonly reachable: boolean; readonly error?: string } | undefined;
   readonly subscriptions: Readonly<Record<string, SubscriptionHealth | { readonly error: string }>>;
-  readonly outbox?: OutboxHealth | { readonly error: string };
-  readonly dispatcher?: { readonly state: LifecycleState; readonly inFlight: number };
+  readonly outbox?: OutboxHealth | { readonly error: string } | undefined;
+  readonly dispatcher?: { readonly state: LifecycleState; readonly inFlight: number } | undefined;
 }
 
 export interface MillraceHealth extends HealthFigures {

@@ -18,7 +18,7 @@ function method(
     className: 'Partner',
     where: `Partner.${pattern}`,
     mark: {
-      pattern,
+      type: pattern,
       parse: undefined,
       ...(integrationType === undefined ? {} : { integrationType }),
     },

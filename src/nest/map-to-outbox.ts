@@ -7,7 +7,12 @@ import { MillraceError } from '../foundation/error.ts';
 import type { IntegrationEventMapper, IntegrationMessage } from '../outbox/outbox-projector.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { type MarkedMethod, type MethodDecoratorOf, markMethod } from './method-marks.ts';
+import {
+  type EventMark,
+  type MarkedMethod,
+  type MethodDecoratorOf,
+  eventDecorator,
+} from './method-marks.ts';
 import { parseOrTerminate } from './on-event.ts';
 
 export interface MapToOutboxOptions {
@@ -17,11 +22,8 @@ export interface MapToOutboxOptions {
   readonly eventType?: string | undefined;
 }
 
-export interface MapToOutboxMark extends MapToOutboxOptions {
-  /** An event type, or `payment.*`, or `*`. */
-  readonly pattern: string;
-  readonly parse: ((payload: unknown) => unknown) | undefined;
-}
+/** Its type may be a pattern: `payment.*`, or `*`. */
+export type MapToOutboxMark = MapToOutboxOptions & EventMark;
 
 /** A message without the fields that the decorator sets. */
 export type MappedMessage = Omit<IntegrationMessage, 'eventType' | 'integrationType'> &
@@ -60,14 +62,10 @@ export function MapToOutbox<Type extends string, Input, Output>(
   options?: MapToOutboxOptions,
 ): MethodDecoratorOf<MapMethod<Output>>;
 export function MapToOutbox(
-  event: string | Pick<EventDefinition<string, unknown, unknown>, 'parse' | 'type'>,
-  options: MapToOutboxOptions = {},
+  event: Parameters<typeof eventDecorator>[1],
+  options?: MapToOutboxOptions,
 ): MethodDecoratorOf<MapMethod<never>> {
-  const mark: MapToOutboxMark =
-    typeof event === 'string'
-      ? { ...options, pattern: event, parse: undefined }
-      : { ...options, pattern: event.type, parse: (payload) => event.parse(payload) };
-  return (_target, _name, descriptor) => markMethod(mapToOutboxKey, mark, descriptor);
+  return eventDecorator(mapToOutboxKey, event, options);
 }
 
 const wildcard = new RegExp(`^(${identifierPattern}\\.){0,2}\\*$`);
@@ -80,7 +78,7 @@ export interface OutboxMapping {
 export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[]): OutboxMapping {
   const places = new Map<string, string>();
   for (const { mark, where } of methods) {
-    const { pattern, integrationType } = mark;
+    const { type: pattern, integrationType } = mark;
     if (!isEventType(pattern) && !wildcard.test(pattern)) {
       throw new MillraceError(
         'NAME_INVALID',
@@ -100,9 +98,9 @@ export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[])
     }
     places.set(place, where);
   }
-  const routes = methods.map((method) => ({ method, matches: matcherOf(method.mark.pattern) }));
+  const routes = methods.map((method) => ({ method, matches: matcherOf(method.mark.type) }));
   return {
-    filter: filterOf(methods.map(({ mark }) => mark.pattern)),
+    filter: filterOf(methods.map(({ mark }) => mark.type)),
     mapper: {
       map(event) {
         const matching = routes.filter(({ matches }) => matches(event.type));

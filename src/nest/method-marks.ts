@@ -2,6 +2,7 @@
 
 import { Scope } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import type { EventDefinition } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
 
 export interface MarkedMethod<Mark> {
@@ -22,8 +23,29 @@ export type MethodDecoratorOf<Shape> = <M extends Shape>(
 
 type Method = (...given: readonly unknown[]) => unknown;
 
+/** What a decorator says about the events of its method. */
+export interface EventMark {
+  /** An event type; for some decorators also a pattern. */
+  readonly type: string;
+  /** Undefined: the payload is passed as stored. */
+  readonly parse: ((payload: unknown) => unknown) | undefined;
+}
+
+/** The decorator for a type or a definition of an event; only a definition checks the payload. */
+export function eventDecorator<Shape>(
+  key: symbol,
+  event: string | Pick<EventDefinition<string, unknown, unknown>, 'parse' | 'type'>,
+  options: object = {},
+): MethodDecoratorOf<Shape> {
+  const mark: EventMark =
+    typeof event === 'string'
+      ? { type: event, parse: undefined }
+      : { type: event.type, parse: (payload) => event.parse(payload) };
+  return (_target, _name, descriptor) => markMethod(key, { ...options, ...mark }, descriptor);
+}
+
 /** Attached to the function itself, like Nest's own metadata, which wrappers of methods copy. */
-export function markMethod(key: symbol, mark: object, descriptor: PropertyDescriptor): void {
+function markMethod(key: symbol, mark: object, descriptor: PropertyDescriptor): void {
   const method: unknown = descriptor.value;
   if (typeof method !== 'function') {
     throw new MillraceError('CONFIG_INVALID', 'this decorator can only be applied to a method');

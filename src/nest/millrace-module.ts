@@ -84,7 +84,7 @@ const MILLRACE_OPTIONS = Symbol.for('millrace:options');
 
 interface GlobalOption {
   /** Makes the providers available in all modules. Default: true. */
-  readonly isGlobal?: boolean;
+  readonly isGlobal?: boolean | undefined;
 }
 
 export interface MillraceModuleAsyncOptions
@@ -168,7 +168,7 @@ function moduleOf(
   options: Provider,
   more: {
     readonly isGlobal: boolean | undefined;
-    readonly imports?: NonNullable<ModuleMetadata['imports']>;
+    readonly imports?: NonNullable<ModuleMetadata['imports']> | undefined;
   },
 ): DynamicModule {
   const runtime: DynamicModule = {

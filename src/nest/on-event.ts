@@ -14,7 +14,12 @@ import type {
   HandlerContext,
   SubscriptionDefinition,
 } from '../subscriptions/subscription.ts';
-import { type MarkedMethod, type MethodDecoratorOf, markMethod } from './method-marks.ts';
+import {
+  type EventMark,
+  type MarkedMethod,
+  type MethodDecoratorOf,
+  eventDecorator,
+} from './method-marks.ts';
 
 /** A subscription shared by methods; their event types are its filter. */
 export type HandlerSubscription = Omit<
@@ -30,10 +35,7 @@ export interface OnEventOptions {
   readonly subscription?: string | HandlerSubscription | undefined;
 }
 
-export interface OnEventMark extends OnEventOptions {
-  readonly type: string;
-  readonly parse: ((payload: unknown) => unknown) | undefined;
-}
+export type OnEventMark = OnEventOptions & EventMark;
 
 /** The context may be typed with the transaction of the store. The result is awaited. */
 export type EventMethod<Payload> = (
@@ -79,14 +81,10 @@ export function OnEvent<Type extends string, Input, Output>(
   options?: OnEventOptions,
 ): MethodDecoratorOf<EventMethod<Output>>;
 export function OnEvent(
-  event: string | Pick<EventDefinition<string, unknown, unknown>, 'parse' | 'type'>,
-  options: OnEventOptions = {},
+  event: Parameters<typeof eventDecorator>[1],
+  options?: OnEventOptions,
 ): MethodDecoratorOf<EventMethod<never>> {
-  const mark: OnEventMark =
-    typeof event === 'string'
-      ? { ...options, type: event, parse: undefined }
-      : { ...options, type: event.type, parse: (payload) => event.parse(payload) };
-  return (_target, _name, descriptor) => markMethod(onEventKey, mark, descriptor);
+  return eventDecorator(onEventKey, event, options);
 }
 
 type EventMethods = Map<string, MarkedMethod<OnEventMark>>;

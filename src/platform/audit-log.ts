@@ -7,6 +7,7 @@ import { createIds, idFromKey } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
+import { systemEvent } from '../store/system-stream.ts';
 
 export interface AuditActor {
   readonly kind: string;
@@ -22,7 +23,7 @@ export interface AuditRequest {
   /** The target: an id, a name, or a filter. */
   readonly target: string;
   readonly actor: AuditActor;
-  readonly requestId?: string;
+  readonly requestId?: string | undefined;
 }
 
 export interface AuditEntry extends AuditRequest {
@@ -37,12 +38,12 @@ export interface AuditEntry extends AuditRequest {
 
 export interface AuditFilter {
   /** The name of the actor. */
-  readonly actor?: string;
-  readonly action?: string;
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
   /** Actions of actors that are bound to this tenant. */
-  readonly tenant?: string;
-  readonly sinceMs?: number;
-  readonly untilMs?: number;
+  readonly tenant?: string | undefined;
+  readonly sinceMs?: number | undefined;
+  readonly untilMs?: number | undefined;
 }
 
 export interface AuditPage {
@@ -62,10 +63,10 @@ export interface AuditLog {
 }
 
 export interface AuditLogOptions {
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
   /** For a new stream; afterwards its metadata counts. Default: 365 days. */
-  readonly keptSeconds?: number;
+  readonly keptSeconds?: number | undefined;
 }
 
 const auditStream = '$millrace-audit';
@@ -112,18 +113,10 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
 
   const write = async (
     type: string,
-    { eventId, correlationId }: { readonly eventId: string; readonly correlationId: string },
+    place: { readonly eventId: string; readonly correlationId: string },
     payload: object,
   ): Promise<void> => {
-    const event = {
-      type,
-      eventId,
-      occurredAt: new Date(clock.now()).toISOString(),
-      correlationId,
-      tenant: '',
-      aggregate: { bc: '', type: '', id: auditStream },
-      payload,
-    };
+    const event = systemEvent(auditStream, type, { ...place, payload, clock });
     await store.append(auditStream, [event], { system: true });
   };
 
@@ -159,7 +152,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
       let next: number | undefined;
       const events = store.readStream(auditStream, {
         direction: 'backwards',
-        ...(from === undefined ? {} : { from }),
+        from,
       });
       for await (const event of events) {
         if (found.length === limit || lookedAt === lookedAtMax) {

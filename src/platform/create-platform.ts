@@ -1,14 +1,10 @@
 // The whole flow on one page: engines by URL, the modules, and the parts that this process runs.
 
-import type { CommandRequest, CommandResult } from '../aggregates/command-handler.ts';
 import type { Bus } from '../bus/bus.ts';
 import { startBusSweeper } from '../bus/bus-sweeper.ts';
 import type { RetentionRule } from '../bus/retention.ts';
-import type { NewCommand } from '../contracts/define-command.ts';
-import type { NewEvent } from '../contracts/envelope.ts';
 import type { Delivery } from '../delivery/create-delivery.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
 import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver } from '../foundation/observer.ts';
 import {
@@ -19,16 +15,10 @@ import { createQueueDispatcher } from '../outbox/queue-dispatcher.ts';
 import { createQueueWorker } from '../outbox/queue-worker.ts';
 import { startOutboxProjector } from '../outbox/outbox-projector.ts';
 import { restoreProjection } from '../projections/restore-projection.ts';
-import { activeDocuments } from '../projections/active-documents.ts';
-import type { DocumentQueries } from '../projections/documents.ts';
-import type { Projection } from '../projections/projection.ts';
-import type { ModelKey } from '../projections/read-model-store.ts';
-import type { WaitOptions } from '../projections/run/wait-with-timeout.ts';
 import { sagaAdmin, type SagaAdmin } from '../reactors/saga-admin.ts';
 import type { SagaName } from '../reactors/saga-fact.ts';
 import { startReactor } from '../reactors/start-reactor.ts';
 import { startSaga } from '../reactors/saga-runner.ts';
-import type { Position } from '../store/position.ts';
 import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
@@ -40,7 +30,7 @@ import { openColdStorage, type ArchiveKeys } from './engines/open-bus.ts';
 import { openTokens, type Tokens } from './tokens/open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './config/outbox-environment.ts';
 import { sendingBy, withSettings } from './outbox-settings.ts';
-import { bindCommands, type LoadAggregate } from './platform-commands.ts';
+import { bindCommands, type HandleCommand, type LoadAggregate } from './platform-commands.ts';
 import {
   openEngines,
   type EngineOptions,
@@ -53,48 +43,51 @@ import {
   type ModuleBook,
   type PlatformModule,
 } from './modules/platform-module.ts';
-import { runProjections } from './platform-projections.ts';
-import { platformRoles, type PlatformRole } from './config/platform-role.ts';
+import {
+  readDocuments,
+  runProjections,
+  type ReadDocuments,
+  type WaitForProjection,
+} from './platform-projections.ts';
+import { checkRoles, platformRoles, type PlatformRole } from './config/platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
 import { platformWork } from './engines/open-work.ts';
 import { createTraceIndexer, noTraces, tracesOver } from './platform-traces.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
 
-export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
-
 export interface PlatformConfig extends EngineOptions {
-  readonly engines?: EngineUrls;
-  readonly modules?: readonly PlatformModule[];
+  readonly engines?: EngineUrls | undefined;
+  readonly modules?: readonly PlatformModule[] | undefined;
   /** Default: all. */
-  readonly roles?: readonly PlatformRole[];
+  readonly roles?: readonly PlatformRole[] | undefined;
   /** After this, other processes take over the subscriptions of a process that died. Default: 10 s. */
-  readonly leaseMs?: number;
-  readonly dispatcher?: DispatcherTuning;
+  readonly leaseMs?: number | undefined;
+  readonly dispatcher?: DispatcherTuning | undefined;
   /** From the environment: `readOutboxEnvironment(process.env)`. */
-  readonly outbox?: OutboxSettings;
+  readonly outbox?: OutboxSettings | undefined;
   /** Sent messages are removed after this. Default: 7 days. */
-  readonly outboxRetentionMs?: number;
+  readonly outboxRetentionMs?: number | undefined;
   /** How long the bus keeps messages, by domain. Default: `retentionDefaults()`. */
-  readonly busRetention?: readonly RetentionRule[];
+  readonly busRetention?: readonly RetentionRule[] | undefined;
   /** `file:` or `s3:`: archives streams before they are trimmed. Default: streams to archive are not trimmed. */
-  readonly busArchive?: string;
+  readonly busArchive?: string | undefined;
   /** Credentials of the bucket. */
-  readonly busArchiveKeys?: ArchiveKeys;
+  readonly busArchiveKeys?: ArchiveKeys | undefined;
   /** Runs the bus sweeper also without a configured bus URL. */
-  readonly usesBus?: boolean;
+  readonly usesBus?: boolean | undefined;
   /** Task types; types that only handlers of the modules name have the defaults. */
-  readonly taskTypes?: readonly TaskType[];
+  readonly taskTypes?: readonly TaskType[] | undefined;
   /** A YAML file with `task_types`, reloaded when it changes. */
-  readonly taskTypesFile?: string;
+  readonly taskTypesFile?: string | undefined;
   /** The interval of the task sweeper. Default: 5 s. */
-  readonly taskSweepEveryMs?: number;
+  readonly taskSweepEveryMs?: number | undefined;
   /** False: events are not indexed by their flow, and traces are not available. Default: true. */
-  readonly traces?: boolean;
+  readonly traces?: boolean | undefined;
   /** Flows are removed after this. Default: 30 days. */
-  readonly traceRetentionMs?: number;
+  readonly traceRetentionMs?: number | undefined;
   /** How long a stop waits for running handlers and attempts. Default: 20 s. */
-  readonly drainMs?: number;
+  readonly drainMs?: number | undefined;
 }
 
 export type DispatcherTuning = Pick<
@@ -121,20 +114,16 @@ export interface Platform extends Lifecycle {
   taskCounts(): Promise<readonly TypeCount[]> | undefined;
   /** The bus with the streams of the tasks. */
   taskBus(): Promise<Bus>;
-  /** Handles a command of any aggregate of the modules, by its type; its payload is checked. */
-  handle(request: CommandRequest<NewCommand>): Promise<CommandResult<unknown, NewEvent>>;
+  readonly handle: HandleCommand;
   /** The current state of an aggregate of the modules. */
   readonly load: LoadAggregate;
   /** The documents of a read model, in its active version. */
-  documents(family: DocumentFamily): DocumentQueries<object>;
-  /** Waits until the projection, in any process, has processed all events up to this position. */
-  waitFor(projection: Projection, position: Position, options?: WaitOptions): Promise<void>;
+  readonly documents: ReadDocuments;
+  readonly waitFor: WaitForProjection;
 }
 
 const outboxRetentionMsDefault = 7 * 86_400_000;
 const traceRetentionMsDefault = 30 * 86_400_000;
-/** How often the active version of a read model is read: reading it for each query would double its cost. */
-const versionRefreshMs = 250;
 
 /**
  * Opens the engines and binds the modules; `start` runs the parts of its roles. A stop lets running handlers
@@ -153,7 +142,7 @@ const versionRefreshMs = 250;
 export async function createPlatform(config: PlatformConfig = {}): Promise<Platform> {
   const { observer = silentObserver, clock = systemClock, roles = platformRoles } = config;
   const { outbox = readOutboxEnvironment({}), traces: keepsTraces = true } = config;
-  const { traceRetentionMs = traceRetentionMsDefault } = config;
+  const { traceRetentionMs = traceRetentionMsDefault, leaseMs, drainMs } = config;
 
   // Everything that can be wrong with the configuration is found before an engine is opened.
   checkRoles(roles);
@@ -182,8 +171,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       types: config.taskTypes,
       typesFile: config.taskTypesFile,
       definitions: modules.tasks,
-      drainMs: config.drainMs,
-      leaseMs: config.leaseMs,
+      drainMs,
+      leaseMs,
       sweepEveryMs: config.taskSweepEveryMs,
       clock,
       observer,
@@ -191,19 +180,12 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   );
   const opened = opening.move();
 
-  const running = {
-    storage,
-    clock,
-    observer,
-    ...(leases === undefined ? {} : { leases }),
-    ...(config.leaseMs === undefined ? {} : { leaseMs: config.leaseMs }),
-    ...(config.drainMs === undefined ? {} : { drainMs: config.drainMs }),
-  };
+  const running = { storage, clock, observer, leases, leaseMs, drainMs };
   const shared = leases === undefined ? storage : withLeases(storage, leases);
   const projections = runProjections(engines, modules.projections, { ...running, shared });
-  const documents = documentsOf(engines, modules.projections, clock);
+  const documents = readDocuments(engines, modules.projections, clock);
   const traceIndexer = createTraceIndexer(engines, { ...running, traceRetentionMs });
-  const sending = { ...sendOptions, drainMs: config.drainMs, ...config.dispatcher };
+  const sending = { ...sendOptions, drainMs, ...config.dispatcher };
 
   connect({
     send: handle,
@@ -211,10 +193,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     readAll: (options) => store.readAll(options),
     documents,
     restore: (projection, signal) =>
-      restoreProjection(store, projection, {
-        readModels: engines.readModels,
-        ...(signal === undefined ? {} : { signal }),
-      }),
+      restoreProjection(store, projection, { readModels: engines.readModels, signal }),
     keys: () => work.keys(),
     workQueue: (name, options) => work.queue(name, options),
     waitFor: projections.waitFor,
@@ -336,32 +315,6 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   });
 }
 
-/** The documents of each read model, in the version that is active. */
-function documentsOf(
-  engines: PlatformEngines,
-  projections: readonly Projection[],
-  clock: Clock,
-): Platform['documents'] {
-  const models = projections.map(({ readModel }) => readModel);
-  const families = Map.groupBy(models, ({ bc, aggregate }) => `${bc}.${aggregate}`);
-  const queries = new Map(
-    [...families].map(([family, versions]) => [
-      family,
-      activeDocuments(engines, versions, { clock, refreshMs: versionRefreshMs }),
-    ]),
-  );
-  return ({ bc, aggregate }) => {
-    const found = queries.get(`${bc}.${aggregate}`);
-    if (found !== undefined) return found;
-    const known = [...queries.keys()].join(', ');
-    throw new MillraceError(
-      'READ_MODEL_UNKNOWN',
-      `unknown read model '${bc}.${aggregate}'; known: ${known}`,
-      { details: { bc, aggregate } },
-    );
-  };
-}
-
 async function started<Part extends Lifecycle>(part: Part): Promise<Part> {
   await part.start();
   return part;
@@ -370,17 +323,4 @@ async function started<Part extends Lifecycle>(part: Part): Promise<Part> {
 function throwFirst(outcomes: readonly PromiseSettledResult<unknown>[]): void {
   const failed = outcomes.find((each) => each.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
-}
-
-function checkRoles(roles: readonly PlatformRole[]): void {
-  const unknown = roles.find((role) => !platformRoles.includes(role));
-  if (unknown === undefined && roles.length > 0) return;
-  const list = platformRoles.join(', ');
-  throw new MillraceError(
-    'CONFIG_INVALID',
-    unknown === undefined
-      ? `roles must name at least one of ${list}`
-      : `unknown role '${unknown}'; known: ${list}`,
-    { details: { field: 'roles' } },
-  );
 }

@@ -15,7 +15,7 @@ export interface OutboxSender extends Lifecycle {
 
 export interface OutboxDefinition {
   /** From events to messages. Without projectors no event store is opened, and programs enqueue messages. */
-  readonly projectors?: readonly OutboxProjectorDefinition[];
+  readonly projectors?: readonly OutboxProjectorDefinition[] | undefined;
   /** Disposable destinations are disposed at the end. */
   readonly destinations: DeliveryOptions['destinations'];
   readonly dispatcher?: Pick<
@@ -23,9 +23,11 @@ export interface OutboxDefinition {
     'concurrency' | 'drainMs' | 'leaseMs' | 'schedule' | 'timeoutMs'
   >;
   /** Sends due messages. Default: `createOutboxDispatcher`, in this process. */
-  readonly sender?: (options: OutboxDispatcherOptions, settings: OutboxSettings) => OutboxSender;
+  readonly sender?:
+    | ((options: OutboxDispatcherOptions, settings: OutboxSettings) => OutboxSender)
+    | undefined;
   /** Metrics and spans; also logs, instead of the default log. */
-  readonly observer?: Observer;
+  readonly observer?: Observer | undefined;
 }
 
 /** A definition, or a function that creates it from the settings of the environment. */

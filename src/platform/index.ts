@@ -2,7 +2,6 @@ export { archiveOutbox, type ArchiveOutboxOptions } from './transfer/archive-out
 export {
   createPlatform,
   type DispatcherTuning,
-  type DocumentFamily,
   type Platform,
   type PlatformConfig,
 } from './create-platform.ts';
@@ -108,6 +107,7 @@ export {
   type ModuleService,
   type PlatformModule,
 } from './modules/platform-module.ts';
+export type { DocumentFamily } from './platform-projections.ts';
 export type { ProjectionRebuild, ProjectionRebuilds } from './projection-rebuilds.ts';
 export { platformRoles, type PlatformRole } from './config/platform-role.ts';
 export {

@@ -19,7 +19,7 @@ import type { OutboxSettings } from './config/outbox-environment.ts';
 interface SendingParts {
   readonly ledger: OutboxLedger;
   readonly observer: Observer;
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 type SendingOptions = Pick<

@@ -25,10 +25,13 @@ export type LoadAggregate = <State>(
   address: AggregateAddress,
 ) => Promise<LoadedAggregate<State>>;
 
+/** Handles a command of any aggregate of the modules, by its type; its payload is checked. */
+export type HandleCommand = (
+  request: CommandRequest<NewCommand>,
+) => Promise<CommandResult<unknown, NewEvent>>;
+
 export interface PlatformCommands extends AsyncDisposable {
-  readonly handle: (
-    request: CommandRequest<NewCommand>,
-  ) => Promise<CommandResult<unknown, NewEvent>>;
+  readonly handle: HandleCommand;
   readonly load: LoadAggregate;
 }
 

@@ -1,8 +1,12 @@
 // The projections of the modules: runs, waits and rebuilds.
 
 import type { Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { activeDocuments } from '../projections/active-documents.ts';
+import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
+import type { ModelKey } from '../projections/read-model-store.ts';
 import { checkRebuildable, rebuildProjection } from '../projections/rebuild-projection.ts';
 import {
   startProjection,
@@ -14,14 +18,22 @@ import type { Position } from '../store/position.ts';
 import type { PlatformEngines } from './engines/platform-engines.ts';
 import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
 
+export type DocumentFamily = Pick<ModelKey, 'bc' | 'aggregate'>;
+
+/** The documents of any read model of the platform, in its active version. */
+export type ReadDocuments = (family: DocumentFamily) => DocumentQueries<object>;
+
+/** Waits until the projection, in any process, has processed all events up to this position. */
+export type WaitForProjection = (
+  projection: Projection,
+  position: Position,
+  options?: WaitOptions,
+) => Promise<void>;
+
 export interface PlatformProjections {
   start(projection: Projection): Promise<AsyncDisposable>;
   readonly rebuilds: ProjectionRebuilds;
-  readonly waitFor: (
-    projection: Projection,
-    position: Position,
-    options?: WaitOptions,
-  ) => Promise<void>;
+  readonly waitFor: WaitForProjection;
 }
 
 export interface RunningOptions {
@@ -30,9 +42,9 @@ export interface RunningOptions {
   readonly shared: PlatformEngines['storage'];
   readonly clock: Clock;
   readonly observer: Observer;
-  readonly leases?: NonNullable<PlatformEngines['leases']>;
-  readonly leaseMs?: number;
-  readonly drainMs?: number;
+  readonly leases?: PlatformEngines['leases'];
+  readonly leaseMs?: number | undefined;
+  readonly drainMs?: number | undefined;
 }
 
 export function runProjections(
@@ -93,5 +105,34 @@ export function runProjections(
       if (here !== undefined) return here.waitFor(position, options);
       return waitForProjection(store, projection, position, { ...options, ...projecting });
     },
+  };
+}
+
+/** How often the active version of a read model is read: reading it for each query would double its cost. */
+const versionRefreshMs = 250;
+
+/** The documents of each read model, in the version that is active. */
+export function readDocuments(
+  engines: PlatformEngines,
+  projections: readonly Projection[],
+  clock: Clock,
+): ReadDocuments {
+  const models = projections.map(({ readModel }) => readModel);
+  const families = Map.groupBy(models, ({ bc, aggregate }) => `${bc}.${aggregate}`);
+  const queries = new Map(
+    [...families].map(([family, versions]) => [
+      family,
+      activeDocuments(engines, versions, { clock, refreshMs: versionRefreshMs }),
+    ]),
+  );
+  return ({ bc, aggregate }) => {
+    const found = queries.get(`${bc}.${aggregate}`);
+    if (found !== undefined) return found;
+    const known = [...queries.keys()].join(', ');
+    throw new MillraceError(
+      'READ_MODEL_UNKNOWN',
+      `unknown read model '${bc}.${aggregate}'; known: ${known}`,
+      { details: { bc, aggregate } },
+    );
   };
 }

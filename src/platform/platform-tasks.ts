@@ -4,6 +4,7 @@ import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { once } from '../foundation/once.ts';
 import { startTaskOrchestrator } from '../tasks/run/start-orchestrator.ts';
 import { startWorkers } from '../tasks/run/start-workers.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
@@ -14,6 +15,7 @@ import { loadTaskTypes, watchTaskTypes } from '../tasks/run/watch-task-types.ts'
 import { busUrlOf, openBus } from './engines/open-bus.ts';
 import { openTasks, tasksUrlOf } from './engines/open-tasks.ts';
 import type { PlatformEngines } from './engines/platform-engines.ts';
+import { isEngine } from './engines/store-url.ts';
 import type { AnyTask } from './modules/platform-module.ts';
 
 export interface PlatformTasks extends AsyncDisposable {
@@ -48,8 +50,8 @@ export function tasksOver(
   const { clock, observer, definitions, typesFile, drainMs, leaseMs } = options;
   const url = tasksUrlOf(engines.urls);
   const opened = new AsyncDisposableStack();
-  const isBesideBus = url === busUrlOf(engines.urls);
-  const isMemory = /^memory:/i.test(url);
+  const sharesBus = url === busUrlOf(engines.urls);
+  const isMemory = isEngine('memory', url);
   /** Types of the file override those of the code; a handler without an entry has the defaults. */
   const complete = (written: readonly TaskType[]): readonly TaskType[] => {
     const known = new Map((options.types ?? []).map((type) => [type.name, type]));
@@ -68,7 +70,7 @@ export function tasksOver(
   });
   const ownBus = once(async () => opened.use(await openBus(url, { clock, observer })));
   const bus = async (): Promise<Bus> => {
-    if (isBesideBus) return engines.bus();
+    if (sharesBus) return engines.bus();
     if (!isMemory) return ownBus();
     throw new MillraceError('NOT_SUPPORTED', 'tasks in memory have no streams to follow', {
       details: { field: 'tasks' },
@@ -102,17 +104,5 @@ export function tasksOver(
     startWorkers: () => (definitions.length === 0 ? [] : [work()]),
     startSweepers: () => (isWanted ? [sweep(), ...(isMemory ? [] : [orchestrate()])] : []),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
-  };
-}
-
-function once<T>(open: () => Promise<T>): () => Promise<T> {
-  let opened: Promise<T> | undefined;
-  return () => {
-    opened ??= open().catch((error: unknown) => {
-      // The next call tries again.
-      opened = undefined;
-      throw error;
-    });
-    return opened;
   };
 }

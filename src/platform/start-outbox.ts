@@ -22,8 +22,8 @@ export interface StartOutboxOptions {
   /** The URL of the event store. */
   readonly store: string;
   /** The URL of the ledger. Default: the store's. */
-  readonly outbox?: string;
-  readonly observer?: Observer;
+  readonly outbox?: string | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface RunningOutbox extends AsyncDisposable {

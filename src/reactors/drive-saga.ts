@@ -105,7 +105,7 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
           `event ${held.eventId}`,
           { at: 'event', eventId: held.eventId },
           (now) => decideHeld(now, held, event, decideWith()),
-          event === undefined ? {} : { subject: subjectOf(event) },
+          { subject: event && subjectOf(event) },
         );
       }
       case 'step': {

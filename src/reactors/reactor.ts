@@ -58,8 +58,8 @@ export interface ReactorDefinition<
   /** `sub:<service>:<name>:v<n>`. */
   readonly name: string;
   readonly events: Definitions;
-  /** Where a new subscription starts: with events appended from now on, or with the first event. */
-  readonly from: 'now' | 'start' | Position;
+  /** Where a new subscription starts: with the first event, or with the next one appended (`end`). */
+  readonly from: 'start' | 'end' | Position;
   readonly on: ReactorMap<EventOf<Definitions[number]>>;
   readonly onRefused: RefusalPolicy;
   /**
@@ -100,7 +100,7 @@ export interface Reactor {
  * const greetings = reactor({
  *   name: 'sub:banking:greetings:v1',
  *   events: [opened],
- *   from: 'now',
+ *   from: 'end',
  *   onRefused: 'dead-letter',
  *   on: {
  *     'account.opened.v1': ({ payload, aggregate }) => ({
@@ -141,7 +141,7 @@ export function reactor<const Definitions extends readonly EventNamed[]>(
     sends,
     service: parsed.service,
     reactor: parsed.name,
-    from: from === 'now' ? 'end' : from,
+    from,
     filter: { ...filter, types },
     onRefused,
     async react(event, context) {

@@ -94,8 +94,8 @@ export interface SagaDefinition<
   /** Increase it when running sagas should finish with the old rules. */
   readonly version: number;
   readonly events: Definitions;
-  /** Where a new subscription starts: with events appended from now on, or with the first event. */
-  readonly from: 'now' | 'start' | Position;
+  /** Where a new subscription starts: with the first event, or with the next one appended (`end`). */
+  readonly from: 'start' | 'end' | Position;
   /** Empty, with `onEarly: 'ignore'`: running sagas finish, and no new one starts. */
   readonly startOn: readonly EventOf<Definitions[number]>['type'][];
   /** The key of the saga that an event belongs to; undefined: none. Each key runs once per tenant. */

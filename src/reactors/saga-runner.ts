@@ -58,7 +58,7 @@ export interface SagaRunner extends Lifecycle {
  *   bc: 'help',
  *   name: 'reminder',
  *   version: 1,
- *   from: 'now',
+ *   from: 'end',
  *   events: [asked],
  *   startOn: ['question.asked.v1'],
  *   correlateBy: ({ payload }) => payload.id,

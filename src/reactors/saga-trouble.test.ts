@@ -251,7 +251,7 @@ test('an inconsistent definition is rejected', () => {
       bc: 'help',
       name: 'broken',
       version: 1,
-      from: 'now',
+      from: 'end',
       events: [asked],
       startOn: ['question.asked.v1'],
       correlateBy: () => 'x',

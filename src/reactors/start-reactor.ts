@@ -41,7 +41,7 @@ export interface ReactorOptions extends SubscriptionOptions {
  * const greetings = reactor({
  *   name: 'sub:banking:greetings:v1',
  *   events: [opened],
- *   from: 'now',
+ *   from: 'end',
  *   onRefused: 'ignore',
  *   on: { 'account.opened.v1': ({ aggregate }) => ({ id: aggregate.id, command: greet({}) }) },
  * });

@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { encodePayload, type PayloadLimits } from '../contracts/json-payload.ts';
+import { encodePayload, type PayloadOptions } from '../contracts/json-payload.ts';
 import {
   checkExpected,
   checkStream,
@@ -39,7 +39,7 @@ import {
   toRetention,
 } from './stream-metadata.ts';
 
-export interface EventStoreOptions extends Partial<PayloadLimits> {
+export interface EventStoreOptions extends PayloadOptions {
   readonly clock?: Clock | undefined;
   readonly ids?: IdSource | undefined;
   readonly observer?: Observer | undefined;

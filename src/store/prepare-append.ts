@@ -5,7 +5,7 @@ import {
   assertJson,
   encodePayload,
   payloadLimits,
-  type PayloadLimits,
+  type PayloadOptions,
 } from '../contracts/json-payload.ts';
 import { nameInvalid, nameLimits } from '../contracts/identifier.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -33,7 +33,7 @@ const control = /[\u0000-\u001f\u007f]/;
 /** Returns a promise only for personal data: other appends need no await. */
 export function prepareAppend(
   append: StreamAppend,
-  options: Partial<PayloadLimits> & { readonly names?: 'strict' | 'open' | undefined },
+  options: PayloadOptions & { readonly names?: 'strict' | 'open' | undefined },
   subjectKeys: SubjectKeys,
 ): StreamWrite | Promise<StreamWrite> {
   const { stream, events, expected = 'any', follows } = append;
@@ -183,11 +183,7 @@ function checkDistinct(stream: string, events: readonly DomainEventEnvelope[]): 
 }
 
 /** The rest of the envelope; only headers and user have no fixed schema. */
-function metaOf(
-  stream: string,
-  event: DomainEventEnvelope,
-  options: Partial<PayloadLimits>,
-): string {
+function metaOf(stream: string, event: DomainEventEnvelope, options: PayloadOptions): string {
   const { headers, user } = event;
   if (headers?.[subjectHeader] !== undefined) checkSubject(headers[subjectHeader]);
   if (headers !== undefined || user !== undefined) assertJson({ headers, user }, options);

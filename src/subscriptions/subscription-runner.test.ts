@@ -597,6 +597,10 @@ test('an invalid definition is refused', () => {
     () => subscription({ name: 'payments', handler }),
     (error) => hasCode(error, 'NAME_INVALID'),
   );
+  assert.throws(
+    () => subscription({ name, handler, from: 'now' as never }),
+    (error) => hasCode(error, 'POSITION_INVALID'),
+  );
 });
 
 test('start and stop in any order leave no lease', async () => {

@@ -4,7 +4,7 @@ import { parseSubscriptionName } from '../contracts/subscription-name.ts';
 import { eventFlowBackoff, type BackoffPolicy } from '../foundation/backoff.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { compileFilter, type EventFilter } from '../store/event-filter.ts';
-import type { Position } from '../store/position.ts';
+import { parsePosition, type Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { subscriptionLimits as limits } from './subscription-limits.ts';
 
@@ -136,6 +136,8 @@ export function subscription<Transaction = unknown>(
   }
   // Report an invalid filter here, not when the first page is read.
   compileFilter(filter);
+  // The start becomes the first checkpoint, so an invalid one would be stored.
+  if (from !== 'start' && from !== 'end') parsePosition(from);
   const wholeNumber = (field: string, value: number, max: number): number =>
     Number.isInteger(value) && value >= 1 && value <= max
       ? value

@@ -1,6 +1,7 @@
 export { parseCron, type CronSchedule } from './cron.ts';
 export { createTasks, type TasksOptions } from './create-tasks.ts';
-export { durationMs, type Duration } from './duration.ts';
+export type { Duration } from '../foundation/duration.ts';
+export { durationMs } from './rules/check-task.ts';
 export { memoryTaskEngine, type MemoryTaskEngine } from './memory-task-engine.ts';
 export { parseTaskTypes } from './parse-task-types.ts';
 export { taskIdOf } from './rules/prepare-task.ts';

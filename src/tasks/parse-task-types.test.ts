@@ -93,6 +93,12 @@ for (const [what, text, line, field] of [
     'task_types.a.step_timeout',
   ],
   [
+    'a deadline without a unit',
+    'task_types:\n  a:\n    cancel_deadline: 30\n',
+    3,
+    'task_types.a.cancel_deadline',
+  ],
+  [
     'a name that is no type',
     'task_types:\n  Email Send:\n    workers: 1\n',
     2,

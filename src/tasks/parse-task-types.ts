@@ -5,9 +5,8 @@ import type * as Yaml from 'yaml';
 import { isSubjectToken } from '../contracts/subject-tokens.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { parseCron } from './cron.ts';
-import { durationMs } from './duration.ts';
 import type { RateRule } from './task-engine.ts';
-import { invalid, wholeNumber } from './rules/check-task.ts';
+import { durationMs, invalid, wholeNumber } from './rules/check-task.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import {
   taskBackoffDefault,
@@ -48,7 +47,7 @@ const fields: Readonly<Record<string, Read>> = {
     if (value !== 'retry' && value !== 'fail') throw invalid(field, 'must be retry or fail');
     return { onLost: value };
   },
-  cancel_deadline: (value, field) => ({ cancelDeadlineMs: durationMs(field, value) }),
+  cancel_deadline: (value, field) => ({ cancelDeadlineMs: duration(field, value) }),
 };
 
 /**
@@ -139,7 +138,7 @@ function toBackoff(value: unknown, field: string): TaskBackoff {
     'jitter',
   ]);
   const of = (name: string, given: unknown, missing: number): number =>
-    given === undefined ? missing : durationMs(`${field}.${name}`, given);
+    given === undefined ? missing : duration(`${field}.${name}`, given);
   const isFactor =
     factor === undefined || (typeof factor === 'number' && factor >= 1 && factor <= 10);
   if (!isFactor) throw invalid(`${field}.factor`, 'must be a number from 1 to 10');
@@ -203,12 +202,15 @@ function mapOf(
   return value as Readonly<Record<string, unknown>>;
 }
 
+/** YAML reads a duration without a unit as a number, which could mean seconds or milliseconds. */
+function duration(field: string, value: unknown): number {
+  return durationMs(field, typeof value === 'number' ? String(value) : value);
+}
+
 function positive(field: string, value: unknown): number {
-  // A number without a unit could be seconds or milliseconds.
-  if (typeof value === 'number') throw invalid(field, 'must have a unit, such as 30s');
-  const ms = durationMs(field, value);
+  const ms = duration(field, value);
   if (ms > 0) return ms;
-  throw invalid(field, 'must be longer than 0');
+  throw invalid(field, 'must be longer than 0s');
 }
 
 function text(field: string, value: unknown): string {

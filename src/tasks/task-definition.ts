@@ -3,7 +3,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { applySchema } from '../contracts/apply-schema.ts';
 import type { TraceContext } from '../foundation/observer.ts';
-import type { Duration } from './duration.ts';
+import type { Duration } from '../foundation/duration.ts';
 import type { ChildOutcome, NewTask } from './tasks.ts';
 
 export interface StepOptions<Result = unknown> {

@@ -38,7 +38,7 @@ export interface GivenReactor {
  * const greetings = reactor({
  *   name: 'sub:banking:greetings:v1',
  *   events: [opened],
- *   from: 'now',
+ *   from: 'end',
  *   onRefused: 'ignore',
  *   on: { 'account.opened.v1': ({ aggregate }) => ({ id: aggregate.id, command: greet({}) }) },
  * });

@@ -90,7 +90,7 @@ test('checks the commands of a reactor', async () => {
   const restock = reactor({
     name: 'sub:shop:restock:v1',
     events: [withdrawn],
-    from: 'now',
+    from: 'end',
     onRefused: 'ignore',
     on: {
       'order.withdrawn.v1': ({ payload, aggregate }) => ({

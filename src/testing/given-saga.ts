@@ -63,7 +63,7 @@ export interface GivenSaga {
  *   bc: 'help',
  *   name: 'reminder',
  *   version: 1,
- *   from: 'now',
+ *   from: 'end',
  *   events: [asked],
  *   startOn: ['question.asked.v1'],
  *   correlateBy: ({ payload }) => payload.id,

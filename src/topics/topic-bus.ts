@@ -16,7 +16,7 @@ export interface TopicBusDelivery extends TopicBusMessage {
 }
 
 interface TopicBusReadOptions {
-  readonly from?: 'start' | 'now' | { readonly time: Date } | { readonly sequence: string };
+  readonly from?: 'start' | 'end' | { readonly time: Date } | { readonly sequence: string };
   readonly signal?: AbortSignal;
 }
 

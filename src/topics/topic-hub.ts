@@ -78,7 +78,7 @@ export function createTopicHub(
     if (reading !== undefined) return reading.ready;
     const end = new AbortController();
     const signal = AbortSignal.any([end.signal, closing.signal]);
-    const opened = bus.subscribe(subjects.notify.everyTopic, { from: 'now', signal });
+    const opened = bus.subscribe(subjects.notify.everyTopic, { from: 'end', signal });
     const done = follow(opened, signal);
     const ready = opened.then(() => undefined);
     reading = { ready, done, end };

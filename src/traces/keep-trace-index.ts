@@ -1,6 +1,6 @@
 // Fills the trace index: a subscription to all events, which never delays appends.
 
-import { systemClock, type Clock } from '../foundation/clock.ts';
+import { systemClock } from '../foundation/clock.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { slept } from '../subscriptions/run/deadline.ts';
 import { subscription, type Subscription } from '../subscriptions/subscription.ts';
@@ -11,13 +11,11 @@ export const traceSubscriptionName = 'sub:millrace:traces:v1';
 export interface TraceSubscriptionOptions {
   /** Events recorded before this time are not indexed, because they would be swept immediately. */
   readonly notBeforeMs?: (() => number) | undefined;
-  /** How long a small batch waits for more events, to write less often. Default: 50. */
-  readonly lingerMs?: number | undefined;
-  readonly clock?: Clock | undefined;
 }
 
 const batchSize = 5_000;
-const lingerMsDefault = 50;
+/** How long a small batch waits for more events, to write less often. */
+const lingerMs = 50;
 
 /**
  * The subscription that fills an index. Rows are written before the checkpoint, and duplicate rows are
@@ -34,9 +32,8 @@ const lingerMsDefault = 50;
  */
 export function traceSubscription(
   index: TraceIndex,
-  options: TraceSubscriptionOptions = {},
+  { notBeforeMs = () => 0 }: TraceSubscriptionOptions = {},
 ): Subscription {
-  const { notBeforeMs = () => 0, lingerMs = lingerMsDefault, clock = systemClock } = options;
   return subscription({
     name: traceSubscriptionName,
     // One lane gives few large writes instead of many small ones.
@@ -45,7 +42,7 @@ export function traceSubscription(
     inFlightMax: 2 * batchSize,
     async batchHandler(events, { signal }) {
       // Events appended during the wait are part of the next batch.
-      if (events.length < batchSize) await slept(clock, lingerMs, signal);
+      if (events.length < batchSize) await slept(systemClock, lingerMs, signal);
       const fromMs = notBeforeMs();
       const entries = events.flatMap(entriesOf);
       await index.add(entries.filter(({ recordedAtMs }) => recordedAtMs >= fromMs));

@@ -33,13 +33,13 @@ export function sqlTraceIndex({ dialect, run }: SqlDatabase): TraceIndex {
       }));
       await run([{ sql: sql.add, values: [JSON.stringify(rows)] }]);
     },
-    async find(correlationId, { tenant, limit, after }) {
-      const values: SqlCell[] = [correlationId, after === undefined ? 0 : toSequence(after), limit];
+    async find(correlationId, { tenant, limit }) {
+      const values: SqlCell[] = [correlationId, limit];
       const ofTenant = tenant === undefined ? '' : `and tenant = ?${values.push(tenant)}`;
       const [rows = []] = await run([
         {
           sql: `select position, tenant, stream, revision, recorded_at_ms from ${table}
-            where correlation_id = ?1 and position > ?2 ${ofTenant} order by position limit ?3`,
+            where correlation_id = ?1 ${ofTenant} order by position limit ?2`,
           values,
         },
       ]);

@@ -15,8 +15,6 @@ export interface TraceQuery {
   /** Only entries of this tenant. */
   readonly tenant?: string | undefined;
   readonly limit: number;
-  /** Exclusive. */
-  readonly after?: Position | undefined;
 }
 
 /**
@@ -61,13 +59,9 @@ export function memoryTraceIndex(): TraceIndex {
         if (!flow.has(entry.position)) flow.set(entry.position, entry);
       }
     },
-    async find(correlationId, { tenant, limit, after }) {
+    async find(correlationId, { tenant, limit }) {
       return [...(flows.get(correlationId)?.values() ?? [])]
-        .filter(
-          (entry) =>
-            (tenant === undefined || entry.tenant === tenant) &&
-            (after === undefined || entry.position > after),
-        )
+        .filter((entry) => tenant === undefined || entry.tenant === tenant)
         .toSorted((a, b) => (a.position < b.position ? -1 : 1))
         .slice(0, limit);
     },

@@ -24,7 +24,7 @@ import {
 import {
   confirmBulkOption,
   defined,
-  durationSeconds,
+  durationMs,
   jsonOption,
   oneOf,
   pastTime,
@@ -155,7 +155,7 @@ const replay = defineCommand({
     const timeoutMs =
       values.timeout === undefined
         ? Number.POSITIVE_INFINITY
-        : durationSeconds('timeout', values.timeout) * 1_000;
+        : durationMs('timeout', values.timeout);
     await using subscriptions = await openSubscriptions(context, values.store);
     const { admin, storage, store } = subscriptions;
     const by = values.by ?? operatorName(context);

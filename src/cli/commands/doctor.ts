@@ -6,7 +6,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { errorCodes } from '../../foundation/error-codes.ts';
 import type { MillraceConfig } from '../../platform/config/millrace-config.ts';
 import { defineCommand, exitCodes, noArguments, usage, type CommandContext } from '../command.ts';
-import { defined, durationSeconds, jsonOption } from '../options.ts';
+import { defined, durationMs, jsonOption } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
 import { storeOption, storeSections, storeUrl } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
@@ -60,10 +60,10 @@ export const doctorCommand = defineCommand({
     const { stdout, paint } = context;
     const { values } = input;
     noArguments(input);
-    const seconds = values.timeout === undefined ? 5 : durationSeconds('timeout', values.timeout);
-    if (seconds < 1) throw usage('--timeout must be at least 1s');
+    const timeoutMs = values.timeout === undefined ? 5_000 : durationMs('timeout', values.timeout);
+    if (timeoutMs < 1_000) throw usage('--timeout must be at least 1s');
     const process = { subject: 'process', findings: processFindings(context) };
-    const subjects = [process, ...(await engineSubjects(context, values, seconds * 1_000))];
+    const subjects = [process, ...(await engineSubjects(context, values, timeoutMs))];
     const levels = subjects.flatMap(({ findings }) => findings.map(({ level }) => level));
     const isBroken = levels.includes('broken');
     stdout.write(

@@ -20,7 +20,7 @@ import {
 import {
   confirmBulkOption,
   defined,
-  durationSeconds,
+  durationMs,
   jsonOption,
   oneOf,
   pastTime,
@@ -182,7 +182,7 @@ const purge = defineCommand({
     }
     if (values.yes !== true)
       throw usage('purged messages cannot be restored: pass --yes to confirm');
-    const before = new Date(Date.now() - durationSeconds('older-than', olderThan) * 1_000);
+    const before = new Date(Date.now() - durationMs('older-than', olderThan));
     await using ledger = await openOutbox(context, values.store);
     const target = `sent before ${before.toISOString()}`;
     const action = { action: 'outbox.purge', target, storeUrl: values.store };
@@ -223,7 +223,7 @@ const archive = defineCommand({
     if (positionals.length > 0 || olderThan === undefined || to === undefined) {
       throw usage(`${name} takes --older-than, such as 30d, and --to, such as sent.ndjson.gz`);
     }
-    const sentBefore = new Date(Date.now() - durationSeconds('older-than', olderThan) * 1_000);
+    const sentBefore = new Date(Date.now() - durationMs('older-than', olderThan));
     const { archiveOutbox } = await import('../../platform/transfer/archive-outbox.ts');
     await using ledger = await openOutbox(context, values.store);
     const progress = createProgress(stderr);

@@ -15,7 +15,7 @@ import {
 } from '../command.ts';
 import {
   defined,
-  durationSeconds,
+  durationMs,
   eventFilterOf,
   eventFilterOptions,
   expectedRevision,
@@ -273,7 +273,7 @@ const streamMetadata = defineCommand({
     const stream = oneArgument(input, oneStream);
     const changes: Changes = {
       maxCount: change(values['max-count'], (text) => wholeNumber('max-count', text)),
-      maxAgeSeconds: change(values['max-age'], (text) => durationSeconds('max-age', text)),
+      maxAgeSeconds: change(values['max-age'], (text) => durationMs('max-age', text) / 1_000),
       truncateBefore: change(values['truncate-before'], (text) =>
         wholeNumber('truncate-before', text),
       ),

@@ -20,7 +20,7 @@ import {
 } from '../command.ts';
 import {
   defined,
-  durationSeconds,
+  durationMs,
   jsonOption,
   oneOf,
   pairs,
@@ -123,7 +123,7 @@ const enqueue = defineCommand({
       tenant,
       key,
       priority: wholeNumber('priority', values.priority),
-      delayMs: delay === undefined ? undefined : durationSeconds('delay', delay) * 1_000,
+      delayMs: delay === undefined ? undefined : durationMs('delay', delay),
       labels: label === undefined ? undefined : pairs('label', label),
     };
     await using opened = await openFolderTasks(context, values.tasks);
@@ -318,7 +318,8 @@ export async function openFolderTasks(
   const { taskType } = await import('../../tasks/task-type.ts');
   const { loadTaskTypes } = await import('../../tasks/run/watch-task-types.ts');
   const config = await loadConfig(context);
-  const urls = { store: storeUrl(context, config.engines?.store), ...config.engines };
+  const store = config.engines?.store ?? storeUrl(context, undefined);
+  const urls = { ...config.engines, store };
   const url = given === undefined ? tasksUrlOf(urls) : storeUrl(context, given);
   const byName = new Map<string, TaskType>();
   for (const { tasks } of config.modules ?? []) {

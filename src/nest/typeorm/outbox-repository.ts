@@ -33,6 +33,36 @@ type Ledger = OutboxLedger<PostgresTransaction>;
  */
 export const TYPEORM_OUTBOX_OPTIONS = Symbol.for('millrace:typeorm-outbox-options');
 
+/** The methods that only wait until the ledger is open. */
+const forwarded: Readonly<Record<Forwarded, true>> = {
+  enqueue: true,
+  enqueueMany: true,
+  claimDueBatch: true,
+  markSent: true,
+  markFailed: true,
+  deadLetter: true,
+  release: true,
+  settle: true,
+  exchange: true,
+  renew: true,
+  extend: true,
+  whenDue: true,
+  find: true,
+  bySource: true,
+  list: true,
+  counts: true,
+  replay: true,
+  purge: true,
+  archive: true,
+  pause: true,
+  resume: true,
+  paused: true,
+};
+type Forwarded = Exclude<keyof Ledger, 'capabilities' | 'enqueueIn' | typeof Symbol.asyncDispose>;
+
+/** The static block below implements its methods. */
+const Repository = OutboxRepository as abstract new () => OutboxLedger<TypeormTransaction>;
+
 /**
  * The repository of the outbox document: the whole ledger on the pool of the DataSource. A dispatcher keeps one
  * connection for notifications. `enqueueIn` takes the EntityManager of a transaction. The ledger opens with the
@@ -57,8 +87,21 @@ export const TYPEORM_OUTBOX_OPTIONS = Symbol.for('millrace:typeorm-outbox-option
  *   });
  * }
  */
-export class TypeormOutboxRepository extends OutboxRepository<TypeormTransaction> {
-  readonly capabilities = {
+export class TypeormOutboxRepository extends Repository {
+  static {
+    for (const name of Object.keys(forwarded) as Forwarded[]) {
+      Object.defineProperty(this.prototype, name, {
+        configurable: true,
+        writable: true,
+        async value(this: TypeormOutboxRepository, ...given: never) {
+          const ledger = await this.#ledger();
+          return Reflect.apply(ledger[name], ledger, given);
+        },
+      });
+    }
+  }
+
+  override readonly capabilities = {
     durable: true,
     crossProcess: true,
     callerTransaction: true,
@@ -81,108 +124,6 @@ export class TypeormOutboxRepository extends OutboxRepository<TypeormTransaction
   ): ReturnType<Ledger['enqueueIn']> {
     const client = isEntityManager(transaction) ? queriesOf(transaction) : transaction;
     return (await this.#ledger()).enqueueIn(client, items);
-  }
-
-  override async enqueue(...given: Parameters<Ledger['enqueue']>): ReturnType<Ledger['enqueue']> {
-    return (await this.#ledger()).enqueue(...given);
-  }
-
-  override async enqueueMany(
-    ...given: Parameters<Ledger['enqueueMany']>
-  ): ReturnType<Ledger['enqueueMany']> {
-    return (await this.#ledger()).enqueueMany(...given);
-  }
-
-  override async claimDueBatch(
-    ...given: Parameters<Ledger['claimDueBatch']>
-  ): ReturnType<Ledger['claimDueBatch']> {
-    return (await this.#ledger()).claimDueBatch(...given);
-  }
-
-  override async markSent(
-    ...given: Parameters<Ledger['markSent']>
-  ): ReturnType<Ledger['markSent']> {
-    return (await this.#ledger()).markSent(...given);
-  }
-
-  override async markFailed(
-    ...given: Parameters<Ledger['markFailed']>
-  ): ReturnType<Ledger['markFailed']> {
-    return (await this.#ledger()).markFailed(...given);
-  }
-
-  override async deadLetter(
-    ...given: Parameters<Ledger['deadLetter']>
-  ): ReturnType<Ledger['deadLetter']> {
-    return (await this.#ledger()).deadLetter(...given);
-  }
-
-  override async release(...given: Parameters<Ledger['release']>): ReturnType<Ledger['release']> {
-    return (await this.#ledger()).release(...given);
-  }
-
-  override async settle(...given: Parameters<Ledger['settle']>): ReturnType<Ledger['settle']> {
-    return (await this.#ledger()).settle(...given);
-  }
-
-  override async exchange(
-    ...given: Parameters<Ledger['exchange']>
-  ): ReturnType<Ledger['exchange']> {
-    return (await this.#ledger()).exchange(...given);
-  }
-
-  override async renew(...given: Parameters<Ledger['renew']>): ReturnType<Ledger['renew']> {
-    return (await this.#ledger()).renew(...given);
-  }
-
-  override async extend(...given: Parameters<Ledger['extend']>): ReturnType<Ledger['extend']> {
-    return (await this.#ledger()).extend(...given);
-  }
-
-  override async whenDue(...given: Parameters<Ledger['whenDue']>): ReturnType<Ledger['whenDue']> {
-    return (await this.#ledger()).whenDue(...given);
-  }
-
-  override async find(...given: Parameters<Ledger['find']>): ReturnType<Ledger['find']> {
-    return (await this.#ledger()).find(...given);
-  }
-
-  override async bySource(
-    ...given: Parameters<Ledger['bySource']>
-  ): ReturnType<Ledger['bySource']> {
-    return (await this.#ledger()).bySource(...given);
-  }
-
-  override async list(...given: Parameters<Ledger['list']>): ReturnType<Ledger['list']> {
-    return (await this.#ledger()).list(...given);
-  }
-
-  override async counts(): ReturnType<Ledger['counts']> {
-    return (await this.#ledger()).counts();
-  }
-
-  override async replay(...given: Parameters<Ledger['replay']>): ReturnType<Ledger['replay']> {
-    return (await this.#ledger()).replay(...given);
-  }
-
-  override async purge(...given: Parameters<Ledger['purge']>): ReturnType<Ledger['purge']> {
-    return (await this.#ledger()).purge(...given);
-  }
-
-  override async archive(...given: Parameters<Ledger['archive']>): ReturnType<Ledger['archive']> {
-    return (await this.#ledger()).archive(...given);
-  }
-
-  override async pause(...given: Parameters<Ledger['pause']>): ReturnType<Ledger['pause']> {
-    return (await this.#ledger()).pause(...given);
-  }
-
-  override async resume(...given: Parameters<Ledger['resume']>): ReturnType<Ledger['resume']> {
-    return (await this.#ledger()).resume(...given);
-  }
-
-  override async paused(): ReturnType<Ledger['paused']> {
-    return (await this.#ledger()).paused();
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {

@@ -8,7 +8,8 @@ import { rolesOf } from './platform-role.ts';
 
 const within = (env: Environment, config = {}) => {
   const { outbox: _outbox, ...rest } = withEnvironment(config, { cwd: '/srv/app', env });
-  return rest;
+  // Without members that are undefined.
+  return JSON.parse(JSON.stringify(rest)) as typeof rest;
 };
 
 test('by default everything is in a file of the folder', () => {

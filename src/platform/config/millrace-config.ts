@@ -11,27 +11,34 @@ import type { Platform, PlatformConfig } from '../create-platform.ts';
 import { archiveKeysOf } from '../engines/open-bus.ts';
 import type { NotifySettings } from './notify-settings.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
-import type { EngineUrls } from '../engines/platform-engines.ts';
+import { storeUrlDefault, type EngineUrls } from '../engines/platform-engines.ts';
 import { rolesOf } from './platform-role.ts';
+
+/** How tokens of an identity provider are verified. */
+export interface JwtSettings {
+  /** HS256: a shared secret of at least 32 bytes. */
+  readonly secret?: string | undefined;
+  /** RS256, ES256: the URL of the provider's key set. */
+  readonly jwksUrl?: string | undefined;
+  readonly audience: string;
+  readonly issuer?: string | undefined;
+  /** Clock tolerance. Default: 30 s. */
+  readonly clockSkewSeconds?: number | undefined;
+  /** The claim with the tenant. Default: `tenant`. */
+  readonly tenantClaim?: string | undefined;
+}
 
 export interface ServerSettings {
   /** Default: 127.0.0.1. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Default: 7480. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Origins that browsers may call from. Default: none. */
-  readonly corsOrigins?: readonly string[];
+  readonly corsOrigins?: readonly string[] | undefined;
   /** Accepts tokens of an identity provider in addition to API keys. */
-  readonly jwt?: {
-    readonly secret?: string;
-    readonly jwksUrl?: string;
-    readonly audience: string;
-    readonly issuer?: string;
-    readonly clockSkewSeconds?: number;
-    readonly tenantClaim?: string;
-  };
+  readonly jwt?: JwtSettings | undefined;
   /** Rate limits per caller. Default: 1,000 requests a second with credentials, 50 without. */
-  readonly rateLimits?: { readonly known: RateLimit; readonly unknown: RateLimit };
+  readonly rateLimits?: { readonly known: RateLimit; readonly unknown: RateLimit } | undefined;
   /** Limits of one request. Default: a body of 1 MiB, 30 s to receive it, 60 s to respond. */
   readonly limits?: {
     readonly bodyBytesMax?: number;
@@ -47,14 +54,14 @@ export interface MillraceConfig extends Omit<
   PlatformConfig,
   'clock' | 'drainMs' | 'names' | 'observer'
 > {
-  readonly server?: ServerSettings;
+  readonly server?: ServerSettings | undefined;
   /** Topics, compatible with ntfy. */
-  readonly notify?: NotifySettings;
+  readonly notify?: NotifySettings | undefined;
   /**
    * Sample data, for `millrace dev` on a new store. Repeated after an interruption, so its commands need idempotency
    * keys. The returned lines are shown once, for example tokens of sample users.
    */
-  readonly samples?: (platform: Platform) => Promise<readonly SampleLine[] | void>;
+  readonly samples?: ((platform: Platform) => Promise<readonly SampleLine[] | void>) | undefined;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -114,7 +121,7 @@ export async function loadConfig(from: {
   readonly cwd: string;
   readonly env: Environment;
   /** A path instead of the default file names. */
-  readonly file?: string;
+  readonly file?: string | undefined;
 }): Promise<MillraceConfig> {
   const { cwd, env, file } = from;
   const found =
@@ -154,24 +161,21 @@ export function withEnvironment(
   const text = (name: string): string | undefined => (env[name] === '' ? undefined : env[name]);
   const roles = text('MILLRACE_ROLES');
   const port = text('MILLRACE_PORT');
-  const host = text('MILLRACE_HOST');
-  const jwt = jwtOf(text, config.server?.jwt);
   const busArchive = text('MILLRACE_ARCHIVE') ?? config.busArchive;
-  const busArchiveKeys = archiveKeysOf(env) ?? config.busArchiveKeys;
   const taskTypesFile = text('MILLRACE_TASK_TYPES') ?? config.taskTypesFile;
   return {
     ...config,
-    ...(busArchive === undefined ? {} : { busArchive: inFolder(busArchive, cwd) }),
-    ...(busArchiveKeys === undefined ? {} : { busArchiveKeys }),
-    ...(taskTypesFile === undefined ? {} : { taskTypesFile: resolve(cwd, taskTypesFile) }),
+    busArchive: busArchive && inFolder(busArchive, cwd),
+    busArchiveKeys: archiveKeysOf(env) ?? config.busArchiveKeys,
+    taskTypesFile: taskTypesFile && resolve(cwd, taskTypesFile),
     outbox: readOutboxEnvironment(env),
     engines: enginesOf(config.engines ?? {}, text, cwd),
-    ...(roles === undefined ? {} : { roles: rolesOf(roles) }),
+    roles: roles === undefined ? config.roles : rolesOf(roles),
     server: {
       ...config.server,
-      ...(host === undefined ? {} : { host }),
-      ...(port === undefined ? {} : { port: portOf(port) }),
-      ...(jwt === undefined ? {} : { jwt }),
+      host: text('MILLRACE_HOST') ?? config.server?.host,
+      port: port === undefined ? config.server?.port : portOf(port),
+      jwt: jwtOf(text, config.server?.jwt),
     },
   };
 }
@@ -179,20 +183,19 @@ export function withEnvironment(
 type Text = (name: string) => string | undefined;
 
 function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
-  const merged = {
-    store:
-      text('MILLRACE_STORE') ??
-      text('ESDB_CONNECTION_STRING') ??
-      written.store ??
-      'sqlite:.millrace/events.db',
-    keys: text('MILLRACE_KEYS') ?? written.keys,
-    outbox: text('MILLRACE_OUTBOX') ?? written.outbox,
-    queue: text('MILLRACE_QUEUE') ?? written.queue,
-    bus: text('MILLRACE_BUS') ?? written.bus,
-    tasks: text('MILLRACE_TASKS') ?? written.tasks,
+  const urlOf = (variable: string, fallback: string | undefined): string | undefined => {
+    const url = text(variable) ?? fallback;
+    return url && inFolder(url, cwd);
   };
-  const entries = Object.entries(merged).filter(([, url]) => url !== undefined);
-  return Object.fromEntries(entries.map(([name, url]) => [name, inFolder(url ?? '', cwd)]));
+  const store = text('ESDB_CONNECTION_STRING') ?? written.store ?? storeUrlDefault;
+  return {
+    store: urlOf('MILLRACE_STORE', store),
+    keys: urlOf('MILLRACE_KEYS', written.keys),
+    outbox: urlOf('MILLRACE_OUTBOX', written.outbox),
+    queue: urlOf('MILLRACE_QUEUE', written.queue),
+    bus: urlOf('MILLRACE_BUS', written.bus),
+    tasks: urlOf('MILLRACE_TASKS', written.tasks),
+  };
 }
 
 /** A relative path starts at the working directory. */
@@ -201,23 +204,17 @@ function inFolder(url: string, cwd: string): string {
   return path === undefined || isAbsolute(path) ? url : `${scheme}:${resolve(cwd, path)}`;
 }
 
-function jwtOf(text: Text, written: ServerSettings['jwt']): ServerSettings['jwt'] {
+/** A key of the environment replaces both keys of the file. */
+function jwtOf(text: Text, written: JwtSettings | undefined): JwtSettings | undefined {
   const secret = text('MILLRACE_JWT_SECRET');
   const jwksUrl = text('MILLRACE_JWT_JWKS_URL');
-  if (secret === undefined && jwksUrl === undefined) return undefined;
+  if (secret === undefined && jwksUrl === undefined) return written;
   const audience = text('MILLRACE_JWT_AUDIENCE') ?? written?.audience;
-  const issuer = text('MILLRACE_JWT_ISSUER') ?? written?.issuer;
   if (audience === undefined) {
     throw invalid('MILLRACE_JWT_AUDIENCE', 'JWTs need an audience: set MILLRACE_JWT_AUDIENCE');
   }
-  const { secret: _secret, jwksUrl: _jwksUrl, ...rest } = written ?? {};
-  return {
-    ...rest,
-    audience,
-    ...(secret === undefined ? {} : { secret }),
-    ...(jwksUrl === undefined ? {} : { jwksUrl }),
-    ...(issuer === undefined ? {} : { issuer }),
-  };
+  const issuer = text('MILLRACE_JWT_ISSUER') ?? written?.issuer;
+  return { ...written, audience, secret, jwksUrl, issuer };
 }
 
 function portOf(value: string): number {

@@ -24,13 +24,21 @@ export const platformRoles: readonly PlatformRole[] = [
 
 /** Parses `api,subscriptions`; throws for an unknown role. */
 export function rolesOf(list: string): readonly PlatformRole[] {
-  const names = list.split(',').map((name) => name.trim());
+  return checkRoles(list.split(',').map((name) => name.trim()));
+}
+
+export function checkRoles(names: readonly string[]): readonly PlatformRole[] {
+  const list = platformRoles.join(', ');
+  if (names.length === 0) throw invalid(`roles must name at least one of ${list}`);
   return names.map((name) => {
     const role = platformRoles.find((each) => each === name);
     if (role !== undefined) return role;
     const near = closest(name, platformRoles);
     const hint = near === undefined ? '' : ` Did you mean '${near}'?`;
-    const message = `unknown role '${name}'; known: ${platformRoles.join(', ')}.${hint}`;
-    throw new MillraceError('CONFIG_INVALID', message, { details: { field: 'roles' } });
+    throw invalid(`unknown role '${name}'; known: ${list}.${hint}`);
   });
+}
+
+function invalid(message: string): MillraceError {
+  return new MillraceError('CONFIG_INVALID', message, { details: { field: 'roles' } });
 }

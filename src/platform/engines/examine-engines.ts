@@ -4,7 +4,7 @@ import { systemClock } from '../../foundation/clock.ts';
 import { examine, isBroken, type Examination, type Finding } from '../../foundation/finding.ts';
 import { eventStoreSchema, outboxSchema } from './engine-schemas.ts';
 import { completeUrls, type EngineUrls } from './platform-engines.ts';
-import { parseStoreUrl, redactStoreUrl, type StoreUrl } from './store-url.ts';
+import { isEngine, parseStoreUrl, redactStoreUrl, type StoreUrl } from './store-url.ts';
 
 export type EngineRole = keyof EngineUrls;
 
@@ -18,9 +18,9 @@ export interface EngineReport {
 
 export interface ExamineEnginesOptions {
   /** How long a single check may take. Default: 5 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** As in the platform: `off` leaves the schema to `millrace migrate`. */
-  readonly migrate?: 'auto' | 'off';
+  readonly migrate?: 'auto' | 'off' | undefined;
 }
 
 const timeoutMsDefault = 5_000;
@@ -44,8 +44,8 @@ export async function examineEngines(
 ): Promise<readonly EngineReport[]> {
   const urls = completeUrls(engines);
   const byUrl = new Map<string, EngineRole[]>();
-  for (const [role, url] of Object.entries(urls)) {
-    byUrl.set(url, [...(byUrl.get(url) ?? []), role as EngineRole]);
+  for (const [role, url] of Object.entries(urls) as [EngineRole, string | undefined][]) {
+    if (url !== undefined) byUrl.set(url, [...(byUrl.get(url) ?? []), role]);
   }
   const options = { timeoutMs, nowMs: () => systemClock.now(), migrate };
   return Promise.all(
@@ -66,12 +66,12 @@ async function examineEngine(
   roles: readonly EngineRole[],
   options: EngineExamination,
 ): Promise<readonly Finding[]> {
-  if (/^rediss?(\+cluster)?:/i.test(url)) {
+  if (isEngine('redis', url)) {
     const { examineRedis } = await import('../../engines/redis/doctor.ts');
     const stores = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
     return examineRedis(url, { ...options, stores });
   }
-  if (/^(nats|nats\+tls|tls):/i.test(url)) {
+  if (isEngine('nats', url)) {
     const { examineNats } = await import('../../engines/nats/doctor.ts');
     return examineNats(url, options);
   }

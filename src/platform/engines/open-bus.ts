@@ -6,6 +6,7 @@ import type { ColdStorage } from '../../bus/cold-storage.ts';
 import type { BusOptions } from '../../bus/create-bus.ts';
 import { fileColdStorage } from '../../bus/file-cold-storage.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { engineOf, isEngine } from './store-url.ts';
 
 /**
  * Opens the bus at a URL: `sqlite:<file>`, which may be the store's; `redis://host:6379`, `rediss:`,
@@ -18,22 +19,14 @@ import { MillraceError } from '../../foundation/error.ts';
  * for (const { subject, length } of await bus.streams('gbe.>')) console.log(subject, length);
  */
 export async function openBus(url: string, options: BusOptions = {}): Promise<Bus> {
-  if (/^sqlite:/i.test(url)) {
-    const { sqliteBus } = await import('../../engines/sqlite/index.ts');
-    return sqliteBus(url, options);
+  switch (engineOf('bus', url, ['sqlite', 'redis', 'nats'])) {
+    case 'sqlite':
+      return (await import('../../engines/sqlite/index.ts')).sqliteBus(url, options);
+    case 'redis':
+      return (await import('../../engines/redis/index.ts')).redisBus(url, options);
+    case 'nats':
+      return (await import('../../engines/nats/index.ts')).natsBus(url, options);
   }
-  if (/^rediss?(?:\+cluster)?:/i.test(url)) {
-    const { redisBus } = await import('../../engines/redis/index.ts');
-    return redisBus(url, options);
-  }
-  if (/^(nats|nats\+tls|tls):/i.test(url)) {
-    const { natsBus } = await import('../../engines/nats/index.ts');
-    return natsBus(url, options);
-  }
-  const known = 'sqlite:<file>, redis://host:6379 or nats://host:4222';
-  throw new MillraceError('CONFIG_INVALID', `unsupported bus URL; supported: ${known}`, {
-    details: { field: 'bus' },
-  });
 }
 
 /** Credentials of a bucket; in the environment `AWS_ACCESS_KEY_ID` etc. */
@@ -92,12 +85,12 @@ export function archiveKeysOf(
   return { accessKeyId, secretAccessKey, sessionToken: env['AWS_SESSION_TOKEN'] || undefined };
 }
 
-const besideDefault = 'sqlite:.millrace/bus.db';
+const busUrlDefault = 'sqlite:.millrace/bus.db';
 
-/** The default URL of the bus: the store's file, if the store is a file. */
+/** The URL of the bus. Default: the store's file, if the store is a file. */
 export function busUrlOf(urls: {
   readonly store: string;
   readonly bus?: string | undefined;
 }): string {
-  return urls.bus ?? (/^sqlite:/i.test(urls.store) ? urls.store : besideDefault);
+  return urls.bus ?? (isEngine('sqlite', urls.store) ? urls.store : busUrlDefault);
 }

@@ -5,10 +5,10 @@ import { reservePort } from '../../testing/servers/reserve-port.ts';
 import { openLeases } from './open-leases.ts';
 
 for (const [url, said] of [
-  ['localhost:6379', /no leases in 'localhost:'/],
-  ['', /begins with one of redis:, rediss:/],
+  ['localhost:6379', /engine 'localhost:' is not supported/],
+  ['', /starts with its engine: one of redis:, rediss:/],
   ['rediss+clusters://u:secret@h', /Did you mean rediss\+cluster:\?/],
-  ['postgres://u:secret@h/db', /no leases in 'postgres:'/],
+  ['postgres://u:secret@h/db', /engine 'postgres:' is not supported/],
   ['redis://u:secret@h/shop', /database must be a number/],
   ['nats://u:secret@h/x', /use nats:/],
 ] as const) {

@@ -1,19 +1,14 @@
 // Leases outside of the store's database, by URL. Only the adapter of the chosen engine is loaded.
 
-import { closest } from '../../foundation/closest.ts';
-import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
+import { engineOf } from './store-url.ts';
 
 export interface OpenLeasesOptions {
-  readonly observer?: Observer;
+  readonly observer?: Observer | undefined;
   /** Time limit of a call. Default: 5 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
-
-const redisSchemes = ['redis', 'rediss', 'redis+cluster', 'rediss+cluster'];
-const natsSchemes = ['nats', 'nats+tls', 'tls'];
-const known = [...redisSchemes, ...natsSchemes];
 
 /**
  * Opens the leases at a URL, for the `leases` of `startSubscription`: `redis://user:password@host:6379/0`, `rediss:`
@@ -36,26 +31,7 @@ export async function openLeases(
   url: string,
   options: OpenLeasesOptions = {},
 ): Promise<LeaseStore & AsyncDisposable> {
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase();
-  if (scheme !== undefined && redisSchemes.includes(scheme)) {
-    const { redisLeases } = await import('../../engines/redis/index.ts');
-    return redisLeases(url, options);
-  }
-  if (scheme !== undefined && natsSchemes.includes(scheme)) {
-    const { natsLeases } = await import('../../engines/nats/index.ts');
-    return natsLeases(url, options);
-  }
-  throw unknownScheme(scheme);
-}
-
-/** Quotes only the scheme of the URL, because the rest may contain a password. */
-function unknownScheme(scheme: string | undefined): MillraceError {
-  const list = known.map((name) => `${name}:`).join(', ');
-  const near = scheme === undefined ? undefined : closest(scheme, known);
-  const hint = near === undefined ? '' : ` Did you mean ${near}:?`;
-  const message =
-    scheme === undefined
-      ? `the URL of leases begins with one of ${list} (redis://localhost:6379)`
-      : `there are no leases in '${scheme}:'; there are ${list}.${hint}`;
-  return new MillraceError('CONFIG_INVALID', message, { details: { field: 'leases' } });
+  return engineOf('leases', url, ['redis', 'nats']) === 'redis'
+    ? (await import('../../engines/redis/index.ts')).redisLeases(url, options)
+    : (await import('../../engines/nats/index.ts')).natsLeases(url, options);
 }

@@ -7,10 +7,10 @@ import { parseStoreUrl } from './store-url.ts';
 
 export interface OpenOutboxLedgerOptions {
   /** PostgreSQL: `off` expects an up-to-date schema; a file is always migrated. */
-  readonly migrate?: 'auto' | 'off';
+  readonly migrate?: 'auto' | 'off' | undefined;
   /** PostgreSQL: default `core_outbox`, independent of the store's schema. */
-  readonly schema?: string;
-  readonly observer?: Observer;
+  readonly schema?: string | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 /**

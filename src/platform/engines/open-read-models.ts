@@ -1,17 +1,16 @@
 // Read models by URL.
 
-import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import type { EventStore } from '../../store/event-store.ts';
-import type { ReadModelHost, ReadModelStore } from '../../projections/read-model-store.ts';
-import { openEventStore } from './open-event-store.ts';
+import type { ReadModelStore } from '../../projections/read-model-store.ts';
+import { openStorePart } from './open-event-store.ts';
+import { isEngine } from './store-url.ts';
 
 export interface OpenReadModelsOptions {
-  readonly observer?: Observer;
+  readonly observer?: Observer | undefined;
   /** Redis: time limit of a call. Default: 5 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Redis: as JSON (default), or as hashes with a field for each member. */
-  readonly documents?: 'json' | 'hash';
+  readonly documents?: 'json' | 'hash' | undefined;
 }
 
 /**
@@ -32,17 +31,7 @@ export async function openReadModels(
   url: string,
   options: OpenReadModelsOptions = {},
 ): Promise<ReadModelStore & AsyncDisposable> {
-  if (/^rediss?(\+cluster)?:/i.test(url)) {
-    const { redisReadModels } = await import('../../engines/redis/index.ts');
-    return redisReadModels(url, options);
-  }
-  const store: EventStore & Partial<ReadModelHost> = await openEventStore(url);
-  const { readModels } = store;
-  if (readModels === undefined) {
-    await store[Symbol.asyncDispose]();
-    throw new MillraceError('NOT_SUPPORTED', 'this engine does not support read models', {
-      details: { field: 'readModels' },
-    });
-  }
-  return { ...readModels, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+  return isEngine('redis', url)
+    ? (await import('../../engines/redis/index.ts')).redisReadModels(url, options)
+    : openStorePart(url, 'readModels', ({ readModels }) => readModels);
 }

@@ -1,15 +1,14 @@
 // The index of sagas and their timers, by URL.
 
-import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import type { SagaHost, SagaIndex } from '../../reactors/saga-index.ts';
-import type { EventStore } from '../../store/event-store.ts';
-import { openEventStore } from './open-event-store.ts';
+import type { SagaIndex } from '../../reactors/saga-index.ts';
+import { openStorePart } from './open-event-store.ts';
+import { isEngine } from './store-url.ts';
 
 export interface OpenSagaIndexOptions {
-  readonly observer?: Observer;
+  readonly observer?: Observer | undefined;
   /** Redis: time limit of a call. Default: 5 s. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /**
@@ -26,17 +25,7 @@ export async function openSagaIndex(
   url: string,
   options: OpenSagaIndexOptions = {},
 ): Promise<SagaIndex & AsyncDisposable> {
-  if (/^rediss?(\+cluster)?:/i.test(url)) {
-    const { redisSagaIndex } = await import('../../engines/redis/index.ts');
-    return redisSagaIndex(url, options);
-  }
-  const store: EventStore & Partial<SagaHost> = await openEventStore(url);
-  const { sagas } = store;
-  if (sagas === undefined) {
-    await store[Symbol.asyncDispose]();
-    throw new MillraceError('NOT_SUPPORTED', 'this engine does not support an index of sagas', {
-      details: { field: 'sagaIndex' },
-    });
-  }
-  return { ...sagas, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+  return isEngine('redis', url)
+    ? (await import('../../engines/redis/index.ts')).redisSagaIndex(url, options)
+    : openStorePart(url, 'sagaIndex', ({ sagas }) => sagas);
 }

@@ -1,10 +1,10 @@
 // Tasks by URL: only the adapter of the chosen engine is loaded.
 
-import { MillraceError } from '../../foundation/error.ts';
 import { createTasks, type TasksOptions } from '../../tasks/create-tasks.ts';
 import { memoryTaskEngine } from '../../tasks/memory-task-engine.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
 import { busUrlOf } from './open-bus.ts';
+import { engineOf, isEngine } from './store-url.ts';
 
 /**
  * Opens the tasks at a URL: `sqlite:<file>`, which may be the store's; `redis://host:6379`, `rediss:`,
@@ -19,26 +19,16 @@ import { busUrlOf } from './open-bus.ts';
  * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' }, key: 'welcome-c-1' });
  */
 export async function openTasks(url: string, options: TasksOptions = {}): Promise<Tasks> {
-  const { clock } = options;
-  if (/^memory:/i.test(url)) {
-    return createTasks(memoryTaskEngine(clock === undefined ? {} : { clock }), options);
+  switch (engineOf('tasks', url, ['sqlite', 'redis', 'nats', 'memory'])) {
+    case 'sqlite':
+      return (await import('../../engines/sqlite/index.ts')).sqliteTasks(url, options);
+    case 'redis':
+      return (await import('../../engines/redis/index.ts')).redisTasks(url, options);
+    case 'nats':
+      return (await import('../../engines/nats/index.ts')).natsTasks(url, options);
+    case 'memory':
+      return createTasks(memoryTaskEngine({ clock: options.clock }), options);
   }
-  if (/^sqlite:/i.test(url)) {
-    const { sqliteTasks } = await import('../../engines/sqlite/index.ts');
-    return sqliteTasks(url, options);
-  }
-  if (/^rediss?(?:\+cluster)?:/i.test(url)) {
-    const { redisTasks } = await import('../../engines/redis/index.ts');
-    return redisTasks(url, options);
-  }
-  if (/^(nats|nats\+tls|tls):/i.test(url)) {
-    const { natsTasks } = await import('../../engines/nats/index.ts');
-    return natsTasks(url, options);
-  }
-  const known = 'sqlite:<file>, redis://host:6379, nats://host:4222 or memory:';
-  throw new MillraceError('CONFIG_INVALID', `unsupported tasks URL; supported: ${known}`, {
-    details: { field: 'tasks' },
-  });
 }
 
 /** The default URL of tasks: that of the bus, which has their streams. */
@@ -48,6 +38,6 @@ export function tasksUrlOf(urls: {
   readonly tasks?: string | undefined;
 }): string {
   if (urls.tasks !== undefined) return urls.tasks;
-  const isMemory = urls.bus === undefined && /^memory:/i.test(urls.store);
+  const isMemory = urls.bus === undefined && isEngine('memory', urls.store);
   return isMemory ? 'memory:' : busUrlOf(urls);
 }

@@ -1,14 +1,15 @@
 // Key stores and work queues by URL, and those of a platform's modules: opened at the first use.
 
 import type { Clock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
+import { once } from '../../foundation/once.ts';
 import type { KeyStore } from '../../work/key-store.ts';
 import type { WorkQueue } from '../../work/work-queue.ts';
+import { engineOf, isEngine } from './store-url.ts';
 
 export interface OpenWorkOptions {
-  readonly observer?: Observer;
-  readonly clock?: Clock;
+  readonly observer?: Observer | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 export interface OpenWorkQueueOptions extends OpenWorkOptions {
@@ -17,8 +18,7 @@ export interface OpenWorkQueueOptions extends OpenWorkOptions {
   readonly leaseMs?: number | undefined;
 }
 
-const isRedis = /^rediss?(\+cluster)?:/i;
-const isHere = /^(sqlite|memory):/i;
+const supported = ['redis', 'sqlite', 'memory'] as const;
 
 /**
  * Opens the key store at a URL: `redis://…`, `rediss:`, `redis+cluster://a:6379,b:6379`, `sqlite:<file>`, or `memory:`
@@ -31,13 +31,9 @@ const isHere = /^(sqlite|memory):/i;
  * console.log(await keys.get('orders:{core}:o-1:lock'));
  */
 export async function openKeyStore(url: string, options: OpenWorkOptions = {}): Promise<KeyStore> {
-  if (isRedis.test(url)) {
-    const { redisKeyStore } = await import('../../engines/redis/index.ts');
-    return redisKeyStore(url, options);
-  }
-  if (!isHere.test(url)) throw unknown('keys');
-  const { sqliteKeyStore } = await import('../../engines/sqlite/index.ts');
-  return sqliteKeyStore(url, options);
+  return engineOf('keys', url, supported) === 'redis'
+    ? (await import('../../engines/redis/index.ts')).redisKeyStore(url, options)
+    : (await import('../../engines/sqlite/index.ts')).sqliteKeyStore(url, options);
 }
 
 /**
@@ -52,28 +48,13 @@ export async function openKeyStore(url: string, options: OpenWorkOptions = {}): 
  */
 export async function openWorkQueue(
   url: string,
-  { leaseMs, ...options }: OpenWorkQueueOptions,
+  options: OpenWorkQueueOptions,
 ): Promise<WorkQueue> {
-  if (isRedis.test(url)) {
+  if (engineOf('queue', url, supported) === 'redis') {
     const { bullmqWorkQueue } = await import('../../engines/bullmq/index.ts');
-    return bullmqWorkQueue(url, {
-      ...options,
-      ...(leaseMs === undefined ? {} : { lockMs: leaseMs }),
-    });
+    return bullmqWorkQueue(url, { ...options, lockMs: options.leaseMs });
   }
-  if (!isHere.test(url)) throw unknown('queue');
-  const { sqliteWorkQueue } = await import('../../engines/sqlite/index.ts');
-  return sqliteWorkQueue(url, { ...options, ...(leaseMs === undefined ? {} : { leaseMs }) });
-}
-
-function unknown(field: string): MillraceError {
-  return new MillraceError(
-    'CONFIG_INVALID',
-    `unsupported ${field} URL of workers; supported: redis://…, sqlite:<file>, memory:`,
-    {
-      details: { field },
-    },
-  );
+  return (await import('../../engines/sqlite/index.ts')).sqliteWorkQueue(url, options);
 }
 
 /**
@@ -86,11 +67,11 @@ function workUrlsOf(urls: {
   readonly queue?: string | undefined;
 }): { readonly keys: string; readonly queue: string } {
   const queue = urls.queue ?? workFileOf(urls.store);
-  return { queue, keys: isRedis.test(urls.keys) ? urls.keys : queue };
+  return { queue, keys: isEngine('redis', urls.keys) ? urls.keys : queue };
 }
 
 function workFileOf(store: string): string {
-  if (/^memory:/i.test(store)) return 'memory:';
+  if (isEngine('memory', store)) return 'memory:';
   const file = /^sqlite:(.+?)(\.db)?$/i.exec(store)?.[1];
   return file === undefined ? 'sqlite:.millrace/work.db' : `sqlite:${file}.work.db`;
 }
@@ -106,30 +87,16 @@ export function platformWork(
 ): PlatformWork {
   const at = workUrlsOf(urls);
   const opened = new AsyncDisposableStack();
-  const kept = new Map<string, Promise<AsyncDisposable>>();
-
-  function once<Part extends AsyncDisposable>(
-    key: string,
-    open: () => Promise<Part>,
-  ): Promise<Part> {
-    const known = kept.get(key) as Promise<Part> | undefined;
-    if (known !== undefined) return known;
-    const opening = open().then(
-      (part) => opened.use(part),
-      (error: unknown) => {
-        // The next call tries again.
-        kept.delete(key);
-        throw error;
-      },
-    );
-    kept.set(key, opening);
-    return opening;
-  }
-
+  const queues = new Map<string, () => Promise<WorkQueue>>();
   return {
-    keys: () => once('keys', () => openKeyStore(at.keys, options)),
-    queue: (name, { leaseMs } = {}) =>
-      once(`queue ${name}`, () => openWorkQueue(at.queue, { ...options, name, leaseMs })),
+    keys: once(async () => opened.use(await openKeyStore(at.keys, options))),
+    queue(name, { leaseMs } = {}) {
+      const open =
+        queues.get(name) ??
+        once(async () => opened.use(await openWorkQueue(at.queue, { ...options, name, leaseMs })));
+      queues.set(name, open);
+      return open();
+    },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -6,6 +6,7 @@ import type { Bus } from '../../bus/bus.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import { once } from '../../foundation/once.ts';
 import type { DeliveryQueue } from '../../outbox/delivery-queue.ts';
 import type { OutboxHost, OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import type { ReadModelHost, ReadModelStore } from '../../projections/read-model-store.ts';
@@ -26,25 +27,25 @@ import { openLeases } from './open-leases.ts';
 import { openOutboxLedger } from './open-outbox-ledger.ts';
 import { openReadModels } from './open-read-models.ts';
 import { openSagaIndex } from './open-saga-index.ts';
-import { isSameDatabase, parseStoreUrl } from './store-url.ts';
+import { isEngine, isSameDatabase, parseStoreUrl } from './store-url.ts';
 
 /** A URL for each role; the defaults follow from the store. */
 export interface EngineUrls {
   /** Default: `sqlite:.millrace/events.db`. */
-  readonly store?: string;
+  readonly store?: string | undefined;
   /** Read models, leases, the index of sagas. Default: the outbox's database. */
-  readonly keys?: string;
+  readonly keys?: string | undefined;
   /** Default: the store's database. */
-  readonly outbox?: string;
+  readonly outbox?: string | undefined;
   /**
    * Jobs of modules, and in Redis also the delivery queue of the outbox. Default: a file next to the store's, and the
    * dispatcher sends itself.
    */
-  readonly queue?: string;
+  readonly queue?: string | undefined;
   /** Default: the store's file, or `sqlite:.millrace/bus.db`. */
-  readonly bus?: string;
+  readonly bus?: string | undefined;
   /** Jobs of tasks and their streams. Default: the URL of the bus. */
-  readonly tasks?: string;
+  readonly tasks?: string | undefined;
 }
 
 export interface PlatformEngines extends AsyncDisposable {
@@ -67,35 +68,33 @@ export interface PlatformEngines extends AsyncDisposable {
   readonly urls: CompleteUrls;
 }
 
-export type CompleteUrls = Required<Omit<EngineUrls, 'queue' | 'bus' | 'tasks'>> &
-  Pick<EngineUrls, 'queue' | 'bus' | 'tasks'>;
+/** The URLs with the defaults of the roles that every platform has. */
+export interface CompleteUrls extends EngineUrls {
+  readonly store: string;
+  readonly keys: string;
+  readonly outbox: string;
+}
 
 export interface EngineOptions extends Pick<EventStoreOptions, 'names' | 'payloadBytesMax'> {
-  readonly migrate?: 'auto' | 'off';
-  readonly observer?: Observer;
-  readonly clock?: Clock;
+  readonly migrate?: 'auto' | 'off' | undefined;
+  readonly observer?: Observer | undefined;
+  readonly clock?: Clock | undefined;
 }
 
 type Host = EventStore &
   Partial<SubscriptionHost & ReadModelHost & SagaHost & TraceHost & AggregateStorage & OutboxHost>;
 
-const storeUrlDefault = 'sqlite:.millrace/events.db';
+export const storeUrlDefault = 'sqlite:.millrace/events.db';
 
 export async function openEngines(
   given: EngineUrls,
   options: EngineOptions = {},
 ): Promise<PlatformEngines> {
   const { observer = silentObserver, clock = systemClock, migrate = 'auto' } = options;
-  const { names, payloadBytesMax } = options;
   const urls = completeUrls(given);
   await using opened = new AsyncDisposableStack();
-  const storeOptions = {
-    observer,
-    clock,
-    migrate,
-    ...(names === undefined ? {} : { names }),
-    ...(payloadBytesMax === undefined ? {} : { payloadBytesMax }),
-  };
+  const { names, payloadBytesMax } = options;
+  const storeOptions = { observer, clock, migrate, names, payloadBytesMax };
   const store: Host = opened.use(await openEventStore(urls.store, storeOptions));
   // Opened as a store, but used only for checkpoints and the like.
   const side: Host =
@@ -107,37 +106,26 @@ export async function openEngines(
     (isInSide ? side.openOutbox?.() : undefined) ??
       (await openOutboxLedger(urls.outbox, { migrate, observer })),
   );
-  const inRedis = /^rediss?(\+cluster)?:/i.test(urls.keys);
-  const inNats = /^(nats|nats\+tls|tls):/i.test(urls.keys);
-  const isBeside = inNats || urls.keys === urls.outbox;
-  const elsewhere = isBeside
-    ? undefined
-    : opened.use(await openReadModels(urls.keys, { observer }));
+  const inRedis = isEngine('redis', urls.keys);
+  const inNats = isEngine('nats', urls.keys);
+  const ownReadModels =
+    inNats || urls.keys === urls.outbox
+      ? undefined
+      : opened.use(await openReadModels(urls.keys, { observer }));
   const leases =
     inRedis || inNats ? opened.use(await openLeases(urls.keys, { observer })) : undefined;
   const sagas = inRedis ? opened.use(await openSagaIndex(urls.keys, { observer })) : side.sagas;
   const queue =
     // A queue in a file is for modules only; the outbox then has no queue.
-    urls.queue === undefined || /^sqlite:/i.test(urls.queue)
+    urls.queue === undefined || isEngine('sqlite', urls.queue)
       ? undefined
       : opened.use(await openDeliveryQueue(urls.queue, { observer }));
   const all = opened.move();
-  let bus: Promise<Bus> | undefined;
   return {
-    bus: () => {
-      bus ??= openBus(busUrlOf(urls), { observer, clock }).then(
-        (each) => all.use(each),
-        (error: unknown) => {
-          // The next call tries again.
-          bus = undefined;
-          throw error;
-        },
-      );
-      return bus;
-    },
+    bus: once(async () => all.use(await openBus(busUrlOf(urls), { observer, clock }))),
     store,
     storage: present('checkpoints', side.subscriptions),
-    readModels: elsewhere ?? present('read models', side.readModels),
+    readModels: ownReadModels ?? present('read models', side.readModels),
     readModelVersions: present('versions of read models', side.readModelVersions),
     sagas: present('sagas', sagas),
     traces: present('traces', side.traces),
@@ -155,14 +143,8 @@ export async function openEngines(
 }
 
 /** Adds the defaults; a store without checkpoints needs an explicit outbox. */
-export function completeUrls({
-  store = storeUrlDefault,
-  keys,
-  outbox,
-  queue,
-  bus,
-  tasks,
-}: EngineUrls): CompleteUrls {
+export function completeUrls(given: EngineUrls): CompleteUrls {
+  const { store = storeUrlDefault, outbox, keys, ...others } = given;
   const { engine } = parseStoreUrl(store);
   const hasRoom = engine === 'sqlite' || engine === 'postgres' || engine === 'memory';
   if (!hasRoom && outbox === undefined) {
@@ -172,15 +154,8 @@ export function completeUrls({
       { details: { field: 'outbox', engine } },
     );
   }
-  const sideUrl = outbox ?? store;
-  return {
-    store,
-    outbox: sideUrl,
-    keys: keys ?? sideUrl,
-    ...(queue === undefined ? {} : { queue }),
-    ...(bus === undefined ? {} : { bus }),
-    ...(tasks === undefined ? {} : { tasks }),
-  };
+  const side = outbox ?? store;
+  return { store, outbox: side, keys: keys ?? side, ...others };
 }
 
 function present<Part>(what: string, part: Part | undefined): Part {

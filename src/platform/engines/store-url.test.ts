@@ -55,9 +55,13 @@ test('a KurrentDB URL is passed on to its client, under the new name of the sche
 for (const [url, code, said] of [
   ['events.db', 'CONFIG_INVALID', /starts with its engine: one of sqlite:, postgres:/],
   ['', 'CONFIG_INVALID', /starts with its engine/],
-  ['mysql://h/db', 'CONFIG_INVALID', /unknown store engine 'mysql:'; known: sqlite:, postgres:/],
+  [
+    'mysql://h/db',
+    'CONFIG_INVALID',
+    /engine 'mysql:' is not supported; supported: sqlite:, postgres:/,
+  ],
   ['postgre://h/db', 'CONFIG_INVALID', /Did you mean postgres:\?/],
-  ['kurrent://h:2113', 'CONFIG_INVALID', /unknown store engine 'kurrent:'/],
+  ['kurrent://h:2113', 'CONFIG_INVALID', /engine 'kurrent:' is not supported/],
   ['sqlite:', 'CONFIG_INVALID', /needs a file/],
   ['sqlite::memory:', 'CONFIG_INVALID', /needs a file/],
   ['postgres:shop', 'CONFIG_INVALID', /looks like postgres:\/\//],

@@ -1,4 +1,4 @@
-// Store URLs: the chosen engine, its connection, and how they are shown without passwords.
+// URLs of engines: the chosen engine, the connection of a store, and how they are shown without passwords.
 
 import { closest } from '../../foundation/closest.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -10,44 +10,63 @@ export type StoreUrl =
   | { readonly engine: 'kurrentdb'; readonly connection: string }
   | { readonly engine: 'postgres'; readonly connection: string; readonly schema: string };
 
-const known = [
-  'sqlite',
-  'postgres',
-  'postgresql',
-  'mongodb',
-  'mongodb+srv',
-  'kurrentdb',
-  'kurrentdb+discover',
-  'esdb',
-  'esdb+discover',
-  'memory',
-] as const;
+const schemes = {
+  sqlite: ['sqlite'],
+  postgres: ['postgres', 'postgresql'],
+  mongodb: ['mongodb', 'mongodb+srv'],
+  kurrentdb: ['kurrentdb', 'kurrentdb+discover', 'esdb', 'esdb+discover'],
+  redis: ['redis', 'rediss', 'redis+cluster', 'rediss+cluster'],
+  nats: ['nats', 'nats+tls', 'tls'],
+  memory: ['memory'],
+} as const;
+
+export type Engine = keyof typeof schemes;
 
 const schemaDefault = 'millrace';
 /** Needs no quotes in SQL; PostgreSQL silently truncates longer names. */
 const schemaShape = /^[a-z_][a-z0-9_]{0,62}$/;
 
+/** Whether the scheme of a URL belongs to this engine. */
+export function isEngine(engine: Engine, url: string): boolean {
+  return schemes[engine].some((scheme) => scheme === schemeOf(url));
+}
+
+/** The engine of a URL. Quotes only the scheme in its error, because the rest may contain a password. */
+export function engineOf<Supported extends Engine>(
+  field: string,
+  url: string,
+  supported: readonly Supported[],
+): Supported {
+  const found = supported.find((engine) => isEngine(engine, url));
+  if (found !== undefined) return found;
+  const scheme = schemeOf(url);
+  const known = supported.flatMap((engine) => schemes[engine]);
+  const list = known.map((name) => `${name}:`).join(', ');
+  if (scheme === undefined) throw invalid(field, `the URL starts with its engine: one of ${list}`);
+  const near = closest(scheme, known);
+  const hint = near === undefined ? '' : ` Did you mean ${near}:?`;
+  throw invalid(field, `engine '${scheme}:' is not supported; supported: ${list}.${hint}`);
+}
+
+function schemeOf(url: string): string | undefined {
+  return /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase();
+}
+
 export function parseStoreUrl(url: string): StoreUrl {
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase();
-  switch (scheme) {
+  const stores = ['sqlite', 'postgres', 'mongodb', 'kurrentdb', 'memory'] as const;
+  const engine = engineOf('store', url, stores);
+  switch (engine) {
     case 'memory':
-      return { engine: 'memory' };
+      return { engine };
     case 'mongodb':
-    case 'mongodb+srv':
-      return { engine: 'mongodb', connection: url };
+      return { engine, connection: url };
     case 'kurrentdb':
-    case 'kurrentdb+discover':
-    case 'esdb':
-    case 'esdb+discover':
       // The client warns about the old name of this setting.
-      return { engine: 'kurrentdb', connection: url.replace(/^esdb/i, 'kurrentdb') };
+      return { engine, connection: url.replace(/^esdb/i, 'kurrentdb') };
     case 'sqlite':
-      return { engine: 'sqlite', path: sqlitePath(url) };
+      return { engine, path: sqlitePath(url) };
     case 'postgres':
-    case 'postgresql':
-      return { engine: 'postgres', ...postgresTarget(url) };
-    default:
-      throw unknownScheme(scheme);
+      return { engine, ...postgresTarget(url) };
   }
 }
 
@@ -71,18 +90,20 @@ function sqlitePath(url: string): string {
   const path = url.replace(/^sqlite:(\/\/)?/i, '');
   if (path !== '' && path !== ':memory:') return path;
   throw invalid(
+    'store',
     "'sqlite:' needs a file, such as sqlite:.millrace/events.db; memory: keeps nothing",
   );
 }
 
 function postgresTarget(url: string): { readonly connection: string; readonly schema: string } {
   // Neither the URL nor a cause is quoted, because the problem may be in the password.
-  if (url.includes('#')) throw invalid("a '#' in a PostgreSQL URL must be written as %23");
+  if (url.includes('#')) throw invalid('store', "a '#' in a PostgreSQL URL must be written as %23");
   const at = url.indexOf('?');
   const address = at === -1 ? url : url.slice(0, at);
   // The driver accepts a URL without a host, for sockets; the parser does not.
   if (!/^[a-z]+:\/\//i.test(url) || !URL.canParse(address.replace('@/', '@localhost/'))) {
     throw invalid(
+      'store',
       'a PostgreSQL URL looks like postgres://user:password@host:5432/database, with special characters percent-encoded',
     );
   }
@@ -98,23 +119,11 @@ function postgresTarget(url: string): { readonly connection: string; readonly sc
 /** Not quoted in the message, because a malformed URL may contain anything here. */
 export function checkSchema(schema: string): void {
   if (schemaShape.test(schema)) return;
-  throw invalid('a schema is up to 63 lower-case letters, digits and underscores');
+  throw invalid('store', 'a schema is up to 63 lower-case letters, digits and underscores');
 }
 
-function unknownScheme(scheme: string | undefined): MillraceError {
-  const list = known.map((name) => `${name}:`).join(', ');
-  if (scheme === undefined) {
-    return invalid(
-      `a store URL starts with its engine: one of ${list} (sqlite:.millrace/events.db)`,
-    );
-  }
-  const near = closest(scheme, known);
-  const hint = near === undefined ? '' : ` Did you mean ${near}:?`;
-  return invalid(`unknown store engine '${scheme}:'; known: ${list}.${hint}`);
-}
-
-function invalid(message: string): MillraceError {
-  return new MillraceError('CONFIG_INVALID', message, { details: { field: 'store' } });
+function invalid(field: string, message: string): MillraceError {
+  return new MillraceError('CONFIG_INVALID', `${field}: ${message}`, { details: { field } });
 }
 
 /** Then rows and checkpoint are one commit. */

@@ -2,19 +2,12 @@
 // them; nothing here depends on the server.
 
 import type { Static, TObject } from 'typebox';
-import type { CommandRequest, CommandResult } from '../../aggregates/command-handler.ts';
-import type { NewCommand } from '../../contracts/define-command.ts';
-import type { NewEvent } from '../../contracts/envelope.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import type { DocumentQueries } from '../../projections/documents.ts';
-import type { Projection } from '../../projections/projection.ts';
-import type { ModelKey } from '../../projections/read-model-store.ts';
-import type { WaitOptions } from '../../projections/run/wait-with-timeout.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import type { Position } from '../../store/position.ts';
-import type { LoadAggregate } from '../platform-commands.ts';
+import type { HandleCommand, LoadAggregate } from '../platform-commands.ts';
+import type { ReadDocuments, WaitForProjection } from '../platform-projections.ts';
 import type { Principal } from './principal.ts';
 import type { ApiRequest, ProblemDetails, Route } from './route.ts';
 
@@ -24,24 +17,18 @@ export interface WebContext {
   readonly tenants: TenantLookup;
   readonly clock: Clock;
   readonly observer: Observer;
-  readonly handle: (
-    request: CommandRequest<NewCommand>,
-  ) => Promise<CommandResult<unknown, NewEvent>>;
+  readonly handle: HandleCommand;
   readonly load: LoadAggregate;
-  readonly documents: (family: Pick<ModelKey, 'bc' | 'aggregate'>) => DocumentQueries<object>;
-  /** Waits until the projection has processed this position: to read your own writes. */
-  readonly waitFor: (
-    projection: Projection,
-    position: Position,
-    options?: WaitOptions,
-  ) => Promise<void>;
+  readonly documents: ReadDocuments;
+  /** To read your own writes. */
+  readonly waitFor: WaitForProjection;
 }
 
 /** Created for each server that is started; disposed when the server has stopped. */
 export interface ModuleWeb extends Partial<AsyncDisposable> {
   /** In addition to those of the platform; a route that would hide one of those is refused. */
-  readonly routes?: readonly Route[];
-  readonly socket?: ModuleSocket;
+  readonly routes?: readonly Route[] | undefined;
+  readonly socket?: ModuleSocket | undefined;
 }
 
 /** One authenticated WebSocket. */
@@ -81,7 +68,7 @@ export interface ModuleSocket {
   /** Sent messages, for the reference; by type. */
   readonly sends: SocketMessages;
   /** Formats errors of its messages. Default: a message `problem`. Pure. */
-  readonly error?: (problem: ProblemDetails) => object;
+  readonly error?: ((problem: ProblemDetails) => object) | undefined;
   /** Called for each connection after the platform's `ready`. */
   connect(client: SocketClient): SocketSession;
 }

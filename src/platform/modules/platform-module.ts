@@ -11,20 +11,17 @@ import type { Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { OutboxProjectorDefinition } from '../../outbox/outbox-projector.ts';
-import type { DocumentQueries } from '../../projections/documents.ts';
 import type { Projection } from '../../projections/projection.ts';
-import type { ModelKey } from '../../projections/read-model-store.ts';
-import type { WaitOptions } from '../../projections/run/wait-with-timeout.ts';
 import type { SendCommand } from '../../reactors/reaction.ts';
 import type { Reactor } from '../../reactors/reactor.ts';
 import type { Saga } from '../../reactors/saga.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import type { Position } from '../../store/position.ts';
 import type { Subscription } from '../../subscriptions/subscription.ts';
 import type { TaskDefinition } from '../../tasks/task-definition.ts';
 import type { KeyStore } from '../../work/key-store.ts';
 import type { WorkQueue } from '../../work/work-queue.ts';
 import type { LoadAggregate } from '../platform-commands.ts';
+import type { ReadDocuments, WaitForProjection } from '../platform-projections.ts';
 import type { ModuleWeb, WebContext } from './module-web.ts';
 import type { PlatformRole } from '../config/platform-role.ts';
 
@@ -36,9 +33,9 @@ export type AnyTask = TaskDefinition<any>;
 
 export type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
 
-/** What a module may use of its platform. */
+/** What handlers and services of a module may use, once `createPlatform` has resolved. */
 export interface ModuleContext {
-  /** Sends a command to any aggregate of the platform; available once `createPlatform` has resolved. */
+  /** Sends a command to any aggregate of the platform. */
   readonly send: SendCommand;
   /** The current state of an aggregate, with every appended event; read models may lag. */
   readonly load: LoadAggregate;
@@ -46,8 +43,7 @@ export interface ModuleContext {
   readonly observer: Observer;
   /** Events of all tenants. */
   readonly readAll: EventStore['readAll'];
-  /** The documents of any read model of the platform; available once `createPlatform` has resolved. */
-  readonly documents: (family: Pick<ModelKey, 'bc' | 'aggregate'>) => DocumentQueries<object>;
+  readonly documents: ReadDocuments;
   /** Rebuilds documents of a projection that their database lost. */
   readonly restore: (projection: Projection, signal?: AbortSignal) => Promise<number>;
   /** Keys shared by the workers of all processes and by all modules: use a prefix. */
@@ -57,12 +53,7 @@ export interface ModuleContext {
     name: string,
     options?: { readonly leaseMs?: number | undefined },
   ) => Promise<WorkQueue>;
-  /** Waits until the projection has processed all events up to this position. */
-  readonly waitFor: (
-    projection: Projection,
-    position: Position,
-    options?: WaitOptions,
-  ) => Promise<void>;
+  readonly waitFor: WaitForProjection;
   /** The platform's bus, opened when it is first asked for. */
   readonly bus: () => Promise<Bus>;
 }
@@ -77,27 +68,31 @@ export interface ModuleService {
 export interface PlatformModule {
   /** Kebab-case; unique within the platform. */
   readonly name: string;
-  readonly aggregates?: readonly AnyAggregate[];
-  readonly projections?: readonly Projection[];
+  readonly aggregates?: readonly AnyAggregate[] | undefined;
+  readonly projections?: readonly Projection[] | undefined;
   /** A function if the reactions depend on other aggregates. */
-  readonly reactors?: readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]);
-  readonly sagas?: readonly Saga[];
+  readonly reactors?:
+    | (readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]))
+    | undefined;
+  readonly sagas?: readonly Saga[] | undefined;
   /** A function if they need the bus or another part of the platform. */
   readonly subscriptions?:
     | readonly Subscription[]
     | ((context: ModuleContext) => readonly Subscription[]);
-  readonly services?: (context: ModuleContext) => readonly ModuleService[];
+  readonly services?: ((context: ModuleContext) => readonly ModuleService[]) | undefined;
   /** Events → outgoing messages. */
-  readonly outbox?: readonly OutboxProjectorDefinition[];
+  readonly outbox?: readonly OutboxProjectorDefinition[] | undefined;
   /**
    * By integration type, or by the part before its colon. A function if the answer of a receiver becomes a
    * command.
    */
-  readonly destinations?: Destinations | ((context: ModuleContext) => Destinations);
+  readonly destinations?: (Destinations | ((context: ModuleContext) => Destinations)) | undefined;
   /** Handlers of task types; a function if they send commands. */
-  readonly tasks?: readonly AnyTask[] | ((context: ModuleContext) => readonly AnyTask[]);
+  readonly tasks?:
+    | (readonly AnyTask[] | ((context: ModuleContext) => readonly AnyTask[]))
+    | undefined;
   /** Its routes and WebSocket messages; called by each server that is started. */
-  readonly web?: (context: WebContext) => ModuleWeb;
+  readonly web?: ((context: WebContext) => ModuleWeb) | undefined;
 }
 
 /** The parts of all modules, checked for duplicate names. */

@@ -22,15 +22,15 @@ export interface ApiRequest<Params = unknown, Query = unknown, Body = unknown> {
 
 export interface JsonAnswer {
   /** Default: 200, or 204 without a body. */
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
 }
 
 /** Written as it arrives, at the pace of the client. */
 export interface StreamAnswer {
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly contentType: string;
   readonly stream: AsyncIterable<string | Uint8Array>;
 }
@@ -39,11 +39,11 @@ export type Answer = JsonAnswer | StreamAnswer;
 
 export interface AnswerInfo {
   readonly description: string;
-  readonly schema?: TSchema;
+  readonly schema?: TSchema | undefined;
   /** Default: `application/json`. */
-  readonly contentType?: string;
+  readonly contentType?: string | undefined;
   /** Response headers in the reference: descriptions by name. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** RFC 9457: code, problem and remedy. */
@@ -73,22 +73,22 @@ export interface Route {
   /** Parameters are in braces: `/admin/dlq/{id}/replay`. */
   readonly path: string;
   readonly summary: string;
-  readonly description?: string;
+  readonly description?: string | undefined;
   readonly tag: string;
   readonly access: Access;
-  readonly params?: TObject;
+  readonly params?: TObject | undefined;
   /** Query strings contain text; numbers and booleans are parsed. */
-  readonly query?: TObject;
-  readonly body?: TSchema;
+  readonly query?: TObject | undefined;
+  readonly body?: TSchema | undefined;
   /** Request headers in the reference: descriptions by name. */
-  readonly headersShown?: Readonly<Record<string, string>>;
+  readonly headersShown?: Readonly<Record<string, string>> | undefined;
   /** The schema of the body in the reference, if it is more specific than the validation. */
-  readonly bodyShown?: TSchema;
+  readonly bodyShown?: TSchema | undefined;
   /** No request timeout, because the response may be slow or endless. */
-  readonly isLong?: boolean;
+  readonly isLong?: boolean | undefined;
   readonly answers: Readonly<Record<number, AnswerInfo>>;
   /** Default: problem details. */
-  readonly errors?: ErrorShape;
+  readonly errors?: ErrorShape | undefined;
   handle(request: ApiRequest): Promise<Answer>;
 }
 
@@ -112,9 +112,9 @@ export function route<
   Body extends TSchema = TSchema,
 >(
   definition: Omit<Route, 'body' | 'handle' | 'params' | 'query'> & {
-    readonly params?: Params;
-    readonly query?: Query;
-    readonly body?: Body;
+    readonly params?: Params | undefined;
+    readonly query?: Query | undefined;
+    readonly body?: Body | undefined;
     handle(request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>): Promise<Answer>;
   },
 ): Route {

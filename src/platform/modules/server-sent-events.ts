@@ -3,8 +3,8 @@
 import type { StreamAnswer } from './route.ts';
 
 export interface SentEvent {
-  readonly event?: string;
-  readonly id?: string;
+  readonly event?: string | undefined;
+  readonly id?: string | undefined;
   readonly data: unknown;
 }
 

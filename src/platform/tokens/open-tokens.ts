@@ -1,13 +1,12 @@
-// The tokens of a store, as events of a system stream: every engine can store them, every change is recorded, and a
-// revocation reaches all processes that follow the stream.
+// The tokens of a store, as events of a system stream: a revocation reaches all processes that follow it.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
-import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import type { RecordedEvent } from '../../store/recorded-event.ts';
+import { followSystemStream } from '../../store/system-stream.ts';
 import {
   createTokenBook,
   tokenCreatedType,
@@ -28,8 +27,8 @@ import {
 } from './token.ts';
 
 export interface TokensOptions {
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
 }
 
 export interface CreatedToken {
@@ -58,7 +57,6 @@ export interface Tokens extends AsyncDisposable {
 
 /** The longest delay of a timer. */
 const sleepMsMax = 0x7fff_ffff;
-const pauseMsMax = 5_000;
 
 /**
  * Opens the tokens of a store, and follows their stream: tokens that another process creates or revokes are known
@@ -87,75 +85,26 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     ends.get(id)?.abort();
     ends.delete(id);
   };
-  const take = (event: RecordedEvent): void => {
-    const revoked = book.apply(event);
-    if (revoked !== undefined) end(revoked.id);
-  };
-  const catchUp = async (): Promise<void> => {
-    for await (const event of store.readStream(tokensStream, { from: book.revision + 1 })) {
-      take(event);
-    }
-  };
-
-  const follow = async (): Promise<void> => {
-    for (let failures = 0; !signal.aborted; failures += 1) {
-      try {
-        const feed = store.subscribeToStream(tokensStream, { after: book.revision, signal });
-        for await (const item of feed) {
-          if (item.kind === 'events') for (const event of item.events) take(event);
-          failures = 0;
-        }
-      } catch (error) {
-        if (signal.aborted || hasCode(error, 'STORE_CLOSED')) return;
-        if (hasCode(error, 'STORE_CORRUPT')) {
-          isBlind = true;
-          for (const id of ends.keys()) end(id);
-        }
-        observer.log?.error({ err: error, failures }, 'cannot follow tokens, retrying');
-        await pause(Math.min(100 * 2 ** failures, pauseMsMax));
-      }
-    }
-  };
-  const pause = async (ms: number): Promise<void> => {
-    try {
-      await clock.sleep(ms, signal);
-    } catch (error) {
-      if (!hasCode(error, 'ABORTED')) throw error;
-    }
-  };
-
-  /** Decides on the known state, and writes only if the stream did not change. */
-  const write = async <T>(decide: () => { readonly type: string; readonly payload: T }) => {
-    for (;;) {
-      await catchUp();
-      const { type, payload } = decide();
-      const eventId = ids.next();
-      const event = {
-        type,
-        eventId,
-        occurredAt: new Date(clock.now()).toISOString(),
-        correlationId: eventId,
-        tenant: '',
-        aggregate: { bc: '', type: '', id: tokensStream },
-        payload,
-      };
-      const expected = book.revision === -1 ? 'none' : book.revision;
-      try {
-        await store.append(tokensStream, [event], { expected, system: true });
-        await catchUp();
-        return payload;
-      } catch (error) {
-        if (!hasCode(error, 'VERSION_CONFLICT')) throw error;
-      }
-    }
-  };
+  const records = await followSystemStream(store, {
+    stream: tokensStream,
+    clock,
+    observer,
+    apply(event) {
+      const revoked = book.apply(event);
+      if (revoked !== undefined) end(revoked.id);
+    },
+    onCorrupt() {
+      isBlind = true;
+      for (const id of ends.keys()) end(id);
+    },
+  });
 
   const endAt = async (id: string, expiresAt: string): Promise<void> => {
     for (;;) {
       const leftMs = Date.parse(expiresAt) - clock.now();
       if (signal.aborted) return;
       if (leftMs <= 0) return end(id);
-      await pause(Math.min(leftMs, sleepMsMax));
+      await clock.sleep(Math.min(leftMs, sleepMsMax), signal).catch(() => undefined);
     }
   };
   const endedOf = ({ id, expiresAt }: Token): AbortSignal => {
@@ -167,9 +116,6 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     }
     return ending.signal;
   };
-
-  await catchUp();
-  const following = follow();
 
   return {
     tenants: book.tenants,
@@ -187,14 +133,14 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
         ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
         ...(by === undefined ? {} : { by }),
       };
-      await write(() => {
+      await records.write(() => {
         book.checkRoom(wanted);
         return { type: tokenCreatedType, payload };
       });
       return { token: known(id), secret };
     },
     async revoke(nameOrId, { by } = {}) {
-      const { id } = await write<TokenRevoked>(() => {
+      const { id } = await records.write<TokenRevoked>(() => {
         const found = book.find(nameOrId);
         if (found === undefined) throw tokenUnknown(nameOrId);
         return {
@@ -205,7 +151,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
       return known(id);
     },
     async list() {
-      await catchUp();
+      await records.catchUp();
       return book.list();
     },
     verify(secret, name) {
@@ -218,7 +164,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     },
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await following;
+      await records[Symbol.asyncDispose]();
     },
   };
 

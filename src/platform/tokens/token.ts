@@ -31,11 +31,11 @@ export interface NewToken {
   readonly name: string;
   readonly scopes: readonly TokenScope[];
   /** Absent: all tenants. */
-  readonly tenant?: string;
+  readonly tenant?: string | undefined;
   /** ISO 8601. Absent: it does not expire. */
-  readonly expiresAt?: string;
+  readonly expiresAt?: string | undefined;
   /** The creator, for the log. */
-  readonly by?: string;
+  readonly by?: string | undefined;
 }
 
 export type TokenState = 'live' | 'expired' | 'revoked';

@@ -6,9 +6,9 @@ import { openArchiveFile } from './archive-file.ts';
 
 export interface ArchiveOutboxOptions {
   readonly sentBefore: Date;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Called after each batch with the number of archived messages so far. */
-  readonly onProgress?: (archived: number) => void;
+  readonly onProgress?: ((archived: number) => void) | undefined;
 }
 
 /**

@@ -9,12 +9,12 @@ import { checkpointLine, eventLine } from './export-format.ts';
 
 export interface ExportOptions {
   /** Exclusive: the end of an earlier export. Default: before the first event. */
-  readonly after?: Position;
+  readonly after?: Position | undefined;
   /** Metadata and tombstones are included for whole streams, so not with a filter by type. */
-  readonly filter?: EventFilter;
-  readonly signal?: AbortSignal;
+  readonly filter?: EventFilter | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Called after each piece of text. */
-  readonly onProgress?: (progress: ExportProgress) => void;
+  readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
 }
 
 export interface ExportProgress {
@@ -41,16 +41,9 @@ export const exportLimits = { pageEvents: 250, pieceChars: 262_144 } as const;
  * const pieces = exportEvents(store, { filter: { category: 'banking.currency.v1' } });
  * await pipeline(pieces, createGzip(), createWriteStream('currencies.ndjson.gz'));
  */
-export function exportEvents(
+export async function* exportEvents(
   store: EventStore,
   options: ExportOptions = {},
-): AsyncGenerator<string, void, undefined> {
-  return piecesOf(store, options);
-}
-
-async function* piecesOf(
-  store: EventStore,
-  options: ExportOptions,
 ): AsyncGenerator<string, void, undefined> {
   const { after = startPosition, onProgress } = options;
   const head = await store.head();
@@ -80,12 +73,7 @@ async function* eventsUpTo(
   { after, filter, signal }: ExportOptions & { readonly after: Position },
 ): AsyncGenerator<RecordedEvent, void, undefined> {
   const read = (wanted: EventFilter): AsyncIterable<RecordedEvent> =>
-    store.readAll({
-      after,
-      filter: wanted,
-      pageSize: exportLimits.pageEvents,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    store.readAll({ after, filter: wanted, pageSize: exportLimits.pageEvents, signal });
   for await (const event of select(read, filter)) {
     if (event.position > end) return;
     yield event;

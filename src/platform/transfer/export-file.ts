@@ -1,7 +1,7 @@
 // Exports to files: synced at the end; an interrupted export can be resumed.
 
 import { createWriteStream, existsSync } from 'node:fs';
-import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { rename, rm, type FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { MillraceError } from '../../foundation/error.ts';
@@ -9,10 +9,11 @@ import type { EventStore } from '../../store/event-store.ts';
 import type { Position } from '../../store/position.ts';
 import { exportEvents, type ExportOptions, type ExportProgress } from './export-events.ts';
 import { positionOfLine } from './export-format.ts';
+import { lineStart, openToWrite, readRange, unwritable } from './file-end.ts';
 
 export interface ExportFileOptions extends ExportOptions {
   /** What to do with an existing file. Default: `refuse`. */
-  readonly existing?: 'refuse' | 'resume' | 'overwrite';
+  readonly existing?: 'refuse' | 'resume' | 'overwrite' | undefined;
 }
 
 export interface ExportResult {
@@ -23,11 +24,6 @@ export interface ExportResult {
   /** The position at the end of the resumed file. */
   readonly resumedAfter?: Position;
 }
-
-const blockBytes = 65_536;
-const newline = 0x0a;
-/** Readable by its owner only, because payloads are not encrypted. */
-const mode = 0o600;
 
 /**
  * Exports the events of a store to a file, compressed if its name ends in `.gz`. To resume, use the same filter; an
@@ -53,11 +49,7 @@ export async function exportToFile(
   };
   const write = path.endsWith('.gz') ? writeCompressed : writePlain;
   const resumedAfter = await write(path, existing, (after) =>
-    exportEvents(store, {
-      ...exportOptions,
-      onProgress,
-      ...(after === undefined ? {} : { after }),
-    }),
+    exportEvents(store, { ...exportOptions, onProgress, after: after ?? exportOptions.after }),
   );
   if (last === undefined) throw new MillraceError('STORE_CORRUPT', 'the export did not end');
   return {
@@ -102,7 +94,7 @@ async function writeCompressed(
       { details: { path } },
     );
   }
-  if (existing === 'refuse' && existsSync(path)) throw unusable(path, 'EEXIST');
+  if (existing === 'refuse' && existsSync(path)) throw unwritable(path, 'EEXIST');
   const partial = `${path}.partial`;
   await (await openToWrite(partial, 'w')).close();
   try {
@@ -114,25 +106,6 @@ async function writeCompressed(
   }
 }
 
-async function openToWrite(path: string, flags: string): Promise<FileHandle> {
-  try {
-    return await open(path, flags, mode);
-  } catch (error) {
-    throw unusable(path, (error as NodeJS.ErrnoException).code ?? 'unknown', error);
-  }
-}
-
-function unusable(path: string, code: string, cause?: unknown): MillraceError {
-  const reason =
-    code === 'EEXIST'
-      ? 'exists already: resume it, overwrite it, or choose another name'
-      : `cannot be written (${code})`;
-  return new MillraceError('CONFIG_INVALID', `the file '${path}' ${reason}`, {
-    cause,
-    details: { path, code },
-  });
-}
-
 /** The end of the last complete event, and the position after it. */
 async function findEnd(
   file: FileHandle,
@@ -142,10 +115,10 @@ async function findEnd(
   if (size === 0) return { bytes: 0, position: undefined };
   const end = await lineStart(file, size);
   // Without a complete line: only a file that starts as an export is overwritten.
-  const begun = '{"'.startsWith(await readRange(file, 0, Math.min(2, size)));
+  const begun = '{"'.startsWith((await readRange(file, 0, 2)).toString());
   if (end === 0 && begun) return { bytes: 0, position: undefined };
   const start = await lineStart(file, end - 1);
-  const line = await readRange(file, start, end - 1);
+  const line = (await readRange(file, start, end - 1)).toString();
   const position = positionOfLine(line);
   if (position === undefined) {
     throw new MillraceError('CONFIG_INVALID', `the file '${path}' does not end like an export`, {
@@ -154,22 +127,4 @@ async function findEnd(
   }
   // The checkpoint is the last line: it is replaced after the new events.
   return { bytes: line.startsWith('{"checkpoint"') ? start : end, position };
-}
-
-/** The end of the last line before `end`. */
-async function lineStart(file: FileHandle, end: number): Promise<number> {
-  const block = Buffer.alloc(blockBytes);
-  for (let high = end; high > 0; high -= blockBytes) {
-    const low = Math.max(0, high - blockBytes);
-    const { bytesRead } = await file.read(block, 0, high - low, low);
-    const at = block.subarray(0, bytesRead).lastIndexOf(newline);
-    if (at !== -1) return low + at + 1;
-  }
-  return 0;
-}
-
-async function readRange(file: FileHandle, start: number, end: number): Promise<string> {
-  const bytes = Buffer.alloc(Math.max(0, end - start));
-  await file.read(bytes, 0, bytes.length, start);
-  return bytes.toString('utf8');
 }

@@ -13,7 +13,7 @@
 
 import { Type } from '../../contracts/type.ts';
 import type { DomainEventEnvelope } from '../../contracts/envelope.ts';
-import { compileSchema } from '../../contracts/schema.ts';
+import { compileSchema, problemsText } from '../../contracts/schema.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition, type Position } from '../../store/position.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
@@ -63,8 +63,7 @@ export function parseExportLine(json: string, line: number): ExportLine {
   }
   if (!eventSchema.check(value)) {
     const problems = eventSchema.problems(value);
-    const shown = problems.map(({ path, message }) => `${path === '' ? '/' : path} ${message}`);
-    throw lineInvalid(line, `is not a recorded event: ${shown.join('; ')}`, { problems });
+    throw lineInvalid(line, `is not a recorded event: ${problemsText(problems)}`, { problems });
   }
   const { stream, revision, position: _, recordedAt: __, ...envelope } = value as RecordedEvent;
   return { kind: 'event', event: { line, stream, revision, envelope } };

@@ -1,7 +1,7 @@
 // Imports exported events into a store, in order, each once, also if it is repeated.
 
-import { aborted } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { unlessAborted } from '../../foundation/when-aborted.ts';
 import { isForgotten } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { startPosition } from '../../store/position.ts';
@@ -11,8 +11,8 @@ import { createStreamPlaces, type StreamPlaces } from './import-places.ts';
 import { inParallel, planImport, type ImportPlan } from './import-plan.ts';
 
 export interface ImportOptions {
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: ImportProgress) => void;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
 }
 
 export interface ImportProgress {
@@ -65,7 +65,7 @@ export async function importEvents(
   try {
     let next = handled(chunks.next());
     for (;;) {
-      const { done, value: chunk } = await untilAborted(next, signal);
+      const { done, value: chunk } = await unlessAborted(next, signal);
       if (done === true) break;
       // The next chunk is read while this one is written.
       next = handled(chunks.next());
@@ -119,16 +119,15 @@ async function writePlan(
     await store.tombstoneStream(tombstone.stream, { expected: tombstone.expected });
   }
   if (writes.length === 0) return;
-  const options = signal === undefined ? {} : { signal };
   if (store.capabilities.multiStreamAppend) {
     // One append, to keep the order across streams.
-    await store.appendMany(writes, options);
+    await store.appendMany(writes, { signal });
     return;
   }
   const lanes = Map.groupBy(writes, subjectOf).values();
   await inParallel(lanes, importLimits.parallel, async (lane) => {
     for (const { stream, events, expected } of lane) {
-      await store.append(stream, events, { expected, ...options });
+      await store.append(stream, events, { expected, signal });
     }
   });
 }
@@ -157,17 +156,4 @@ function withLines(error: unknown, events: readonly ExportedEvent[]): unknown {
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
-}
-
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  if (signal.aborted) throw aborted(signal);
-  const { promise: abort, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(aborted(signal));
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([promise, abort]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }

@@ -9,9 +9,11 @@ import type { EventStore } from '../../store/event-store.ts';
 import { importEvents, type ImportProgress, type ImportResult } from './import-events.ts';
 
 export interface ImportFileOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** `done` is the part of the file that was read, from 0 to 1. */
-  readonly onProgress?: (progress: ImportProgress & { readonly done: number }) => void;
+  readonly onProgress?:
+    | ((progress: ImportProgress & { readonly done: number }) => void)
+    | undefined;
 }
 
 const pieceBytes = 262_144;
@@ -37,7 +39,7 @@ export async function importFromFile(
   const source = isCompressed ? pipeline(file, createGunzip(), () => undefined) : file;
   try {
     return await importEvents(store, source as AsyncIterable<Uint8Array>, {
-      ...(signal === undefined ? {} : { signal }),
+      signal,
       onProgress: (progress) =>
         onProgress?.({ ...progress, done: bytesTotal === 0 ? 1 : file.bytesRead / bytesTotal }),
     });

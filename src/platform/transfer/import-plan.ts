@@ -17,7 +17,7 @@ import {
 export interface ImportPlan {
   /** In the order of the file. */
   readonly writes: readonly Required<Omit<StreamAppend, 'follows'>>[];
-  readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision };
+  readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision } | undefined;
   /** Events to write. */
   readonly count: number;
   /** The places of the streams afterwards. */
@@ -79,7 +79,7 @@ export async function planImport(
     const tombstoned = place.tombstoned || tombstone?.stream === stream;
     places.set(stream, { ...place, head, tombstoned });
   }
-  return { writes, count, places, ...(tombstone === undefined ? {} : { tombstone }) };
+  return { writes, count, places, tombstone };
 }
 
 function firstOfEach(events: readonly ExportedEvent[]): Iterable<ExportedEvent> {

@@ -5,7 +5,8 @@ import { createAuditLog } from '../../platform/audit-log.ts';
 import { startHttpServer, type HttpServer, type HttpServerOptions } from '../http/http-server.ts';
 import type { Tokens } from '../../platform/tokens/open-tokens.ts';
 import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
-import { createJwtVerifier, type JwtOptions, type JwtVerifier } from '../http/jwt-verifier.ts';
+import type { JwtSettings } from '../../platform/config/millrace-config.ts';
+import { createJwtVerifier, type JwtVerifier } from '../http/jwt-verifier.ts';
 import { createRequestLimiter, type RequestLimits } from '../http/request-limiter.ts';
 import type { Route } from '../../platform/modules/route.ts';
 import { createWsServer } from '../http/ws-server.ts';
@@ -19,7 +20,7 @@ export interface ApiOptions extends Pick<
   HttpServerOptions,
   'beside' | 'corsOrigins' | 'host' | 'limits' | 'port' | 'tls'
 > {
-  readonly jwt?: JwtOptions | undefined;
+  readonly jwt?: JwtSettings | undefined;
   readonly rateLimits?: RequestLimits | undefined;
   readonly wsLimits?: Partial<WsLimits> | undefined;
   /** Additional routes. */

@@ -104,7 +104,8 @@ const timerMsMax = 0x7fff_ffff;
  * Listens until it is disposed. Then it accepts no new requests, waits for running ones, and finally cancels the rest.
  *
  * @example
- * import { route, startHttpServer } from 'millrace/server/http';
+ * import { route } from 'millrace/platform';
+ * import { startHttpServer } from 'millrace/server/http';
  *
  * const ping = route({
  *   method: 'GET', path: '/ping', summary: 'Answers', tag: 'demo', access: 'anonymous',

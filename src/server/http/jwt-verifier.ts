@@ -7,21 +7,9 @@ import { checkTenant } from '../../contracts/tenant.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import type { JwtSettings } from '../../platform/config/millrace-config.ts';
 import { tokenScopes, type TokenScope } from '../../platform/tokens/token.ts';
 import { notAuthenticated, type Principal } from '../../platform/modules/principal.ts';
-
-export interface JwtOptions {
-  /** HS256: a shared secret of at least 32 bytes. */
-  readonly secret?: string;
-  /** RS256, ES256: the URL of the provider's key set. */
-  readonly jwksUrl?: string;
-  readonly audience: string;
-  readonly issuer?: string;
-  /** Clock tolerance. Default: 30 s. */
-  readonly clockSkewSeconds?: number;
-  /** The claim with the tenant. Default: `tenant`. */
-  readonly tenantClaim?: string;
-}
 
 export interface JwtVerifier {
   /** Rejects with `NOT_AUTHENTICATED`, or with `IDENTITY_UNAVAILABLE` if the keys are not available. */
@@ -32,7 +20,7 @@ const secretBytesMin = 32;
 const everyTenant = '*';
 
 export async function createJwtVerifier(
-  options: JwtOptions,
+  options: JwtSettings,
   observer: Observer = silentObserver,
 ): Promise<JwtVerifier> {
   const {
@@ -153,7 +141,7 @@ function scopesOf(payload: JWTPayload): readonly TokenScope[] {
   return tokenScopes.filter((scope) => names.has(scope));
 }
 
-function checkOptions({ secret, jwksUrl, audience }: JwtOptions): void {
+function checkOptions({ secret, jwksUrl, audience }: JwtSettings): void {
   const problem =
     (secret === undefined) === (jwksUrl === undefined)
       ? 'give either a secret (HS256) or the URL of a key set (RS256, ES256)'

@@ -1,6 +1,7 @@
 // Validation of arguments: throws a typed error before an engine is called.
 
 import { encodePayload } from '../../contracts/json-payload.ts';
+import { durationShape, parseDuration } from '../../foundation/duration.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import type { TaskFilter } from '../task-engine.ts';
 import { taskTypeOf, type TaskRef } from '../task-job.ts';
@@ -19,6 +20,20 @@ export function wholeNumber(
   const fits = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
   if (fits) return value;
   throw invalid(field, `must be a whole number from ${min} to ${max}`);
+}
+
+/**
+ * The milliseconds of a duration; an invalid one throws `TASK_INVALID` with the field.
+ *
+ * @example
+ * import { durationMs } from 'millrace/tasks';
+ *
+ * console.log(durationMs('timeout', '1h30m')); // 5400000
+ */
+export function durationMs(field: string, duration: unknown): number {
+  const ms = parseDuration(duration);
+  if (ms !== undefined && ms <= limits.durationMsMax) return ms;
+  throw invalid(field, `must be ${durationShape}, at most 366d`);
 }
 
 /** A short text without control characters. */

@@ -110,7 +110,7 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   /** A time is converted to a sequence: servers of 2.9 cannot update a consumer with a start time. */
   async function startAt(stream: string, filter: string, from: StartFrom): Promise<object> {
     if (from === 'start') return { deliver_policy: 'all' };
-    if (from === 'now') return { deliver_policy: 'new' };
+    if (from === 'end') return { deliver_policy: 'new' };
     const first =
       'time' in from
         ? await firstSince(stream, filter, from.time)
@@ -175,7 +175,7 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
     filterOf,
     forget: (group) => void known.delete(group),
     async ensure(settings) {
-      const { name: group, filters, start } = settings;
+      const { name: group, filters, from } = settings;
       const [filter = '', redoFilter = ''] = filters;
       await streams.ensure(filter);
       await streams.ensure(redoFilter);
@@ -191,7 +191,7 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
       for (const each of old) await drop(each.stream, each.name);
       const main = newest?.name ?? `${group}@1`;
       const redo = `${group}${redoSuffix}`;
-      await ensureOne(settings, { stream, name: main, filter }, start);
+      await ensureOne(settings, { stream, name: main, filter }, from);
       await ensureOne(settings, { stream: redoStream, name: redo, filter: redoFilter }, 'start');
       known.set(group, { stream, main, redoStream, redo });
     },

@@ -185,8 +185,8 @@ test('processes that use an empty server at once create its streams and groups t
     await Promise.all(
       buses.map(async (bus, n) => {
         await bus.publish({ subject: `root${n}.x`, payload: { n } });
-        const start = { time: new Date(Date.UTC(2020, 0, n + 1)) };
-        await bus.group({ group: 'all', subject: '>', start, leaseMs: 1_000 + n });
+        const from = { time: new Date(Date.UTC(2020, 0, n + 1)) };
+        await bus.group({ group: 'all', subject: '>', from, leaseMs: 1_000 + n });
       }),
     );
     const [bus] = buses;

@@ -162,7 +162,7 @@ function from(sequence: number): object {
 
 function policyOf(start: StartFrom): object {
   if (start === 'start') return { deliver_policy: 'all' };
-  if (start === 'now') return { deliver_policy: 'new' };
+  if (start === 'end') return { deliver_policy: 'new' };
   if ('time' in start) {
     return { deliver_policy: 'by_start_time', opt_start_time: start.time.toISOString() };
   }

@@ -46,7 +46,7 @@ export function createWorkersGroups(context: {
     const settings: GroupSettings = {
       name,
       filters: [subjects.tasks.type<string>(type).queue, redoSubject(name)],
-      start: 'start',
+      from: 'start',
       leaseMs: busLimits.leaseMsDefault,
       maxAckPending: busLimits.maxAckPendingDefault,
     };

@@ -40,7 +40,7 @@ function fieldOf(fields: readonly unknown[], name: string): Uint8Array | undefin
 /** The id after which a reader starts; `$` is the id of the last entry at that moment. */
 export function idBefore(from: StartFrom): string {
   if (from === 'start' || (typeof from === 'object' && 'position' in from)) return '0-0';
-  if (from === 'now') return '$';
+  if (from === 'end') return '$';
   const id = 'time' in from ? String(Math.max(0, from.time.getTime())) : from.sequence;
   const [ms = '0', seq = '0'] = id.split('-');
   if (BigInt(seq) > 0n) return `${ms}-${BigInt(seq) - 1n}`;

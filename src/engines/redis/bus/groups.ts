@@ -74,7 +74,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
   return {
     find,
     all,
-    async ensure({ name, filters, start, leaseMs, maxAckPending }) {
+    async ensure({ name, filters, from, leaseMs, maxAckPending }) {
       const wanted = filters.join(' ');
       const fresh = { filters: wanted, leaseMs, maxAckPending, isPlaced: false };
       const values = [name, wanted, JSON.stringify(fresh), leaseMs, maxAckPending];
@@ -88,7 +88,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
       }
       // Repeats the work of a process that crashed: the group must exist in every stream before the first fetch.
       if (!record.isPlaced) {
-        await place(record, 'place', start);
+        await place(record, 'place', from);
         await calls.run(busScripts.groupPlaced, [keyspace.groups], [name, record.generation]);
       }
       return record;

@@ -56,7 +56,7 @@ export function createBusRead(
   ): Batches {
     const count = Math.min(batchMax, atOnce.entries);
     for (const [subject, to] of ends) {
-      let after = from === 'now' ? to : idBefore(from);
+      let after = from === 'end' ? to : idBefore(from);
       for (;;) {
         if (signal.aborted) throw aborted(signal);
         const entries = await batch(subject, { after, to, count });
@@ -73,7 +73,7 @@ export function createBusRead(
     const isPattern = fullSubjects([pattern]).length === 0;
     const cursors = new Map<string, string>();
     const dirty = new Set<string>();
-    const laterFrom = from === 'now' ? '0-0' : idBefore(from);
+    const laterFrom = from === 'end' ? '0-0' : idBefore(from);
     let version = 0;
     let news = Promise.withResolvers<void>();
 
@@ -131,7 +131,7 @@ export function createBusRead(
       await wakes.listen();
       await poll();
       if (!isPattern) add(pattern);
-      if (from === 'now') {
+      if (from === 'end') {
         await eachOf([...cursors.keys()], async (each) => cursors.set(each, await lastId(each)));
       }
     } catch (error) {

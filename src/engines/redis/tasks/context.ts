@@ -58,7 +58,7 @@ async function registerType(context: RedisTaskContext, place: TypePlace): Promis
   await groups.ensure({
     name: workersGroup,
     filters: [queue.subject, redoSubject(workersGroup)],
-    start: 'start',
+    from: 'start',
     leaseMs: busLimits.leaseMsDefault,
     maxAckPending: busLimits.maxAckPendingDefault,
   });

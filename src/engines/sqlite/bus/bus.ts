@@ -189,7 +189,7 @@ function createEngine(
     },
     append,
     async ensureGroup(settings) {
-      const group = { ...settings, start: toStart(settings.start) };
+      const group = { ...settings, from: toStart(settings.from) };
       const conflicting = await write({ operation: 'bus.ensureGroup', group });
       if (conflicting === undefined) return;
       const [there = '', wanted = ''] = [conflicting[0], settings.filters[0]];
@@ -213,7 +213,7 @@ function createEngine(
       const head = read(() => reader.head());
       const after = read(() => {
         if (start.kind === 'after') return start.seq;
-        return start.kind === 'now' ? head : reader.before(start.ms);
+        return start.kind === 'end' ? head : reader.before(start.ms);
       });
       return batches(pattern, { after, upTo: isLive ? undefined : head, batchMax, signal });
     },
@@ -251,7 +251,7 @@ function createEngine(
 
 function toStart(start: StartFrom): BusStart {
   if (start === 'start') return { kind: 'after', seq: 0 };
-  if (start === 'now') return { kind: 'now' };
+  if (start === 'end') return { kind: 'end' };
   if ('time' in start) return { kind: 'time', ms: start.time.getTime() };
   return 'sequence' in start
     ? { kind: 'after', seq: seqOf(start.sequence) - 1 }

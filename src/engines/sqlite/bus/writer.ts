@@ -14,13 +14,13 @@ import { createSqlQuery } from '../thread/query.ts';
 import { createBusTrimming, type BusTrim } from './trim.ts';
 import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
 
-/** `now` and times are resolved to cursors by the writer, under the write lock. */
+/** `end` and times are resolved to cursors by the writer, under the write lock. */
 export type BusStart =
   | { readonly kind: 'after'; readonly seq: number }
-  | { readonly kind: 'now' }
+  | { readonly kind: 'end' }
   | { readonly kind: 'time'; readonly ms: number };
 
-type BusGroupRow = Omit<GroupSettings, 'start'> & { readonly start: BusStart };
+type BusGroupRow = Omit<GroupSettings, 'from'> & { readonly from: BusStart };
 
 export interface BusOperations {
   readonly 'bus.append': Operation<
@@ -146,7 +146,7 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
 
   function cursorOf(start: BusStart): number {
     if (start.kind === 'after') return start.seq;
-    if (start.kind === 'now') return head();
+    if (start.kind === 'end') return head();
     const first = one(
       'select seq from bus_messages where stored_at_ms >= ? order by seq limit 1',
       start.ms,
@@ -155,7 +155,7 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
   }
 
   function ensureGroup(group: BusGroupRow): readonly string[] | undefined {
-    const { name, filters, leaseMs, maxAckPending, start } = group;
+    const { name, filters, leaseMs, maxAckPending, from } = group;
     const existing = groupRow(name);
     if (existing !== undefined) {
       if (existing['filters'] !== JSON.stringify(filters)) return filtersOf(existing);
@@ -174,7 +174,7 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
       JSON.stringify(filters),
       leaseMs,
       maxAckPending,
-      cursorOf(start),
+      cursorOf(from),
     );
     for (const stream of all('select id, subject from bus_streams')) {
       if (matchesAny(filters, String(stream['subject']))) bind(id, Number(stream['id']));

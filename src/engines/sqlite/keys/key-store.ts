@@ -23,7 +23,7 @@ const sweepEvery = 1_000;
  */
 export function sqliteKeyStore(
   url: string,
-  { clock = systemClock }: { readonly clock?: Clock } = {},
+  { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
 ): KeyStore {
   const database = openWorkFile(url);
   database.exec(

@@ -17,10 +17,10 @@ import { openWorkFile } from './file.ts';
 
 export interface SqliteWorkQueueOptions {
   readonly name: string;
-  readonly clock?: Clock;
-  readonly observer?: Observer;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
   /** When a job of a process that died is claimed again. Default: 30 s. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** How often to poll for jobs of other processes. Default: 100 ms. */
   readonly pollIntervalMs?: number;
 }

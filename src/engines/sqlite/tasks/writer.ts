@@ -255,9 +255,9 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
       if (existingGroups.has(group)) continue;
       existingGroups.add(group);
       const filters = [subject, redoSubject(group)];
-      const start = { kind: 'after', seq: 0 } as const;
+      const from = { kind: 'after', seq: 0 } as const;
       bus['bus.ensureGroup']({
-        group: { name: group, filters, start, leaseMs: 30_000, maxAckPending: 1_000 },
+        group: { name: group, filters, from, leaseMs: 30_000, maxAckPending: 1_000 },
       });
     }
   }

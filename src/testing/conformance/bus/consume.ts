@@ -259,7 +259,7 @@ export const lostLeaseCases: BusCases = {
       await lost.promise;
     });
     await eventually('it is out', async () => (await bus.groups())[0]?.pending === 1);
-    await bus.seek(name, 'now');
+    await bus.seek(name, 'end');
     assert.ok(hasCode(await lost.promise, 'LEASE_LOST'));
   },
 };

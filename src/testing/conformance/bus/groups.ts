@@ -172,7 +172,7 @@ export const groupCases: BusCases = {
 
   async 'a new group starts at the end'(bus) {
     await publishNumbers(bus, 3);
-    const group = await bus.group({ ...workers, start: 'now' });
+    const group = await bus.group({ ...workers, from: 'end' });
     await nothingIn(group);
     await bus.publish({ subject: queue, payload: { n: 3 } });
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [3]);
@@ -180,8 +180,8 @@ export const groupCases: BusCases = {
 
   async 'a new group starts at a sequence'(bus) {
     const published = await publishNumbers(bus, 5);
-    const start = { sequence: published[3]?.sequence ?? '' };
-    const group = await bus.group({ ...workers, start });
+    const from = { sequence: published[3]?.sequence ?? '' };
+    const group = await bus.group({ ...workers, from });
     assert.deepEqual(numbersOf(await fetchSome(group, 2)), [3, 4]);
     await nothingIn(group);
   },
@@ -197,7 +197,7 @@ export const groupCases: BusCases = {
       return (tick?.lastStoredAt?.getTime() ?? 0) > lastMs + 1;
     });
     await bus.publish({ subject: queue, payload: { n: 2 } });
-    const group = await bus.group({ ...workers, start: { time: new Date(lastMs + 1) } });
+    const group = await bus.group({ ...workers, from: { time: new Date(lastMs + 1) } });
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [2]);
     await nothingIn(group);
   },
@@ -205,7 +205,7 @@ export const groupCases: BusCases = {
   async 'an existing group ignores the start position of a new member'(bus) {
     await publishNumbers(bus, 4);
     await ackAll(await fetchSome(await bus.group(workers), 2));
-    const group = await bus.group({ ...workers, start: 'now' });
+    const group = await bus.group({ ...workers, from: 'end' });
     assert.deepEqual(numbersOf(await fetchSome(group, 2)), [2, 3]);
   },
 
@@ -223,10 +223,10 @@ export const groupCases: BusCases = {
       { leaseMs: 1 },
       { maxAckPending: 0 },
       { maxDeliveries: 0 },
-      { start: { sequence: 'x' } },
-      { start: { time: new Date(Number.NaN) } },
-      { start: 'later' as never },
-      { subject: 'gbe.>', start: { sequence: '1' } },
+      { from: { sequence: 'x' } },
+      { from: { time: new Date(Number.NaN) } },
+      { from: 'later' as never },
+      { subject: 'gbe.>', from: { sequence: '1' } },
     ]) {
       await rejectsWith(() => bus.group({ ...workers, ...wrong }), 'BUS_INVALID');
     }

@@ -66,7 +66,7 @@ export const patternCases: BusCases = {
 
   async 'delivers subjects created later from their start'(bus) {
     const definition = { group: 'monitors', subject: 'gbe.tasks.*.terminal', leaseMs: longLeaseMs };
-    const group = await bus.group({ ...definition, start: 'now' });
+    const group = await bus.group({ ...definition, from: 'end' });
     for (const type of ['a', 'b', 'c']) {
       const waiting = group.fetch({ limit: 5, waitMs: 60_000 });
       await bus.publish({ subject: `gbe.tasks.${type}.terminal`, payload: { type } });

