@@ -2,6 +2,7 @@
 
 import type { ClientBase, Pool } from 'pg';
 import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
+import { sqlAggregateStorage } from '../../../aggregates/sql-aggregate-storage.ts';
 import { aborted, systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import type { InlineHost } from '../../../projections/inline-appends.ts';
@@ -160,7 +161,7 @@ export async function postgresEventStore(
     },
   };
   const database = postgresDatabase(connection, schema);
-  return Object.assign(createEventStore(engine, options), aggregateStorage(connection, schema), {
+  return Object.assign(createEventStore(engine, options), sqlAggregateStorage(database), {
     subscriptions: postgresSubscriptionStorage(connection, database),
     ...postgresReadModels(database, () => listener.wakeAll()),
     readModelVersions: sqlVersions(database),
@@ -248,56 +249,4 @@ function toKey(key: unknown, forgottenAtMs: unknown): SubjectKey {
   return key instanceof Uint8Array
     ? { kind: 'key', key }
     : { kind: 'forgotten', forgottenAtMs: Number(forgottenAtMs) };
-}
-
-function aggregateStorage(connection: PostgresConnection, schema: string): AggregateStorage {
-  const at = quoteName(schema);
-  const load = {
-    name: `${schema} snapshot load`,
-    text: `select revision, event_id, code_version, taken_at, state from ${at}.snapshots where stream = $1`,
-  };
-  const save = {
-    name: `${schema} snapshot save`,
-    text: `insert into ${at}.snapshots as s (stream, revision, event_id, code_version, taken_at, state)
-           values ($1, $2, $3, $4, $5, $6)
-           on conflict (stream) do update set revision = excluded.revision,
-             event_id = excluded.event_id, code_version = excluded.code_version,
-             taken_at = excluded.taken_at, state = excluded.state
-           where excluded.revision >= s.revision`,
-  };
-  // The update changes nothing; it makes the statement return an existing row, even one committed concurrently.
-  const claim = {
-    name: `${schema} key claim`,
-    text: `insert into ${at}.command_keys as k (key, stream, command) values ($1, $2, $3)
-           on conflict (key) do update set key = k.key returning stream, command`,
-  };
-  return {
-    snapshots: {
-      async load(stream) {
-        const [row] = await translateErrors(() => connection.query(load, [stream]));
-        if (row === undefined) return undefined;
-        const [revision, eventId, codeVersion, takenAt, state] = row;
-        return {
-          revision: Number(revision),
-          eventId: String(eventId),
-          codeVersion: Number(codeVersion),
-          takenAt: String(takenAt),
-          state: JSON.parse(String(state)) as unknown,
-        };
-      },
-      async save(stream, { revision, eventId, codeVersion, takenAt, state }) {
-        const values = [stream, revision, eventId, codeVersion, takenAt, JSON.stringify(state)];
-        await translateErrors(() => connection.query(save, values));
-      },
-    },
-    keyClaims: {
-      async claim(key, use) {
-        const values = [key, use.stream, use.command];
-        const [[stream, command] = []] = await translateErrors(() =>
-          connection.query(claim, values),
-        );
-        return { stream: String(stream), command: String(command) };
-      },
-    },
-  };
 }

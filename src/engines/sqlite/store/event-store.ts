@@ -1,6 +1,7 @@
 // The embedded event store: one file, no server; every acknowledged append is on disk.
 
 import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
+import { sqlAggregateStorage } from '../../../aggregates/sql-aggregate-storage.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import type { OutboxHost } from '../../../outbox/outbox-ledger.ts';
 import type { SagaHost } from '../../../reactors/saga-index.ts';
@@ -22,7 +23,6 @@ import {
 } from '../../../projections/inline-appends.ts';
 import type { ReadModelHost } from '../../../projections/read-model-store.ts';
 import { sqlVersions } from '../../../projections/sql/versions.ts';
-import type { SqliteReading } from '../connection/database.ts';
 import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
 import type { SqliteWriter } from '../thread/writer.ts';
 import { outboxLedgerIn } from '../outbox/ledger.ts';
@@ -191,7 +191,7 @@ export function sqliteEventStoreIn(
       waiters.wakeAll();
     },
   };
-  return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer, reading), {
+  return Object.assign(createEventStore(engine, options), sqlAggregateStorage(database), {
     subscriptions: sqliteSubscriptionStorage(database),
     sagas: sqlSagaIndex(database),
     traces: sqlTraceIndex(database),
@@ -200,53 +200,6 @@ export function sqliteEventStoreIn(
     inlineAppends: planInline(),
     readModels: sqliteReadModels({ writer, database, reading }),
   });
-}
-
-/** Snapshots and key claims in the file of the events. */
-function sqliteAggregateStorage(writer: SqliteWriter, reading: SqliteReading): AggregateStorage {
-  return {
-    snapshots: {
-      async load(stream) {
-        const [row] = await reading((reader) =>
-          reader.select('select * from snapshots where stream = ?', [stream]),
-        );
-        if (row === undefined) return undefined;
-        return {
-          revision: Number(row['revision']),
-          eventId: String(row['event_id']),
-          codeVersion: Number(row['code_version']),
-          takenAt: String(row['taken_at']),
-          state: JSON.parse(String(row['state'])) as unknown,
-        };
-      },
-      async save(stream, { revision, eventId, codeVersion, takenAt, state }) {
-        await writer.run([
-          {
-            sql: `insert into snapshots (stream, revision, event_id, code_version, taken_at, state)
-                  values (?, ?, ?, ?, ?, ?)
-                  on conflict (stream) do update set revision = excluded.revision,
-                    event_id = excluded.event_id, code_version = excluded.code_version,
-                    taken_at = excluded.taken_at, state = excluded.state
-                  where excluded.revision >= snapshots.revision`,
-            values: [stream, revision, eventId, codeVersion, takenAt, JSON.stringify(state)],
-          },
-        ]);
-      },
-    },
-    keyClaims: {
-      async claim(key, use) {
-        const results = await writer.run([
-          {
-            sql: 'insert or ignore into command_keys (key, stream, command) values (?, ?, ?)',
-            values: [key, use.stream, use.command],
-          },
-          { sql: 'select stream, command from command_keys where key = ?', values: [key] },
-        ]);
-        const stored = results.at(-1)?.[0];
-        return { stream: String(stored?.['stream']), command: String(stored?.['command']) };
-      },
-    },
-  };
 }
 
 /** Deletes what retention hides, one step per commit. */
