@@ -130,8 +130,8 @@ export function createPostgresReader(
     const streamState: StreamState = {
       revision: Number(revision),
       truncateBefore: Number(truncateBefore),
-      ...(maxCount === null ? {} : { maxCount: Number(maxCount) }),
-      ...(maxAge === null ? {} : { maxAgeSeconds: Number(maxAge) }),
+      maxCount: maxCount === null ? undefined : Number(maxCount),
+      maxAgeSeconds: maxAge === null ? undefined : Number(maxAge),
       tombstoned: tombstoned === true,
     };
     const range = visibleRange(query, streamState);

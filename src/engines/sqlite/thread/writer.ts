@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { tailRows, type TailRow } from '../../../store/append-tail.ts';
+import { isRefusal } from '../../../store/expected-revision.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { fromFailure } from './failure.ts';
 import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
@@ -255,10 +256,6 @@ function rowsOf(
     const outcome = outcomes[index];
     return outcome?.kind === 'appended' ? [tailRows(write, nowMs, outcome)] : [];
   });
-}
-
-function isRefusal({ kind }: WriteOutcome): boolean {
-  return kind === 'conflict' || kind === 'deleted';
 }
 
 function bySequence(a: readonly TailRow[], b: readonly TailRow[]): number {
