@@ -8,7 +8,6 @@ import { fromClientRecord } from './event-record.ts';
 import type { Client, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { isKind, isTransient, unavailable } from './errors.ts';
-import { isKeyStream } from './subject-keys.ts';
 import { isWanted, pushDown } from './push-down.ts';
 
 export interface ConsumeOptions {
@@ -111,8 +110,8 @@ async function* deliveries(
         readonly retryCount?: number;
       };
       const read = event === undefined ? undefined : fromClientRecord(event);
-      const isOurs = read !== undefined && !isKeyStream(read.row.stream) && isWanted(filter, read);
-      const [recorded] = isOurs ? await parts.decode([read.row]) : [];
+      const [recorded] =
+        read !== undefined && isWanted(filter, read) ? await parts.decode([read.row]) : [];
       if (recorded === undefined) await subscription.ack(delivered);
       else yield toDelivery(subscription, delivered, { event: recorded, retryCount });
     }

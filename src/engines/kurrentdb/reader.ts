@@ -9,7 +9,6 @@ import { eventUuid, fromClientRecord, toClientEvent, type ReadRecord } from './e
 import type { Client, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { actualRevisionOf, isKind, unavailable } from './errors.ts';
-import { isKeyStream } from './subject-keys.ts';
 import { isWanted, pushDown, type ServerFilter } from './push-down.ts';
 import { scanAll } from './scan-all.ts';
 
@@ -109,7 +108,7 @@ export function createKurrentdbReader(
         const read = fromClientRecord(record);
         const { sequence } = read.row;
         if (forwards ? sequence <= after : sequence >= after) continue;
-        if (isKeyStream(record.streamId) || !isWanted(filter, read)) {
+        if (!isWanted(filter, read)) {
           considered = sequence;
           continue;
         }
@@ -138,9 +137,7 @@ export function createKurrentdbReader(
     const read = records.map(fromClientRecord);
     const last = read.at(-1)?.row.sequence ?? after;
     if (stop === 'silent' && last === after) return undefined;
-    const rows = read
-      .filter((record) => !isKeyStream(record.row.stream) && isWanted(filter, record))
-      .map(({ row }) => row);
+    const rows = read.filter((record) => isWanted(filter, record)).map(({ row }) => row);
     if (stop === 'caughtUp') return { rows, considered: Math.max(last, floor), end: true };
     // Events after the checkpoint may have arrived with it.
     const considered = typeof stop === 'object' ? Math.max(last, stop.considered) : last;
@@ -226,13 +223,8 @@ export function createKurrentdbReader(
     const revision = last?.revision ?? (await hiddenRevision(stream));
     if (revision === 'tombstone') return tombstone;
     if (revision === -1 && metadata === undefined) return undefined;
-    const {
-      truncateBefore = 0,
-      maxCount,
-      maxAgeSeconds,
-    } = fromMetadataPayload(
-      metadata === undefined ? undefined : (JSON.parse(metadata.payload) as unknown),
-    );
+    const payload: unknown = metadata === undefined ? undefined : JSON.parse(metadata.payload);
+    const { truncateBefore = 0, maxCount, maxAgeSeconds } = fromMetadataPayload(payload);
     return {
       revision,
       // An append restored the deleted stream; not every server records that in the metadata.
@@ -240,8 +232,8 @@ export function createKurrentdbReader(
         truncateBefore === softDeleted && last !== undefined
           ? await firstRevision(stream, last.revision)
           : truncateBefore,
-      ...(maxCount === undefined ? {} : { maxCount }),
-      ...(maxAgeSeconds === undefined ? {} : { maxAgeSeconds }),
+      maxCount,
+      maxAgeSeconds,
       tombstoned: false,
     };
   }
