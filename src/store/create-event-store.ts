@@ -1,6 +1,6 @@
 // The event store on any engine: validation, envelopes, erasure, paging and live reading.
 
-import { systemClock, type Clock } from '../foundation/clock.ts';
+import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
@@ -110,6 +110,8 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     writes: readonly StreamWrite[],
     writeOptions: WriteOptions,
   ): Promise<readonly AppendResult[]> => {
+    const { signal } = writeOptions;
+    if (signal?.aborted === true) throw aborted(signal);
     const outcomes = await engine.write(writes, writeOptions);
     // One rejected write means that nothing was written; throw the first reason.
     return writes.map((each, index) => {

@@ -2,7 +2,6 @@
 // recognized by the mark on the last event of every append.
 
 import { randomUUID } from 'node:crypto';
-import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { ExpectedRevision } from '../../store/expected-revision.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
@@ -107,7 +106,6 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
         },
       );
     }
-    if (signal?.aborted === true) throw aborted(signal);
     const [first] = writes;
     if (first === undefined) return [];
     try {

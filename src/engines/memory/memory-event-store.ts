@@ -3,7 +3,7 @@
 import type { AggregateStorage } from '../../aggregates/command-handler.ts';
 import { memoryKeyClaims } from '../../aggregates/idempotency.ts';
 import { memorySnapshots } from '../../aggregates/snapshot-store.ts';
-import { aborted, systemClock } from '../../foundation/clock.ts';
+import { systemClock } from '../../foundation/clock.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -92,8 +92,7 @@ export function memoryEventStore(
       followingAppend: true,
     },
 
-    async write(writes, { signal, transaction }) {
-      if (signal?.aborted === true) throw aborted(signal);
+    async write(writes, { transaction }) {
       const decisions = decideAll(writes);
       if (decisions.some(isRefusal)) return decisions;
       const inline = transaction instanceof InlineTransaction ? transaction.plan : undefined;

@@ -1,7 +1,6 @@
 // Batches concurrent appends: one statement, one commit and one fsync per batch, with a separate decision for
 // every append.
 
-import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { tailRows, type TailRow } from '../../../store/append-tail.ts';
 import { isRefusal } from '../../../store/expected-revision.ts';
@@ -164,8 +163,7 @@ export function createPostgresAppender(
   }
 
   return {
-    async write(writes, { signal, transaction }) {
-      if (signal?.aborted === true) throw aborted(signal);
+    async write(writes, { transaction }) {
       if (transaction !== undefined) {
         const on = transaction as Queryable;
         const [outcomes = []] = await translateErrors(() => append([writes], options.now(), on));

@@ -32,7 +32,7 @@ import {
   type SqliteTransaction,
 } from '../subscriptions/subscriptions.ts';
 import { createAppendTail } from '../../../store/append-tail.ts';
-import { watchSqlite } from '../connection/watch.ts';
+import { isReplyNear, watchSqlite } from '../connection/watch.ts';
 import { createWaiters } from '../../../store/waiters.ts';
 
 export interface SqliteOptions extends EventStoreOptions {
@@ -41,9 +41,6 @@ export interface SqliteOptions extends EventStoreOptions {
   /** How often a live reader polls for appends of other processes without a file event. Default: 250. */
   readonly pollIntervalMs?: number | undefined;
 }
-
-/** If no append completes within this time, another process probably holds the write lock. */
-const replyMs = 20;
 
 /**
  * Opens the event store in a file and creates a missing file. Several processes may open one file.
@@ -88,23 +85,16 @@ export function sqliteEventStoreIn(
   });
   const { writer, database, reader, reading } = file;
   const head = createHead();
+  const isOwnReplyNear = (): boolean => isReplyNear(writer.appending, clock.now() - repliedAtMs);
   const watch = watchSqlite({
     path: file.path,
     pollIntervalMs,
-    hasMore: () => !isReplyNear() && head() > headAtWakeUp,
+    hasMore: () => !isOwnReplyNear() && head() > headAtWakeUp,
     onMore: () => {
       headAtWakeUp = head();
       waiters.wakeAll();
     },
   });
-
-  /**
-   * While replies to appends arrive in quick succession, a new commit is probably one of those appends, and its reply
-   * wakes the readers. An append that waits for another process's lock delays no reader.
-   */
-  function isReplyNear(): boolean {
-    return writer.appending > 0 && clock.now() - repliedAtMs < replyMs;
-  }
 
   /** Reads the head at most once per commit. */
   function createHead(): () => number {
@@ -127,21 +117,21 @@ export function sqliteEventStoreIn(
       crossProcess: true,
       followingAppend: true,
     },
-    async write(writes, { signal, transaction }) {
+    async write(writes, { transaction }) {
       const inline =
         transaction instanceof InlineTransaction ? inlineWrites(transaction.plan) : undefined;
-      const outcomes = await writer.append(writes, clock.now(), { signal, inline });
+      const outcomes = await writer.append(writes, clock.now(), inline);
       if (outcomes === 'moved') throw new InlineMoved();
       return outcomes;
     },
-    readStream: (query) => reading(() => reader.readStream(query), query.signal),
-    readAll: (query) => reading(() => tail.read(query) ?? reader.readAll(query), query.signal),
+    readStream: (query) => reading(() => reader.readStream(query)),
+    readAll: (query) => reading(() => tail.read(query) ?? reader.readAll(query)),
     findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
     head: () => reading(head),
     async whenMore(after, signal) {
       try {
-        const hasMore = (): boolean => tail.last > after || (!isReplyNear() && head() > after);
-        const woken = reading(() => waiters.wait(signal, hasMore), signal);
+        const hasMore = (): boolean => tail.last > after || (!isOwnReplyNear() && head() > after);
+        const woken = reading(() => waiters.wait(signal, hasMore));
         if (waiters.size > 0) watch.setWaiting(true);
         await woken;
       } finally {
@@ -198,7 +188,7 @@ export function sqliteEventStoreIn(
     readModelVersions: sqlVersions(database),
     openOutbox: () => outboxLedgerIn(file, { clock }),
     inlineAppends: planInline(),
-    readModels: sqliteReadModels({ writer, database, reading }),
+    readModels: sqliteReadModels(file),
   });
 }
 
