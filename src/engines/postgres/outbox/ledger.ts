@@ -17,6 +17,7 @@ import { createKeptClient } from '../connection/kept-client.ts';
 import {
   connectPostgres,
   translateErrors,
+  type ConnectOptions,
   type PreparedSql,
   type Row,
 } from '../connection/connection.ts';
@@ -42,15 +43,9 @@ import {
 import * as queries from './queries.ts';
 import { migratePostgresOutbox } from './schema.ts';
 
-export interface PostgresOutboxOptions {
+export interface PostgresOutboxOptions extends ConnectOptions {
   /** Default: `core_outbox`. */
   readonly schema?: string | undefined;
-  /** `auto` (default) migrates the schema when the ledger is opened. */
-  readonly migrate?: 'auto' | 'off' | undefined;
-  /** Named prepared statements. Set it to false with a pooler in transaction mode. Default: true. */
-  readonly prepare?: boolean | undefined;
-  /** Size of the pool that the ledger creates for a URL. Default: 10. */
-  readonly connectionsMax?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
 }
@@ -89,19 +84,10 @@ export async function postgresOutboxLedger(
   target: string | Pool,
   options: PostgresOutboxOptions = {},
 ): Promise<OutboxLedger<PostgresTransaction>> {
-  const {
-    schema = 'core_outbox',
-    migrate = 'auto',
-    prepare = true,
-    connectionsMax = 10,
-    clock = systemClock,
-    observer = silentObserver,
-  } = options;
-  const connection = await connectPostgres(target, {
-    prepare,
-    connectionsMax,
-    migrate: migrate === 'auto' ? (client) => migratePostgresOutbox(client, schema) : undefined,
-  });
+  const { schema = 'core_outbox', clock = systemClock, observer = silentObserver } = options;
+  const connection = await connectPostgres(target, options, (client) =>
+    migratePostgresOutbox(client, schema),
+  );
   const lock = lockClass(schema);
   const channel = `millrace_outbox_${lock}`;
   const statement = (name: string, text: string): PreparedSql => ({

@@ -3,7 +3,7 @@
 import type { ClientBase, Pool } from 'pg';
 import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
 import { sqlAggregateStorage } from '../../../aggregates/sql-aggregate-storage.ts';
-import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import type { InlineHost } from '../../../projections/inline-appends.ts';
 import type { ReadModelHost } from '../../../projections/read-model-store.ts';
@@ -28,6 +28,7 @@ import type { TraceHost } from '../../../traces/trace-index.ts';
 import {
   connectPostgres,
   translateErrors,
+  type ConnectOptions,
   type PostgresConnection,
   type Queryable,
 } from '../connection/connection.ts';
@@ -41,15 +42,9 @@ import { createPostgresNames } from './names.ts';
 import { createPostgresReader } from './reader.ts';
 import { migratePostgres } from './schema.ts';
 
-export interface PostgresOptions extends EventStoreOptions {
+export interface PostgresOptions extends EventStoreOptions, ConnectOptions {
   /** Default: `millrace`. */
   readonly schema?: string | undefined;
-  /** `auto` (default) migrates the schema when the store is opened; `off` leaves that to `millrace migrate`. */
-  readonly migrate?: 'auto' | 'off' | undefined;
-  /** Named prepared statements. Set it to false with a pooler in transaction mode. Default: true. */
-  readonly prepare?: boolean | undefined;
-  /** Size of the pool that the store creates for a URL. Default: 10. */
-  readonly connectionsMax?: number | undefined;
   /** How often live readers poll in addition to notifications. Default: 500. */
   readonly pollIntervalMs?: number | undefined;
 }
@@ -77,18 +72,13 @@ export async function postgresEventStore(
 > {
   const {
     schema = 'millrace',
-    migrate = 'auto',
-    prepare = true,
-    connectionsMax = 10,
     pollIntervalMs = 500,
     clock = systemClock,
     observer = silentObserver,
   } = options;
-  const connection = await connectPostgres(target, {
-    prepare,
-    connectionsMax,
-    migrate: migrate === 'auto' ? (client) => migratePostgres(client, schema) : undefined,
-  });
+  const connection = await connectPostgres(target, options, (client) =>
+    migratePostgres(client, schema),
+  );
   const channel = `millrace_${lockClass(schema)}`;
   const names = createPostgresNames(connection, schema);
   const reader = createPostgresReader(connection, names, schema);
@@ -114,11 +104,7 @@ export async function postgresEventStore(
   });
 
   const reads = new Set<Promise<unknown>>();
-  const reading = async <T>(
-    signal: AbortSignal | undefined,
-    read: () => Promise<T>,
-  ): Promise<T> => {
-    if (signal?.aborted === true) throw aborted(signal);
+  const reading = async <T>(read: () => Promise<T>): Promise<T> => {
     const running = translateErrors(read);
     reads.add(running);
     try {
@@ -136,15 +122,15 @@ export async function postgresEventStore(
       crossProcess: true,
     },
     write: (writes, writeOptions) => appender.write(writes, writeOptions),
-    readStream: (query) => reading(query.signal, () => reader.readStream(query)),
+    readStream: (query) => reading(() => reader.readStream(query)),
     readAll: (query) =>
-      reading(query.signal, async () => {
+      reading(async () => {
         // A reader at the end has read everything before the tail, and the tail has no gaps.
         const recent = query.direction === 'forwards' ? tail.read(query) : undefined;
         return recent ?? reader.readAll(query);
       }),
-    findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
-    head: () => reading(undefined, async () => (await reader.safeHead()).head),
+    findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
+    head: () => reading(async () => (await reader.safeHead()).head),
     whenMore: (after, signal) => listener.whenMore(after, signal),
     async scavenge(scavengeOptions) {
       const progress = await scavenge(connection, schema, scavengeOptions);
