@@ -32,9 +32,8 @@ import {
   outcomeArrays,
   previousToken,
   renewedFields,
-  rowKey,
   sourceKey,
-  sourcesMissing,
+  sourceOf,
   staleClaims,
   toClaimed,
   toMessage,
@@ -135,7 +134,8 @@ export async function postgresOutboxLedger(
       for (const source of await run(enqueueSql, [encodeRows(rows), lock, channel])) {
         known.set(sourceKey(source), { id: source.id, isNew: true });
       }
-      const duplicates = sourcesMissing(rows, known);
+      const sources = rows.map(sourceOf);
+      const duplicates = sources.filter((source) => !known.has(sourceKey(source)));
       if (duplicates.length > 0) {
         for (const source of await run(findSourcesSql, [JSON.stringify(duplicates)])) {
           known.set(sourceKey(source), { id: source.id, isNew: false });
@@ -143,8 +143,8 @@ export async function postgresOutboxLedger(
       }
       if (transaction === undefined) listener.wakeAll();
       const returned = new Set<string>();
-      return rows.map((row) => {
-        const key = rowKey(row);
+      return sources.map((source) => {
+        const key = sourceKey(source);
         const { id, isNew } = known.get(key) ?? { id: '', isNew: false };
         const isFirst = !returned.has(key);
         returned.add(key);

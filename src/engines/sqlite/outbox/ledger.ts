@@ -6,12 +6,15 @@ import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { createIds } from '../../../foundation/ids.ts';
 import type { OutboxRow } from '../../../outbox/check-outbox.ts';
-import { createOutboxLedger, type OutboxEngine } from '../../../outbox/create-outbox-ledger.ts';
+import {
+  createOutboxLedger,
+  dueMsOf,
+  type OutboxEngine,
+} from '../../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
-import { waitWithPoll } from '../../../store/waiters.ts';
 import { nextTurn } from '../../../store/next-turn.ts';
-import { createWaiters } from '../../../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
 import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
 import { claimPlace, encodeToken, renewedFields, toClaimed, toMessage } from './rows.ts';
 import * as sql from './sql.ts';
@@ -125,7 +128,7 @@ export function outboxLedgerIn(
         ...claimPlace(each.claim.token),
         kind: each.kind,
         error: 'error' in each ? each.error : null,
-        dueAtMs: dueMs(each),
+        dueAtMs: dueMsOf(each),
       })),
     );
     return outcomes.length === 0 ? [] : sql.settleSqls.map((text) => statement(text, json));
@@ -280,9 +283,4 @@ export function outboxLedgerIn(
     },
   };
   return createOutboxLedger(engine);
-}
-
-function dueMs(outcome: OutboxOutcome): number | null {
-  if (outcome.kind === 'failed') return outcome.nextDueAt.getTime();
-  return outcome.kind === 'released' ? (outcome.dueAt?.getTime() ?? null) : null;
 }

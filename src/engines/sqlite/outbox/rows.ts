@@ -21,51 +21,18 @@ export function encodeToken(row: SqlRow): string {
   return `${Number(row['seq'])}.${Number(row['token'])}`;
 }
 
-type MessageCells = readonly [
-  id: string,
-  stream: string,
-  event: string,
-  integrationType: string,
-  eventType: string,
-  payload: string,
-  headers: string | null,
-  tenantId: string | null,
-  userId: string | null,
-  correlationId: string | null,
-  orderingKey: string | null,
-  maxAttempts: number,
-  createdAtMs: number,
-];
-
+/** A claimed row with the JSON of its message (`sql.ts`). */
 export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMessage {
-  const cells = JSON.parse(String(row['message'])) as MessageCells;
-  const [id, stream, event, integrationType, eventType, payload, headers, ...rest] = cells;
-  const [tenantId, userId, correlationId, orderingKey, maxAttempts, createdAtMs] = rest;
-  return {
-    id,
-    token: encodeToken(row),
-    starts: Number(row['starts']),
-    sourceStreamId: stream,
-    sourceEventId: event,
-    integrationType,
-    eventType,
-    payload: JSON.parse(payload) as Record<string, unknown>,
-    headers: toHeaders(headers),
-    tenantId: tenantId ?? undefined,
-    userId: userId ?? undefined,
-    correlationId: correlationId ?? undefined,
-    orderingKey: orderingKey ?? undefined,
-    dueAt: new Date(Number(row['due_at_ms'])),
-    attempts: Number(row['attempts']),
-    maxAttempts,
+  const { locked_at_ms: lockedAtMs = null, due_at_ms: dueAtMs = null } = row;
+  const message = toMessage({
+    ...row,
+    ...(JSON.parse(String(row['message'])) as SqlRow),
     status: 'CLAIMED',
-    lockedAt: toDate(row['locked_at_ms']),
-    lockedBy: workerId,
-    createdAt: new Date(createdAtMs),
-    updatedAt: new Date(Number(row['locked_at_ms'])),
-    sentAt: undefined,
-    lastError: toText(row['last_error']),
-  };
+    next_due_at_ms: dueAtMs,
+    locked_by: workerId ?? null,
+    updated_at_ms: lockedAtMs,
+  });
+  return { ...message, token: encodeToken(row), starts: Number(row['starts']) };
 }
 
 /** A renewed claim whose message was not read again. */
