@@ -1,6 +1,6 @@
 // The records of the memory engine with their indexes and streams, and its claims.
 
-import { selectClaims, type ClaimMemory } from './rules/select-claims.ts';
+import { claimInTurns, selectClaims, type ClaimMemory } from './rules/select-claims.ts';
 import type {
   ChangeOutcome,
   ClaimRequest,
@@ -160,30 +160,22 @@ export function createMemoryClaims(
     const claimed: StoredTask[] = [];
     let freeAtMs = Infinity;
     const rules = request.rules.filter(({ type }) => !isPaused(type));
-    const taken = new Map<string, number>();
-    // First a fair part for each type, then what the others left.
-    for (const isFair of [true, false]) {
-      for (const [at, rule] of rules.entries()) {
-        const room = request.limit - claimed.length;
-        const part = isFair ? Math.ceil(room / (rules.length - at)) : room;
-        const limit = Math.min(rule.limit - (taken.get(rule.type) ?? 0), part);
-        if (limit <= 0) continue;
-        const due: TaskHead[] = [];
-        for (const id of pending.get(rule.type) ?? []) {
-          const head = tasks.get(id)?.head;
-          if (head === undefined) continue;
-          if (head.dueAtMs <= nowMs) due.push(head);
-          else freeAtMs = Math.min(freeAtMs, head.dueAtMs);
-        }
-        const chosen = selectClaims(due, { ...rule, limit }, memory, nowMs);
-        freeAtMs = Math.min(freeAtMs, chosen.freeAtMs ?? Infinity);
-        for (const [tenant, ms] of chosen.rates) rates.set(rateKey(rule.type, tenant), ms);
-        for (const head of chosen.heads) {
-          claimed.push(take(head, worker, rule.deadlineAfterMs, nowMs));
-        }
-        taken.set(rule.type, (taken.get(rule.type) ?? 0) + chosen.heads.length);
+    claimInTurns(rules, request.limit, (rule, limit) => {
+      const due: TaskHead[] = [];
+      for (const id of pending.get(rule.type) ?? []) {
+        const head = tasks.get(id)?.head;
+        if (head === undefined) continue;
+        if (head.dueAtMs <= nowMs) due.push(head);
+        else freeAtMs = Math.min(freeAtMs, head.dueAtMs);
       }
-    }
+      const chosen = selectClaims(due, { ...rule, limit }, memory, nowMs);
+      freeAtMs = Math.min(freeAtMs, chosen.freeAtMs ?? Infinity);
+      for (const [tenant, ms] of chosen.rates) rates.set(rateKey(rule.type, tenant), ms);
+      for (const head of chosen.heads) {
+        claimed.push(take(head, worker, rule.deadlineAfterMs, nowMs));
+      }
+      return chosen.heads.length;
+    });
     return { claimed, freeAtMs };
   }
 

@@ -79,6 +79,29 @@ export function selectClaims(
   return { heads, rates, freeAtMs };
 }
 
+/**
+ * Claims for each rule in turn: first a fair part, then what the others left. `claim` returns the number of claimed
+ * jobs; fewer than the given limit mean that the type has no more.
+ */
+export function claimInTurns(
+  rules: readonly ClaimRule[],
+  limit: number,
+  claim: (rule: ClaimRule, limit: number) => number,
+): void {
+  const left = new Map(rules.map((rule) => [rule.type, rule.limit]));
+  let room = limit;
+  for (const isFair of [true, false]) {
+    for (const [at, rule] of rules.entries()) {
+      const part = isFair ? Math.ceil(room / (rules.length - at)) : room;
+      const most = Math.min(left.get(rule.type) ?? 0, part);
+      if (most <= 0) continue;
+      const claimed = claim(rule, most);
+      room -= claimed;
+      left.set(rule.type, claimed < most ? 0 : (left.get(rule.type) ?? 0) - claimed);
+    }
+  }
+}
+
 /** Highest priority first; in each, the ordered jobs of each tenant. */
 function* byPriority(due: readonly TaskHead[]): Generator<Map<string, TaskHead[]>> {
   const levels = new Map<number, TaskHead[]>();

@@ -1,6 +1,10 @@
 // Claims inside the writer thread: the rules of select-claims.ts over the index of ready jobs.
 
-import { selectClaims, type ClaimMemory } from '../../../tasks/rules/select-claims.ts';
+import {
+  claimInTurns,
+  selectClaims,
+  type ClaimMemory,
+} from '../../../tasks/rules/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
 import type { SqlRow } from '../thread/protocol.ts';
@@ -172,22 +176,13 @@ export function createClaims({ all, one, number }: SqlQuery): TaskClaims {
       );
       const rules = request.rules.filter(({ type }) => !paused.has(type));
       const claimed: StoredTask[] = [];
-      const taken = new Map<string, number>();
       let freeAtMs = Infinity;
-      // First a fair share for each type, then what the others left.
-      for (const isFair of [true, false]) {
-        for (const [at, rule] of rules.entries()) {
-          const room = request.limit - claimed.length;
-          const part = isFair ? Math.ceil(room / (rules.length - at)) : room;
-          const limit = Math.min(rule.limit - (taken.get(rule.type) ?? 0), part);
-          if (limit <= 0) continue;
-          const found = claimType(request, rule, limit);
-          freeAtMs = Math.min(freeAtMs, found.freeAtMs);
-          claimed.push(...found.claimed);
-          taken.set(rule.type, (taken.get(rule.type) ?? 0) + found.claimed.length);
-          if (found.claimed.length < limit) taken.set(rule.type, rule.limit);
-        }
-      }
+      claimInTurns(rules, request.limit, (rule, limit) => {
+        const found = claimType(request, rule, limit);
+        freeAtMs = Math.min(freeAtMs, found.freeAtMs);
+        claimed.push(...found.claimed);
+        return found.claimed.length;
+      });
       return { claimed, freeAtMs: freeAtMs === Infinity ? null : freeAtMs };
     },
     freeKey(type, concurrencyKey) {

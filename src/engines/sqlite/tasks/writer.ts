@@ -66,17 +66,15 @@ export interface TaskOperations {
   >;
 }
 
-const headColumns: Readonly<Record<string, string>> = {
-  state: 'state',
-  fence: 'fence',
-  priority: 'priority',
-  dueAtMs: 'due_at_ms',
-  failures: 'failures',
-  worker: 'worker',
-  deadlineMs: 'deadline_ms',
-  cancelAtMs: 'cancel_at_ms',
-  endedAtMs: 'ended_at_ms',
-};
+/** `dueAtMs` → `due_at_ms`. */
+function columnOf(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+const headFields = Object.keys(toHead({ labels: '[]' })) as (keyof TaskHead)[];
+const taskColumns = [...headFields.map(columnOf), 'lane', ...columnFields];
+const insertTaskSql = `insert into tasks (${taskColumns.join(', ')})
+  values (${taskColumns.map(() => '?').join(', ')})`;
 
 /** The shortest window: a message is committed with its job, so it is never published twice. */
 const dedupeWindowMs = 1;
@@ -167,30 +165,9 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
       );
     }
     all(
-      `insert into tasks (id, type, tenant, state, lane, revision, fence, priority, due_at_ms,
-         concurrency_key, failures, worker, deadline_ms, cancel_at_ms, parent_id, labels,
-         enqueued_at_ms, claimed_at_ms, updated_at_ms, ended_at_ms, payload, info, run)
-       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      head.id,
-      head.type,
-      head.tenant,
-      head.state,
+      insertTaskSql,
+      ...headFields.map((name) => (name === 'labels' ? JSON.stringify(head.labels) : head[name])),
       laneOf(head, nowMs),
-      head.revision,
-      head.fence,
-      head.priority,
-      head.dueAtMs,
-      head.concurrencyKey,
-      head.failures,
-      head.worker,
-      head.deadlineMs,
-      head.cancelAtMs,
-      head.parentId,
-      JSON.stringify(head.labels),
-      head.enqueuedAtMs,
-      head.claimedAtMs,
-      head.updatedAtMs,
-      head.endedAtMs,
       fields['payload'] ?? 'null',
       fields['info'] ?? '{}',
       fields['run'] ?? '{}',
@@ -213,7 +190,7 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
     if (!holdsFence || !isUnchanged) return { kind: 'stale', head: before };
     const after: TaskHead = { ...before, ...head };
     const sets = Object.entries(head).flatMap(([name, value]) =>
-      value === undefined ? [] : [[headColumns[name] ?? name, value] as const],
+      value === undefined ? [] : [[columnOf(name), value] as const],
     );
     if (after.state !== 'running') sets.push(['worker', '']);
     const columns = Object.entries(fields).filter(([name]) => columnFields.includes(name));
