@@ -24,7 +24,7 @@ export async function connectKurrentdb(
   onFailure: (error: unknown) => void,
 ): Promise<KurrentdbConnection> {
   const isOwn = typeof target === 'string';
-  const create = isOwn ? clientsOf(await loadClient(), target) : () => target;
+  const create = isOwn ? await loadClient(target) : () => target;
   const closing = Promise.withResolvers<never>();
   closing.promise.catch(() => undefined);
   let current: SharedClient | undefined = { client: create(), users: 0, failed: false };
@@ -79,10 +79,6 @@ export async function connectKurrentdb(
       if (current !== undefined) await discard(current);
     },
   };
-}
-
-function clientsOf(connect: (url: string) => Client, url: string): () => Client {
-  return () => connect(url);
 }
 
 /** The client does not support signals: after an abort, its result is ignored. */

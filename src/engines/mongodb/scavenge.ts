@@ -5,7 +5,7 @@ import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../st
 import type { ScavengeProgress } from '../../store/store-engine.ts';
 import { metadataType, streamOfMetadata, tombstoneType } from '../../store/stream-metadata.ts';
 import type { CommitLog } from './commit-log.ts';
-import { unavailable } from './connection.ts';
+import { translateErrors } from './connection.ts';
 import type { EventDocument, LogPoint, MongodbCollections } from './collections.ts';
 import type { StreamStates } from './stream-states.ts';
 
@@ -20,14 +20,11 @@ export async function scavengeMongodb(
   options: ScavengeOptions,
 ): Promise<ScavengeProgress> {
   const { events } = collections;
-  try {
+  return translateErrors(async () => {
     // Sweep first: a commit that still holds its events would restore deleted ones.
     await log.sweep();
-    const streams = await candidates();
-    return await scavengeStreams(streams, options, removeSome);
-  } catch (error) {
-    throw unavailable(error);
-  }
+    return scavengeStreams(await candidates(), options, removeSome);
+  });
 
   /** Streams with metadata or a tombstone: only they hide events. */
   async function candidates(): Promise<readonly string[]> {
