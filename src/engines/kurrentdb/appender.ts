@@ -2,7 +2,6 @@
 // recognized by the mark on the last event of every append.
 
 import { randomUUID } from 'node:crypto';
-import { MillraceError } from '../../foundation/error.ts';
 import type { ExpectedRevision } from '../../store/expected-revision.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
 import { toClientEvent } from './event-record.ts';
@@ -96,16 +95,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     return outcomes;
   }
 
-  return async (writes, { signal, transaction }) => {
-    if (transaction !== undefined) {
-      throw new MillraceError(
-        'NOT_SUPPORTED',
-        'KurrentDB does not support transactions of the caller',
-        {
-          details: { capability: 'callerTransaction' },
-        },
-      );
-    }
+  return async (writes, { signal }) => {
     const [first] = writes;
     if (first === undefined) return [];
     try {
