@@ -2,6 +2,7 @@
 // finds no server.
 
 import { aborted } from '../../foundation/clock.ts';
+import { convertErrors } from '../../foundation/error.ts';
 import { closeClient, loadClient, type Client } from './client.ts';
 import { isTransient, storeClosed, unavailable } from './errors.ts';
 
@@ -65,13 +66,7 @@ export async function connectKurrentdb(
       return isClosed;
     },
     use,
-    async request(work, signal) {
-      try {
-        return await use(work, signal);
-      } catch (error) {
-        throw unavailable(error);
-      }
-    },
+    request: (work, signal) => convertErrors(() => use(work, signal), unavailable),
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;

@@ -114,15 +114,6 @@ export const majorityWait = {
   sleep: (attempt: number): Promise<void> => systemClock.sleep(5 * 2 ** attempt),
 } as const;
 
-/** Runs the work and converts the driver's errors into a `MillraceError`. */
-export async function translateErrors<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw unavailable(error);
-  }
-}
-
 export function unavailable(error: unknown): MillraceError {
   if (error instanceof MillraceError) return error;
   const code = codeOf(error);

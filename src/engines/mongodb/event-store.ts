@@ -3,7 +3,7 @@
 
 import type { Db, MongoClient } from 'mongodb';
 import { systemClock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
+import { convertErrors, MillraceError } from '../../foundation/error.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -101,13 +101,8 @@ export async function mongodbEventStore(
 
   let closed = false;
 
-  const reading = async <T>(read: () => Promise<T>): Promise<T> => {
-    try {
-      return await read();
-    } catch (error) {
-      throw closed ? storeClosed(error) : unavailable(error);
-    }
-  };
+  const reading = <T>(read: () => Promise<T>): Promise<T> =>
+    convertErrors(read, (error) => (closed ? storeClosed(error) : unavailable(error)));
 
   const engine: StoreEngine = {
     capabilities: {

@@ -1,11 +1,12 @@
 // Deletes the events that retention hides, in small steps. Commits keep their numbers, so the log has no gaps.
 
+import { convertErrors } from '../../foundation/error.ts';
 import { firstVisible } from '../../store/retention.ts';
 import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../store/scavenge.ts';
 import type { ScavengeProgress } from '../../store/store-engine.ts';
 import { metadataType, streamOfMetadata, tombstoneType } from '../../store/stream-metadata.ts';
 import type { CommitLog } from './commit-log.ts';
-import { translateErrors } from './connection.ts';
+import { unavailable } from './connection.ts';
 import type { EventDocument, LogPoint, MongodbCollections } from './collections.ts';
 import type { StreamStates } from './stream-states.ts';
 
@@ -20,11 +21,11 @@ export async function scavengeMongodb(
   options: ScavengeOptions,
 ): Promise<ScavengeProgress> {
   const { events } = collections;
-  return translateErrors(async () => {
+  return convertErrors(async () => {
     // Sweep first: a commit that still holds its events would restore deleted ones.
     await log.sweep();
     return scavengeStreams(await candidates(), options, removeSome);
-  });
+  }, unavailable);
 
   /** Streams with metadata or a tombstone: only they hide events. */
   async function candidates(): Promise<readonly string[]> {

@@ -2,10 +2,10 @@
 // so that no interleaving of two processes restores a key.
 
 import type { Collection } from 'mongodb';
-import { MillraceError } from '../../foundation/error.ts';
+import { convertErrors, MillraceError } from '../../foundation/error.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { SubjectKey, SubjectKeys } from '../../store/store-engine.ts';
-import { isDuplicate, majorityWait, translateErrors } from './connection.ts';
+import { isDuplicate, majorityWait, unavailable } from './connection.ts';
 import type { KeyDocument } from './collections.ts';
 
 export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectKeys {
@@ -64,8 +64,8 @@ export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectK
     // A key in use has reached a majority, so the primary has it; a local read is enough. A key for encryption
     // must be one that no election can roll back.
     get: (subjects, { create }) =>
-      translateErrors(() => (create ? findOrCreate(subjects) : find(subjects, 'local'))),
-    forget: (subject, nowMs) => translateErrors(() => forget(subject, new Date(nowMs))),
+      convertErrors(() => (create ? findOrCreate(subjects) : find(subjects, 'local')), unavailable),
+    forget: (subject, nowMs) => convertErrors(() => forget(subject, new Date(nowMs)), unavailable),
   };
 }
 

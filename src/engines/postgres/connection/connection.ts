@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { ClientBase, Pool, PoolClient, QueryArrayConfig, QueryArrayResult } from 'pg';
-import { MillraceError } from '../../../foundation/error.ts';
+import { convertErrors, MillraceError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 
 type Cell = string | number | boolean | null | Buffer;
@@ -221,12 +221,8 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** Runs the work and converts the driver's errors into a `MillraceError`. */
-export async function translateErrors<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw unavailable(error);
-  }
+export function translateErrors<T>(work: () => Promise<T>): Promise<T> {
+  return convertErrors(work, unavailable);
 }
 
 export function unavailable(error: unknown): MillraceError {
