@@ -70,26 +70,20 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   const selectState = prepare(
     'select id, revision, truncate_before, max_count, max_age_s, tombstoned from streams where name = ?',
   );
-  const streamForwards = cells(
-    `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
-     and e.recorded_at_ms > ? order by e.revision limit ?`,
-  );
-  const streamBackwards = cells(
-    `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
-     and e.recorded_at_ms > ? order by e.revision desc limit ?`,
-  );
-  const allForwards = cells(
-    `select ${columns} ${from} where e.sequence > ? order by e.sequence limit ?`,
-  );
-  const allBackwards = cells(
-    `select ${columns} ${from} where e.sequence < ? order by e.sequence desc limit ?`,
-  );
-  const typeForwards = cells(
-    'select sequence from events indexed by events_by_type where type_id = ? and sequence > ? order by sequence limit ?',
-  );
-  const typeBackwards = cells(
-    'select sequence from events indexed by events_by_type where type_id = ? and sequence < ? order by sequence desc limit ?',
-  );
+  const inOrder = (order: 'asc' | 'desc', isAfter: '>' | '<') => ({
+    stream: cells(
+      `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
+       and e.recorded_at_ms > ? order by e.revision ${order} limit ?`,
+    ),
+    all: cells(
+      `select ${columns} ${from} where e.sequence ${isAfter} ? order by e.sequence ${order} limit ?`,
+    ),
+    type: cells(
+      `select sequence from events indexed by events_by_type
+       where type_id = ? and sequence ${isAfter} ? order by sequence ${order} limit ?`,
+    ),
+  });
+  const statements = { forwards: inOrder('asc', '>'), backwards: inOrder('desc', '<') };
   const bySequences = cells(
     `select ${columns} ${from} where e.sequence in (select value from json_each(?)) order by e.sequence`,
   );
@@ -167,9 +161,8 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
     if (range === undefined) return { state, rows: [] };
     refreshTypes();
     const { low, high, recordedAfterMs } = range;
-    const statement = query.direction === 'forwards' ? streamForwards : streamBackwards;
     const values = [Number(found['id']), low, high, recordedAfterMs, query.limit];
-    const rows = statement.all(...values) as unknown as OwnCells[];
+    const rows = statements[query.direction].stream.all(...values) as unknown as OwnCells[];
     return { state, rows: rows.map((row) => toRow(row, query.stream)) };
   }
 
@@ -216,7 +209,7 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   ): AllPage {
     const forwards = direction === 'forwards';
     const limitOfAll = Math.max(limit, 1);
-    const statement = forwards ? typeForwards : typeBackwards;
+    const { type: statement } = statements[direction];
     const end = forwards ? head() : 0;
     const sequences: number[] = [];
     for (const typeId of wanted) {
@@ -236,8 +229,7 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   }
 
   function scan(direction: AllQuery['direction'], after: number, limit: number): Cells[] {
-    const statement = direction === 'forwards' ? allForwards : allBackwards;
-    return statement.all(after, limit) as unknown as Cells[];
+    return statements[direction].all.all(after, limit) as unknown as Cells[];
   }
 
   type RowTest = (row: Cells) => boolean;
@@ -278,8 +270,7 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
       }),
     head,
     query: select,
-    queries: (statements) =>
-      inSnapshot(() => statements.map(({ sql, values }) => select(sql, values))),
+    queries: (several) => inSnapshot(() => several.map(({ sql, values }) => select(sql, values))),
     select: (sql, values) =>
       cached(rowStatements, sql, prepare).all(...values) as unknown as readonly SqlRow[],
     dataVersion: () => Number(selectVersion.get()?.['data_version']),
