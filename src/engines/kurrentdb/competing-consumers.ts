@@ -76,12 +76,10 @@ export async function* consumeGroup(
       if (!isTransient(error)) throw unavailable(error);
       parts.onFailure(error);
     }
-    try {
-      await parts.clock.sleep(Math.min(pauseMs.max, pauseMs.first * 2 ** failures), signal);
-    } catch (error) {
-      if (isAborted()) return;
-      throw error;
-    }
+    const sleepMs = Math.min(pauseMs.max, pauseMs.first * 2 ** failures);
+    // Rejects only when aborted.
+    await parts.clock.sleep(sleepMs, signal).catch(() => undefined);
+    if (isAborted()) return;
   }
 }
 
