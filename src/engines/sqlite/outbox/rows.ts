@@ -23,16 +23,18 @@ export function encodeToken(row: SqlRow): string {
 
 /** A claimed row with the JSON of its message (`sql.ts`). */
 export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMessage {
-  const { locked_at_ms: lockedAtMs = null, due_at_ms: dueAtMs = null } = row;
-  const message = toMessage({
-    ...row,
-    ...(JSON.parse(String(row['message'])) as SqlRow),
+  return withState(JSON.parse(String(row['message'])) as SqlRow, {
+    token: encodeToken(row),
+    starts: Number(row['starts']),
+    dueAt: new Date(Number(row['due_at_ms'])),
+    attempts: Number(row['attempts']),
     status: 'CLAIMED',
-    next_due_at_ms: dueAtMs,
-    locked_by: workerId ?? null,
-    updated_at_ms: lockedAtMs,
+    lockedAt: toDate(row['locked_at_ms']),
+    lockedBy: workerId,
+    updatedAt: new Date(Number(row['locked_at_ms'])),
+    sentAt: undefined,
+    lastError: toText(row['last_error']),
   });
-  return { ...message, token: encodeToken(row), starts: Number(row['starts']) };
 }
 
 /** A renewed claim whose message was not read again. */
@@ -42,7 +44,32 @@ export function renewedFields(row: SqlRow, workerId: string): Renewal {
 }
 
 export function toMessage(row: SqlRow): OutboxMessage {
-  const message: OutboxMessage = {
+  const message = withState(row, {
+    dueAt: new Date(Number(row['next_due_at_ms'])),
+    attempts: Number(row['attempts']),
+    status: String(row['status']) as OutboxStatus,
+    lockedAt: toDate(row['locked_at_ms']),
+    lockedBy: toText(row['locked_by']),
+    updatedAt: new Date(Number(row['updated_at_ms'])),
+    sentAt: toDate(row['sent_at_ms']),
+    lastError: toText(row['last_error']),
+  });
+  const jobs = toText(row['jobs']);
+  if (jobs === undefined) return message;
+  const entries = JSON.parse(jobs) as readonly JobEntry[];
+  const tokenOf = (token: number): string => encodeToken({ seq: row['seq'] ?? null, token });
+  return { ...message, jobs: outboxJobs(entries, message, tokenOf) };
+}
+
+type State = Pick<
+  OutboxMessage,
+  'dueAt' | 'attempts' | 'status' | 'lockedAt' | 'lockedBy' | 'updatedAt' | 'sentAt' | 'lastError'
+>;
+
+/** The columns of a message that never change, with its state. */
+function withState<S extends State>(row: SqlRow, state: S): S & Omit<OutboxMessage, keyof State> {
+  return {
+    ...state,
     id: String(row['id']),
     sourceStreamId: String(row['source_stream_id']),
     sourceEventId: String(row['source_event_id']),
@@ -54,22 +81,9 @@ export function toMessage(row: SqlRow): OutboxMessage {
     userId: toText(row['user_id']),
     correlationId: toText(row['correlation_id']),
     orderingKey: toText(row['ordering_key']),
-    dueAt: new Date(Number(row['next_due_at_ms'])),
-    attempts: Number(row['attempts']),
     maxAttempts: Number(row['max_attempts']),
-    status: String(row['status']) as OutboxStatus,
-    lockedAt: toDate(row['locked_at_ms']),
-    lockedBy: toText(row['locked_by']),
     createdAt: new Date(Number(row['created_at_ms'])),
-    updatedAt: new Date(Number(row['updated_at_ms'])),
-    sentAt: toDate(row['sent_at_ms']),
-    lastError: toText(row['last_error']),
   };
-  const jobs = toText(row['jobs']);
-  if (jobs === undefined) return message;
-  const entries = JSON.parse(jobs) as readonly JobEntry[];
-  const tokenOf = (token: number): string => encodeToken({ seq: row['seq'] ?? null, token });
-  return { ...message, jobs: outboxJobs(entries, message, tokenOf) };
 }
 
 function toText(cell: SqlValue | undefined): string | undefined {
