@@ -17,6 +17,7 @@ import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
 import { aborted, systemClock } from '../../../foundation/clock.ts';
 import { createSqliteClient } from '../connection/client.ts';
 import { busyTimeoutMsDefault, openWriterFile, type WriterFile } from '../connection/file.ts';
+import { encodeToken } from '../connection/lease-token.ts';
 import { isReplyNear } from '../connection/watch.ts';
 import type { ResultOf, SqlRow, WriterCall } from '../thread/protocol.ts';
 import { openBusReader, toStored } from './reader.ts';
@@ -259,7 +260,7 @@ function seqOf(sequence: string): number {
 function toLeased(row: SqlRow): LeasedEntry {
   return {
     ...toStored(row, String(row['subject'])),
-    token: `${Number(row['seq'])}.${Number(row['token'])}`,
+    token: encodeToken(row),
     deliveryCount: Number(row['delivery_count']),
   };
 }

@@ -7,19 +7,8 @@ import type {
   OutboxMessage,
   OutboxStatus,
 } from '../../../outbox/outbox-message.ts';
+import { encodeToken } from '../connection/lease-token.ts';
 import type { SqlRow, SqlValue } from '../thread/protocol.ts';
-
-/** An invalid token matches no row. */
-export function claimPlace(text: string): { readonly seq: number; readonly token: number } {
-  const [, seq, token] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
-  return seq === undefined || token === undefined || Number(token) === 0
-    ? { seq: -1, token: -1 }
-    : { seq: Number(seq), token: Number(token) };
-}
-
-export function encodeToken(row: SqlRow): string {
-  return `${Number(row['seq'])}.${Number(row['token'])}`;
-}
 
 /** A claimed row with the JSON of its message (`sql.ts`). */
 export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMessage {
