@@ -9,6 +9,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** The longest delay of a timer, about 25 days. */
+export const sleepMsMax = 2_147_483_647;
+
 /**
  * The machine's clock.
  *

@@ -55,3 +55,15 @@ export function hasCode<C extends ErrorCode>(
     error.code === code
   );
 }
+
+/** Runs the work; what it throws is converted. */
+export async function convertErrors<T>(
+  work: () => Promise<T>,
+  convert: (error: unknown) => unknown,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw convert(error);
+  }
+}

@@ -247,3 +247,9 @@ function checked(outcome: OutboxOutcome): OutboxOutcome {
   if (outcome.kind === 'released' && outcome.dueAt !== undefined) time('dueAt', outcome.dueAt);
   return outcome;
 }
+
+/** When the message of an outcome is due again; null: unchanged, or never. */
+export function dueMsOf(outcome: OutboxOutcome): number | null {
+  if (outcome.kind === 'failed') return outcome.nextDueAt.getTime();
+  return outcome.kind === 'released' ? (outcome.dueAt?.getTime() ?? null) : null;
+}

@@ -2,7 +2,7 @@
 // both.
 
 import type { AppendResult } from '../store/event-store.ts';
-import type { WriteOutcome } from '../store/store-engine.ts';
+import { EngineTransaction, type WriteOutcome } from '../store/store-engine.ts';
 import type { DocumentWrite, ModelKey } from './read-model-store.ts';
 
 /** Documents computed before the append; valid only if no other append comes first. */
@@ -37,13 +37,7 @@ export class InlineMoved extends Error {
 }
 
 /** Carries the plan to engines that take it with the append instead of a transaction. */
-export class InlineTransaction {
-  readonly plan: InlinePlan;
-
-  constructor(plan: InlinePlan) {
-    this.plan = plan;
-  }
-}
+export class InlineTransaction extends EngineTransaction<InlinePlan> {}
 
 export function planInline(): InlineAppends {
   return {

@@ -1,6 +1,7 @@
 // The saga index in an SQL database: one row per saga, in the event database.
 
 import type { SqlCell, SqlCells, SqlDatabase } from '../subscriptions/sql/database.ts';
+import type { SqlTypes } from '../subscriptions/sql/tables.ts';
 import { sagaListLimit, type SagaEntry, type SagaIndex } from './saga-index.ts';
 import type { SagaStatus } from './saga-state.ts';
 
@@ -52,6 +53,26 @@ export function sqlSagaIndex({ dialect, run }: SqlDatabase): SagaIndex {
       return rows.map(toEntry);
     },
   };
+}
+
+/** For the migrations of every SQL engine. */
+export function sagaTables({ at, key, bigint, byKey }: SqlTypes): string {
+  return `
+create table ${at}saga_index (
+  stream ${key} primary key,
+  saga ${key} not null,
+  tenant ${key} not null,
+  saga_key ${key} not null,
+  status ${key} not null,
+  revision ${bigint} not null,
+  updated_at_ms ${bigint} not null,
+  due_at_ms ${bigint},
+  shard integer not null,
+  reason text
+)${byKey};
+create index saga_index_due on ${at}saga_index (saga, shard, due_at_ms) where due_at_ms is not null;
+create index saga_index_by_status on ${at}saga_index (saga, status, stream);
+`;
 }
 
 function toEntry(row: SqlCells): SagaEntry {

@@ -1,6 +1,7 @@
 // The last rows that this process appended: live readers get them from memory instead of the database.
 
-import { categoryOf, type StoredRow } from './recorded-event.ts';
+import { matchesRow } from './event-filter.ts';
+import type { StoredRow } from './recorded-event.ts';
 import type { AllPage, AllQuery, RowToWrite, StreamWrite } from './store-engine.ts';
 
 /** A written row with the values that the commit assigned. */
@@ -49,7 +50,7 @@ export function createAppendTail(limits: typeof tailLimits = tailLimits): Append
     const found: StoredRow[] = [];
     for (let at = rows.length - 1 - (last + 1 - after); at >= first; at -= 1) {
       const row = rows[at] as TailRow;
-      if (!fits(row, filter)) continue;
+      if (!matchesRow(filter, row, row.tenant)) continue;
       found.push(row);
       if (found.length >= limit) return { rows: found, considered: row.sequence, end: false };
     }
@@ -81,7 +82,7 @@ export function createAppendTail(limits: typeof tailLimits = tailLimits): Append
       const found: StoredRow[] = [];
       for (let at = rows.length - (last - after); at < rows.length; at += 1) {
         const row = rows[at] as TailRow;
-        if (!fits(row, filter)) continue;
+        if (!matchesRow(filter, row, row.tenant)) continue;
         found.push(row);
         if (found.length >= limit) return { rows: found, considered: row.sequence, end: false };
       }
@@ -109,13 +110,4 @@ export function tailRows(
     meta,
     tenant,
   }));
-}
-
-function fits(row: TailRow, { type, category, tenant, stream }: AllQuery['filter']): boolean {
-  return (
-    type?.(row.type) !== false &&
-    (tenant === undefined || tenant === row.tenant) &&
-    (category === undefined || category === categoryOf(row.stream)) &&
-    stream?.(row.stream) !== false
-  );
 }

@@ -1,6 +1,6 @@
 // The event store on any engine: validation, envelopes, erasure, paging and live reading.
 
-import { systemClock, type Clock } from '../foundation/clock.ts';
+import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
@@ -28,7 +28,12 @@ import { observeAppend } from './observe-append.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
 import { decodeRows } from './decode-rows.ts';
 import type { RecordedEvent, StoredRow } from './recorded-event.ts';
-import type { StoreEngine, StreamWrite, WriteOptions } from './store-engine.ts';
+import {
+  EngineTransaction,
+  type StoreEngine,
+  type StreamWrite,
+  type WriteOptions,
+} from './store-engine.ts';
 import {
   checkMetadata,
   fromMetadataPayload,
@@ -96,6 +101,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     checkTogether(appends);
     checkFollowing(engine, appends);
     const { transaction } = writeOptions;
+    checkTransaction(engine, transaction);
     const rules = system === true ? { ...options, names: 'open' as const } : options;
     const subjectKeys = transaction === undefined ? engine.subjectKeys : keysWithin(transaction);
     // Encode everything before the first await: afterwards the caller may modify the events.
@@ -110,6 +116,8 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     writes: readonly StreamWrite[],
     writeOptions: WriteOptions,
   ): Promise<readonly AppendResult[]> => {
+    const { signal } = writeOptions;
+    if (signal?.aborted === true) throw aborted(signal);
     const outcomes = await engine.write(writes, writeOptions);
     // One rejected write means that nothing was written; throw the first reason.
     return writes.map((each, index) => {
@@ -409,6 +417,15 @@ function checkFollowing({ capabilities }: StoreEngine, appends: readonly StreamA
   if (appends.every(({ follows }) => follows === undefined)) return;
   throw new MillraceError('NOT_SUPPORTED', 'this engine does not support the `follows` option', {
     details: { capability: 'followingAppend' },
+  });
+}
+
+/** An append outside the given transaction would remain after its rollback. */
+function checkTransaction({ capabilities }: StoreEngine, transaction: unknown): void {
+  if (capabilities.callerTransaction || transaction === undefined) return;
+  if (transaction instanceof EngineTransaction) return;
+  throw new MillraceError('NOT_SUPPORTED', 'this engine cannot append in a transaction', {
+    details: { capability: 'callerTransaction' },
   });
 }
 

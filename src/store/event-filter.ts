@@ -2,6 +2,7 @@
 
 import { RE2JS } from 're2js';
 import { MillraceError } from '../foundation/error.ts';
+import { categoryOf } from './recorded-event.ts';
 import type { RowFilter } from './store-engine.ts';
 
 /**
@@ -41,6 +42,19 @@ export function compileFilter(filter: EventFilter = {}): RowFilter {
     stream: both(byPrefix(filter.streamPrefixes), byPattern('streamPattern', filter.streamPattern)),
     given: filter,
   };
+}
+
+export function matchesRow(
+  filter: RowFilter,
+  { type, stream }: { readonly type: string; readonly stream: string },
+  tenant: string,
+): boolean {
+  return (
+    filter.type?.(type) !== false &&
+    (filter.tenant === undefined || filter.tenant === tenant) &&
+    (filter.category === undefined || filter.category === categoryOf(stream)) &&
+    filter.stream?.(stream) !== false
+  );
 }
 
 function byPrefix(prefixes: readonly string[] | undefined): Test | undefined {

@@ -12,8 +12,8 @@ export interface StreamState {
   readonly revision: number;
   /** Events below this revision are hidden; `softDeleted` hides all. */
   readonly truncateBefore: number;
-  readonly maxCount?: number;
-  readonly maxAgeSeconds?: number;
+  readonly maxCount?: number | undefined;
+  readonly maxAgeSeconds?: number | undefined;
   readonly tombstoned: boolean;
 }
 
@@ -26,6 +26,13 @@ export type AppendDecision =
   | { readonly kind: 'duplicate'; readonly revision: number }
   | { readonly kind: 'conflict'; readonly actual: number }
   | { readonly kind: 'deleted' };
+
+/** Whether the append was refused, so that nothing was written. */
+export function isRefusal<Outcome extends { readonly kind: string }>(
+  outcome: Outcome,
+): outcome is Extract<Outcome, { readonly kind: 'conflict' | 'deleted' }> {
+  return outcome.kind === 'conflict' || outcome.kind === 'deleted';
+}
 
 /** Lookups of stored events, called only if the decision needs them. */
 export interface KnownEvents {

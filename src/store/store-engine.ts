@@ -68,9 +68,18 @@ export type WriteOutcome =
   | { readonly kind: 'conflict'; readonly actual: number }
   | { readonly kind: 'deleted' };
 
+/** A plan that Millrace passes as the transaction of an append; engines without `callerTransaction` may support it. */
+export class EngineTransaction<Plan> {
+  readonly plan: Plan;
+
+  constructor(plan: Plan) {
+    this.plan = plan;
+  }
+}
+
 export interface WriteOptions {
   readonly signal?: AbortSignal | undefined;
-  /** A transaction of the engine's driver; only with `callerTransaction`. */
+  /** A transaction of the engine's driver, with `callerTransaction`; or an `EngineTransaction`. */
   readonly transaction?: unknown;
 }
 

@@ -2,6 +2,7 @@
 
 import { toPosition, toSequence } from '../store/position.ts';
 import type { SqlCell, SqlDatabase } from '../subscriptions/sql/database.ts';
+import type { SqlTypes } from '../subscriptions/sql/tables.ts';
 import type { TraceIndex } from './trace-index.ts';
 
 export function sqlTraceIndex({ dialect, run }: SqlDatabase): TraceIndex {
@@ -57,4 +58,21 @@ export function sqlTraceIndex({ dialect, run }: SqlDatabase): TraceIndex {
       return rows.length;
     },
   };
+}
+
+/** For the migrations of every SQL engine. */
+export function traceTables({ at, key, bigint, byKey }: SqlTypes): string {
+  return `
+create table ${at}trace_events (
+  correlation_id ${key} not null,
+  position ${bigint} not null,
+  tenant ${key} not null,
+  stream ${key} not null,
+  revision ${bigint} not null,
+  recorded_at_ms ${bigint} not null,
+  primary key (correlation_id, position)
+)${byKey};
+-- For deleting old entries; inserts only append to it.
+create index trace_events_by_time on ${at}trace_events (recorded_at_ms);
+`;
 }

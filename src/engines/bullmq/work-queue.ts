@@ -7,6 +7,7 @@ import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import { withinTime } from '../../foundation/within-time.ts';
 import { checkJob, checkQueueName } from '../../work/check-job.ts';
+import { createRunningWork } from '../../work/running-work.ts';
 import {
   workLimits,
   type JobHandler,
@@ -61,8 +62,7 @@ export async function bullmqWorkQueue(
   const connection = await connectRedis(target, options);
   const { client } = connection;
   const { prefix = isCluster(client) ? '{bull}' : 'bull' } = options;
-  const closing = new AbortController();
-  const working = new Set<Promise<void>>();
+  const workers = createRunningWork();
   let producer: Queue | undefined;
 
   function queue(): Queue {
@@ -162,15 +162,10 @@ export async function bullmqWorkQueue(
     async state(id) {
       return states[await ask((each) => each.getJobState(id))];
     },
-    async work(handle, { concurrency, signal }) {
-      const both = AbortSignal.any([signal, closing.signal]);
-      const done = work(handle, concurrency, both).finally(() => working.delete(done));
-      working.add(done);
-      await done;
-    },
+    work: (handle, { concurrency, signal }) =>
+      workers.run(signal, (stop) => work(handle, concurrency, stop)),
     async [Symbol.asyncDispose]() {
-      closing.abort();
-      await Promise.allSettled(working);
+      await workers.stop();
       await producer?.close().catch(() => undefined);
       await connection[Symbol.asyncDispose]();
     },

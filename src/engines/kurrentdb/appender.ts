@@ -2,8 +2,6 @@
 // recognized by the mark on the last event of every append.
 
 import { randomUUID } from 'node:crypto';
-import { aborted } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
 import type { ExpectedRevision } from '../../store/expected-revision.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../store/store-engine.ts';
 import { toClientEvent } from './event-record.ts';
@@ -97,17 +95,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     return outcomes;
   }
 
-  return async (writes, { signal, transaction }) => {
-    if (transaction !== undefined) {
-      throw new MillraceError(
-        'NOT_SUPPORTED',
-        'KurrentDB does not support transactions of the caller',
-        {
-          details: { capability: 'callerTransaction' },
-        },
-      );
-    }
-    if (signal?.aborted === true) throw aborted(signal);
+  return async (writes, { signal }) => {
     const [first] = writes;
     if (first === undefined) return [];
     try {

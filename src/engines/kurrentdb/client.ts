@@ -23,12 +23,13 @@ interface ClientInside {
   getChannel(): Promise<{ close(): void }>;
 }
 
-export async function loadClient(): Promise<(url: string) => Client> {
+/** Returns a function that opens a client. */
+export async function loadClient(url: string): Promise<() => Client> {
   const { KurrentDBClient: Driver } = await loadDriver(
     '@kurrent/kurrentdb-client',
     () => import('@kurrent/kurrentdb-client'),
   );
-  return (url) => {
+  return () => {
     try {
       return Driver.connectionString(url);
     } catch (error) {

@@ -8,7 +8,6 @@ import { fromClientRecord } from './event-record.ts';
 import type { Client, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { isKind, isTransient, unavailable } from './errors.ts';
-import { isKeyStream } from './subject-keys.ts';
 import { isWanted, pushDown } from './push-down.ts';
 
 export interface ConsumeOptions {
@@ -77,12 +76,10 @@ export async function* consumeGroup(
       if (!isTransient(error)) throw unavailable(error);
       parts.onFailure(error);
     }
-    try {
-      await parts.clock.sleep(Math.min(pauseMs.max, pauseMs.first * 2 ** failures), signal);
-    } catch (error) {
-      if (isAborted()) return;
-      throw error;
-    }
+    const sleepMs = Math.min(pauseMs.max, pauseMs.first * 2 ** failures);
+    // Rejects only when aborted.
+    await parts.clock.sleep(sleepMs, signal).catch(() => undefined);
+    if (isAborted()) return;
   }
 }
 
@@ -111,8 +108,8 @@ async function* deliveries(
         readonly retryCount?: number;
       };
       const read = event === undefined ? undefined : fromClientRecord(event);
-      const isOurs = read !== undefined && !isKeyStream(read.row.stream) && isWanted(filter, read);
-      const [recorded] = isOurs ? await parts.decode([read.row]) : [];
+      const [recorded] =
+        read !== undefined && isWanted(filter, read) ? await parts.decode([read.row]) : [];
       if (recorded === undefined) await subscription.ack(delivered);
       else yield toDelivery(subscription, delivered, { event: recorded, retryCount });
     }

@@ -2,6 +2,7 @@
 // finds no server.
 
 import { aborted } from '../../foundation/clock.ts';
+import { convertErrors } from '../../foundation/error.ts';
 import { closeClient, loadClient, type Client } from './client.ts';
 import { isTransient, storeClosed, unavailable } from './errors.ts';
 
@@ -24,7 +25,7 @@ export async function connectKurrentdb(
   onFailure: (error: unknown) => void,
 ): Promise<KurrentdbConnection> {
   const isOwn = typeof target === 'string';
-  const create = isOwn ? clientsOf(await loadClient(), target) : () => target;
+  const create = isOwn ? await loadClient(target) : () => target;
   const closing = Promise.withResolvers<never>();
   closing.promise.catch(() => undefined);
   let current: SharedClient | undefined = { client: create(), users: 0, failed: false };
@@ -65,13 +66,7 @@ export async function connectKurrentdb(
       return isClosed;
     },
     use,
-    async request(work, signal) {
-      try {
-        return await use(work, signal);
-      } catch (error) {
-        throw unavailable(error);
-      }
-    },
+    request: (work, signal) => convertErrors(() => use(work, signal), unavailable),
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;
@@ -79,10 +74,6 @@ export async function connectKurrentdb(
       if (current !== undefined) await discard(current);
     },
   };
-}
-
-function clientsOf(connect: (url: string) => Client, url: string): () => Client {
-  return () => connect(url);
 }
 
 /** The client does not support signals: after an abort, its result is ignored. */

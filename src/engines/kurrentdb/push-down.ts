@@ -1,9 +1,10 @@
 // The part of a filter that the server evaluates: event types or stream names, by prefixes or by one pattern. It gets
 // the most selective part; the rest of the filter is applied to its results.
 
-import type { EventFilter } from '../../store/event-filter.ts';
-import { categoryOf } from '../../store/recorded-event.ts';
+import { matchesRow, type EventFilter } from '../../store/event-filter.ts';
 import type { RowFilter } from '../../store/store-engine.ts';
+import type { ReadRecord } from './event-record.ts';
+import { isKeyStream } from './subject-keys.ts';
 
 type Expression = { readonly prefixes: string[] } | { readonly regex: string };
 
@@ -34,20 +35,9 @@ export function pushDown(filter: RowFilter, names: 'strict' | 'open'): PushedDow
   return { server: withoutSystem, isExact: isEmpty(given) };
 }
 
-/** Whether an event matches the whole filter. */
-export function isWanted(
-  filter: RowFilter,
-  {
-    row,
-    tenant,
-  }: { readonly row: { readonly type: string; readonly stream: string }; readonly tenant: string },
-): boolean {
-  return (
-    filter.type?.(row.type) !== false &&
-    (filter.tenant === undefined || filter.tenant === tenant) &&
-    (filter.category === undefined || filter.category === categoryOf(row.stream)) &&
-    filter.stream?.(row.stream) !== false
-  );
+/** Whether an event matches the whole filter; the keys of data subjects never do. */
+export function isWanted(filter: RowFilter, { row, tenant }: ReadRecord): boolean {
+  return !isKeyStream(row.stream) && matchesRow(filter, row, tenant);
 }
 
 function byStream(

@@ -6,12 +6,10 @@ import type { StoredRow } from '../../store/recorded-event.ts';
 import type { AllPage, AllQuery, StreamPage, StreamQuery } from '../../store/store-engine.ts';
 import { fromMetadataPayload, metadataStream } from '../../store/stream-metadata.ts';
 import { eventUuid, fromClientRecord, toClientEvent, type ReadRecord } from './event-record.ts';
-import type { Client, ClientRecord } from './client.ts';
+import type { Client, ClientRecord, ClientSubscription } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { actualRevisionOf, isKind, unavailable } from './errors.ts';
-import { isKeyStream } from './subject-keys.ts';
 import { isWanted, pushDown, type ServerFilter } from './push-down.ts';
-import { scanAll } from './scan-all.ts';
 
 export interface ReaderOptions {
   readonly names: 'strict' | 'open';
@@ -109,7 +107,7 @@ export function createKurrentdbReader(
         const read = fromClientRecord(record);
         const { sequence } = read.row;
         if (forwards ? sequence <= after : sequence >= after) continue;
-        if (isKeyStream(record.streamId) || !isWanted(filter, read)) {
+        if (!isWanted(filter, read)) {
           considered = sequence;
           continue;
         }
@@ -138,9 +136,7 @@ export function createKurrentdbReader(
     const read = records.map(fromClientRecord);
     const last = read.at(-1)?.row.sequence ?? after;
     if (stop === 'silent' && last === after) return undefined;
-    const rows = read
-      .filter((record) => !isKeyStream(record.row.stream) && isWanted(filter, record))
-      .map(({ row }) => row);
+    const rows = read.filter((record) => isWanted(filter, record)).map(({ row }) => row);
     if (stop === 'caughtUp') return { rows, considered: Math.max(last, floor), end: true };
     // Events after the checkpoint may have arrived with it.
     const considered = typeof stop === 'object' ? Math.max(last, stop.considered) : last;
@@ -226,13 +222,8 @@ export function createKurrentdbReader(
     const revision = last?.revision ?? (await hiddenRevision(stream));
     if (revision === 'tombstone') return tombstone;
     if (revision === -1 && metadata === undefined) return undefined;
-    const {
-      truncateBefore = 0,
-      maxCount,
-      maxAgeSeconds,
-    } = fromMetadataPayload(
-      metadata === undefined ? undefined : (JSON.parse(metadata.payload) as unknown),
-    );
+    const payload: unknown = metadata === undefined ? undefined : JSON.parse(metadata.payload);
+    const { truncateBefore = 0, maxCount, maxAgeSeconds } = fromMetadataPayload(payload);
     return {
       revision,
       // An append restored the deleted stream; not every server records that in the metadata.
@@ -240,8 +231,8 @@ export function createKurrentdbReader(
         truncateBefore === softDeleted && last !== undefined
           ? await firstRevision(stream, last.revision)
           : truncateBefore,
-      ...(maxCount === undefined ? {} : { maxCount }),
-      ...(maxAgeSeconds === undefined ? {} : { maxAgeSeconds }),
+      maxCount,
+      maxAgeSeconds,
       tombstoned: false,
     };
   }
@@ -272,6 +263,67 @@ export function createKurrentdbReader(
   }
 
   return { readStream, readAll, findEvent, head, streamState, recordsFrom, eventAt };
+}
+
+interface ScanOptions {
+  readonly fromPosition: 'start' | 'end' | { readonly commit: bigint; readonly prepare: bigint };
+  readonly filter: ServerFilter;
+  readonly limit: number;
+}
+
+interface Scanned {
+  readonly records: readonly ClientRecord[];
+  /**
+   * Why the scan stopped: at the limit, at a checkpoint, at the end, or because the server sent nothing. In the last
+   * case, use a read.
+   */
+  readonly stop: 'limit' | { readonly considered: number } | 'caughtUp' | 'silent';
+}
+
+/** The number of scanned events between two checkpoints. */
+const checkpointEvents = { maxSearchWindow: 500, checkpointInterval: 10 } as const;
+
+/** Servers before 23.10 do not report that the subscription has caught up. */
+const silenceMsMax = 5_000;
+
+/**
+ * Scans many events with a filter that rarely matches. A read answers only when it has found enough events, however
+ * long that takes; a subscription reports its progress, so that a scan can continue where it stopped.
+ */
+async function scanAll(client: Client, options: ScanOptions): Promise<Scanned> {
+  const { fromPosition, filter, limit } = options;
+  const records: ClientRecord[] = [];
+  const stopped = Promise.withResolvers<Scanned['stop']>();
+  const opened: ClientSubscription = client.subscribeToAll({
+    fromPosition,
+    filter: {
+      ...filter,
+      ...checkpointEvents,
+      checkpointReached: (_of, { commit }) => stopped.resolve({ considered: Number(commit) }),
+    },
+  });
+  const timer = setTimeout(() => stopped.resolve('silent'), silenceMsMax);
+  opened.on('data', ({ event }) => {
+    if (event === undefined || records.length === limit) return;
+    records.push(event);
+    timer.refresh();
+    if (records.length === limit) stopped.resolve('limit');
+  });
+  opened.on('caughtUp', () => stopped.resolve('caughtUp'));
+  opened.on('error', (error) => stopped.reject(error));
+  try {
+    const stop = await stopped.promise;
+    // Events received before the stop may still be buffered in the Readable.
+    while (records.length < limit && opened.readableLength > 0) {
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+    }
+    return { records, stop: records.length === limit ? 'limit' : stop };
+  } finally {
+    clearTimeout(timer);
+    await opened.unsubscribe();
+  }
 }
 
 type AllOptions = NonNullable<Parameters<Client['readAll']>[0]>;

@@ -3,13 +3,18 @@
 import type { AggregateStorage } from '../../aggregates/command-handler.ts';
 import { memoryKeyClaims } from '../../aggregates/idempotency.ts';
 import { memorySnapshots } from '../../aggregates/snapshot-store.ts';
-import { aborted, systemClock } from '../../foundation/clock.ts';
+import { systemClock } from '../../foundation/clock.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import { memorySagaIndex, type SagaHost, type SagaIndex } from '../../reactors/saga-index.ts';
+import { memorySagaIndex, type SagaHost } from '../../reactors/saga-index.ts';
 import { memoryTraceIndex, type TraceHost } from '../../traces/trace-index.ts';
-import { decideAppend, softDeleted, type StreamState } from '../../store/expected-revision.ts';
+import {
+  decideAppend,
+  isRefusal,
+  softDeleted,
+  type StreamState,
+} from '../../store/expected-revision.ts';
 import {
   documentsToWrite,
   hasMoved,
@@ -26,7 +31,8 @@ import {
   type MemoryTransaction,
 } from '../../subscriptions/memory/storage.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
-import { categoryOf, type StoredRow } from '../../store/recorded-event.ts';
+import { matchesRow } from '../../store/event-filter.ts';
+import type { StoredRow } from '../../store/recorded-event.ts';
 import { storeLimits } from '../../store/prepare-append.ts';
 import { decideRetention, firstVisible, isVisible } from '../../store/retention.ts';
 import { scavengeStepMax, scavengeStreams } from '../../store/scavenge.ts';
@@ -38,6 +44,7 @@ import type {
   SubjectKey,
   WriteOutcome,
 } from '../../store/store-engine.ts';
+import { createWaiters } from '../../store/waiters.ts';
 
 interface MemoryStream {
   state: StreamState;
@@ -73,7 +80,7 @@ export function memoryEventStore(
   const rows: (MemoryRow | undefined)[] = [];
   const streams = new Map<string, MemoryStream>();
   const keys = new Map<string, SubjectKey>();
-  const waiting = new Set<() => void>();
+  const waiters = createWaiters();
   const readModels = memoryReadModels({ clock });
 
   const engine: StoreEngine = {
@@ -85,10 +92,9 @@ export function memoryEventStore(
       followingAppend: true,
     },
 
-    async write(writes, { signal, transaction }) {
-      if (signal?.aborted === true) throw aborted(signal);
+    async write(writes, { transaction }) {
       const decisions = decideAll(writes);
-      if (decisions.some(({ kind }) => kind === 'conflict' || kind === 'deleted')) return decisions;
+      if (decisions.some(isRefusal)) return decisions;
       const inline = transaction instanceof InlineTransaction ? transaction.plan : undefined;
       if (inline !== undefined && hasMoved(inline.revisions, decisions)) throw new InlineMoved();
       const outcomes = writes.map((each, index) => apply(each, decisions[index]));
@@ -98,7 +104,7 @@ export function memoryEventStore(
           readModels.write(each.model, each.writes),
         ),
       );
-      for (const wake of waiting) wake();
+      waiters.wakeAll();
       return outcomes;
     },
 
@@ -131,22 +137,7 @@ export function memoryEventStore(
 
     head: async () => rows.length,
 
-    whenMore: (after, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(aborted(signal));
-        if (rows.length > after) return resolve();
-        const done = (): void => {
-          waiting.delete(done);
-          signal.removeEventListener('abort', onAbort);
-          resolve();
-        };
-        const onAbort = (): void => {
-          waiting.delete(done);
-          reject(aborted(signal));
-        };
-        waiting.add(done);
-        signal.addEventListener('abort', onAbort, { once: true });
-      }),
+    whenMore: (after, signal) => waiters.wait(signal, () => rows.length > after),
 
     scavenge: (scavengeOptions) =>
       scavengeStreams([...streams.values()], scavengeOptions, async (stream) =>
@@ -173,7 +164,7 @@ export function memoryEventStore(
 
     async [Symbol.asyncDispose]() {
       await readModels[Symbol.asyncDispose]();
-      for (const wake of waiting) wake();
+      waiters.wakeAll();
     },
   };
 
@@ -201,7 +192,7 @@ export function memoryEventStore(
         },
         each.follows,
       );
-      if (decision.kind === 'conflict' || decision.kind === 'deleted') return decision;
+      if (isRefusal(decision)) return decision;
       if (decision.kind === 'duplicate') {
         const sequence = stream?.sequences[decision.revision] ?? 0;
         return { kind: 'duplicate', revision: decision.revision, sequence };
@@ -265,13 +256,7 @@ export function memoryEventStore(
       if (left === 0) break;
       left -= 1;
       const row = rowAt(sequence);
-      if (row === undefined) continue;
-      const wanted =
-        filter.type?.(row.type) !== false &&
-        (filter.tenant === undefined || filter.tenant === row.tenant) &&
-        (filter.category === undefined || filter.category === categoryOf(row.stream)) &&
-        filter.stream?.(row.stream) !== false;
-      if (wanted) page.push(row);
+      if (row !== undefined && matchesRow(filter, row, row.tenant)) page.push(row);
     }
     const end = forwards ? sequence > rows.length : sequence < 1;
     return { rows: page, considered: sequence - step, end };
@@ -299,26 +284,18 @@ export function memoryEventStore(
     return removed;
   }
 
+  // No upkeep: the index is lost only together with the events.
+  const sagas = { ...memorySagaIndex(), upkeep: undefined };
   return Object.assign(createEventStore(engine, options), {
     snapshots: memorySnapshots(),
     keyClaims: memoryKeyClaims(),
     subscriptions: memorySubscriptionStorage({ clock }),
     readModels,
     readModelVersions: memoryVersions(),
-    sagas: createSagaIndex(),
+    sagas,
     traces: memoryTraceIndex(),
     inlineAppends: planInline(),
   });
 }
 
 const fresh: StreamState = { revision: -1, truncateBefore: 0, tombstoned: false };
-
-/** Without `upkeep`: the index is lost only together with the events. */
-function createSagaIndex(): SagaIndex {
-  const index = memorySagaIndex();
-  return {
-    put: (entry) => index.put(entry),
-    upcoming: (query) => index.upcoming(query),
-    list: (query) => index.list(query),
-  };
-}

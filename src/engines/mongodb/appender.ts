@@ -199,7 +199,6 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
 
   return {
     async write(writes, { signal }) {
-      if (signal?.aborted === true) throw aborted(signal);
       for (const { rows } of writes)
         for (const row of rows) checkSize(row.eventId, bytesAtMost(row));
       if (waiting.length >= appendLimits.waitingMax) {

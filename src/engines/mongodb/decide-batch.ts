@@ -1,12 +1,12 @@
 // Decides a batch of appends in order on one known state: the documents to write, and the outcome of every append.
 // Pure: committing to the log shows whether the state was current.
 
-import { decideAppend, softDeleted } from '../../store/expected-revision.ts';
+import { decideAppend, isRefusal, softDeleted } from '../../store/expected-revision.ts';
 import { decideRetention } from '../../store/retention.ts';
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { toDocument } from './event-document.ts';
 import type { EventDocument, StoredRetention } from './collections.ts';
-import type { MongodbStreamState, StreamStateMap } from './stream-states.ts';
+import { freshState, type MongodbStreamState, type StreamStateMap } from './stream-states.ts';
 
 /** A stored event. */
 export interface KnownEvent {
@@ -37,13 +37,6 @@ interface Draft {
 }
 
 type Drafts = Map<string, Draft>;
-
-const fresh: MongodbStreamState = {
-  revision: -1,
-  truncateBefore: 0,
-  tombstoned: false,
-  revived: false,
-};
 
 export function decideBatch(
   units: readonly (readonly StreamWrite[])[],
@@ -89,14 +82,14 @@ export function decideBatch(
         revisionOf: (id) => eventById(id)?.revision,
       },
     );
-    if (decision.kind === 'conflict' || decision.kind === 'deleted') return decision;
+    if (isRefusal(decision)) return decision;
     if (decision.kind === 'duplicate') {
       const { revision } = decision;
       const byId = rows.map(({ eventId }) => eventById(eventId));
       const last = eventAt(revision) ?? byId.find((event) => event?.revision === revision);
       return { kind: 'duplicate', revision, sequence: last?.position ?? 0 };
     }
-    const before = draft.state ?? fresh;
+    const before = draft.state ?? freshState;
     const revived = before.revived || decision.revives;
     const truncateBefore = decision.revives ? decision.firstRevision : before.truncateBefore;
     const lastRow = rows.length - 1;
@@ -117,7 +110,7 @@ export function decideBatch(
     draft.state = { ...before, revision, truncateBefore, tombstoned, revived };
     if (retention !== undefined && retained !== undefined) {
       const target = draftOf(within, retention.of);
-      const { revision: last, tombstoned: ended } = target.state ?? fresh;
+      const { revision: last, tombstoned: ended } = target.state ?? freshState;
       target.state = { ...retained, revision: last, tombstoned: ended, revived: false };
     }
     return { kind: 'appended', revision, sequence: position + events.length + written.length - 1 };
@@ -128,9 +121,8 @@ export function decideBatch(
     const within: Drafts = writes.length === 1 ? drafts : new Map();
     const written: EventDocument[] = [];
     const results = writes.map((write) => decide(within, write, written));
-    const refused = results.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
     isRefusing ||= results.some(({ kind }) => kind !== 'appended');
-    if (!refused) {
+    if (!results.some(isRefusal)) {
       for (const [stream, draft] of within) drafts.set(stream, draft);
       events.push(...written);
     }

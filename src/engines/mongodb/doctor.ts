@@ -43,30 +43,21 @@ export async function examineMongodb(
 async function reach(db: Db): Promise<Finding[]> {
   const { version } = await db.command({ buildInfo: 1 });
   const { isWritablePrimary, setName } = await db.command({ hello: 1 });
-  return [
+  const found: Finding[] = [
     { check: 'reachable', level: 'ok', detail: `database ${db.databaseName}` },
     versionFinding('MongoDB', String(version), versionLeast),
-    ...(isWritablePrimary === true
-      ? []
-      : [
-          {
-            check: 'writable',
-            level: 'broken',
-            detail: 'the server refuses writes: it is not the primary',
-            remedy: 'Name the whole replica set in the URL.',
-          } as const,
-        ]),
-    ...(typeof setName === 'string'
-      ? []
-      : [
-          {
-            check: 'settings',
-            level: 'warning',
-            detail: 'standalone server: live readers poll, because there are no change streams',
-            remedy: 'Run it as a replica set, even with one member.',
-          } as const,
-        ]),
   ];
+  if (isWritablePrimary !== true) {
+    const detail = 'the server refuses writes: it is not the primary';
+    const remedy = 'Name the whole replica set in the URL.';
+    found.push({ check: 'writable', level: 'broken', detail, remedy });
+  }
+  if (typeof setName !== 'string') {
+    const detail = 'standalone server: live readers poll, because there are no change streams';
+    const remedy = 'Run it as a replica set, even with one member.';
+    found.push({ check: 'settings', level: 'warning', detail, remedy });
+  }
+  return found;
 }
 
 const remedyOf = remedyBy([

@@ -2,8 +2,8 @@
 // all events one order without gaps (see commit-log.ts).
 
 import type { Db, MongoClient } from 'mongodb';
-import { aborted, systemClock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
+import { systemClock } from '../../foundation/clock.ts';
+import { convertErrors, MillraceError } from '../../foundation/error.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -101,17 +101,8 @@ export async function mongodbEventStore(
 
   let closed = false;
 
-  const reading = async <T>(
-    signal: AbortSignal | undefined,
-    read: () => Promise<T>,
-  ): Promise<T> => {
-    if (signal?.aborted === true) throw aborted(signal);
-    try {
-      return await read();
-    } catch (error) {
-      throw closed ? storeClosed(error) : unavailable(error);
-    }
-  };
+  const reading = <T>(read: () => Promise<T>): Promise<T> =>
+    convertErrors(read, (error) => (closed ? storeClosed(error) : unavailable(error)));
 
   const engine: StoreEngine = {
     capabilities: {
@@ -124,10 +115,10 @@ export async function mongodbEventStore(
       if (closed) throw storeClosed();
       return appender.write(writes, writeOptions);
     },
-    readStream: (query) => reading(query.signal, () => reader.readStream(query)),
-    readAll: (query) => reading(query.signal, () => reader.readAll(query)),
-    findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
-    head: () => reading(undefined, async () => (await log.advance()).position),
+    readStream: (query) => reading(() => reader.readStream(query)),
+    readAll: (query) => reading(() => reader.readAll(query)),
+    findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
+    head: () => reading(async () => (await log.advance()).position),
     whenMore: (after, signal) => listener.whenMore(after, signal),
     scavenge: (scavengeOptions) => scavengeMongodb({ collections, log, states }, scavengeOptions),
     subjectKeys: createMongodbKeys(collections.keys),

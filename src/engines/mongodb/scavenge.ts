@@ -1,5 +1,6 @@
 // Deletes the events that retention hides, in small steps. Commits keep their numbers, so the log has no gaps.
 
+import { convertErrors } from '../../foundation/error.ts';
 import { firstVisible } from '../../store/retention.ts';
 import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../store/scavenge.ts';
 import type { ScavengeProgress } from '../../store/store-engine.ts';
@@ -20,14 +21,11 @@ export async function scavengeMongodb(
   options: ScavengeOptions,
 ): Promise<ScavengeProgress> {
   const { events } = collections;
-  try {
+  return convertErrors(async () => {
     // Sweep first: a commit that still holds its events would restore deleted ones.
     await log.sweep();
-    const streams = await candidates();
-    return await scavengeStreams(streams, options, removeSome);
-  } catch (error) {
-    throw unavailable(error);
-  }
+    return scavengeStreams(await candidates(), options, removeSome);
+  }, unavailable);
 
   /** Streams with metadata or a tombstone: only they hide events. */
   async function candidates(): Promise<readonly string[]> {

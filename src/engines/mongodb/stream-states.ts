@@ -41,7 +41,7 @@ export const streamEventFields = {
   retention: 1,
 } as const;
 
-const fresh: MongodbStreamState = {
+export const freshState: MongodbStreamState = {
   revision: -1,
   truncateBefore: 0,
   tombstoned: false,
@@ -146,7 +146,7 @@ export function stateAfter(
   before: MongodbStreamState | undefined,
   event: StreamEvent,
 ): MongodbStreamState | undefined {
-  const { revision, tombstoned } = before ?? fresh;
+  const { revision, tombstoned } = before ?? freshState;
   const { retention, truncateBefore, version } = event;
   if (event.aggregateId !== stream) {
     return retention === undefined
@@ -154,7 +154,7 @@ export function stateAfter(
       : { ...retention, revision, tombstoned, revived: false };
   }
   return {
-    ...(before ?? fresh),
+    ...(before ?? freshState),
     revision: version - 1,
     tombstoned: event.tombstone === true,
     ...(truncateBefore === undefined ? {} : { truncateBefore, revived: true }),

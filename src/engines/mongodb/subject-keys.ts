@@ -2,7 +2,7 @@
 // so that no interleaving of two processes restores a key.
 
 import type { Collection } from 'mongodb';
-import { MillraceError } from '../../foundation/error.ts';
+import { convertErrors, MillraceError } from '../../foundation/error.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { SubjectKey, SubjectKeys } from '../../store/store-engine.ts';
 import { isDuplicate, majorityWait, unavailable } from './connection.ts';
@@ -43,9 +43,7 @@ export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectK
     throw new MillraceError(
       'STORE_UNAVAILABLE',
       'subject keys did not become readable on a majority of the servers',
-      {
-        details: { subjects: subjects.length },
-      },
+      { details: { subjects: subjects.length } },
     );
   }
 
@@ -62,20 +60,12 @@ export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectK
     throw new MillraceError('STORE_UNAVAILABLE', 'the subject key could not be deleted');
   }
 
-  const translateErrors = async <T>(work: Promise<T>): Promise<T> => {
-    try {
-      return await work;
-    } catch (error) {
-      throw unavailable(error);
-    }
-  };
-
   return {
     // A key in use has reached a majority, so the primary has it; a local read is enough. A key for encryption
     // must be one that no election can roll back.
     get: (subjects, { create }) =>
-      translateErrors(create ? findOrCreate(subjects) : find(subjects, 'local')),
-    forget: (subject, nowMs) => translateErrors(forget(subject, new Date(nowMs))),
+      convertErrors(() => (create ? findOrCreate(subjects) : find(subjects, 'local')), unavailable),
+    forget: (subject, nowMs) => convertErrors(() => forget(subject, new Date(nowMs)), unavailable),
   };
 }
 

@@ -66,20 +66,16 @@ async function reach(connection: PostgresConnection): Promise<readonly Finding[]
   );
   const major = Math.floor(Number(number) / 10_000);
   const least = versionFinding('PostgreSQL', String(major), versionLeast);
-  return [
+  const found: Finding[] = [
     { check: 'reachable', level: 'ok', detail: String(place) },
     least.level === 'ok' ? { ...least, detail: `PostgreSQL ${String(version)}` } : least,
-    ...(isStandby === true
-      ? [
-          {
-            check: 'writable',
-            level: 'broken',
-            detail: 'the server is a standby and refuses writes',
-            remedy: 'Name the primary in the URL (target_session_attrs, or another host).',
-          } as const,
-        ]
-      : []),
   ];
+  if (isStandby === true) {
+    const detail = 'the server is a standby and refuses writes';
+    const remedy = 'Name the primary in the URL (target_session_attrs, or another host).';
+    found.push({ check: 'writable', level: 'broken', detail, remedy });
+  }
+  return found;
 }
 
 async function permissions(
@@ -111,23 +107,12 @@ async function permissions(
   }
   const remedy =
     'Run millrace migrate as a privileged user before each new version, and start with migrate: off.';
-  return exists === true
-    ? [
-        {
-          check,
-          level: 'warning',
-          detail: 'the user may use the tables, but not alter them',
-          remedy,
-        },
-      ]
-    : [
-        {
-          check,
-          level: 'broken',
-          detail: 'no such schema, and the user may not create it',
-          remedy,
-        },
-      ];
+  if (exists === true) {
+    const detail = 'the user may use the tables, but not alter them';
+    return [{ check, level: 'warning', detail, remedy }];
+  }
+  const detail = 'no such schema, and the user may not create it';
+  return [{ check, level: 'broken', detail, remedy }];
 }
 
 /** Settings that break durability when they are off, with the risk. */

@@ -20,11 +20,11 @@ const versionLeast = '3.38';
 const freeMiBMin = 256;
 
 /** Linux file systems, by magic number, on which a write-ahead log does not work or nothing is durable. */
-const fileSystems: ReadonlyMap<number, readonly [name: string, problem: string]> = new Map([
-  [0x6969, ['NFS', 'its locks and shared memory do not work across machines']],
-  [0xff53_4d42, ['CIFS', 'its locks and shared memory do not work across machines']],
-  [0xfe53_4d42, ['SMB', 'its locks and shared memory do not work across machines']],
-  [0x0102_1994, ['tmpfs', 'its content is lost at a reboot']],
+const fileSystems: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS: its locks and shared memory do not work across machines'],
+  [0xff53_4d42, 'CIFS: its locks and shared memory do not work across machines'],
+  [0xfe53_4d42, 'SMB: its locks and shared memory do not work across machines'],
+  [0x0102_1994, 'tmpfs: its content is lost at a reboot'],
 ]);
 
 /** Writes a temporary file next to the database, and deletes it. */
@@ -75,22 +75,17 @@ async function disk(folder: string): Promise<readonly Finding[]> {
   const freeMiB = Math.floor((bavail * bsize) / 1_048_576);
   const detail = `${freeMiB} MiB free`;
   const remedy = 'Free disk space: on a full disk, appends fail.';
-  const [name, problem] = fileSystems.get(type) ?? [];
-  return [
+  const found: Finding[] = [
     freeMiB >= freeMiBMin
       ? { check: 'disk', level: 'ok', detail }
       : { check: 'disk', level: 'warning', detail, remedy },
-    ...(name === undefined
-      ? []
-      : [
-          {
-            check: 'file system',
-            level: 'warning',
-            detail: `${name}: ${problem ?? ''}`,
-            remedy: 'Put the file on a local disk.',
-          } as const,
-        ]),
   ];
+  const problem = fileSystems.get(type);
+  if (problem !== undefined) {
+    const local = 'Put the file on a local disk.';
+    found.push({ check: 'file system', level: 'warning', detail: problem, remedy: local });
+  }
+  return found;
 }
 
 async function readFinding(path: string): Promise<Finding> {

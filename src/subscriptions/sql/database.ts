@@ -1,4 +1,4 @@
-// The part of an SQL database that subscriptions and read models need: statements that commit together,
+// The part of an SQL database that aggregates, subscriptions and read models need: statements that commit together,
 // and the differences between dialects. Engines implement it.
 
 export type SqlCell = string | number | null;
@@ -46,6 +46,8 @@ export interface SqlDialect {
 }
 
 type SqlTable =
+  | 'snapshots'
+  | 'command_keys'
   | 'subscriptions'
   | 'subscription_shards'
   | 'subscription_marks'

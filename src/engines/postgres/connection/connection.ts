@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { ClientBase, Pool, PoolClient, QueryArrayConfig, QueryArrayResult } from 'pg';
-import { MillraceError } from '../../../foundation/error.ts';
+import { convertErrors, MillraceError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 
 type Cell = string | number | boolean | null | Buffer;
@@ -33,11 +33,12 @@ export interface PreparedSql {
 }
 
 export interface ConnectOptions {
-  /** Named prepared statements. */
-  readonly prepare: boolean;
-  readonly connectionsMax: number;
-  /** Runs before the connection is returned. */
-  readonly migrate?: ((client: PoolClient) => Promise<unknown>) | undefined;
+  /** `auto` (default) migrates the schema when it is opened; `off` leaves that to `millrace migrate`. */
+  readonly migrate?: 'auto' | 'off' | undefined;
+  /** Named prepared statements. Set it to false with a pooler in transaction mode. Default: true. */
+  readonly prepare?: boolean | undefined;
+  /** Size of the pool that is created for a URL. Default: 10. */
+  readonly connectionsMax?: number | undefined;
 }
 
 /** Raised by `append_events`: a stream that the appender remembered has no row. The appender forgets all streams. */
@@ -66,7 +67,8 @@ const types = {
 
 export async function connectPostgres(
   target: string | Pool,
-  { prepare, connectionsMax, migrate }: ConnectOptions,
+  { migrate = 'auto', prepare = true, connectionsMax = 10 }: ConnectOptions,
+  migrateSchema?: (client: PoolClient) => Promise<unknown>,
 ): Promise<PostgresConnection> {
   const isOwn = typeof target === 'string';
   const pool = isOwn ? await createPool(target, connectionsMax) : target;
@@ -91,7 +93,7 @@ export async function connectPostgres(
   }
 
   try {
-    if (migrate !== undefined) await withClient(pool, migrate);
+    if (migrate === 'auto' && migrateSchema !== undefined) await withClient(pool, migrateSchema);
   } catch (error) {
     await dispose();
     throw unavailable(error);
@@ -219,12 +221,8 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** Runs the work and converts the driver's errors into a `MillraceError`. */
-export async function translateErrors<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw unavailable(error);
-  }
+export function translateErrors<T>(work: () => Promise<T>): Promise<T> {
+  return convertErrors(work, unavailable);
 }
 
 export function unavailable(error: unknown): MillraceError {

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { ClientBase, PoolClient } from 'pg';
+import { convertErrors } from '../../../foundation/error.ts';
 import {
   SqlExpectationFailed,
   type SqlCells,
@@ -82,12 +83,10 @@ export function postgresDatabase(connection: PostgresConnection, schema: string)
 }
 
 /** Converts errors like `translateErrors`, but leaves a failed expectation to the caller. */
-export async function sqlErrors<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof SqlExpectationFailed ? error : unavailable(error);
-  }
+export function sqlErrors<T>(work: () => Promise<T>): Promise<T> {
+  return convertErrors(work, (error) =>
+    error instanceof SqlExpectationFailed ? error : unavailable(error),
+  );
 }
 
 export function dialectIn(schema: string): SqlDialect {

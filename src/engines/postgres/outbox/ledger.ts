@@ -16,6 +16,7 @@ import { createKeptClient } from '../connection/kept-client.ts';
 import {
   connectPostgres,
   translateErrors,
+  type ConnectOptions,
   type PreparedSql,
   type Row,
 } from '../connection/connection.ts';
@@ -30,9 +31,8 @@ import {
   outcomeArrays,
   previousToken,
   renewedFields,
-  rowKey,
   sourceKey,
-  sourcesMissing,
+  sourceOf,
   staleClaims,
   toClaimed,
   toMessage,
@@ -41,15 +41,9 @@ import {
 import * as queries from './queries.ts';
 import { migratePostgresOutbox } from './schema.ts';
 
-export interface PostgresOutboxOptions {
+export interface PostgresOutboxOptions extends ConnectOptions {
   /** Default: `core_outbox`. */
   readonly schema?: string | undefined;
-  /** `auto` (default) migrates the schema when the ledger is opened. */
-  readonly migrate?: 'auto' | 'off' | undefined;
-  /** Named prepared statements. Set it to false with a pooler in transaction mode. Default: true. */
-  readonly prepare?: boolean | undefined;
-  /** Size of the pool that the ledger creates for a URL. Default: 10. */
-  readonly connectionsMax?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
 }
@@ -88,19 +82,10 @@ export async function postgresOutboxLedger(
   target: string | Pool,
   options: PostgresOutboxOptions = {},
 ): Promise<OutboxLedger<PostgresTransaction>> {
-  const {
-    schema = 'core_outbox',
-    migrate = 'auto',
-    prepare = true,
-    connectionsMax = 10,
-    clock = systemClock,
-    observer = silentObserver,
-  } = options;
-  const connection = await connectPostgres(target, {
-    prepare,
-    connectionsMax,
-    migrate: migrate === 'auto' ? (client) => migratePostgresOutbox(client, schema) : undefined,
-  });
+  const { schema = 'core_outbox', clock = systemClock, observer = silentObserver } = options;
+  const connection = await connectPostgres(target, options, (client) =>
+    migratePostgresOutbox(client, schema),
+  );
   const lock = lockClass(schema);
   const channel = `millrace_outbox_${lock}`;
   const statement = (name: string, text: string): PreparedSql => ({
@@ -148,7 +133,8 @@ export async function postgresOutboxLedger(
       for (const source of await run(enqueueSql, [encodeRows(rows), lock, channel])) {
         known.set(sourceKey(source), { id: source.id, isDuplicate: false });
       }
-      const duplicates = sourcesMissing(rows, known);
+      const sources = rows.map(sourceOf);
+      const duplicates = sources.filter((source) => !known.has(sourceKey(source)));
       if (duplicates.length > 0) {
         for (const source of await run(findSourcesSql, [JSON.stringify(duplicates)])) {
           known.set(sourceKey(source), { id: source.id, isDuplicate: true });
@@ -156,8 +142,8 @@ export async function postgresOutboxLedger(
       }
       if (transaction === undefined) listener.wakeAll();
       const returned = new Set<string>();
-      return rows.map((row) => {
-        const key = rowKey(row);
+      return sources.map((source) => {
+        const key = sourceKey(source);
         const { id, isDuplicate } = known.get(key) ?? { id: '', isDuplicate: true };
         const isAgain = returned.has(key);
         returned.add(key);

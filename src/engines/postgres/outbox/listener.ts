@@ -3,8 +3,7 @@
 
 import type { PoolClient } from 'pg';
 import type { Clock } from '../../../foundation/clock.ts';
-import { waitWithPoll } from '../../../store/waiters.ts';
-import { createWaiters } from '../../../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
 import { checkOut, type PostgresConnection } from '../connection/connection.ts';
 import { quoteName } from '../connection/schema.ts';
 

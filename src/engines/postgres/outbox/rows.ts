@@ -1,9 +1,9 @@
 // Converts messages and claims of the ledger to PostgreSQL rows and back.
 
 import type { OutboxRow } from '../../../outbox/check-outbox.ts';
-import type { Renewal } from '../../../outbox/create-outbox-ledger.ts';
+import { dueMsOf, type Renewal } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
-import type { Enqueued, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
+import type { OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import type {
   ClaimedMessage,
   OutboxClaim,
@@ -44,9 +44,7 @@ export function encodeRows(rows: readonly OutboxRow[]): string {
   return JSON.stringify(
     rows.map((row, ord) => ({
       ord,
-      source_stream_id: row.sourceStreamId,
-      source_event_id: row.sourceEventId,
-      integration_type: row.integrationType,
+      ...sourceOf(row),
       event_type: row.eventType,
       payload: row.payload,
       headers: row.headers,
@@ -62,25 +60,15 @@ export function encodeRows(rows: readonly OutboxRow[]): string {
   );
 }
 
-/** The sources of the rows that were not inserted: duplicates of existing messages. */
-export function sourcesMissing(
-  rows: readonly OutboxRow[],
-  known: ReadonlyMap<string, Enqueued>,
-): readonly Omit<Source, 'id'>[] {
-  return rows
-    .filter((row) => !known.has(rowKey(row)))
-    .map((row) => ({
-      source_stream_id: row.sourceStreamId,
-      source_event_id: row.sourceEventId,
-      integration_type: row.integrationType,
-    }));
+export function sourceOf(row: OutboxRow): Omit<Source, 'id'> {
+  return {
+    source_stream_id: row.sourceStreamId,
+    source_event_id: row.sourceEventId,
+    integration_type: row.integrationType,
+  };
 }
 
-export function rowKey(row: OutboxRow): string {
-  return JSON.stringify([row.sourceStreamId, row.sourceEventId, row.integrationType]);
-}
-
-export function sourceKey(source: Source): string {
+export function sourceKey(source: Omit<Source, 'id'>): string {
   return JSON.stringify([source.source_stream_id, source.source_event_id, source.integration_type]);
 }
 
@@ -116,13 +104,8 @@ export function outcomeArrays(outcomes: readonly OutboxOutcome[]): readonly unkn
     ...claimArrays(outcomes.map(({ claim }) => claim)),
     `{${outcomes.map(({ kind }) => kind).join()}}`,
     isSent ? [] : outcomes.map((outcome) => ('error' in outcome ? outcome.error : null)),
-    isSent ? [] : outcomes.map(dueMs),
+    isSent ? [] : outcomes.map(dueMsOf),
   ];
-}
-
-function dueMs(outcome: OutboxOutcome): number | null {
-  if (outcome.kind === 'failed') return outcome.nextDueAt.getTime();
-  return outcome.kind === 'released' ? (outcome.dueAt?.getTime() ?? null) : null;
 }
 
 export function toClaimed(row: Row, workerId: string): ClaimedMessage {

@@ -1,9 +1,9 @@
 // Batches concurrent appends: one statement, one commit and one fsync per batch, with a separate decision for
 // every append.
 
-import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { tailRows, type TailRow } from '../../../store/append-tail.ts';
+import { isRefusal } from '../../../store/expected-revision.ts';
 import { categoryOf } from '../../../store/recorded-event.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../../store/store-engine.ts';
 import { createKeptClient } from '../connection/kept-client.ts';
@@ -163,8 +163,7 @@ export function createPostgresAppender(
   }
 
   return {
-    async write(writes, { signal, transaction }) {
-      if (signal?.aborted === true) throw aborted(signal);
+    async write(writes, { transaction }) {
       if (transaction !== undefined) {
         const on = transaction as Queryable;
         const [outcomes = []] = await translateErrors(() => append([writes], options.now(), on));
@@ -207,7 +206,7 @@ function knownRows(
       return tailRows(write, nowMs, outcome);
     }
     // A duplicate may be an append of this process whose answer was lost.
-    isAll &&= outcome?.kind === 'conflict' || outcome?.kind === 'deleted';
+    isAll &&= outcome !== undefined && isRefusal(outcome);
     return [];
   });
   return { rows: rows.toSorted((a, b) => a.sequence - b.sequence), isAll };

@@ -2,7 +2,8 @@
 
 import type { ClientBase, Pool } from 'pg';
 import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
-import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { sqlAggregateStorage } from '../../../aggregates/sql-aggregate-storage.ts';
+import { systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import type { InlineHost } from '../../../projections/inline-appends.ts';
 import type { ReadModelHost } from '../../../projections/read-model-store.ts';
@@ -27,6 +28,7 @@ import type { TraceHost } from '../../../traces/trace-index.ts';
 import {
   connectPostgres,
   translateErrors,
+  type ConnectOptions,
   type PostgresConnection,
   type Queryable,
 } from '../connection/connection.ts';
@@ -40,15 +42,9 @@ import { createPostgresNames } from './names.ts';
 import { createPostgresReader } from './reader.ts';
 import { migratePostgres } from './schema.ts';
 
-export interface PostgresOptions extends EventStoreOptions {
+export interface PostgresOptions extends EventStoreOptions, ConnectOptions {
   /** Default: `millrace`. */
   readonly schema?: string | undefined;
-  /** `auto` (default) migrates the schema when the store is opened; `off` leaves that to `millrace migrate`. */
-  readonly migrate?: 'auto' | 'off' | undefined;
-  /** Named prepared statements. Set it to false with a pooler in transaction mode. Default: true. */
-  readonly prepare?: boolean | undefined;
-  /** Size of the pool that the store creates for a URL. Default: 10. */
-  readonly connectionsMax?: number | undefined;
   /** How often live readers poll in addition to notifications. Default: 500. */
   readonly pollIntervalMs?: number | undefined;
 }
@@ -76,18 +72,13 @@ export async function postgresEventStore(
 > {
   const {
     schema = 'millrace',
-    migrate = 'auto',
-    prepare = true,
-    connectionsMax = 10,
     pollIntervalMs = 500,
     clock = systemClock,
     observer = silentObserver,
   } = options;
-  const connection = await connectPostgres(target, {
-    prepare,
-    connectionsMax,
-    migrate: migrate === 'auto' ? (client) => migratePostgres(client, schema) : undefined,
-  });
+  const connection = await connectPostgres(target, options, (client) =>
+    migratePostgres(client, schema),
+  );
   const channel = `millrace_${lockClass(schema)}`;
   const names = createPostgresNames(connection, schema);
   const reader = createPostgresReader(connection, names, schema);
@@ -113,11 +104,7 @@ export async function postgresEventStore(
   });
 
   const reads = new Set<Promise<unknown>>();
-  const reading = async <T>(
-    signal: AbortSignal | undefined,
-    read: () => Promise<T>,
-  ): Promise<T> => {
-    if (signal?.aborted === true) throw aborted(signal);
+  const reading = async <T>(read: () => Promise<T>): Promise<T> => {
     const running = translateErrors(read);
     reads.add(running);
     try {
@@ -135,15 +122,15 @@ export async function postgresEventStore(
       crossProcess: true,
     },
     write: (writes, writeOptions) => appender.write(writes, writeOptions),
-    readStream: (query) => reading(query.signal, () => reader.readStream(query)),
+    readStream: (query) => reading(() => reader.readStream(query)),
     readAll: (query) =>
-      reading(query.signal, async () => {
+      reading(async () => {
         // A reader at the end has read everything before the tail, and the tail has no gaps.
         const recent = query.direction === 'forwards' ? tail.read(query) : undefined;
         return recent ?? reader.readAll(query);
       }),
-    findEvent: (stream, eventId) => reading(undefined, () => reader.findEvent(stream, eventId)),
-    head: () => reading(undefined, async () => (await reader.safeHead()).head),
+    findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
+    head: () => reading(async () => (await reader.safeHead()).head),
     whenMore: (after, signal) => listener.whenMore(after, signal),
     async scavenge(scavengeOptions) {
       const progress = await scavenge(connection, schema, scavengeOptions);
@@ -160,7 +147,7 @@ export async function postgresEventStore(
     },
   };
   const database = postgresDatabase(connection, schema);
-  return Object.assign(createEventStore(engine, options), aggregateStorage(connection, schema), {
+  return Object.assign(createEventStore(engine, options), sqlAggregateStorage(database), {
     subscriptions: postgresSubscriptionStorage(connection, database),
     ...postgresReadModels(database, () => listener.wakeAll()),
     readModelVersions: sqlVersions(database),
@@ -248,56 +235,4 @@ function toKey(key: unknown, forgottenAtMs: unknown): SubjectKey {
   return key instanceof Uint8Array
     ? { kind: 'key', key }
     : { kind: 'forgotten', forgottenAtMs: Number(forgottenAtMs) };
-}
-
-function aggregateStorage(connection: PostgresConnection, schema: string): AggregateStorage {
-  const at = quoteName(schema);
-  const load = {
-    name: `${schema} snapshot load`,
-    text: `select revision, event_id, code_version, taken_at, state from ${at}.snapshots where stream = $1`,
-  };
-  const save = {
-    name: `${schema} snapshot save`,
-    text: `insert into ${at}.snapshots as s (stream, revision, event_id, code_version, taken_at, state)
-           values ($1, $2, $3, $4, $5, $6)
-           on conflict (stream) do update set revision = excluded.revision,
-             event_id = excluded.event_id, code_version = excluded.code_version,
-             taken_at = excluded.taken_at, state = excluded.state
-           where excluded.revision >= s.revision`,
-  };
-  // The update changes nothing; it makes the statement return an existing row, even one committed concurrently.
-  const claim = {
-    name: `${schema} key claim`,
-    text: `insert into ${at}.command_keys as k (key, stream, command) values ($1, $2, $3)
-           on conflict (key) do update set key = k.key returning stream, command`,
-  };
-  return {
-    snapshots: {
-      async load(stream) {
-        const [row] = await translateErrors(() => connection.query(load, [stream]));
-        if (row === undefined) return undefined;
-        const [revision, eventId, codeVersion, takenAt, state] = row;
-        return {
-          revision: Number(revision),
-          eventId: String(eventId),
-          codeVersion: Number(codeVersion),
-          takenAt: String(takenAt),
-          state: JSON.parse(String(state)) as unknown,
-        };
-      },
-      async save(stream, { revision, eventId, codeVersion, takenAt, state }) {
-        const values = [stream, revision, eventId, codeVersion, takenAt, JSON.stringify(state)];
-        await translateErrors(() => connection.query(save, values));
-      },
-    },
-    keyClaims: {
-      async claim(key, use) {
-        const values = [key, use.stream, use.command];
-        const [[stream, command] = []] = await translateErrors(() =>
-          connection.query(claim, values),
-        );
-        return { stream: String(stream), command: String(command) };
-      },
-    },
-  };
 }

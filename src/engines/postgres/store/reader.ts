@@ -48,47 +48,32 @@ export function createPostgresReader(
     `select id, revision, truncate_before, max_count, max_age_s, tombstoned, has_metadata
      from ${at}.streams where name = $1`,
   );
-  const stream = (order: string): PreparedSql =>
-    prepared(
+  const inOrder = (order: 'asc' | 'desc') => ({
+    stream: prepared(
       `stream ${order}`,
       `select ${columns} from ${source} where e.stream_id = $1 and e.revision between $2 and $3
        and e.recorded_at_ms > $4 order by e.revision ${order} limit $5`,
-    );
-  const plain = (order: string): PreparedSql =>
-    prepared(
+    ),
+    plain: prepared(
       `all ${order}`,
       `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2
        order by e.sequence ${order} limit $3`,
-    );
-  const scanned = (order: string): PreparedSql =>
-    prepared(
+    ),
+    scanned: prepared(
       `scan ${order}`,
       `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2 and ${conditions}
        order by e.sequence ${order} limit $6`,
-    );
-  const merged = (order: string): PreparedSql =>
-    prepared(
+    ),
+    merged: prepared(
       `merge ${order}`,
       `select ${columns} from unnest($3::integer[]) t(id) cross join lateral (
          select * from ${at}.events x where x.type_id = t.id and x.sequence > $1 and x.sequence <= $2
            and ($4::integer is null or x.category_id = $4) and ($5::integer is null or x.tenant_id = $5)
          order by x.sequence ${order} limit $6
        ) e join ${at}.streams s on s.id = e.stream_id order by e.sequence ${order} limit $6`,
-    );
-  const statements = {
-    forwards: {
-      stream: stream('asc'),
-      plain: plain('asc'),
-      scanned: scanned('asc'),
-      merged: merged('asc'),
-    },
-    backwards: {
-      stream: stream('desc'),
-      plain: plain('desc'),
-      scanned: scanned('desc'),
-      merged: merged('desc'),
-    },
-  };
+    ),
+  });
+  const statements = { forwards: inOrder('asc'), backwards: inOrder('desc') };
   const byId = prepared(
     'by id',
     `select ${columns} from ${source} where s.name = $2 and e.event_id = $1`,
@@ -130,8 +115,8 @@ export function createPostgresReader(
     const streamState: StreamState = {
       revision: Number(revision),
       truncateBefore: Number(truncateBefore),
-      ...(maxCount === null ? {} : { maxCount: Number(maxCount) }),
-      ...(maxAge === null ? {} : { maxAgeSeconds: Number(maxAge) }),
+      maxCount: maxCount === null ? undefined : Number(maxCount),
+      maxAgeSeconds: maxAge === null ? undefined : Number(maxAge),
       tombstoned: tombstoned === true,
     };
     const range = visibleRange(query, streamState);

@@ -1,15 +1,29 @@
 // The schema of the event store, and of subscriptions, read models, sagas and traces next to the events.
 
 import type { ClientBase } from 'pg';
+import { readModelTables } from '../../../projections/sql/tables.ts';
+import { sagaTables } from '../../../reactors/sql-saga-index.ts';
+import { subscriptionTables, type SqlTypes } from '../../../subscriptions/sql/tables.ts';
+import { traceTables } from '../../../traces/sql-trace-index.ts';
 import {
   notifyWaiting,
   numberMigrations,
   runMigrations,
   type PostgresMigration,
 } from '../connection/schema.ts';
-import { readModelTables } from '../read-models/tables.ts';
-import { sagaTables, subscriptionTables, traceTables } from '../subscriptions/tables.ts';
 import { eventStoreFunctions } from './functions.ts';
+
+const types: SqlTypes = {
+  at: '{schema}.',
+  key: 'text collate "C"',
+  bigint: 'bigint',
+  double: 'double precision',
+  flag: 'smallint',
+  byKey: '',
+  // Keeps the updates of a row in its page.
+  updated: ' with (fillfactor = 20)',
+  plain: '',
+};
 
 const tables = `
 create sequence {schema}.event_sequence as bigint;
@@ -101,12 +115,53 @@ create view {schema}.all_events as
   ) m;
 `;
 
+const subscriptions = `
+create table {schema}.subscriptions (
+  name text collate "C" primary key,
+  shards integer not null,
+  paused smallint not null default 0,
+  -- JSON of the filter, from which any process can compute the lag.
+  filter text
+);
+${subscriptionTables(types)}
+-- Dead letters for SQL readers, with the field names of the event flow document.
+create view {schema}.dead_letter_queue as
+  select id as "_id", event_id as "eventId", event_type as "eventType", aggregate_id as "aggregateId",
+    -- json, because jsonb rejects some strings that JSON allows.
+    payload::json as "payload", error as "error", attempts as "attempts",
+    to_timestamp(created_at_ms / 1000.0) as "createdAt", status as "status",
+    to_timestamp(replayed_at_ms / 1000.0) as "replayedAt", replayed_by as "replayedBy", notes as "notes",
+    handler as "handler", history::json as "history"
+  from {schema}.dead_letters;
+`;
+
+const readModels = `
+create table {schema}.read_models (
+  id integer generated always as identity primary key,
+  name text collate "C" not null unique
+);
+
+-- A deleted document leaves its row with a null document, as the fence against older events.
+create table {schema}.read_documents (
+  model integer not null,
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  stream text collate "C" not null,
+  revision bigint not null,
+  document text,
+  entries text not null,
+  -- The entries before the last write, returned to the writer.
+  previous text,
+  primary key (model, tenant, id)
+) with (fillfactor = 80);
+${readModelTables(types)}`;
+
 const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
   { title: 'event store', sql: `${tables}${notifyWaiting}${eventStoreFunctions}` },
-  { title: 'subscriptions', sql: subscriptionTables },
-  { title: 'read models', sql: readModelTables },
-  { title: 'sagas', sql: sagaTables },
-  { title: 'traces', sql: traceTables },
+  { title: 'subscriptions', sql: subscriptions },
+  { title: 'read models', sql: readModels },
+  { title: 'sagas', sql: sagaTables(types) },
+  { title: 'traces', sql: traceTables(types) },
 ];
 
 /**

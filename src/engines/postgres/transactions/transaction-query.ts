@@ -10,10 +10,8 @@ export type TransactionQuery = (
 ) => Promise<readonly object[]>;
 
 export function notATransaction(library: string, problem: string, cause?: unknown): MillraceError {
-  return new MillraceError('TRANSACTION_INVALID', `${library}: ${problem}`, {
-    details: { library },
-    ...(cause === undefined ? {} : { cause }),
-  });
+  const details = { library };
+  return new MillraceError('TRANSACTION_INVALID', `${library}: ${problem}`, { details, cause });
 }
 
 /** Some libraries return the rows, others an object with a `rows` property. */

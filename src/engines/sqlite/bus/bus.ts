@@ -17,6 +17,8 @@ import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
 import { aborted, systemClock } from '../../../foundation/clock.ts';
 import { createSqliteClient } from '../connection/client.ts';
 import { busyTimeoutMsDefault, openWriterFile, type WriterFile } from '../connection/file.ts';
+import { encodeToken } from '../connection/lease-token.ts';
+import { isReplyNear } from '../connection/watch.ts';
 import type { ResultOf, SqlRow, WriterCall } from '../thread/protocol.ts';
 import { openBusReader, toStored } from './reader.ts';
 import { createBusTail } from './tail.ts';
@@ -27,9 +29,6 @@ export interface SqliteBusOptions extends BusOptions {
   /** How long a write waits for a write of another process. Default: 10 s. */
   readonly busyTimeoutMs?: number | undefined;
 }
-
-/** If no append completes within this time, another process probably holds the write lock. */
-const replyMs = 20;
 
 /**
  * Opens the bus in a file, which may be the event store's, and creates a missing file. Several processes may open one
@@ -59,20 +58,15 @@ function createEngine(
   const client = createSqliteClient(file, {
     prefix: 'BUS',
     reader,
-    onCommit: () => waits.onOtherCommit({ wakeReaders: !isReplyNear() }),
+    onCommit: () => {
+      const isNear = isReplyNear(appending, clock.now() - repliedAtMs);
+      waits.onOtherCommit({ wakeReaders: !isNear });
+    },
   });
   const waits = createBusWaits(clock, (isWaiting) => client.setWaiting(isWaiting));
   let appending = 0;
   let repliedAtMs = 0;
   const read: typeof client.read = (work) => client.read(work);
-
-  /**
-   * While replies to appends arrive in quick succession, a new commit is probably one of those appends, and its reply
-   * wakes the readers. An append that waits for another process's lock delays no reader.
-   */
-  function isReplyNear(): boolean {
-    return appending > 0 && clock.now() - repliedAtMs < replyMs;
-  }
 
   async function write<Call extends WriterCall>(
     call: Call,
@@ -266,7 +260,7 @@ function seqOf(sequence: string): number {
 function toLeased(row: SqlRow): LeasedEntry {
   return {
     ...toStored(row, String(row['subject'])),
-    token: `${Number(row['seq'])}.${Number(row['token'])}`,
+    token: encodeToken(row),
     deliveryCount: Number(row['delivery_count']),
   };
 }

@@ -2,7 +2,7 @@
 // affected ones are woken: waking all of them after every commit would cost more than the commit.
 
 import { matchesFilter } from '../../../bus/bus-engine.ts';
-import type { Clock } from '../../../foundation/clock.ts';
+import { sleepMsMax, type Clock } from '../../../foundation/clock.ts';
 import { createWaiters, type Waiters } from '../../../store/waiters.ts';
 
 /** When a group has a message to deliver: 0 means now, undefined never. */
@@ -69,7 +69,9 @@ export function createBusWaits(clock: Clock, setWaiting: (isWaiting: boolean) =>
         const woken = waiters.wait(either, () => before === 0);
         setWaiting(true);
         const dueInMs = (before ?? Infinity) - clock.now();
-        await Promise.race([woken, sleep(clock, Math.min(ms, dueInMs), either)]);
+        // A longer wait ends by a wake-up or an abort.
+        const sleepMs = Math.max(0, Math.min(ms, dueInMs, sleepMsMax));
+        await Promise.race([woken, clock.sleep(sleepMs, either)]);
       } finally {
         members.delete(waiters);
         over.abort('over');
@@ -101,9 +103,4 @@ function isTrueOrFails(check: () => boolean): boolean {
     // The woken reader meets the same error in its own read, where it can report it.
     return true;
   }
-}
-
-function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  // The longest delay of a timer; a longer wait ends by a wake-up or an abort.
-  return clock.sleep(Math.min(Math.max(ms, 0), 2_147_483_647), signal);
 }

@@ -10,6 +10,7 @@ import {
   type Settlement,
 } from '../../../bus/bus-engine.ts';
 import type { SettleOutcome } from '../../../bus/bus-message.ts';
+import { decodeToken } from '../connection/lease-token.ts';
 import { createSqlQuery } from '../thread/query.ts';
 import { createBusTrimming, type BusTrim } from './trim.ts';
 import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
@@ -273,7 +274,7 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
     times: { readonly nowMs: number; readonly dedupeWindowMs: number },
   ): SettleOutcome {
     const id = Number(group['id']);
-    const { seq, token } = placeOf(settlement.token);
+    const { seq, token } = decodeToken(settlement.token);
     const leased = one(
       'select stream_id from bus_pending where group_id = ? and seq = ? and token = ?',
       id,
@@ -351,11 +352,4 @@ function filtersOf(group: SqlRow): readonly string[] {
 
 function matchesAny(filters: readonly string[], subject: string): boolean {
   return filters.some((filter) => matchesFilter(filter, subject));
-}
-
-/** An invalid token matches no message. */
-function placeOf(text: string): { readonly seq: number; readonly token: number } {
-  const [, seq, token] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
-  const isOne = seq !== undefined && token !== undefined && Number(token) > 0;
-  return isOne ? { seq: Number(seq), token: Number(token) } : { seq: -1, token: -1 };
 }

@@ -1,7 +1,7 @@
 // The file as an SQL database for subscriptions, sagas, traces and read models: writes go through the writer thread,
 // reads run on the calling thread.
 
-import { hasCode, MillraceError } from '../../../foundation/error.ts';
+import { convertErrors, hasCode, MillraceError } from '../../../foundation/error.ts';
 import type { SqlCells, SqlDatabase, SqlDialect } from '../../../subscriptions/sql/database.ts';
 import type { SqliteReader } from '../store/reader.ts';
 import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
@@ -35,22 +35,16 @@ export const dialect: SqlDialect = {
 };
 
 export function sqliteDatabase(writer: SqliteWriter, reading: SqliteReading): SqliteDatabase {
-  const checked = async <T>(result: Promise<T>): Promise<T> => {
-    try {
-      return await result;
-    } catch (error) {
-      throw statementError(error) ?? error;
-    }
-  };
-  const commit: SqliteDatabase['commit'] = (statements) => checked(writer.run(statements));
+  const checked = <T>(work: () => Promise<T>): Promise<T> => convertErrors(work, statementError);
+  const commit: SqliteDatabase['commit'] = (statements) => checked(() => writer.run(statements));
   return {
     dialect,
     commit,
-    select: (sql, values) => checked(reading((reader) => reader.select(sql, values))),
+    select: (sql, values) => checked(() => reading((reader) => reader.select(sql, values))),
     run: async (statements) =>
       // The reader sees every commit that was acknowledged before.
       statements.every(isRead)
-        ? checked(
+        ? checked(() =>
             reading((reader) => reader.queries(statements) as unknown as readonly SqlCells[][]),
           )
         : (await commit(statements)).map((rows) =>
@@ -64,11 +58,11 @@ function isRead({ sql, expect }: SqlStatement): boolean {
 }
 
 /** SQLite works but refuses the statements: retrying does not help. */
-function statementError(error: unknown): MillraceError | undefined {
-  if (!hasCode(error, 'STORE_UNAVAILABLE')) return undefined;
+function statementError(error: unknown): unknown {
+  if (!hasCode(error, 'STORE_UNAVAILABLE')) return error;
   const { message, details } = error;
   const isStatement = statementFaults.has(Number(details['sqliteCode']));
   return isStatement
     ? new MillraceError('STORE_UNAVAILABLE', message, { details, cause: error, retryable: false })
-    : undefined;
+    : error;
 }

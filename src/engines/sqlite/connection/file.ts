@@ -2,12 +2,11 @@
 
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { TailRow } from '../../../store/append-tail.ts';
 import { openReader, type SqliteReader } from '../store/reader.ts';
 import { startSqliteWriter, type SqliteWriter } from '../thread/writer.ts';
-import { sqliteDatabase, type SqliteDatabase } from './database.ts';
+import { sqliteDatabase, type SqliteDatabase, type SqliteReading } from './database.ts';
 import { describeFailure, sqliteError } from './error.ts';
 import { pathOf } from './path.ts';
 
@@ -27,11 +26,8 @@ export interface SqliteFile extends AsyncDisposable {
   readonly writer: SqliteWriter;
   readonly database: SqliteDatabase;
   readonly reader: SqliteReader;
-  /** Reports SQLite's errors as MillraceErrors. A read sees everything that was acknowledged before it. */
-  readonly reading: <T>(
-    read: (reader: SqliteReader) => T,
-    signal?: AbortSignal,
-  ) => Promise<Awaited<T>>;
+  /** A read sees everything that was acknowledged before it. */
+  readonly reading: SqliteReading;
   /** Calls the listener with the events of each append of this process; a new listener replaces the last. */
   readonly onAppended: (listener: (rows: readonly TailRow[]) => void) => void;
 }
@@ -72,11 +68,7 @@ export async function openSqliteFile(
     return failure.sqliteCode === undefined ? error : sqliteError(failure, { path, doing: 'read' });
   }
 
-  async function reading<T>(
-    read: (reader: SqliteReader) => T,
-    signal?: AbortSignal,
-  ): Promise<Awaited<T>> {
-    if (signal?.aborted === true) throw aborted(signal);
+  async function reading<T>(read: (reader: SqliteReader) => T): Promise<Awaited<T>> {
     if (isClosed) throw new MillraceError('STORE_CLOSED', 'the event store was closed');
     try {
       return await read(reader);

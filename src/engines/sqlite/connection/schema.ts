@@ -2,11 +2,29 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { MillraceError } from '../../../foundation/error.ts';
+import { readModelTables } from '../../../projections/sql/tables.ts';
+import { sagaTables } from '../../../reactors/sql-saga-index.ts';
+import { subscriptionTables, type SqlTypes } from '../../../subscriptions/sql/tables.ts';
+import { traceTables } from '../../../traces/sql-trace-index.ts';
 import { sqliteBusTables } from '../bus/tables.ts';
-import { sqliteOutboxJobs, sqliteOutboxTables, sqliteOutboxTotals } from '../outbox/tables.ts';
-import { sqliteReadModelTables } from '../read-models/tables.ts';
+import {
+  isoTime,
+  sqliteOutboxJobs,
+  sqliteOutboxTables,
+  sqliteOutboxTotals,
+} from '../outbox/tables.ts';
 import { sqliteTaskTables } from '../tasks/tables.ts';
-import { sqliteSubscriptionTables, sqliteSubscriptionViews } from '../subscriptions/tables.ts';
+
+const types: SqlTypes = {
+  at: '',
+  key: 'text',
+  bigint: 'integer',
+  double: 'real',
+  flag: 'integer',
+  byKey: ' strict, without rowid',
+  updated: ' strict, without rowid',
+  plain: ' strict',
+};
 
 export const sqliteMigrations: readonly string[] = [
   `create table streams (
@@ -70,35 +88,35 @@ export const sqliteMigrations: readonly string[] = [
      stream text not null,
      command text not null
    ) strict, without rowid;`,
-  sqliteSubscriptionTables,
-  sqliteSubscriptionViews,
-  sqliteReadModelTables,
-  `create table saga_index (
-     stream text primary key,
-     saga text not null,
-     tenant text not null,
-     saga_key text not null,
-     status text not null,
-     revision integer not null,
-     updated_at_ms integer not null,
-     due_at_ms integer,
-     shard integer not null,
-     reason text
+  `create table subscriptions (
+     name text primary key,
+     shards integer not null,
+     paused integer not null default 0
    ) strict, without rowid;
-   create index saga_index_due on saga_index (saga, shard, due_at_ms) where due_at_ms is not null;
-   create index saga_index_by_status on saga_index (saga, status, stream);`,
-  sqliteOutboxTables,
-  `create table trace_events (
-     correlation_id text not null,
-     position integer not null,
+   ${subscriptionTables(types)}`,
+  // The filter of a subscription, to compute its lag; and dead letters with the names of the event flow document.
+  `alter table subscriptions add column filter text;
+   create view dead_letter_queue as
+     select id as _id, event_id as eventId, event_type as eventType, aggregate_id as aggregateId,
+       payload, error, attempts, ${isoTime('created_at_ms')} as createdAt, status,
+       ${isoTime('replayed_at_ms')} as replayedAt, replayed_by as replayedBy, notes, handler, history
+     from dead_letters;`,
+  `create table read_models (id integer primary key, name text not null unique) strict;
+   -- A removed document keeps its row, with null, as a fence against older events.
+   create table read_documents (
+     model integer not null,
      tenant text not null,
+     id text not null,
      stream text not null,
      revision integer not null,
-     recorded_at_ms integer not null,
-     primary key (correlation_id, position)
-   ) strict, without rowid;
-   -- Finds old rows; it grows at its end only.
-   create index trace_events_by_time on trace_events (recorded_at_ms);`,
+     document text,
+     entries text not null,
+     primary key (model, tenant, id)
+   ) strict;
+   ${readModelTables(types)}`,
+  sagaTables(types),
+  sqliteOutboxTables,
+  traceTables(types),
   sqliteOutboxJobs,
   sqliteBusTables,
   sqliteOutboxTotals,

@@ -7,9 +7,9 @@ import { systemClock, type Clock } from '../../../foundation/clock.ts';
 
 export interface SqliteBreakerStoreOptions {
   /** Default: `millrace_breakers`. */
-  readonly table?: string;
+  readonly table?: string | undefined;
   /** Default: the clock of the machine, which all processes with the file share. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /**

@@ -10,7 +10,7 @@ import { tableName } from '../../../delivery/table-name.ts';
 
 export interface SqliteEndpointHealthOptions {
   /** Default: `millrace_endpoint_health`. */
-  readonly table?: string;
+  readonly table?: string | undefined;
 }
 
 /**

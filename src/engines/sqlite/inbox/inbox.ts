@@ -12,7 +12,7 @@ import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 
 export interface SqliteInboxOptions extends InboxOptions {
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 export interface SqliteInbox {

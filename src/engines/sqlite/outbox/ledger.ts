@@ -6,14 +6,18 @@ import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { createIds } from '../../../foundation/ids.ts';
 import type { OutboxRow } from '../../../outbox/check-outbox.ts';
-import { createOutboxLedger, type OutboxEngine } from '../../../outbox/create-outbox-ledger.ts';
+import {
+  createOutboxLedger,
+  dueMsOf,
+  type OutboxEngine,
+} from '../../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
-import { waitWithPoll } from '../../../store/waiters.ts';
 import { nextTurn } from '../../../store/next-turn.ts';
-import { createWaiters } from '../../../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
 import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
-import { claimPlace, encodeToken, renewedFields, toClaimed, toMessage } from './rows.ts';
+import { decodeToken, encodeToken } from '../connection/lease-token.ts';
+import { renewedFields, toClaimed, toMessage } from './rows.ts';
 import * as sql from './sql.ts';
 import type { SqliteTransaction } from '../subscriptions/subscriptions.ts';
 import { watchCommits } from '../connection/watch.ts';
@@ -122,10 +126,10 @@ export function outboxLedgerIn(
   function settling(outcomes: readonly OutboxOutcome[]): readonly SqlStatement[] {
     const json = JSON.stringify(
       outcomes.map((each) => ({
-        ...claimPlace(each.claim.token),
+        ...decodeToken(each.claim.token),
         kind: each.kind,
         error: 'error' in each ? each.error : null,
-        dueAtMs: dueMs(each),
+        dueAtMs: dueMsOf(each),
       })),
     );
     return outcomes.length === 0 ? [] : sql.settleSqls.map((text) => statement(text, json));
@@ -160,7 +164,7 @@ export function outboxLedgerIn(
             ];
       const results = await run(...settles, ...claims);
       const held = settles.length === 0 ? [] : (results[0] ?? []);
-      const done = new Set(held.map((row) => encodeToken(row)));
+      const done = new Set(held.map(encodeToken));
       const settled = outcomes.map(({ claim }) =>
         done.has(claim.token) ? ('settled' as const) : ('stale' as const),
       );
@@ -169,7 +173,7 @@ export function outboxLedgerIn(
     },
     async renew(claims, { workerId, leaseMs, perTenant }) {
       const json = JSON.stringify(
-        claims.map(({ claim, isRead }) => ({ ...claimPlace(claim.token), isRead })),
+        claims.map(({ claim, isRead }) => ({ ...decodeToken(claim.token), isRead })),
       );
       const [held = [], , , taken = []] = await run(
         statement(sql.renewSqls.held, json),
@@ -188,7 +192,7 @@ export function outboxLedgerIn(
       });
     },
     async extend(claims, leaseMs) {
-      const json = JSON.stringify(claims.map(({ token }) => claimPlace(token)));
+      const json = JSON.stringify(claims.map(({ token }) => decodeToken(token)));
       const [rows = []] = await run(statement(sql.extendSql, json, leaseMs));
       return rows.length;
     },
@@ -280,9 +284,4 @@ export function outboxLedgerIn(
     },
   };
   return createOutboxLedger(engine);
-}
-
-function dueMs(outcome: OutboxOutcome): number | null {
-  if (outcome.kind === 'failed') return outcome.nextDueAt.getTime();
-  return outcome.kind === 'released' ? (outcome.dueAt?.getTime() ?? null) : null;
 }

@@ -7,65 +7,23 @@ import type {
   OutboxMessage,
   OutboxStatus,
 } from '../../../outbox/outbox-message.ts';
+import { encodeToken } from '../connection/lease-token.ts';
 import type { SqlRow, SqlValue } from '../thread/protocol.ts';
 
-/** An invalid token matches no row. */
-export function claimPlace(text: string): { readonly seq: number; readonly token: number } {
-  const [, seq, token] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
-  return seq === undefined || token === undefined || Number(token) === 0
-    ? { seq: -1, token: -1 }
-    : { seq: Number(seq), token: Number(token) };
-}
-
-export function encodeToken(row: SqlRow): string {
-  return `${Number(row['seq'])}.${Number(row['token'])}`;
-}
-
-type MessageCells = readonly [
-  id: string,
-  stream: string,
-  event: string,
-  integrationType: string,
-  eventType: string,
-  payload: string,
-  headers: string | null,
-  tenantId: string | null,
-  userId: string | null,
-  correlationId: string | null,
-  orderingKey: string | null,
-  maxAttempts: number,
-  createdAtMs: number,
-];
-
+/** A claimed row with the JSON of its message (`sql.ts`). */
 export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMessage {
-  const cells = JSON.parse(String(row['message'])) as MessageCells;
-  const [id, stream, event, integrationType, eventType, payload, headers, ...rest] = cells;
-  const [tenantId, userId, correlationId, orderingKey, maxAttempts, createdAtMs] = rest;
-  return {
-    id,
+  return withState(JSON.parse(String(row['message'])) as SqlRow, {
     token: encodeToken(row),
     starts: Number(row['starts']),
-    sourceStreamId: stream,
-    sourceEventId: event,
-    integrationType,
-    eventType,
-    payload: JSON.parse(payload) as Record<string, unknown>,
-    headers: toHeaders(headers),
-    tenantId: tenantId ?? undefined,
-    userId: userId ?? undefined,
-    correlationId: correlationId ?? undefined,
-    orderingKey: orderingKey ?? undefined,
     dueAt: new Date(Number(row['due_at_ms'])),
     attempts: Number(row['attempts']),
-    maxAttempts,
     status: 'CLAIMED',
     lockedAt: toDate(row['locked_at_ms']),
     lockedBy: workerId,
-    createdAt: new Date(createdAtMs),
     updatedAt: new Date(Number(row['locked_at_ms'])),
     sentAt: undefined,
     lastError: toText(row['last_error']),
-  };
+  });
 }
 
 /** A renewed claim whose message was not read again. */
@@ -75,7 +33,32 @@ export function renewedFields(row: SqlRow, workerId: string): Renewal {
 }
 
 export function toMessage(row: SqlRow): OutboxMessage {
-  const message: OutboxMessage = {
+  const message = withState(row, {
+    dueAt: new Date(Number(row['next_due_at_ms'])),
+    attempts: Number(row['attempts']),
+    status: String(row['status']) as OutboxStatus,
+    lockedAt: toDate(row['locked_at_ms']),
+    lockedBy: toText(row['locked_by']),
+    updatedAt: new Date(Number(row['updated_at_ms'])),
+    sentAt: toDate(row['sent_at_ms']),
+    lastError: toText(row['last_error']),
+  });
+  const jobs = toText(row['jobs']);
+  if (jobs === undefined) return message;
+  const entries = JSON.parse(jobs) as readonly JobEntry[];
+  const tokenOf = (token: number): string => encodeToken({ seq: row['seq'] ?? null, token });
+  return { ...message, jobs: outboxJobs(entries, message, tokenOf) };
+}
+
+type State = Pick<
+  OutboxMessage,
+  'dueAt' | 'attempts' | 'status' | 'lockedAt' | 'lockedBy' | 'updatedAt' | 'sentAt' | 'lastError'
+>;
+
+/** The columns of a message that never change, with its state. */
+function withState<S extends State>(row: SqlRow, state: S): S & Omit<OutboxMessage, keyof State> {
+  return {
+    ...state,
     id: String(row['id']),
     sourceStreamId: String(row['source_stream_id']),
     sourceEventId: String(row['source_event_id']),
@@ -87,22 +70,9 @@ export function toMessage(row: SqlRow): OutboxMessage {
     userId: toText(row['user_id']),
     correlationId: toText(row['correlation_id']),
     orderingKey: toText(row['ordering_key']),
-    dueAt: new Date(Number(row['next_due_at_ms'])),
-    attempts: Number(row['attempts']),
     maxAttempts: Number(row['max_attempts']),
-    status: String(row['status']) as OutboxStatus,
-    lockedAt: toDate(row['locked_at_ms']),
-    lockedBy: toText(row['locked_by']),
     createdAt: new Date(Number(row['created_at_ms'])),
-    updatedAt: new Date(Number(row['updated_at_ms'])),
-    sentAt: toDate(row['sent_at_ms']),
-    lastError: toText(row['last_error']),
   };
-  const jobs = toText(row['jobs']);
-  if (jobs === undefined) return message;
-  const entries = JSON.parse(jobs) as readonly JobEntry[];
-  const tokenOf = (token: number): string => encodeToken({ seq: row['seq'] ?? null, token });
-  return { ...message, jobs: outboxJobs(entries, message, tokenOf) };
 }
 
 function toText(cell: SqlValue | undefined): string | undefined {

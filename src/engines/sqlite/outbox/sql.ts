@@ -74,11 +74,16 @@ const isFree = (row: string): string => `
 /** Whether a claim may find a message. */
 export const anyDueSql = `select 1 from outbox_ready where available_at_ms <= ${now} limit 1`;
 
-/** The columns of a message that never change. */
+const members = (...names: readonly string[]): string =>
+  names.map((name) => `'${name}', m.${name}`).join(', ');
+
+/** The columns of a message that never change, as JSON. */
 const message = `
-  (select json_array(m.id, m.source_stream_id, m.source_event_id, m.integration_type, m.event_type,
-    m.payload, m.headers, m.tenant_id, m.user_id, m.correlation_id, m.ordering_key, m.max_attempts,
-    m.created_at_ms) from outbox_messages m where m.seq = outbox_ready.seq)`;
+  (select json_object(
+    ${members('id', 'source_stream_id', 'source_event_id', 'integration_type', 'event_type')},
+    ${members('payload', 'headers', 'tenant_id', 'user_id', 'correlation_id', 'ordering_key')},
+    ${members('max_attempts', 'created_at_ms')}
+  ) from outbox_messages m where m.seq = outbox_ready.seq)`;
 
 /** ?1: lanes; ?2: limit; ?3: share of each lane; ?4: worker; ?5: lease in ms. */
 export const claimSql = `

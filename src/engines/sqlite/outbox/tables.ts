@@ -1,7 +1,8 @@
 // The tables of the outbox: a message is written once as a wide row, a narrow row holds its state, and a view joins
 // them under the names of the outbox document.
 
-const isoTime = (column: string): string =>
+/** A column of milliseconds as ISO 8601 text. */
+export const isoTime = (column: string): string =>
   `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
 export const sqliteOutboxJobs = `

@@ -7,6 +7,7 @@ import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { errorText } from '../../../foundation/error-text.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
 import { checkJob, checkQueueName } from '../../../work/check-job.ts';
+import { createRunningWork } from '../../../work/running-work.ts';
 import {
   workLimits,
   type JobHandler,
@@ -22,7 +23,7 @@ export interface SqliteWorkQueueOptions {
   /** When a job of a process that died is claimed again. Default: 30 s. */
   readonly leaseMs?: number | undefined;
   /** How often to poll for jobs of other processes. Default: 100 ms. */
-  readonly pollIntervalMs?: number;
+  readonly pollIntervalMs?: number | undefined;
 }
 
 /**
@@ -40,8 +41,7 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): W
   checkQueueName(queue);
   const database = openWorkFile(url);
   const sql = queueStatements(database);
-  const closing = new AbortController();
-  const working = new Set<Promise<void>>();
+  const workers = createRunningWork();
   const sleepers = new Set<() => void>();
 
   const wake = (): void => {
@@ -143,15 +143,10 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): W
       if (row.state === 'waiting') return row.at > clock.now() ? 'delayed' : 'waiting';
       return row.state as JobState;
     },
-    async work(handle, { concurrency, signal }) {
-      const both = AbortSignal.any([signal, closing.signal]);
-      const done = work(handle, concurrency, both).finally(() => working.delete(done));
-      working.add(done);
-      await done;
-    },
+    work: (handle, { concurrency, signal }) =>
+      workers.run(signal, (stop) => work(handle, concurrency, stop)),
     async [Symbol.asyncDispose]() {
-      closing.abort();
-      await Promise.allSettled(working);
+      await workers.stop();
       if (database.isOpen) database.close();
     },
   };

@@ -3,23 +3,15 @@
 import type { InlinePlan } from '../../../projections/inline-appends.ts';
 import { modelName, sqlReadModels, toStored } from '../../../projections/sql/read-models.ts';
 import type { ReadModelStore } from '../../../projections/read-model-store.ts';
-import type { SqlCells, SqlDatabase } from '../../../subscriptions/sql/database.ts';
-import type { SqliteReading } from '../connection/database.ts';
+import type { SqlCells } from '../../../subscriptions/sql/database.ts';
+import type { SqliteFile } from '../connection/file.ts';
 import type { InlineWrites } from '../thread/protocol.ts';
-import type { SqliteWriter } from '../thread/writer.ts';
-
-export interface SqliteReadModelsOptions {
-  readonly writer: SqliteWriter;
-  readonly database: SqlDatabase;
-  readonly reading: SqliteReading;
-}
 
 const load = `select d.id, d.stream, d.revision, d.document
   from read_documents d join read_models m on m.id = d.model
   where m.name = ? and d.tenant = ? and d.id = ?`;
 
-export function sqliteReadModels(options: SqliteReadModelsOptions): ReadModelStore {
-  const { writer, database, reading } = options;
+export function sqliteReadModels({ writer, database, reading }: SqliteFile): ReadModelStore {
   return sqlReadModels({
     dialect: database.dialect,
     run: database.run,

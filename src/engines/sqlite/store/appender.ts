@@ -1,10 +1,11 @@
 // Appends inside the writer's transaction: `decideAppend` decides, this file reads and writes the rows.
 
 import type { DatabaseSync } from 'node:sqlite';
-import { decideAppend, type StreamState } from '../../../store/expected-revision.ts';
+import { decideAppend, isRefusal, type StreamState } from '../../../store/expected-revision.ts';
 import { categoryOf } from '../../../store/recorded-event.ts';
 import { decideRetention } from '../../../store/retention.ts';
 import type { RetentionChange, StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
+import { toStreamState } from './reader.ts';
 
 export interface Appender {
   /** At the start of each transaction: another process may have changed the cached streams. */
@@ -99,17 +100,8 @@ export function createAppender(database: DatabaseSync): Appender {
     if (known !== undefined) return known;
     const row = selectStream.get(name);
     if (row === undefined) return undefined;
-    return keep(name, {
-      id: Number(row['id']),
-      idsTo: Number(row['ids_to']),
-      state: {
-        revision: Number(row['revision']),
-        truncateBefore: Number(row['truncate_before']),
-        ...(row['max_count'] === null ? {} : { maxCount: Number(row['max_count']) }),
-        ...(row['max_age_s'] === null ? {} : { maxAgeSeconds: Number(row['max_age_s']) }),
-        tombstoned: row['tombstoned'] === 1,
-      },
-    });
+    const [id, idsTo] = [Number(row['id']), Number(row['ids_to'])];
+    return keep(name, { id, idsTo, state: toStreamState(row) });
   }
 
   function keep(name: string, stream: StreamRow): StreamRow {
@@ -213,19 +205,9 @@ export function createAppender(database: DatabaseSync): Appender {
     const decision = decideRetention(stream.state, change);
     if (decision.kind !== 'retain') return;
     const { maxCount, maxAgeSeconds } = change.values;
-    updateRetention.run(
-      decision.truncateBefore,
-      maxCount ?? null,
-      maxAgeSeconds ?? null,
-      stream.id,
-    );
-    const { maxCount: _count, maxAgeSeconds: _age, ...state } = stream.state;
-    stream.state = {
-      ...state,
-      truncateBefore: decision.truncateBefore,
-      ...(maxCount === undefined ? {} : { maxCount }),
-      ...(maxAgeSeconds === undefined ? {} : { maxAgeSeconds }),
-    };
+    const { truncateBefore } = decision;
+    updateRetention.run(truncateBefore, maxCount ?? null, maxAgeSeconds ?? null, stream.id);
+    stream.state = { ...stream.state, truncateBefore, maxCount, maxAgeSeconds };
   }
 
   function one(each: StreamWrite, nowMs: number): WriteOutcome {
@@ -235,7 +217,7 @@ export function createAppender(database: DatabaseSync): Appender {
     }
     const stream = find(each.stream);
     const decision = decide(each, stream);
-    if (decision.kind === 'conflict' || decision.kind === 'deleted') return decision;
+    if (isRefusal(decision)) return decision;
     if (decision.kind === 'append') {
       return write(each, stream, { revives: decision.revives, nowMs });
     }
@@ -259,8 +241,7 @@ export function createAppender(database: DatabaseSync): Appender {
     together(writes, nowMs) {
       database.exec('savepoint several');
       const outcomes = writes.map((each) => one(each, nowMs));
-      const refused = outcomes.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
-      if (refused) {
+      if (outcomes.some(isRefusal)) {
         database.exec('rollback to several');
         forget();
       }

@@ -1,6 +1,7 @@
 // The embedded event store: one file, no server; every acknowledged append is on disk.
 
 import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
+import { sqlAggregateStorage } from '../../../aggregates/sql-aggregate-storage.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import type { OutboxHost } from '../../../outbox/outbox-ledger.ts';
 import type { SagaHost } from '../../../reactors/saga-index.ts';
@@ -22,7 +23,6 @@ import {
 } from '../../../projections/inline-appends.ts';
 import type { ReadModelHost } from '../../../projections/read-model-store.ts';
 import { sqlVersions } from '../../../projections/sql/versions.ts';
-import type { SqliteReading } from '../connection/database.ts';
 import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
 import type { SqliteWriter } from '../thread/writer.ts';
 import { outboxLedgerIn } from '../outbox/ledger.ts';
@@ -32,7 +32,7 @@ import {
   type SqliteTransaction,
 } from '../subscriptions/subscriptions.ts';
 import { createAppendTail } from '../../../store/append-tail.ts';
-import { watchSqlite } from '../connection/watch.ts';
+import { isReplyNear, watchSqlite } from '../connection/watch.ts';
 import { createWaiters } from '../../../store/waiters.ts';
 
 export interface SqliteOptions extends EventStoreOptions {
@@ -41,9 +41,6 @@ export interface SqliteOptions extends EventStoreOptions {
   /** How often a live reader polls for appends of other processes without a file event. Default: 250. */
   readonly pollIntervalMs?: number | undefined;
 }
-
-/** If no append completes within this time, another process probably holds the write lock. */
-const replyMs = 20;
 
 /**
  * Opens the event store in a file and creates a missing file. Several processes may open one file.
@@ -88,23 +85,16 @@ export function sqliteEventStoreIn(
   });
   const { writer, database, reader, reading } = file;
   const head = createHead();
+  const isOwnReplyNear = (): boolean => isReplyNear(writer.appending, clock.now() - repliedAtMs);
   const watch = watchSqlite({
     path: file.path,
     pollIntervalMs,
-    hasMore: () => !isReplyNear() && head() > headAtWakeUp,
+    hasMore: () => !isOwnReplyNear() && head() > headAtWakeUp,
     onMore: () => {
       headAtWakeUp = head();
       waiters.wakeAll();
     },
   });
-
-  /**
-   * While replies to appends arrive in quick succession, a new commit is probably one of those appends, and its reply
-   * wakes the readers. An append that waits for another process's lock delays no reader.
-   */
-  function isReplyNear(): boolean {
-    return writer.appending > 0 && clock.now() - repliedAtMs < replyMs;
-  }
 
   /** Reads the head at most once per commit. */
   function createHead(): () => number {
@@ -127,21 +117,21 @@ export function sqliteEventStoreIn(
       crossProcess: true,
       followingAppend: true,
     },
-    async write(writes, { signal, transaction }) {
+    async write(writes, { transaction }) {
       const inline =
         transaction instanceof InlineTransaction ? inlineWrites(transaction.plan) : undefined;
-      const outcomes = await writer.append(writes, clock.now(), { signal, inline });
+      const outcomes = await writer.append(writes, clock.now(), inline);
       if (outcomes === 'moved') throw new InlineMoved();
       return outcomes;
     },
-    readStream: (query) => reading(() => reader.readStream(query), query.signal),
-    readAll: (query) => reading(() => tail.read(query) ?? reader.readAll(query), query.signal),
+    readStream: (query) => reading(() => reader.readStream(query)),
+    readAll: (query) => reading(() => tail.read(query) ?? reader.readAll(query)),
     findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
     head: () => reading(head),
     async whenMore(after, signal) {
       try {
-        const hasMore = (): boolean => tail.last > after || (!isReplyNear() && head() > after);
-        const woken = reading(() => waiters.wait(signal, hasMore), signal);
+        const hasMore = (): boolean => tail.last > after || (!isOwnReplyNear() && head() > after);
+        const woken = reading(() => waiters.wait(signal, hasMore));
         if (waiters.size > 0) watch.setWaiting(true);
         await woken;
       } finally {
@@ -191,62 +181,15 @@ export function sqliteEventStoreIn(
       waiters.wakeAll();
     },
   };
-  return Object.assign(createEventStore(engine, options), sqliteAggregateStorage(writer, reading), {
+  return Object.assign(createEventStore(engine, options), sqlAggregateStorage(database), {
     subscriptions: sqliteSubscriptionStorage(database),
     sagas: sqlSagaIndex(database),
     traces: sqlTraceIndex(database),
     readModelVersions: sqlVersions(database),
     openOutbox: () => outboxLedgerIn(file, { clock }),
     inlineAppends: planInline(),
-    readModels: sqliteReadModels({ writer, database, reading }),
+    readModels: sqliteReadModels(file),
   });
-}
-
-/** Snapshots and key claims in the file of the events. */
-function sqliteAggregateStorage(writer: SqliteWriter, reading: SqliteReading): AggregateStorage {
-  return {
-    snapshots: {
-      async load(stream) {
-        const [row] = await reading((reader) =>
-          reader.select('select * from snapshots where stream = ?', [stream]),
-        );
-        if (row === undefined) return undefined;
-        return {
-          revision: Number(row['revision']),
-          eventId: String(row['event_id']),
-          codeVersion: Number(row['code_version']),
-          takenAt: String(row['taken_at']),
-          state: JSON.parse(String(row['state'])) as unknown,
-        };
-      },
-      async save(stream, { revision, eventId, codeVersion, takenAt, state }) {
-        await writer.run([
-          {
-            sql: `insert into snapshots (stream, revision, event_id, code_version, taken_at, state)
-                  values (?, ?, ?, ?, ?, ?)
-                  on conflict (stream) do update set revision = excluded.revision,
-                    event_id = excluded.event_id, code_version = excluded.code_version,
-                    taken_at = excluded.taken_at, state = excluded.state
-                  where excluded.revision >= snapshots.revision`,
-            values: [stream, revision, eventId, codeVersion, takenAt, JSON.stringify(state)],
-          },
-        ]);
-      },
-    },
-    keyClaims: {
-      async claim(key, use) {
-        const results = await writer.run([
-          {
-            sql: 'insert or ignore into command_keys (key, stream, command) values (?, ?, ?)',
-            values: [key, use.stream, use.command],
-          },
-          { sql: 'select stream, command from command_keys where key = ?', values: [key] },
-        ]);
-        const stored = results.at(-1)?.[0];
-        return { stream: String(stored?.['stream']), command: String(stored?.['command']) };
-      },
-    },
-  };
 }
 
 /** Deletes what retention hides, one step per commit. */

@@ -3,7 +3,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { StreamState } from '../../../store/expected-revision.ts';
 import type { StoredRow } from '../../../store/recorded-event.ts';
-import { firstVisible } from '../../../store/retention.ts';
+import { visibleRange } from '../../../store/retention.ts';
 import type {
   AllPage,
   AllQuery,
@@ -68,29 +68,22 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   const begin = prepare('begin');
   const commit = prepare('commit');
   const selectState = prepare(
-    `select id, revision, truncate_before, max_count, max_age_s, tombstoned
-     from streams where name = ?`,
+    'select id, revision, truncate_before, max_count, max_age_s, tombstoned from streams where name = ?',
   );
-  const streamForwards = cells(
-    `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
-     and e.recorded_at_ms > ? order by e.revision limit ?`,
-  );
-  const streamBackwards = cells(
-    `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
-     and e.recorded_at_ms > ? order by e.revision desc limit ?`,
-  );
-  const allForwards = cells(
-    `select ${columns} ${from} where e.sequence > ? order by e.sequence limit ?`,
-  );
-  const allBackwards = cells(
-    `select ${columns} ${from} where e.sequence < ? order by e.sequence desc limit ?`,
-  );
-  const typeForwards = cells(
-    'select sequence from events indexed by events_by_type where type_id = ? and sequence > ? order by sequence limit ?',
-  );
-  const typeBackwards = cells(
-    'select sequence from events indexed by events_by_type where type_id = ? and sequence < ? order by sequence desc limit ?',
-  );
+  const inOrder = (order: 'asc' | 'desc', isAfter: '>' | '<') => ({
+    stream: cells(
+      `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
+       and e.recorded_at_ms > ? order by e.revision ${order} limit ?`,
+    ),
+    all: cells(
+      `select ${columns} ${from} where e.sequence ${isAfter} ? order by e.sequence ${order} limit ?`,
+    ),
+    type: cells(
+      `select sequence from events indexed by events_by_type
+       where type_id = ? and sequence ${isAfter} ? order by sequence ${order} limit ?`,
+    ),
+  });
+  const statements = { forwards: inOrder('asc', '>'), backwards: inOrder('desc', '<') };
   const bySequences = cells(
     `select ${columns} ${from} where e.sequence in (select value from json_each(?)) order by e.sequence`,
   );
@@ -163,24 +156,13 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   function readStream(query: StreamQuery): StreamPage {
     const found = selectState.get(query.stream);
     if (found === undefined) return { state: undefined, rows: [] };
-    const state: StreamState = {
-      revision: Number(found['revision']),
-      truncateBefore: Number(found['truncate_before']),
-      ...(found['max_count'] === null ? {} : { maxCount: Number(found['max_count']) }),
-      ...(found['max_age_s'] === null ? {} : { maxAgeSeconds: Number(found['max_age_s']) }),
-      tombstoned: found['tombstoned'] === 1,
-    };
-    const forwards = query.direction === 'forwards';
-    const first = firstVisible(state);
-    const low = forwards ? Math.max(first, query.from) : first;
-    const high = forwards ? state.revision : Math.min(query.from, state.revision);
-    const { maxAgeSeconds } = state;
-    const youngerThan = maxAgeSeconds === undefined ? -1 : query.nowMs - maxAgeSeconds * 1_000;
-    if (low > high) return { state, rows: [] };
+    const state = toStreamState(found);
+    const range = visibleRange(query, state);
+    if (range === undefined) return { state, rows: [] };
     refreshTypes();
-    const statement = forwards ? streamForwards : streamBackwards;
-    const id = Number(found['id']);
-    const rows = statement.all(id, low, high, youngerThan, query.limit) as unknown as OwnCells[];
+    const { low, high, recordedAfterMs } = range;
+    const values = [Number(found['id']), low, high, recordedAfterMs, query.limit];
+    const rows = statements[query.direction].stream.all(...values) as unknown as OwnCells[];
     return { state, rows: rows.map((row) => toRow(row, query.stream)) };
   }
 
@@ -227,7 +209,7 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   ): AllPage {
     const forwards = direction === 'forwards';
     const limitOfAll = Math.max(limit, 1);
-    const statement = forwards ? typeForwards : typeBackwards;
+    const { type: statement } = statements[direction];
     const end = forwards ? head() : 0;
     const sequences: number[] = [];
     for (const typeId of wanted) {
@@ -247,8 +229,7 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   }
 
   function scan(direction: AllQuery['direction'], after: number, limit: number): Cells[] {
-    const statement = direction === 'forwards' ? allForwards : allBackwards;
-    return statement.all(after, limit) as unknown as Cells[];
+    return statements[direction].all.all(after, limit) as unknown as Cells[];
   }
 
   type RowTest = (row: Cells) => boolean;
@@ -289,12 +270,23 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
       }),
     head,
     query: select,
-    queries: (statements) =>
-      inSnapshot(() => statements.map(({ sql, values }) => select(sql, values))),
+    queries: (several) => inSnapshot(() => several.map(({ sql, values }) => select(sql, values))),
     select: (sql, values) =>
       cached(rowStatements, sql, prepare).all(...values) as unknown as readonly SqlRow[],
     dataVersion: () => Number(selectVersion.get()?.['data_version']),
     close: () => database.close(),
+  };
+}
+
+/** The columns `revision`, `truncate_before`, `max_count`, `max_age_s` and `tombstoned` of a stream. */
+export function toStreamState(row: Readonly<Record<string, unknown>>): StreamState {
+  const { max_count: maxCount, max_age_s: maxAge } = row;
+  return {
+    revision: Number(row['revision']),
+    truncateBefore: Number(row['truncate_before']),
+    maxCount: maxCount === null ? undefined : Number(maxCount),
+    maxAgeSeconds: maxAge === null ? undefined : Number(maxAge),
+    tombstoned: row['tombstoned'] === 1,
   };
 }
 

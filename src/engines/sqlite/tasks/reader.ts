@@ -2,41 +2,35 @@
 
 import { DatabaseSync } from 'node:sqlite';
 import { cursorOf, placeOf } from '../../../tasks/list-cursor.ts';
-import type {
-  TaskFilter,
-  TaskListing,
-  TypeCount,
-  TypeMode,
-  WorkerBeat,
-} from '../../../tasks/task-engine.ts';
-import {
-  taskStates,
-  type StoredTask,
-  type TaskHead,
-  type TaskRef,
-  type TaskState,
-} from '../../../tasks/task-job.ts';
+import type { TaskEngine, TaskFilter, TypeMode } from '../../../tasks/task-engine.ts';
+import { taskStates, type StoredTask, type TaskState } from '../../../tasks/task-job.ts';
 import type { SqlRow } from '../thread/protocol.ts';
 import { createSqlQuery } from '../thread/query.ts';
 import { toHead, toStoredTask } from './rows.ts';
 import { taskLane } from './tables.ts';
 
-export interface TaskReader {
+type Reads =
+  | 'get'
+  | 'heads'
+  | 'list'
+  | 'counts'
+  | 'workers'
+  | 'overdue'
+  | 'dueScheduled'
+  | 'endedBefore'
+  | 'modes';
+
+/** The reads of a task engine, without a promise. */
+type TaskReads = {
+  readonly [Name in Reads]: (
+    ...parameters: Parameters<TaskEngine[Name]>
+  ) => Awaited<ReturnType<TaskEngine[Name]>>;
+};
+
+export interface TaskReader extends TaskReads {
   dataVersion(): number;
   /** When a claim of these types can find a job: 0 means now, undefined never. */
   dueAtMs(types: readonly string[], nowMs: number): number | undefined;
-  get(refs: readonly TaskRef[]): readonly (StoredTask | undefined)[];
-  heads(refs: readonly TaskRef[]): readonly (TaskHead | undefined)[];
-  list(
-    filter: TaskFilter,
-    page: { readonly cursor: string | undefined; readonly limit: number },
-  ): TaskListing;
-  counts(): readonly TypeCount[];
-  workers(): readonly WorkerBeat[];
-  overdue(nowMs: number, limit: number): readonly StoredTask[];
-  dueScheduled(nowMs: number, limit: number): readonly StoredTask[];
-  endedBefore(type: string, beforeMs: number, limit: number): readonly TaskRef[];
-  modes(): readonly { readonly type: string; readonly mode: TypeMode }[];
   close(): void;
 }
 
@@ -113,7 +107,7 @@ export function openTaskReader(path: string, busyTimeoutMs: number): TaskReader 
         aliveUntilMs: Number(row['alive_until_ms']),
         about: (row['about'] ?? null) === null ? undefined : String(row['about']),
       })),
-    overdue: (nowMs, limit) =>
+    overdue: ({ nowMs, limit }) =>
       all(
         `select t.* from tasks t left join task_workers w on w.worker = t.worker
          where t.state = 'running' and (t.deadline_ms <= ?1
@@ -122,13 +116,13 @@ export function openTaskReader(path: string, busyTimeoutMs: number): TaskReader 
         nowMs,
         limit,
       ).map(whole),
-    dueScheduled: (nowMs, limit) =>
+    dueScheduled: ({ nowMs, limit }) =>
       all(
         `select * from tasks where state = 'scheduled' and due_at_ms <= ? order by due_at_ms limit ?`,
         nowMs,
         limit,
       ).map(whole),
-    endedBefore: (type, beforeMs, limit) =>
+    endedBefore: ({ type, beforeMs, limit }) =>
       all(
         `select id from tasks where ended_at_ms > 0 and type = ? and ended_at_ms < ?
          order by ended_at_ms limit ?`,

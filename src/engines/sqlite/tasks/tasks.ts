@@ -4,7 +4,7 @@
 import { extname } from 'node:path';
 import { createMessageCodec } from '../../../bus/message-codec.ts';
 import { consumerGroups, createSubjects } from '../../../contracts/subjects.ts';
-import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { aborted, sleepMsMax, systemClock } from '../../../foundation/clock.ts';
 import { createWaiters } from '../../../store/waiters.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { ClaimRequest, ClaimWait, TaskEngine } from '../../../tasks/task-engine.ts';
@@ -21,9 +21,6 @@ export interface SqliteTasksOptions extends TasksOptions {
   /** How long a write waits for a write of another process. Default: 10 s. */
   readonly busyTimeoutMs?: number | undefined;
 }
-
-/** The longest delay of a timer. */
-const sleepMsMax = 2_147_483_647;
 
 /**
  * Opens the tasks in the file of the bus that their signals go to, and creates a missing file. The file may also be the
@@ -49,7 +46,7 @@ function createEngine(
   file: WriterFile,
   { busyTimeoutMs = busyTimeoutMsDefault, clock = systemClock, root }: SqliteTasksOptions,
 ): TaskEngine {
-  const subjects = createSubjects<string>(root === undefined ? {} : { root });
+  const subjects = createSubjects<string>({ root });
   const codec = createMessageCodec({ clock });
   const waiters = createWaiters();
   const reader = openTaskReader(file.path, busyTimeoutMs);
@@ -70,9 +67,9 @@ function createEngine(
     const { taskId, step } = signal.payload;
     const entry = codec.encode(signal);
     const id = typeof taskId === 'string' ? taskId : undefined;
-    if (signal.subject.endsWith('.queue')) return { entry, taskId: id, place: 'queue' };
-    if (signal.subject.endsWith('.terminal')) return { entry, taskId: id, place: 'terminal' };
-    return { entry, taskId: id, place: typeof step === 'string' ? { step } : 'none' };
+    if (signal.subject.endsWith('.queue')) return { entry, taskId: id, place: 'queue_seq' };
+    if (signal.subject.endsWith('.terminal')) return { entry, taskId: id, place: 'terminal_seq' };
+    return { entry, taskId: id, place: typeof step === 'string' ? { step } : undefined };
   }
   const withMessages = <T extends { readonly signals: readonly TaskSignal[] }>(item: T) => {
     const { signals, ...rest } = item;
@@ -162,10 +159,9 @@ function createEngine(
     beat: (beat) => write({ operation: 'tasks.beat', ...beat }),
     workers: async () => read(() => reader.workers()),
     forgetWorker: (worker) => write({ operation: 'tasks.forgetWorker', worker }),
-    overdue: async ({ nowMs, limit }) => read(() => reader.overdue(nowMs, limit)),
-    dueScheduled: async ({ nowMs, limit }) => read(() => reader.dueScheduled(nowMs, limit)),
-    endedBefore: async ({ type, beforeMs, limit }) =>
-      read(() => reader.endedBefore(type, beforeMs, limit)),
+    overdue: async (query) => read(() => reader.overdue(query)),
+    dueScheduled: async (query) => read(() => reader.dueScheduled(query)),
+    endedBefore: async (query) => read(() => reader.endedBefore(query)),
     remove: (refs) => write({ operation: 'tasks.remove', refs }),
     tidy: (nowMs) => write({ operation: 'tasks.tidy', nowMs }),
     setMode: (type, mode) => write({ operation: 'tasks.setMode', type, mode }),

@@ -24,7 +24,7 @@ import { taskLane } from './tables.ts';
 export interface TaskMessage {
   readonly entry: EngineEntry;
   readonly taskId: string | undefined;
-  readonly place: 'queue' | 'terminal' | 'none' | { readonly step: string };
+  readonly place: 'queue_seq' | 'terminal_seq' | { readonly step: string } | undefined;
 }
 
 type WithMessages<T> = Omit<T, 'signals'> & { readonly messages: readonly TaskMessage[] };
@@ -66,17 +66,15 @@ export interface TaskOperations {
   >;
 }
 
-const headColumns: Readonly<Record<string, string>> = {
-  state: 'state',
-  fence: 'fence',
-  priority: 'priority',
-  dueAtMs: 'due_at_ms',
-  failures: 'failures',
-  worker: 'worker',
-  deadlineMs: 'deadline_ms',
-  cancelAtMs: 'cancel_at_ms',
-  endedAtMs: 'ended_at_ms',
-};
+/** `dueAtMs` → `due_at_ms`. */
+function columnOf(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+const headFields = Object.keys(toHead({ labels: '[]' })) as (keyof TaskHead)[];
+const taskColumns = [...headFields.map(columnOf), 'lane', ...columnFields];
+const insertTaskSql = `insert into tasks (${taskColumns.join(', ')})
+  values (${taskColumns.map(() => '?').join(', ')})`;
 
 /** The shortest window: a message is committed with its job, so it is never published twice. */
 const dedupeWindowMs = 1;
@@ -100,10 +98,9 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
     const appended = bus['bus.append']({ entries, dedupeWindowMs, nowMs, isRelaxed: false });
     for (const [at, { taskId, place }] of messages.entries()) {
       const seq = Number(appended[at]?.sequence ?? 0);
-      if (taskId === undefined || place === 'none') continue;
-      if (place === 'queue') all('update tasks set queue_seq = ? where id = ?', seq, taskId);
-      else if (place === 'terminal') {
-        all('update tasks set terminal_seq = ? where id = ?', seq, taskId);
+      if (taskId === undefined || place === undefined) continue;
+      if (typeof place === 'string') {
+        all(`update tasks set ${place} = ? where id = ?`, seq, taskId);
       } else {
         all(
           `update task_fields set signal_seq = ?
@@ -117,27 +114,19 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
   }
 
   function isPublished({ taskId, place, entry }: TaskMessage): boolean {
-    if (taskId === undefined || place === 'none') return false;
-    const [seq] = Object.values(
-      place === 'queue'
-        ? (one('select queue_seq from tasks where id = ?', taskId) ?? {})
-        : place === 'terminal'
-          ? (one('select terminal_seq from tasks where id = ?', taskId) ?? {})
-          : (one(
-              `select signal_seq from task_fields
-               where task = (select seq from tasks where id = ?) and name = ?`,
-              taskId,
-              `step:${place.step}`,
-            ) ?? {}),
-    );
-    return (
-      one(
-        `select m.seq from bus_messages m join bus_streams s on s.id = m.stream_id
-         where m.seq = ? and s.subject = ?`,
-        seq ?? 0,
-        entry.subject,
-      ) !== undefined
-    );
+    if (taskId === undefined || place === undefined) return false;
+    const seq =
+      typeof place === 'string'
+        ? number(`select ${place} from tasks where id = ?`, taskId)
+        : number(
+            `select signal_seq from task_fields
+             where task = (select seq from tasks where id = ?) and name = ?`,
+            taskId,
+            `step:${place.step}`,
+          );
+    const inBus = `select m.seq from bus_messages m join bus_streams s on s.id = m.stream_id
+      where m.seq = ? and s.subject = ?`;
+    return one(inBus, seq, entry.subject) !== undefined;
   }
 
   function enqueue(
@@ -167,30 +156,9 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
       );
     }
     all(
-      `insert into tasks (id, type, tenant, state, lane, revision, fence, priority, due_at_ms,
-         concurrency_key, failures, worker, deadline_ms, cancel_at_ms, parent_id, labels,
-         enqueued_at_ms, claimed_at_ms, updated_at_ms, ended_at_ms, payload, info, run)
-       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      head.id,
-      head.type,
-      head.tenant,
-      head.state,
+      insertTaskSql,
+      ...headFields.map((name) => (name === 'labels' ? JSON.stringify(head.labels) : head[name])),
       laneOf(head, nowMs),
-      head.revision,
-      head.fence,
-      head.priority,
-      head.dueAtMs,
-      head.concurrencyKey,
-      head.failures,
-      head.worker,
-      head.deadlineMs,
-      head.cancelAtMs,
-      head.parentId,
-      JSON.stringify(head.labels),
-      head.enqueuedAtMs,
-      head.claimedAtMs,
-      head.updatedAtMs,
-      head.endedAtMs,
       fields['payload'] ?? 'null',
       fields['info'] ?? '{}',
       fields['run'] ?? '{}',
@@ -212,22 +180,20 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
     const isUnchanged = revision === undefined || before.revision === revision;
     if (!holdsFence || !isUnchanged) return { kind: 'stale', head: before };
     const after: TaskHead = { ...before, ...head };
-    const sets = Object.entries(head).flatMap(([name, value]) =>
-      value === undefined ? [] : [[headColumns[name] ?? name, value] as const],
-    );
-    if (after.state !== 'running') sets.push(['worker', '']);
-    const columns = Object.entries(fields).filter(([name]) => columnFields.includes(name));
-    for (const [name, value] of columns) sets.push([name, value ?? 'null']);
-    // The last value of a column wins: `worker` may occur twice.
-    const columnValues = new Map<string, string | number>(sets);
+    const columnValues = new Map<string, string | number>();
+    for (const [name, value] of Object.entries(head)) {
+      if (value !== undefined) columnValues.set(columnOf(name), value);
+    }
+    if (after.state !== 'running') columnValues.set('worker', '');
+    for (const [name, value] of Object.entries(fields)) {
+      if (columnFields.includes(name)) columnValues.set(name, value ?? 'null');
+      else setField(row, name, value);
+    }
     columnValues.set('lane', laneOf(after, nowMs));
     columnValues.set('revision', before.revision + 1);
     columnValues.set('updated_at_ms', nowMs);
     const assignments = [...columnValues.keys()].map((name) => `${name} = ?`).join(', ');
     all(`update tasks set ${assignments} where id = ?`, ...columnValues.values(), id);
-    for (const [name, value] of Object.entries(fields)) {
-      if (!columnFields.includes(name)) setField(row, name, value);
-    }
     publish(messages, nowMs);
     const isFreed = before.state === 'running' && after.state !== 'running';
     if (isFreed && before.concurrencyKey !== '') claims.freeKey(before.type, before.concurrencyKey);

@@ -5,6 +5,7 @@ import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { documentsToWrite, hasMoved } from '../../../projections/inline-appends.ts';
+import { isRefusal } from '../../../store/expected-revision.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { SqlExpectationFailed } from '../../../subscriptions/sql/database.ts';
 import { createBusHandlers } from '../bus/writer.ts';
@@ -191,9 +192,8 @@ function serve(database: DatabaseSync): void {
   ): readonly WriteOutcome[] | 'moved' {
     database.exec('savepoint inline');
     const outcomes = appender.together(writes, nowMs);
-    const isRefused = outcomes.some(({ kind }) => kind === 'conflict' || kind === 'deleted');
     const isMoved =
-      !isRefused &&
+      !outcomes.some(isRefusal) &&
       (hasMoved(inline.revisions, outcomes) ||
         documentsToWrite(inline.documents, writes, outcomes).some((each) =>
           documents.handlers['documents.write'](each).includes('foreign'),

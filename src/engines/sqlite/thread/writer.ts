@@ -3,9 +3,9 @@
 
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { tailRows, type TailRow } from '../../../store/append-tail.ts';
+import { isRefusal } from '../../../store/expected-revision.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { fromFailure } from './failure.ts';
 import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
@@ -29,10 +29,7 @@ export interface SqliteWriter extends AsyncDisposable {
   append(
     writes: readonly StreamWrite[],
     nowMs: number,
-    options?: {
-      readonly signal?: AbortSignal | undefined;
-      readonly inline?: InlineWrites | undefined;
-    },
+    inline?: InlineWrites,
   ): Promise<ResultOf<'store.append'>>;
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
   /** Calls `onCommitted` before it resolves, in the order of commits. */
@@ -215,9 +212,7 @@ export async function startSqliteWriter(
     get appending() {
       return appending;
     },
-    append(writes, nowMs, { signal, inline } = {}) {
-      // Once sent, an append is committed or not; a signal that fires later changes nothing.
-      if (signal?.aborted === true) return Promise.reject(aborted(signal));
+    append(writes, nowMs, inline) {
       const part = (id: number): string | WriterRequest =>
         inline === undefined && isPlain(writes)
           ? packAppend({ id, nowMs, write: writes[0] })
@@ -255,10 +250,6 @@ function rowsOf(
     const outcome = outcomes[index];
     return outcome?.kind === 'appended' ? [tailRows(write, nowMs, outcome)] : [];
   });
-}
-
-function isRefusal({ kind }: WriteOutcome): boolean {
-  return kind === 'conflict' || kind === 'deleted';
 }
 
 function bySequence(a: readonly TailRow[], b: readonly TailRow[]): number {

@@ -19,6 +19,18 @@ import {
 const callerTransaction = (run: CaseBody) => needs('callerTransaction', run);
 
 export const callerTransactionCases: StoreCases = {
+  'an engine without caller transactions refuses a transaction': async ({ open }) => {
+    const store = await open();
+    if (store.capabilities.callerTransaction) return;
+    const stream = newStream();
+    const error = await rejectsWith(
+      () => store.append(stream, [newEvent()], { transaction: {} }),
+      'NOT_SUPPORTED',
+    );
+    assert.deepEqual(error.details, { capability: 'callerTransaction' });
+    assert.equal(await store.streamInfo(stream), undefined);
+  },
+
   'a commit stores the appended events': callerTransaction(async ({ open, inTransaction }) => {
     const store = await open();
     const stream = newStream();
