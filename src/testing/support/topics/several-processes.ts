@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { startChild, type Child } from '../../src/testing/child-process.ts';
-import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
+import { systemClock } from '../../../foundation/clock.ts';
+import { startChild, type Child } from '../../child-process.ts';
+import { createTempFolder, removeTempFolder } from '../../servers/temp-folder.ts';
 import {
   lines,
   newTopic,
@@ -49,7 +49,7 @@ async function follow(
 }
 
 /** All cases share two processes, and each uses different topics. */
-export function testTogether(
+export function testSeveralProcesses(
   name: string,
   startBus: () => Promise<AsyncDisposable & { readonly url: string }>,
 ): void {

@@ -1,6 +1,6 @@
 // Runs our ntfy server in a separate process over a given bus, and reports its URL.
 
-import type { TopicDurability } from '../../src/topics/topic-bus.ts';
+import type { TopicDurability } from '../../../topics/topic-bus.ts';
 import { startOurNtfy } from './our-ntfy.ts';
 
 const input = JSON.parse(process.argv[2] ?? '{}') as {

@@ -4,12 +4,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startChild } from '../../src/testing/child-process.ts';
-import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
-import { lines, newTopic, poll, send } from './ntfy-case.ts';
-import { startOurNtfy } from './our-ntfy.ts';
+import { startChild } from '../../testing/child-process.ts';
+import { createTempFolder, removeTempFolder } from '../../testing/servers/temp-folder.ts';
+import { lines, newTopic, poll, send } from '../../testing/support/topics/ntfy-case.ts';
+import { startOurNtfy } from '../../testing/support/topics/our-ntfy.ts';
 
-const script = new URL('./ntfy-process-main.ts', import.meta.url);
+const script = new URL('../../testing/support/topics/ntfy-process-main.ts', import.meta.url);
 const isUrl = (message: unknown): message is { readonly url: string } =>
   typeof (message as { readonly url?: unknown }).url === 'string';
 

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { propertyRuns } from '../../src/testing/property-runs.ts';
-import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
-import { startOurNtfy } from './our-ntfy.ts';
+import { propertyRuns } from '../../testing/property-runs.ts';
+import { createTempFolder, removeTempFolder } from '../../testing/servers/temp-folder.ts';
+import { startOurNtfy } from '../../testing/support/topics/our-ntfy.ts';
 
 const names = [
   'x-title',

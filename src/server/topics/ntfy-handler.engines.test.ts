@@ -7,11 +7,15 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
-import { newTopic, poll, type Message } from '../notify/ntfy-case.ts';
-import { ntfyCases } from '../notify/ntfy-cases.ts';
-import { startOurNtfy, type OurNtfy } from '../notify/our-ntfy.ts';
-import { ntfyProgram, startNtfy, type NtfyServerProcess } from './ntfy-server.ts';
+import { createTempFolder, removeTempFolder } from '../../testing/servers/temp-folder.ts';
+import { newTopic, poll, type Message } from '../../testing/support/topics/ntfy-case.ts';
+import { ntfyCases } from '../../testing/support/topics/ntfy-cases.ts';
+import { startOurNtfy, type OurNtfy } from '../../testing/support/topics/our-ntfy.ts';
+import {
+  ntfyProgram,
+  startNtfy,
+  type NtfyServerProcess,
+} from '../../testing/support/topics/ntfy-server.ts';
 
 const program = ntfyProgram();
 const skip = program === undefined ? 'ntfy was not downloaded' : false;

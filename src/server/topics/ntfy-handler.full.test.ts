@@ -1,9 +1,9 @@
 // ntfy's API, case by case, against our server; `npm run test:engines -- ntfy` runs the cases against ntfy itself.
 
 import { after, before, describe, it } from 'node:test';
-import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
-import { ntfyCases, storedCases } from './ntfy-cases.ts';
-import { startOurNtfy, type OurNtfy } from './our-ntfy.ts';
+import { createTempFolder, removeTempFolder } from '../../testing/servers/temp-folder.ts';
+import { ntfyCases, storedCases } from '../../testing/support/topics/ntfy-cases.ts';
+import { startOurNtfy, type OurNtfy } from '../../testing/support/topics/our-ntfy.ts';
 
 const modes = [
   { name: 'our ntfy', durability: 'synced', cases: ntfyCases },

@@ -1,17 +1,17 @@
 // Our server with the users and rules of the cases.
 
 import { join } from 'node:path';
-import { systemClock, type Clock } from '../../src/foundation/clock.ts';
-import { fileAttachments } from '../../src/topics/file-attachments.ts';
-import { hashNotifyPassword } from '../../src/topics/users/notify-password.ts';
-import { createNotifyUsers } from '../../src/topics/users/notify-users.ts';
-import { openTopics, type TopicsOptions } from '../../src/topics/topics.ts';
-import type { NotifyLimits } from '../../src/topics/visitor-limits.ts';
-import { openBus } from '../../src/platform/engines/open-bus.ts';
-import { memoryUserDirectory } from '../../src/topics/users/user-directory.ts';
-import { createNtfyHandler } from '../../src/server/topics/ntfy-handler.ts';
-import { startNtfyServer } from '../../src/server/topics/start-ntfy-server.ts';
-import { reservePort } from '../../src/testing/servers/reserve-port.ts';
+import { systemClock, type Clock } from '../../../foundation/clock.ts';
+import { fileAttachments } from '../../../topics/file-attachments.ts';
+import { hashNotifyPassword } from '../../../topics/users/notify-password.ts';
+import { createNotifyUsers } from '../../../topics/users/notify-users.ts';
+import { openTopics, type TopicsOptions } from '../../../topics/topics.ts';
+import type { NotifyLimits } from '../../../topics/visitor-limits.ts';
+import { openBus } from '../../../platform/engines/open-bus.ts';
+import { memoryUserDirectory } from '../../../topics/users/user-directory.ts';
+import { createNtfyHandler } from '../../../server/topics/ntfy-handler.ts';
+import { startNtfyServer } from '../../../server/topics/start-ntfy-server.ts';
+import { reservePort } from '../../servers/reserve-port.ts';
 import { rules, tokens, users } from './ntfy-server-facts.ts';
 import type { CaseServer } from './ntfy-case.ts';
 

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { startProduct, type StartedProduct } from '../start-product.ts';
+import { startProduct, type StartedProduct } from './start-product.ts';
 
 let folder: string;
 let product: StartedProduct;

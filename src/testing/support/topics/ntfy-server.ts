@@ -6,16 +6,16 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { launchServer } from '../../src/testing/servers/launch-server.ts';
-import type { ServerProcess } from '../../src/testing/servers/server-process.ts';
-import { rules, tokens, users } from '../notify/ntfy-server-facts.ts';
+import { launchServer } from '../../servers/launch-server.ts';
+import type { ServerProcess } from '../../servers/server-process.ts';
+import { rules, tokens, users } from './ntfy-server-facts.ts';
 
 export interface NtfyServerProcess extends ServerProcess {
   readonly url: string;
 }
 
 const fetched = fileURLToPath(
-  new URL('../../.millrace/engines/ntfy/usr/bin/ntfy', import.meta.url),
+  new URL('../../../../.millrace/engines/ntfy/usr/bin/ntfy', import.meta.url),
 );
 
 /** Undefined if ntfy was not downloaded. */
