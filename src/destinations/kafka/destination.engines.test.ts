@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
-import { deadLetterTopic, kafkaDestination } from '../../src/destinations/kafka/index.ts';
-import { createDelivery, type DeliveryMessage } from '../../src/delivery/index.ts';
-import { destinationConformance } from '../../src/testing/conformance/delivery/destination.ts';
-import { createOutboxDispatcher, memoryOutboxLedger } from '../../src/outbox/index.ts';
-import { kafkaJarFolder, startKafka } from './kafka-server.ts';
-import { recordsOf } from './kafka-topic.ts';
+import { deadLetterTopic, kafkaDestination } from './index.ts';
+import { createDelivery, type DeliveryMessage } from '../../delivery/index.ts';
+import { destinationConformance } from '../../testing/conformance/delivery/destination.ts';
+import { createOutboxDispatcher, memoryOutboxLedger } from '../../outbox/index.ts';
+import { kafkaJarFolder, startKafka } from '../../testing/support/kafka/kafka-server.ts';
+import { recordsOf } from '../../testing/support/kafka/kafka-topic.ts';
 
 const jarFolder = kafkaJarFolder();
 const title = 'the Kafka destination, on Apache Kafka';

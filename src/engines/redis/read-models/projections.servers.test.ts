@@ -1,8 +1,8 @@
 import { after, test } from 'node:test';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
-import { openReadModels } from '../../src/platform/index.ts';
-import { projectionsConformance } from '../../src/testing/conformance/projections/projections.ts';
-import { sharedRedis, sharedRedisCluster } from '../../src/testing/servers/shared-servers.ts';
+import { memoryEventStore } from '../../memory/index.ts';
+import { openReadModels } from '../../../platform/index.ts';
+import { projectionsConformance } from '../../../testing/conformance/projections/projections.ts';
+import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();

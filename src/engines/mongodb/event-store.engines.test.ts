@@ -2,14 +2,14 @@
 
 import { test } from 'node:test';
 import { MongoClient } from 'mongodb';
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { mongodbEventStore } from './index.ts';
 import {
   eventStoreConformance,
   runConformance,
   type StoreFixture,
-} from '../../src/testing/conformance/store/event-store.ts';
-import type { EventStore, EventStoreOptions, StoreCapabilities } from '../../src/store/index.ts';
-import { onFerretdb, onGivenMongodb, type MongodbTarget } from './mongodb-targets.ts';
+} from '../../testing/conformance/store/event-store.ts';
+import type { EventStore, EventStoreOptions, StoreCapabilities } from '../../store/index.ts';
+import { onFerretdb, onGivenMongodb, type MongodbTarget } from '../../testing/support/mongodb/mongodb-targets.ts';
 
 /** Each store has its own database. */
 function fixtureAt(target: MongodbTarget, capabilities: StoreCapabilities): StoreFixture {

@@ -7,11 +7,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Admin } from '@platformatic/kafka';
-import { loopback, reservePort } from '../../src/testing/servers/reserve-port.ts';
-import { launchServer } from '../../src/testing/servers/launch-server.ts';
-import { runProgram } from '../../src/testing/servers/run-program.ts';
-import type { ServerProcess } from '../../src/testing/servers/server-process.ts';
-import { kafkaVersion } from '../../tools/engines-kafka-jars.ts';
+import { loopback, reservePort } from '../../servers/reserve-port.ts';
+import { launchServer } from '../../servers/launch-server.ts';
+import { runProgram } from '../../servers/run-program.ts';
+import type { ServerProcess } from '../../servers/server-process.ts';
+import { kafkaVersion } from '../../../../tools/engines-kafka-jars.ts';
 
 export interface KafkaServer extends ServerProcess {
   /** `127.0.0.1:<port>` */

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { sqliteInbox } from '../../src/engines/sqlite/inbox/inbox.ts';
-import { startChild } from '../../src/testing/child-process.ts';
-import { createTempFolder, removeTempFolder } from '../../src/testing/servers/temp-folder.ts';
+import { sqliteInbox } from './inbox.ts';
+import { startChild } from '../../../testing/child-process.ts';
+import { createTempFolder, removeTempFolder } from '../../../testing/servers/temp-folder.ts';
 
 const folder = await createTempFolder('inbox');
 after(() => removeTempFolder(folder));
-const script = new URL('receive-main.ts', import.meta.url);
+const script = new URL('../../../testing/support/sqlite/receive-main.ts', import.meta.url);
 
 test('each message has one effect when two processes receive it at the same time', async () => {
   const path = join(folder, 'two.db');

@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { MongoClient } from 'mongodb';
-import { launchServer } from '../../src/testing/servers/launch-server.ts';
-import type { ServerProcess } from '../../src/testing/servers/server-process.ts';
+import { launchServer } from '../../servers/launch-server.ts';
+import type { ServerProcess } from '../../servers/server-process.ts';
 
 export interface FerretdbServer extends ServerProcess {
   /** `mongodb://127.0.0.1:<port>` */
@@ -12,7 +12,7 @@ export interface FerretdbServer extends ServerProcess {
 }
 
 const built = fileURLToPath(
-  new URL('../../.millrace/engines/ferretdb-v1.24.0/ferretdb', import.meta.url),
+  new URL('../../../../.millrace/engines/ferretdb-v1.24.0/ferretdb', import.meta.url),
 );
 
 /** Undefined if the program was not built. */

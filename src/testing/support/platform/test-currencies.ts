@@ -1,11 +1,11 @@
 // What the tests of export and import share: a few streams of currencies, and a look at stores.
 
-import { memoryEventStore } from '../engines/memory/index.ts';
-import { createEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
-import type { EventStore } from '../store/event-store.ts';
-import type { RecordedEvent } from '../store/recorded-event.ts';
-import { exportEvents, type ExportOptions } from './transfer/export-events.ts';
-import { importEvents, type ImportResult } from './transfer/import-events.ts';
+import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { createEnvelope, type DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import type { EventStore } from '../../../store/event-store.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
+import { exportEvents, type ExportOptions } from '../../../platform/transfer/export-events.ts';
+import { importEvents, type ImportResult } from '../../../platform/transfer/import-events.ts';
 
 export const streams = ['USD', 'EUR', 'CHF', 'JPY'].map((id) => `banking.currency.v1-core-${id}`);
 export const [usd = '', eur = '', chf = ''] = streams;

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { createPaint } from '../../src/cli/terminal/paint.ts';
-import { runCli } from '../../src/cli/run-cli.ts';
+import { createPaint } from '../terminal/paint.ts';
+import { runCli } from '../run-cli.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-tasks-cli-'));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -48,7 +48,7 @@ async function millrace(...args: readonly string[]): Promise<string> {
 }
 
 test('a separate process exits with the exit code of its command', async () => {
-  const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+  const main = new URL('../main.ts', import.meta.url).pathname;
   const options = { cwd: folder, env: { PATH: process.env['PATH'] ?? '' } };
   const inProcess = (...args: readonly string[]) =>
     promisify(execFile)(process.execPath, [main, 'tasks', ...args], options);

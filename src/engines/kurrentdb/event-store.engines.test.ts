@@ -2,12 +2,12 @@
 // so cases that need an empty store are skipped with that reason.
 
 import { describe, test } from 'node:test';
-import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
+import { kurrentdbEventStore } from './index.ts';
 import {
   eventStoreConformance,
   type StoreFixture,
-} from '../../src/testing/conformance/store/event-store.ts';
-import type { EventStore, EventStoreOptions } from '../../src/store/index.ts';
+} from '../../testing/conformance/store/event-store.ts';
+import type { EventStore, EventStoreOptions } from '../../store/index.ts';
 
 const url = process.env['MILLRACE_TEST_KURRENTDB'];
 const title = 'the event store, on the KurrentDB of MILLRACE_TEST_KURRENTDB';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hasCode } from '../../src/foundation/error.ts';
-import { openBus } from '../../src/platform/engines/open-bus.ts';
-import { sharedNats } from '../../src/testing/servers/shared-servers.ts';
+import { hasCode } from '../../foundation/error.ts';
+import { openBus } from './open-bus.ts';
+import { sharedNats } from '../../testing/servers/shared-servers.ts';
 
 test('opens a bus by the URL of a NATS server, and refuses an unknown URL', async () => {
   const { url, prefix } = await sharedNats();

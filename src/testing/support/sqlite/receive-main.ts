@@ -1,8 +1,8 @@
 // A process that handles each message once, through the inbox.
 
 import { DatabaseSync } from 'node:sqlite';
-import { sqliteInbox } from '../../src/engines/sqlite/inbox/inbox.ts';
-import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { sqliteInbox } from '../../../engines/sqlite/inbox/inbox.ts';
+import { childInput, tellParent } from '../../child-process.ts';
 
 const { path, count } = childInput() as { readonly path: string; readonly count: number };
 const database = new DatabaseSync(path, { timeout: 60_000 });
