@@ -9,7 +9,11 @@ import {
   type StoreFixture,
 } from '../../testing/conformance/store/event-store.ts';
 import type { EventStore, EventStoreOptions, StoreCapabilities } from '../../store/index.ts';
-import { onFerretdb, onGivenMongodb, type MongodbTarget } from '../../testing/support/mongodb/mongodb-targets.ts';
+import {
+  onFerretdb,
+  onGivenMongodb,
+  type MongodbTarget,
+} from '../../testing/support/mongodb/mongodb-targets.ts';
 
 /** Each store has its own database. */
 function fixtureAt(target: MongodbTarget, capabilities: StoreCapabilities): StoreFixture {

@@ -1,4 +1,4 @@
-// What the tests of export and import share: a few streams of currencies, and a look at stores.
+// Helpers of the export and import tests: a few streams of currencies, and everything that readers see of a store.
 
 import { memoryEventStore } from '../../../engines/memory/index.ts';
 import { createEnvelope, type DomainEventEnvelope } from '../../../contracts/envelope.ts';
@@ -36,13 +36,13 @@ export function imported(store: EventStore, text: string): Promise<ImportResult>
   return importEvents(store, pieces(text));
 }
 
-/** In pieces that end in the middle of lines, and of characters. */
+/** Splits the text in the middle of lines and of characters. */
 async function* pieces(text: string, bytes = 1_013): AsyncGenerator<Uint8Array, void, undefined> {
   const all = Buffer.from(text);
   for (let at = 0; at < all.length; at += bytes) yield all.subarray(at, at + bytes);
 }
 
-/** All that readers can see of a store, but for what the store itself adds when it records. */
+/** Everything that readers see of a store, except the fields that the store adds when it records an event. */
 export async function visible(store: EventStore, { revisions = true } = {}): Promise<unknown> {
   const shown: Record<string, unknown> = {};
   for (const stream of streams) {
