@@ -19,10 +19,11 @@ import {
   inboxSuppressed,
   notifyCustomer,
   wakeInbox,
+  type InboxEvent,
 } from './customer-events.ts';
 import { customerInbox } from './customer-inbox.ts';
 import { channels, type Category, type Preferences } from './customer-schemas.ts';
-import { applyInbox, preferenceFor, type InboxEvent, type InboxState } from './customer-state.ts';
+import { applyInbox, preferenceFor, type InboxState } from './customer-state.ts';
 import { quietUntil } from './quiet-hours.ts';
 import { propertyRuns } from './testing/property-runs.ts';
 

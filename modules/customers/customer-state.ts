@@ -1,21 +1,6 @@
 // The state of an inbox: open work and recent notifications, and how each event changes it.
 
-import type { EventOf } from 'millrace/contracts';
-import type {
-  digestAdded,
-  digestClosed,
-  digestOpened,
-  inboxAcknowledged,
-  inboxConfigured,
-  inboxDelivered,
-  inboxEscalated,
-  inboxHeld,
-  inboxMerged,
-  inboxOpened,
-  inboxReminded,
-  inboxSuppressed,
-  wakeSet,
-} from './customer-events.ts';
+import type { InboxPayloads, InboxEvent } from './customer-events.ts';
 import { customerLimits as limits } from './customer-limits.ts';
 import {
   present,
@@ -108,26 +93,10 @@ export function preferenceFor({ categories }: Preferences, category: Category): 
   return categories[category] ?? preferenceDefault;
 }
 
-export type InboxEvent = EventOf<
-  | typeof digestAdded
-  | typeof digestClosed
-  | typeof digestOpened
-  | typeof inboxAcknowledged
-  | typeof inboxConfigured
-  | typeof inboxDelivered
-  | typeof inboxEscalated
-  | typeof inboxHeld
-  | typeof inboxMerged
-  | typeof inboxOpened
-  | typeof inboxReminded
-  | typeof inboxSuppressed
-  | typeof wakeSet
->;
-
 type Evolve = {
-  readonly [Type in InboxEvent['type']]: (
+  readonly [Type in keyof InboxPayloads]: (
     state: InboxState,
-    payload: Extract<InboxEvent, { readonly type: Type }>['payload'],
+    payload: InboxPayloads[Type],
   ) => InboxState;
 };
 
