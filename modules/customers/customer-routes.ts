@@ -12,6 +12,7 @@ import {
   type Route,
   type SentEvent,
 } from 'millrace/platform';
+import type { Page } from 'millrace/projections';
 import { broadcastFields } from './broadcast.ts';
 import { authorize, type NotifyAction } from './customer-access.ts';
 import type { CustomerAddress, Notifier } from './customer-notifier.ts';
@@ -150,19 +151,11 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
           Type.Boolean({ description: 'Only notifications that are not acknowledged.' }),
         ),
       }),
-      answers: {
-        200: {
-          description: '`cursor` selects the next page',
-          schema: Type.Object({
-            notifications: Type.Array(notificationDocument),
-            cursor: Type.Optional(text),
-          }),
-        },
-      },
+      answers: pageAnswer(notificationDocument),
       async handle(request) {
         const { tenant, customerId } = addressOf(request, 'read');
-        const { items, cursor } = await notifier.list({ tenant, customerId, ...request.query });
-        return { body: { notifications: items.map(({ document }) => document), cursor } };
+        const page = await notifier.list({ tenant, customerId, ...request.query });
+        return { body: toList(page) };
       },
     }),
     customerRoute({
@@ -301,19 +294,10 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       tag,
       access: 'known',
       query: Type.Object(pageQuery),
-      answers: {
-        200: {
-          description: '`cursor` selects the next page',
-          schema: Type.Object({
-            broadcasts: Type.Array(broadcastDocument),
-            cursor: Type.Optional(text),
-          }),
-        },
-      },
+      answers: pageAnswer(broadcastDocument),
       async handle(request) {
         const { tenant } = authorized(request, 'read');
-        const { items, cursor } = await notifier.broadcasts({ tenant, ...request.query });
-        return { body: { broadcasts: items.map(({ document }) => document), cursor } };
+        return { body: toList(await notifier.broadcasts({ tenant, ...request.query })) };
       },
     }),
     route({
@@ -337,6 +321,15 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       },
     }),
   ];
+}
+
+function pageAnswer(document: TSchema) {
+  const schema = Type.Object({ items: Type.Array(document), cursor: Type.Optional(text) });
+  return { 200: { description: '`cursor` selects the next page', schema } };
+}
+
+function toList({ items, cursor }: Page<object>): object {
+  return { items: items.map(({ document }) => document), cursor };
 }
 
 /** A repeated request with the same key gets the same id, and its command runs once. */
