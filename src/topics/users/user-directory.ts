@@ -1,7 +1,7 @@
 // Users of topics and access rules, in memory: fixed ones from the configuration, and those that administrators
 // added.
 
-import { MillraceError } from '../../foundation/error.ts';
+import { refused } from '../ntfy-problems.ts';
 import type { AccessRule, TopicPermission } from './access-rules.ts';
 import type { NotifyUserSettings } from './notify-users.ts';
 
@@ -146,6 +146,5 @@ export function checkRoom(book: UserBook, change: UserChange): void {
     (change.kind === 'user-set' && book.users.length >= usersMax) ||
     (change.kind === 'access-set' && book.rules.length >= rulesMax);
   if (!isFull) return;
-  const text = `limit reached: ${usersMax} users or ${rulesMax} access rules`;
-  throw new MillraceError('NOTIFY_REFUSED', text, { details: { problem: 'invalid' } });
+  throw refused('invalid', `limit reached: ${usersMax} users or ${rulesMax} access rules`);
 }
