@@ -2,12 +2,12 @@
 // revocation reaches all processes that follow the stream.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
-import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import type { RecordedEvent } from '../../store/recorded-event.ts';
+import { openSystemStream } from '../../store/system-stream.ts';
 import {
   createTokenBook,
   tokenCreatedType,
@@ -58,7 +58,6 @@ export interface Tokens extends AsyncDisposable {
 
 /** The longest delay of a timer. */
 const sleepMsMax = 0x7fff_ffff;
-const pauseMsMax = 5_000;
 
 /**
  * Opens the tokens of a store, and follows their stream: tokens that another process creates or revokes are known
@@ -77,8 +76,6 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   const { clock = systemClock, observer = silentObserver } = options;
   const ids = createIds({ clock });
   const book = createTokenBook();
-  const stopping = new AbortController();
-  const { signal } = stopping;
   const ends = new Map<string, AbortController>();
   /** An event could not be read, so later revocations are unknown. */
   let isBlind = false;
@@ -87,75 +84,26 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     ends.get(id)?.abort();
     ends.delete(id);
   };
-  const take = (event: RecordedEvent): void => {
-    const revoked = book.apply(event);
-    if (revoked !== undefined) end(revoked.id);
-  };
-  const catchUp = async (): Promise<void> => {
-    for await (const event of store.readStream(tokensStream, { from: book.revision + 1 })) {
-      take(event);
-    }
-  };
-
-  const follow = async (): Promise<void> => {
-    for (let failures = 0; !signal.aborted; failures += 1) {
-      try {
-        const feed = store.subscribeToStream(tokensStream, { after: book.revision, signal });
-        for await (const item of feed) {
-          if (item.kind === 'events') for (const event of item.events) take(event);
-          failures = 0;
-        }
-      } catch (error) {
-        if (signal.aborted || hasCode(error, 'STORE_CLOSED')) return;
-        if (hasCode(error, 'STORE_CORRUPT')) {
-          isBlind = true;
-          for (const id of ends.keys()) end(id);
-        }
-        observer.log?.error({ err: error, failures }, 'cannot follow tokens, retrying');
-        await pause(Math.min(100 * 2 ** failures, pauseMsMax));
-      }
-    }
-  };
-  const pause = async (ms: number): Promise<void> => {
-    try {
-      await clock.sleep(ms, signal);
-    } catch (error) {
-      if (!hasCode(error, 'ABORTED')) throw error;
-    }
-  };
-
-  /** Decides on the known state, and writes only if the stream did not change. */
-  const write = async <T>(decide: () => { readonly type: string; readonly payload: T }) => {
-    for (;;) {
-      await catchUp();
-      const { type, payload } = decide();
-      const eventId = ids.next();
-      const event = {
-        type,
-        eventId,
-        occurredAt: new Date(clock.now()).toISOString(),
-        correlationId: eventId,
-        tenant: '',
-        aggregate: { bc: '', type: '', id: tokensStream },
-        payload,
-      };
-      const expected = book.revision === -1 ? 'none' : book.revision;
-      try {
-        await store.append(tokensStream, [event], { expected, system: true });
-        await catchUp();
-        return payload;
-      } catch (error) {
-        if (!hasCode(error, 'VERSION_CONFLICT')) throw error;
-      }
-    }
-  };
+  const stream = await openSystemStream(store, tokensStream, {
+    clock,
+    observer,
+    apply(event) {
+      const revoked = book.apply(event);
+      if (revoked !== undefined) end(revoked.id);
+    },
+    onCorrupt() {
+      isBlind = true;
+      for (const id of ends.keys()) end(id);
+    },
+  });
 
   const endAt = async (id: string, expiresAt: string): Promise<void> => {
     for (;;) {
       const leftMs = Date.parse(expiresAt) - clock.now();
-      if (signal.aborted) return;
+      if (stream.signal.aborted) return;
       if (leftMs <= 0) return end(id);
-      await pause(Math.min(leftMs, sleepMsMax));
+      // Rejects only when the tokens are disposed, which ends the loop.
+      await clock.sleep(Math.min(leftMs, sleepMsMax), stream.signal).catch(() => undefined);
     }
   };
   const endedOf = ({ id, expiresAt }: Token): AbortSignal => {
@@ -167,9 +115,6 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     }
     return ending.signal;
   };
-
-  await catchUp();
-  const following = follow();
 
   return {
     tenants: book.tenants,
@@ -187,14 +132,14 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
         ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
         ...(by === undefined ? {} : { by }),
       };
-      await write(() => {
+      await stream.write(() => {
         book.checkRoom(wanted);
         return { type: tokenCreatedType, payload };
       });
       return { token: known(id), secret };
     },
     async revoke(nameOrId, { by } = {}) {
-      const { id } = await write<TokenRevoked>(() => {
+      const { id } = await stream.write<TokenRevoked>(() => {
         const found = book.find(nameOrId);
         if (found === undefined) throw tokenUnknown(nameOrId);
         return {
@@ -205,7 +150,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
       return known(id);
     },
     async list() {
-      await catchUp();
+      await stream.catchUp();
       return book.list();
     },
     verify(secret, name) {
@@ -216,10 +161,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
       if (!named || tokenState(token, clock.now()) !== 'live') return undefined;
       return { token, ended: endedOf(token) };
     },
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await following;
-    },
+    [Symbol.asyncDispose]: () => stream[Symbol.asyncDispose](),
   };
 
   function known(id: string): Token {

@@ -32,11 +32,9 @@ interface KnownToken {
 }
 
 export interface TokenBook {
-  /** The revision of the last applied event; −1: none. */
-  readonly revision: number;
   /** Of all tokens, including revoked ones, so that the streams of a tenant never change their owner. */
   readonly tenants: TenantLookup;
-  /** Applies an event once. Returns the token that it revoked. */
+  /** Returns the token that the event revoked. */
   apply(event: RecordedEvent): Token | undefined;
   get(id: string): KnownToken | undefined;
   /** By name or id, among active tokens. */
@@ -50,7 +48,6 @@ export function createTokenBook(): TokenBook {
   const byId = new Map<string, KnownToken>();
   const idByName = new Map<string, string>();
   const tenants = createTenantDirectory();
-  let revision = -1;
 
   const find = (nameOrId: string): Token | undefined => {
     const token = byId.get(idByName.get(nameOrId) ?? nameOrId)?.token;
@@ -77,21 +74,14 @@ export function createTokenBook(): TokenBook {
   };
 
   return {
-    get revision() {
-      return revision;
-    },
     tenants,
     apply(event) {
-      if (event.revision <= revision) return undefined;
       const { type, payload, occurredAt } = event;
-      let revoked: Token | undefined;
-      if (type === tokenCreatedType && isCreated(payload)) create(payload, occurredAt);
-      else if (type === tokenRevokedType && isRevoked(payload))
-        revoked = revoke(payload, occurredAt);
+      if (type === tokenRevokedType && isRevoked(payload)) return revoke(payload, occurredAt);
       // Ignoring an unreadable revocation would accept its token.
-      else throw unreadable(event);
-      revision = event.revision;
-      return revoked;
+      if (type !== tokenCreatedType || !isCreated(payload)) throw unreadable(event);
+      create(payload, occurredAt);
+      return undefined;
     },
     get: (id) => byId.get(id),
     find,

@@ -2,11 +2,11 @@
 // processes that follow the stream apply it.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
-import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { createIds } from '../../foundation/ids.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
+import { openSystemStream } from '../../store/system-stream.ts';
 import type { AccessRule } from './access-rules.ts';
 import { checkUsers, type NotifyUserSettings } from './notify-users.ts';
 import {
@@ -28,7 +28,6 @@ export interface UserDirectoryOptions {
 /** A system stream: its event types begin with `$`, so ordinary readers skip them. */
 const usersStream = '$millrace-notify-users';
 const typePrefix = '$notify-';
-const pauseMsMax = 5_000;
 
 /**
  * Opens the users of a store, and follows changes by other processes. The caller closes the store.
@@ -48,107 +47,25 @@ export async function openUserDirectory(
 ): Promise<UserDirectory & AsyncDisposable> {
   const { clock = systemClock, observer = silentObserver, users = [], access = [] } = options;
   checkUsers(users);
-  const ids = createIds({ clock });
   const book = createUserBook({ users, access });
-  const listeners: (() => void)[] = [];
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  let revision = -1;
-  /** An event could not be read, so stored users are no longer trusted. */
-  let isCorrupt = false;
-
-  function take(event: RecordedEvent): void {
-    if (event.revision <= revision) return;
-    book.apply(changeOf(event));
-    revision = event.revision;
-    for (const notify of listeners) notify();
-  }
-
-  async function catchUp(): Promise<void> {
-    for await (const event of store.readStream(usersStream, { from: revision + 1 })) take(event);
-  }
-
-  async function follow(): Promise<void> {
-    for (let failures = 0; !signal.aborted; failures += 1) {
-      try {
-        for await (const item of store.subscribeToStream(usersStream, {
-          after: revision,
-          signal,
-        })) {
-          if (item.kind === 'events') for (const event of item.events) take(event);
-          failures = 0;
-        }
-      } catch (error) {
-        if (signal.aborted || hasCode(error, 'STORE_CLOSED')) return;
-        if (hasCode(error, 'STORE_CORRUPT')) {
-          isCorrupt = true;
-          for (const notify of listeners) notify();
-        }
-        observer.log?.error({ err: error, failures }, 'subscription to topic users failed');
-        await pause(Math.min(100 * 2 ** failures, pauseMsMax));
-      }
-    }
-  }
-
-  async function pause(ms: number): Promise<void> {
-    try {
-      await clock.sleep(ms, signal);
-    } catch (error) {
-      if (!hasCode(error, 'ABORTED')) throw error;
-    }
-  }
-
-  /** Decides on the current state, and writes only if no other change came first. */
-  async function change(decide: (book: UserBook) => UserChange): Promise<void> {
-    for (;;) {
-      await catchUp();
-      const { kind, ...payload } = decide(book);
-      checkRoom(book, { kind, ...payload } as UserChange);
-      const eventId = ids.next();
-      const event = {
-        type: `${typePrefix}${kind}`,
-        eventId,
-        occurredAt: new Date(clock.now()).toISOString(),
-        correlationId: eventId,
-        tenant: '',
-        aggregate: { bc: '', type: '', id: usersStream },
-        payload,
-      };
-      try {
-        const expected = revision === -1 ? 'none' : revision;
-        await store.append(usersStream, [event], { expected, system: true });
-        await catchUp();
-        return;
-      } catch (error) {
-        if (!hasCode(error, 'VERSION_CONFLICT')) throw error;
-      }
-    }
-  }
-
-  await catchUp();
-  const following = follow();
-
-  return {
-    get version() {
-      return book.version;
+  const stream = await openSystemStream(store, usersStream, {
+    clock,
+    observer,
+    apply: (event) => book.apply(changeOf(event)),
+    // An unreadable event may be a removal, so stored users are no longer trusted.
+    onCorrupt: () => book.removeAdded(),
+  });
+  return Object.assign(book, {
+    async change(decide: (book: UserBook) => UserChange) {
+      await stream.write(() => {
+        const change = decide(book);
+        checkRoom(book, change);
+        const { kind, ...payload } = change;
+        return { type: `${typePrefix}${kind}`, payload };
+      });
     },
-    get users() {
-      return isCorrupt ? book.users.filter(({ isProvisioned }) => isProvisioned) : book.users;
-    },
-    get rules() {
-      return book.rules;
-    },
-    find(name) {
-      const found = book.find(name);
-      return isCorrupt && found?.isProvisioned === false ? undefined : found;
-    },
-    change,
-    onChanged: (listener) => void listeners.push(listener),
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await following;
-    },
-  };
+    [Symbol.asyncDispose]: () => stream[Symbol.asyncDispose](),
+  });
 }
 
 function changeOf({ stream, revision, type, payload }: RecordedEvent): UserChange {
