@@ -2,7 +2,7 @@
 // added.
 
 import { refused } from '../ntfy-problems.ts';
-import type { AccessRule, TopicPermission } from './access-rules.ts';
+import { everybody, type AccessRule, type TopicPermission } from './access-rules.ts';
 import type { NotifyUserSettings } from './notify-users.ts';
 
 /** An administrator's change. */
@@ -46,8 +46,6 @@ export interface UserDirectory extends UserBook {
 }
 
 const directoryLimits = { usersMax: 10_000, rulesMax: 50_000 } as const;
-
-export const everybody = '*';
 
 /** The state of a directory: `change` of a directory stores a change, `apply` makes it visible. */
 export interface UserBookWriter extends UserBook, Pick<UserDirectory, 'onChanged'> {
