@@ -26,3 +26,12 @@ test('a template with too many steps or too much output is refused', () => {
     { numRuns: propertyRuns(500) },
   );
 });
+
+test('and and or evaluate no argument after the one that decides', () => {
+  const render = (template: string): string => renderTemplate(template, '{"a":null}', 'x');
+  assert.equal(render('{{or "x" (fail "evaluated")}}'), 'x');
+  assert.equal(render('{{if and .a .a.b}}yes{{else}}no{{end}}'), 'no');
+  assert.equal(render('{{"y" | or ""}}{{"y" | and "z"}}{{"y" | or "x"}}'), 'yyx');
+  assert.throws(() => render('{{or "" (fail "evaluated")}}'), /evaluated/);
+  assert.throws(() => render('{{and}}'), /wrong number of args for and/);
+});
