@@ -150,6 +150,18 @@ describe('the packed package', () => {
     assert.equal(problemsOf(examples, manifest.exports), '');
   });
 
+  test('the package contains no tests, and no helpers of our tests', () => {
+    const packed = globSync('{src,modules}/**/*', { cwd: installed });
+    const templates = 'src/cli/templates/';
+    const isForTests = (file: string): boolean =>
+      /\.test\.|^src\/testing\/support\/|^modules\/[^/]+\/testing\//.test(file);
+    assert.ok(packed.length > 1_000, `only ${packed.length} files found`);
+    assert.deepEqual(
+      packed.filter((file) => isForTests(file) && !file.startsWith(templates)),
+      [],
+    );
+  });
+
   test('publint reports no problem', () => {
     run(bin('publint'), ['run', tarball, '--strict']);
   });

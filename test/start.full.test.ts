@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { jsonEvent, KurrentDBClient } from '@kurrent/kurrentdb-client';
-import { throwawayCertificate } from './kurrent/throwaway-certificate.ts';
+import { throwawayCertificate } from '../src/testing/support/throwaway-certificate.ts';
 import { runMillrace, spawnMillrace, type Outcome } from './cli-store-terminal.ts';
 import { startProduct, type StartedProduct } from './start-product.ts';
 

@@ -1,5 +1,5 @@
 // `npm run test:engines`: tests with larger real engines than `npm test`. Downloads them into
-// .millrace/engines/, names those that are not available, and runs test/engines/*.engines.test.ts.
+// .millrace/engines/, names those that are not available, and runs all *.engines.test.ts.
 
 import { globSync } from 'node:fs';
 import { MongoClient } from 'mongodb';
@@ -15,7 +15,7 @@ import { root } from './test-run/test-worker.ts';
 interface Engine {
   readonly name: string;
   readonly variable: string;
-  /** A part of the names of its test files. */
+  /** A part of the paths of its test files. */
   readonly tests: string;
   /** Returns the path; rejects with a sentence if the engine is not available here. */
   readonly fetch: (folder: string) => Promise<string>;
@@ -83,7 +83,7 @@ for (const { name, variable, ping } of givenServers) {
   }
 }
 
-const files = globSync('test/engines/**/*.engines.test.ts', { cwd: root })
+const files = globSync('{src,test}/**/*.engines.test.ts', { cwd: root })
   .filter((file) => picked.length === 0 || picked.some((word) => file.includes(word)))
   .toSorted();
 // Each engine is a server, so the files run one after the other instead of competing.

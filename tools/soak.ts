@@ -18,7 +18,7 @@ const topics = {
   subscriptions: [
     'test/subscriptions/{kill,aggregates}*.test.ts',
     'test/{projections,sagas}/kill*.test.ts',
-    'src/subscriptions/subscription-runner.model.test.ts',
+    'src/subscriptions/subscription-runner-model.test.ts',
   ],
   outbox: ['test/outbox/{kill,queue-kill,claims,archive}*.test.ts'],
   tasks: [

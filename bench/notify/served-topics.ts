@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import type { TopicDurability } from '../../src/topics/topic-bus.ts';
 import { startChild } from '../../src/testing/child-process.ts';
-import { startNtfy } from '../../test/engines/ntfy-server.ts';
+import { startNtfy } from '../../src/testing/support/topics/ntfy-server.ts';
 
 export interface ServedTopics extends AsyncDisposable {
   readonly url: string;

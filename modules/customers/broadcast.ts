@@ -2,30 +2,17 @@
 // reactor that copies it into the inboxes.
 
 import { defineAggregate } from 'millrace/aggregates';
-import {
-  compileSchema,
-  defineCommand,
-  defineEvent,
-  subjectActions,
-  Type,
-} from 'millrace/contracts';
+import { defineCommand, defineEvent, subjectActions, Type, type EventOf } from 'millrace/contracts';
 import { hasCode, idFromKey } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
-import {
-  projection,
-  readModel,
-  type DocumentQueries,
-  type ProjectedEvent,
-} from 'millrace/projections';
+import { projection, readModel, type DocumentQueries } from 'millrace/projections';
 import { reactor, type Reaction, type Reactor } from 'millrace/reactors';
 import type { Position } from 'millrace/store';
 import { timeOf } from './customer-due.ts';
 import { notifyCustomer } from './customer-events.ts';
 import { customerLimits as limits } from './customer-limits.ts';
 import { customerProjection, type CustomerDocument } from './customer-projections.ts';
-import { fields, present } from './customer-schemas.ts';
-
-const { instant: at, closed, oneOf, text } = fields;
+import { instant as at, oneOf, present, schemaOf, text } from './customer-schemas.ts';
 
 const broadcastCategories = subjectActions.notify.broadcast;
 export type BroadcastCategory = (typeof broadcastCategories)[number];
@@ -40,17 +27,14 @@ const cursor = Type.String({ minLength: 1, maxLength: 1_000 });
 
 export const broadcastPublished = defineEvent(
   'broadcast.published.v1',
-  compileSchema(Type.Object({ at, ...broadcastFields }, closed)),
+  schemaOf({ at, ...broadcastFields }),
 );
 /** `cursor` points after the last customer that was notified. */
 export const broadcastAdvanced = defineEvent(
   'broadcast.advanced.v1',
-  compileSchema(Type.Object({ cursor, reached }, closed)),
+  schemaOf({ cursor, reached }),
 );
-export const broadcastCompleted = defineEvent(
-  'broadcast.completed.v1',
-  compileSchema(Type.Object({ reached }, closed)),
-);
+export const broadcastCompleted = defineEvent('broadcast.completed.v1', schemaOf({ reached }));
 /**
  * Notifies all customers of the tenant.
  *
@@ -59,24 +43,16 @@ export const broadcastCompleted = defineEvent(
  *
  * console.log(publishBroadcast({ category: 'maintenance', title: 'Sunday, 2 to 3' }).type);
  */
-export const publishBroadcast = defineCommand(
-  'broadcast.publish',
-  compileSchema(Type.Object(broadcastFields, closed)),
-);
+export const publishBroadcast = defineCommand('broadcast.publish', schemaOf(broadcastFields));
 export const advanceBroadcast = defineCommand(
   'broadcast.advance',
-  compileSchema(
-    Type.Object(
-      {
-        /** The value of `reached` before this page. */
-        before: Type.Integer({ minimum: 0 }),
-        reached,
-        /** Null after the last page. */
-        cursor: Type.Union([cursor, Type.Null()]),
-      },
-      closed,
-    ),
-  ),
+  schemaOf({
+    /** The value of `reached` before this page. */
+    before: reached,
+    reached,
+    /** Null after the last page. */
+    cursor: Type.Union([cursor, Type.Null()]),
+  }),
 );
 
 /**
@@ -92,6 +68,8 @@ export const broadcastEvents = {
   advanced: broadcastAdvanced,
   completed: broadcastCompleted,
 } as const;
+
+type BroadcastEvent = EventOf<(typeof broadcastEvents)[keyof typeof broadcastEvents]>;
 
 export interface BroadcastState {
   readonly status: 'none' | 'spreading' | 'completed';
@@ -161,10 +139,6 @@ export interface BroadcastDocument {
   readonly reached: number;
 }
 
-type Published = ProjectedEvent<ReturnType<typeof broadcastPublished.parse>>;
-type Advanced = ProjectedEvent<ReturnType<typeof broadcastAdvanced.parse>>;
-type Completed = ProjectedEvent<ReturnType<typeof broadcastCompleted.parse>>;
-
 /**
  * The read model of broadcasts, ordered by time: `app:{core}:notify:broadcast:v1:<id>`.
  *
@@ -173,28 +147,29 @@ type Completed = ProjectedEvent<ReturnType<typeof broadcastCompleted.parse>>;
  *
  * console.log(broadcastProjection.readModel.name); // notify.broadcast.v1
  */
-export const broadcastProjection = projection({
+export const broadcastProjection = projection<
+  BroadcastDocument,
+  { [Event in BroadcastEvent as Event['type']]: Event['payload'] }
+>({
   name: 'sub:notify:broadcast-projection:v1',
-  readModel: readModel<BroadcastDocument>({
+  readModel: readModel({
     bc: 'notify',
     aggregate: 'broadcast',
     version: 1,
     ranges: { at: (document) => Date.parse(document.at) },
   }),
   on: {
-    'broadcast.published.v1': (_before, { payload, aggregate }: Published) => ({
+    'broadcast.published.v1': (_before, { payload, aggregate }) => ({
       broadcastId: aggregate.id,
       ...payload,
       body: payload.body ?? null,
-      status: 'spreading' as const,
+      status: 'spreading',
       reached: 0,
     }),
-    'broadcast.advanced.v1': (before, { payload }: Advanced) =>
+    'broadcast.advanced.v1': (before, { payload }) =>
       before === null ? null : { ...before, reached: payload.reached },
-    'broadcast.completed.v1': (before, { payload }: Completed) =>
-      before === null
-        ? null
-        : { ...before, reached: payload.reached, status: 'completed' as const },
+    'broadcast.completed.v1': (before, { payload }) =>
+      before === null ? null : { ...before, reached: payload.reached, status: 'completed' },
   },
 });
 
@@ -245,8 +220,7 @@ export function broadcastFanOut({
     const { tenant, broadcastId, position, before, signal } = page;
     // The list must include every customer that existed when the broadcast was published.
     await waitFor(customerProjection, position, { signal });
-    const { bc, aggregate } = customerProjection.readModel;
-    const customers = documents({ bc, aggregate }) as DocumentQueries<CustomerDocument>;
+    const customers = documents(customerProjection.readModel) as DocumentQueries<CustomerDocument>;
     const { state } = await load(broadcast, { tenant, id: broadcastId, signal });
     const found = await readPage(page.cursor, (after) =>
       customers.bySet(tenant, 'all', { limit: pageSize, cursor: after }),

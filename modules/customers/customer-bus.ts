@@ -57,6 +57,16 @@ export function deliveryIdOf({ notice, step }: Pick<NoticeDelivery, 'notice' | '
   return step === 0 ? notice.notificationId : `${notice.notificationId}.${step}`;
 }
 
+/** The fields of a notification that receivers see. */
+export function contentOf({ nag: _nag, mergeMs: _mergeMs, ...content }: Notice) {
+  return content;
+}
+
+/** With the number of merged notifications. */
+export function titleOf({ title, count, category }: Notice): string {
+  return count > 1 && category !== 'digest' ? `${title} (${count})` : title;
+}
+
 export function messagesOf(
   event: RecordedEvent,
   {
@@ -84,8 +94,8 @@ export function messagesOf(
   // Notifications of a broadcast are left out: the broadcast itself was published to its own subject.
   if (category === 'alert' || category === 'info' || category === 'digest') {
     const customerId = aggregate.id;
-    const { nag: _nag, mergeMs: _mergeMs, ...content } = notice;
-    const payload = { customerId, ...content, reminder: step, at: event.occurredAt };
+    const at = event.occurredAt;
+    const payload = { customerId, ...contentOf(notice), reminder: step, at };
     const subject = subjects.notify.customer(customerId)[category];
     messages.push({ ...common, subject, id, payload });
   }
@@ -97,9 +107,10 @@ export function messagesOf(
 }
 
 /** The fields of an ntfy message. */
-function topicPayload({ title, body, count, category }: Notice, step: number): object {
+function topicPayload(notice: Notice, step: number): object {
+  const { title, body, category } = notice;
   return {
-    title: count > 1 && category !== 'digest' ? `${title} (${count})` : title,
+    title: titleOf(notice),
     message: body ?? title,
     priority: category === 'alert' ? 5 : 3,
     tags: step === 0 ? [category] : [category, 'reminder'],

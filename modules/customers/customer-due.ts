@@ -10,13 +10,13 @@ import {
   inboxReminded,
   inboxSuppressed,
   wakeSet,
+  type InboxEvent,
 } from './customer-events.ts';
 import { customerLimits as limits } from './customer-limits.ts';
 import type { Category, Channel, Notice, Preferences } from './customer-schemas.ts';
 import {
   applyInbox,
   preferenceFor,
-  type InboxEvent,
   type InboxState,
   type OpenDigest,
   type OpenNag,

@@ -1,190 +1,158 @@
 // Events and commands of an inbox and of a contact. The times in the events of one inbox never decrease.
 
-import { compileSchema, defineCommand, defineEvent, subjectLimits, Type } from 'millrace/contracts';
+import { compileSchema, defineCommand, defineEvent, Type, type EventOf } from 'millrace/contracts';
 import {
-  customerIdSchema,
-  fields,
+  channelList,
+  contactSchema,
+  idSchema,
+  instant as at,
   messageSchema,
   noticeSchema,
-  notificationIdSchema,
+  object,
+  origin,
   preferencesSchema,
+  schemaOf,
+  sentCategory,
+  text,
 } from './customer-schemas.ts';
 import { customerLimits as limits } from './customer-limits.ts';
 
-const { instant: at, channelList, origin, closed, oneOf, text } = fields;
 const count = Type.Integer({ minimum: 1 });
 const by = Type.String({ minLength: 1, maxLength: 128 });
 
 /** The first event of every inbox. */
-export const inboxOpened = defineEvent(
-  'customer-inbox.opened.v1',
-  compileSchema(Type.Object({ at }, closed)),
-);
+export const inboxOpened = defineEvent('customer-inbox.opened.v1', schemaOf({ at }));
 export const inboxConfigured = defineEvent(
   'customer-inbox.configured.v1',
-  compileSchema(Type.Object({ at, preferences: preferencesSchema }, closed)),
+  schemaOf({ at, preferences: preferencesSchema }),
 );
 /** The customer has turned this category off. */
 export const inboxSuppressed = defineEvent(
   'customer-inbox.suppressed.v1',
-  compileSchema(Type.Object({ at, notice: noticeSchema }, closed)),
+  schemaOf({ at, notice: noticeSchema }),
 );
 /** Held until the end of the quiet hours. */
 export const inboxHeld = defineEvent(
   'customer-inbox.held.v1',
-  compileSchema(Type.Object({ at, notice: noticeSchema, until: at }, closed)),
+  schemaOf({ at, notice: noticeSchema, until: at }),
 );
 export const inboxDelivered = defineEvent(
   'customer-inbox.delivered.v1',
-  compileSchema(Type.Object({ at, notice: noticeSchema, channels: channelList }, closed)),
+  schemaOf({ at, notice: noticeSchema, channels: channelList }),
 );
 /** Another notification with the same key arrived within the merge window. */
 export const inboxMerged = defineEvent(
   'customer-inbox.merged.v1',
-  compileSchema(
-    Type.Object(
-      { at, notificationId: notificationIdSchema, mergedId: notificationIdSchema, count },
-      closed,
-    ),
-  ),
+  schemaOf({ at, notificationId: idSchema, mergedId: idSchema, count }),
 );
 export const digestOpened = defineEvent(
   'customer-inbox.digest-opened.v1',
-  compileSchema(
-    Type.Object(
-      {
-        at,
-        digestId: notificationIdSchema,
-        key: text(limits.keyCharsMax),
-        windowMs: Type.Integer({ minimum: 1 }),
-        from: at,
-        to: at,
-      },
-      closed,
-    ),
-  ),
+  schemaOf({
+    at,
+    digestId: idSchema,
+    key: text(limits.keyCharsMax),
+    windowMs: Type.Integer({ minimum: 1 }),
+    from: at,
+    to: at,
+  }),
 );
 export const digestAdded = defineEvent(
   'customer-inbox.digest-added.v1',
-  compileSchema(
-    Type.Object(
-      {
-        at,
-        digestId: notificationIdSchema,
-        notificationId: notificationIdSchema,
-        category: oneOf(['alert', 'info', 'maintenance', 'announcement']),
-        title: text(limits.titleCharsMax),
-        key: Type.Optional(text(limits.keyCharsMax)),
-      },
-      closed,
-    ),
-  ),
+  schemaOf({
+    at,
+    digestId: idSchema,
+    notificationId: idSchema,
+    category: sentCategory,
+    title: text(limits.titleCharsMax),
+    key: Type.Optional(text(limits.keyCharsMax)),
+  }),
 );
 /** The window of the digest has ended. */
 export const digestClosed = defineEvent(
   'customer-inbox.digest-closed.v1',
-  compileSchema(Type.Object({ at, digestId: notificationIdSchema, count }, closed)),
+  schemaOf({ at, digestId: idSchema, count }),
 );
 /** Delivered again because there is no acknowledgement. */
 export const inboxReminded = defineEvent(
   'customer-inbox.reminded.v1',
-  compileSchema(
-    Type.Object(
-      {
-        at,
-        notice: noticeSchema,
-        /** The number of the reminder, from 1. */
-        step: count,
-        channels: channelList,
-        /** The customer has turned the category off: not delivered, but an escalation can follow. */
-        isSuppressed: Type.Optional(Type.Literal(true)),
-        /** Null after the last reminder. */
-        nextAt: Type.Union([at, Type.Null()]),
-      },
-      closed,
-    ),
-  ),
+  schemaOf({
+    at,
+    notice: noticeSchema,
+    /** The number of the reminder, from 1. */
+    step: count,
+    channels: channelList,
+    /** The customer has turned the category off: not delivered, but an escalation can follow. */
+    isSuppressed: Type.Optional(Type.Literal(true)),
+    /** Null after the last reminder. */
+    nextAt: Type.Union([at, Type.Null()]),
+  }),
 );
 export const inboxEscalated = defineEvent(
   'customer-inbox.escalated.v1',
-  compileSchema(
-    Type.Object(
-      {
-        at,
-        notice: noticeSchema,
-        step: count,
-        to: Type.Optional(customerIdSchema),
-        /** The id of the copy in the inbox of the other customer. */
-        copyId: Type.Optional(notificationIdSchema),
-      },
-      closed,
-    ),
-  ),
+  schemaOf({
+    at,
+    notice: noticeSchema,
+    step: count,
+    to: Type.Optional(idSchema),
+    /** The id of the copy in the inbox of the other customer. */
+    copyId: Type.Optional(idSchema),
+  }),
 );
 export const inboxAcknowledged = defineEvent(
   'customer-inbox.acknowledged.v1',
-  compileSchema(
-    Type.Object(
-      {
-        at,
-        notificationId: notificationIdSchema,
-        by,
-        /** The same notification in other inboxes, which this acknowledgement covers. */
-        origin: Type.Optional(origin),
-        copy: Type.Optional(origin),
-      },
-      closed,
-    ),
-  ),
+  schemaOf({
+    at,
+    notificationId: idSchema,
+    by,
+    /** The same notification in other inboxes, which this acknowledgement covers. */
+    origin: Type.Optional(origin),
+    copy: Type.Optional(origin),
+  }),
 );
 /** The next time at which work is due in this inbox. */
 export const wakeSet = defineEvent(
   'customer-inbox.wake-set.v1',
-  compileSchema(Type.Object({ at, no: count, wakeAt: at }, closed)),
+  schemaOf({ at, no: count, wakeAt: at }),
 );
+
+export const inboxEvents = [
+  inboxOpened,
+  inboxConfigured,
+  inboxSuppressed,
+  inboxHeld,
+  inboxDelivered,
+  inboxMerged,
+  digestOpened,
+  digestAdded,
+  digestClosed,
+  inboxReminded,
+  inboxEscalated,
+  inboxAcknowledged,
+  wakeSet,
+] as const;
+export type InboxEvent = EventOf<(typeof inboxEvents)[number]>;
+/** Event type → payload. */
+export type InboxPayloads = { [Event in InboxEvent as Event['type']]: Event['payload'] };
 
 export const notifyCustomer = defineCommand('customer-inbox.notify', compileSchema(messageSchema));
 export const configureCustomer = defineCommand(
   'customer-inbox.configure',
-  compileSchema(Type.Object({ preferences: preferencesSchema }, closed)),
+  schemaOf({ preferences: preferencesSchema }),
 );
 export const acknowledgeNotification = defineCommand(
   'customer-inbox.acknowledge',
-  compileSchema(
-    Type.Object(
-      {
-        notificationId: notificationIdSchema,
-        by,
-        /** Set if the read model lists the notification: the inbox itself remembers recent ones only. */
-        listed: Type.Optional(
-          Type.Object({ origin: Type.Optional(origin), copy: Type.Optional(origin) }, closed),
-        ),
-      },
-      closed,
-    ),
-  ),
+  schemaOf({
+    notificationId: idSchema,
+    by,
+    /** Set if the read model lists the notification: the inbox itself remembers recent ones only. */
+    listed: Type.Optional(object({ origin: Type.Optional(origin), copy: Type.Optional(origin) })),
+  }),
 );
 /** Performs all work that is due; harmless at any time. */
-export const wakeInbox = defineCommand(
-  'customer-inbox.wake',
-  compileSchema(Type.Object({ no: count }, closed)),
-);
+export const wakeInbox = defineCommand('customer-inbox.wake', schemaOf({ no: count }));
 
 /** Personal data: the events name the customer as their data subject. */
-const contact = compileSchema(
-  Type.Object(
-    {
-      email: Type.Optional(
-        Type.String({ maxLength: 254, pattern: '^[^\\s@<>,;"]+@[^\\s@<>,;"]+$' }),
-      ),
-      webhookUrl: Type.Optional(Type.String({ maxLength: 2_048, pattern: '^https?://[^\\s]+$' })),
-      topic: Type.Optional(
-        Type.String({ pattern: `^[A-Za-z0-9_-]{1,${subjectLimits.idCharsMax}}$` }),
-      ),
-    },
-    closed,
-  ),
-);
+const contact = compileSchema(contactSchema);
 export const contactChanged = defineEvent('customer-contact.changed.v1', contact);
 export const changeContact = defineCommand('customer-contact.change', contact);
 

@@ -21,11 +21,12 @@ import {
   notifyCustomer,
   wakeInbox,
   wakeSet,
+  type InboxEvent,
 } from './customer-events.ts';
 import { customerInbox } from './customer-inbox.ts';
 import { customerLimits } from './customer-limits.ts';
 import type { CustomerMessage, Preferences } from './customer-schemas.ts';
-import { applyInbox, initialInbox, type InboxEvent } from './customer-state.ts';
+import { applyInbox, initialInbox } from './customer-state.ts';
 import { digestWindowAt } from './digest-window.ts';
 
 const at = '2026-01-10T12:00:00.000Z';

@@ -16,35 +16,25 @@ import {
   acknowledgeNotification,
   configureCustomer,
   digestAdded,
-  digestClosed,
   digestOpened,
   inboxAcknowledged,
   inboxConfigured,
-  inboxDelivered,
-  inboxEscalated,
-  inboxHeld,
+  inboxEvents,
   inboxMerged,
   inboxOpened,
-  inboxReminded,
   inboxSuppressed,
   notifyCustomer,
   wakeInbox,
-  wakeSet,
+  type InboxEvent,
 } from './customer-events.ts';
 import { customerLimits as limits } from './customer-limits.ts';
-import {
-  customerIdPattern,
-  present,
-  type CustomerMessage,
-  type Preferences,
-} from './customer-schemas.ts';
+import { idPattern, present, type CustomerMessage, type Preferences } from './customer-schemas.ts';
 import {
   entryOf,
   evolveInbox,
   initialInbox,
   mergeSlot,
   preferenceFor,
-  type InboxEvent,
   type InboxState,
 } from './customer-state.ts';
 import { digestSlot, digestWindowAt } from './digest-window.ts';
@@ -65,21 +55,7 @@ export const customerInbox = defineAggregate({
   bc: 'notify',
   name: 'customer-inbox',
   version: 1,
-  events: [
-    inboxOpened,
-    inboxConfigured,
-    inboxSuppressed,
-    inboxHeld,
-    inboxDelivered,
-    inboxMerged,
-    digestOpened,
-    digestAdded,
-    digestClosed,
-    inboxReminded,
-    inboxEscalated,
-    inboxAcknowledged,
-    wakeSet,
-  ],
+  events: inboxEvents,
   commands: [notifyCustomer, configureCustomer, acknowledgeNotification, wakeInbox],
   initial: initialInbox,
   // 2: recent notifications record what they were merged into.
@@ -113,7 +89,7 @@ function decided(
   { id, nowMs, tenant }: DecideContext,
   act: (turn: InboxTurn) => void,
 ): readonly InboxEvent[] {
-  if (!customerIdPattern.test(id)) {
+  if (!idPattern.test(id)) {
     throw new Refused(
       'customer-id-invalid',
       `customer id '${id}' must be 1 to 64 letters, digits, "_" or "-"`,

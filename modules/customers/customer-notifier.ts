@@ -1,9 +1,9 @@
 // The API for programs: notify, follow, list and acknowledge. The routes and the WebSocket use it as well.
 
-import { buildStreamName, type NewCommand, type NewEvent } from 'millrace/contracts';
+import { buildStreamName, type NewEvent } from 'millrace/contracts';
 import { createIds, hasCode, MillraceError } from 'millrace/foundation';
 import type { Flow, WebContext } from 'millrace/platform';
-import type { DocumentQueries, Page } from 'millrace/projections';
+import type { DocumentQueries, Page, Projection } from 'millrace/projections';
 import { parsePosition, type Position, type RecordedEvent } from 'millrace/store';
 import {
   broadcastProjection,
@@ -153,12 +153,6 @@ export interface Notifier {
   }): AsyncIterable<BroadcastNews>;
 }
 
-interface NotifierCommand extends Omit<CustomerAddress, 'customerId'> {
-  readonly id: string;
-  readonly command: NewCommand;
-  readonly idempotencyKey?: string | undefined;
-}
-
 type NotifierPlatform = Pick<WebContext, 'documents' | 'handle' | 'load' | 'store' | 'tenants'>;
 
 const outcomes: Readonly<Record<string, NotifyOutcome>> = {
@@ -191,21 +185,19 @@ const ids = createIds();
  * console.log((await notifier.notify({ tenant: 'core', customerId: 'cust_1', message })).outcome);
  */
 export function createNotifier(platform: NotifierPlatform): Notifier {
-  const { load, store, tenants } = platform;
-  const run = (request: NotifierCommand) => platform.handle(present(request));
+  const { handle, load, store, tenants } = platform;
 
-  function documentsOf<Document>(projection: {
-    readonly readModel: { readonly bc: string; readonly aggregate: string };
-  }): DocumentQueries<Document> {
-    const { bc, aggregate } = projection.readModel;
-    return platform.documents({ bc, aggregate }) as DocumentQueries<Document>;
+  function documentsOf<Document extends object>({
+    readModel,
+  }: Projection<Document>): DocumentQueries<Document> {
+    return platform.documents(readModel) as DocumentQueries<Document>;
   }
 
   return {
     async notify({ customerId, message, ...request }) {
       const notificationId = message.notificationId ?? ids.next();
       const command = notifyCustomer({ ...message, notificationId });
-      const { events, position } = await run({ ...request, id: customerId, command });
+      const { events, position } = await handle({ ...request, id: customerId, command });
       // Events of work that was due come first, so the last match belongs to this message.
       const own = events.findLast(({ type, payload }) => {
         const { notice, mergedId, notificationId: id } = payload as Record<string, unknown>;
@@ -218,7 +210,7 @@ export function createNotifier(platform: NotifierPlatform): Notifier {
     async acknowledge({ customerId, notificationId, by, ...request }) {
       const acknowledge = async (listed?: Listed): Promise<{ position: Position | undefined }> => {
         const command = acknowledgeNotification(present({ notificationId, by, listed }));
-        const { position } = await run({ ...request, id: customerId, command });
+        const { position } = await handle({ ...request, id: customerId, command });
         return { position };
       };
       try {
@@ -227,54 +219,50 @@ export function createNotifier(platform: NotifierPlatform): Notifier {
         if (!isUnknown(error)) throw error;
         // The inbox remembers recent notifications only; the read model lists the older ones.
         const id = notificationDocumentId(customerId, notificationId);
-        const queries = documentsOf<NotificationDocument>(notificationProjection);
-        const found = await queries.get(request.tenant, id);
+        const found = await documentsOf(notificationProjection).get(request.tenant, id);
         if (found === undefined || found.document.status === 'collecting') throw error;
         return acknowledge(counterpartsOf(found.document));
       }
     },
     async configure({ customerId, preferences, ...request }) {
-      await run({ ...request, id: customerId, command: configureCustomer({ preferences }) });
+      await handle({ ...request, id: customerId, command: configureCustomer({ preferences }) });
     },
     async preferences({ tenant, customerId, signal }) {
-      const { state } = await load(customerInbox, present({ tenant, id: customerId, signal }));
-      return state.preferences;
+      return (await load(customerInbox, { tenant, id: customerId, signal })).state.preferences;
     },
     async changeContact({ customerId, contact, ...request }) {
-      await run({ ...request, id: customerId, command: changeContact(contact) });
+      await handle({ ...request, id: customerId, command: changeContact(contact) });
     },
     async contact({ tenant, customerId, signal }) {
-      return (await load(customerContact, present({ tenant, id: customerId, signal }))).state;
+      return (await load(customerContact, { tenant, id: customerId, signal })).state;
     },
     list: ({ tenant, customerId, open = false, limit, cursor }) =>
-      documentsOf<NotificationDocument>(notificationProjection).byRange(
-        tenant,
-        open ? 'open' : 'customer',
-        present({ group: customerId, direction: 'descending', limit, cursor }),
-      ),
+      documentsOf(notificationProjection).byRange(tenant, open ? 'open' : 'customer', {
+        group: customerId,
+        direction: 'descending',
+        limit,
+        cursor,
+      }),
     async broadcast({ broadcastId = ids.next(), category, title, body, ...request }) {
       const command = publishBroadcast(present({ category, title, body }));
-      const { position } = await run({ ...request, id: broadcastId, command });
+      const { position } = await handle({ ...request, id: broadcastId, command });
       return { broadcastId, position };
     },
     broadcasts: ({ tenant, limit, cursor }) =>
-      documentsOf<BroadcastDocument>(broadcastProjection).byRange(
-        tenant,
-        'at',
-        present({ direction: 'descending', limit, cursor }),
-      ),
+      documentsOf(broadcastProjection).byRange(tenant, 'at', {
+        direction: 'descending',
+        limit,
+        cursor,
+      }),
     follow({ tenant, customerId, after, signal }) {
       const stream = buildStreamName('notify', 'customer-inbox', 1, tenant, customerId, tenants);
-      const items = store.subscribeToStream(stream, {
-        signal,
-        ...startOf(after, revisionOf),
-      });
-      return changesIn(items, newsOf);
+      const start = startOf(after, revisionOf);
+      return changesIn(store.subscribeToStream(stream, { signal, after: start }), newsOf);
     },
     followBroadcasts({ tenant, after, signal }) {
       const filter = { types: [broadcastPublished.type], tenant };
-      const items = store.subscribe({ filter, signal, ...startOf(after, parsePosition) });
-      return changesIn(items, broadcastNewsOf);
+      const start = startOf(after, parsePosition);
+      return changesIn(store.subscribe({ filter, signal, after: start }), broadcastNewsOf);
     },
   };
 }
@@ -344,13 +332,13 @@ export function newsOf(event: RecordedEvent): CustomerNews | undefined {
   return undefined;
 }
 
-/** The store starts before the first event if `after` is absent. */
+/** Undefined: the store starts before the first event. */
 function startOf<Place>(
   after: string | undefined,
   parse: (text: string) => Place,
-): { readonly after?: Place | 'end' } {
-  if (after === 'start') return {};
-  return { after: after === undefined ? 'end' : parse(after) };
+): Place | 'end' | undefined {
+  if (after === 'start') return undefined;
+  return after === undefined ? 'end' : parse(after);
 }
 
 function revisionOf(text: string): number {

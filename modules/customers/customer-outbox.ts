@@ -4,7 +4,7 @@
 import type { DeliveryMessage, Destination, DestinationSettings } from 'millrace/delivery';
 import type { IntegrationMessage, OutboxProjectorDefinition } from 'millrace/outbox';
 import type { ModuleContext } from 'millrace/platform';
-import { deliveryIdOf, deliveryOf } from './customer-bus.ts';
+import { contentOf, deliveryIdOf, deliveryOf, titleOf } from './customer-bus.ts';
 import { customerContact, type CustomerContact } from './customer-contact.ts';
 import { inboxDelivered, inboxReminded } from './customer-events.ts';
 import type { Notice } from './customer-schemas.ts';
@@ -25,13 +25,12 @@ export function customerOutbox(enabled: readonly OutboxChannel[]): OutboxProject
         if (delivery === undefined) return undefined;
         const { notice, channels, step } = delivery;
         const customerId = event.aggregate.id;
-        const { nag: _nag, mergeMs: _mergeMs, ...content } = notice;
         return enabled
           .filter((channel) => channels.includes(channel))
           .map((channel): IntegrationMessage => ({
             integrationType: customerIntegrations[channel],
             eventType: event.type,
-            payload: { customerId, ...content, reminder: step },
+            payload: { customerId, ...contentOf(notice), reminder: step },
             orderingKey: customerId,
             headers: {
               idempotencyKey: `${event.tenant}|notify|${channel}|${customerId}.${deliveryIdOf(delivery)}`,
@@ -112,11 +111,10 @@ export function composeNotificationMail({ payload }: Pick<DeliveryMessage, 'payl
   return { to: String(to), subject: String(subject), text: String(text) };
 }
 
-function subjectOf({ title, count, category, reminder }: OutboxPayload): string {
+function subjectOf(content: OutboxPayload): string {
   // A line break would start another mail header.
-  const line = title.replaceAll(/[\r\n]+/g, ' ');
-  const shown = count > 1 && category !== 'digest' ? `${line} (${count})` : line;
-  return reminder === 0 ? shown : `Reminder ${reminder}: ${shown}`;
+  const line = titleOf(content).replaceAll(/[\r\n]+/g, ' ');
+  return content.reminder === 0 ? line : `Reminder ${content.reminder}: ${line}`;
 }
 
 function textOf({ title, body, digest }: OutboxPayload): string {

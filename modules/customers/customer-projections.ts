@@ -1,25 +1,9 @@
 // The read models: the customers of a tenant, and their notifications.
 
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
-import type {
-  digestAdded,
-  digestOpened,
-  inboxAcknowledged,
-  inboxConfigured,
-  inboxDelivered,
-  inboxEscalated,
-  inboxHeld,
-  inboxMerged,
-  inboxOpened,
-  inboxReminded,
-  inboxSuppressed,
-} from './customer-events.ts';
+import type { InboxPayloads } from './customer-events.ts';
 import type { Category, Notice, Preferences } from './customer-schemas.ts';
 import { initialInbox, type Counterpart } from './customer-state.ts';
-
-type Projected<Definition extends { parse(payload: unknown): unknown }> = ProjectedEvent<
-  ReturnType<Definition['parse']>
->;
 
 export interface CustomerDocument {
   readonly customerId: string;
@@ -35,18 +19,16 @@ export interface CustomerDocument {
  *
  * console.log(customerProjection.readModel.name); // notify.customer-inbox.v1
  */
-export const customerProjection = projection({
+export const customerProjection = projection<
+  CustomerDocument,
+  Pick<InboxPayloads, 'customer-inbox.opened.v1' | 'customer-inbox.configured.v1'>
+>({
   name: 'sub:notify:customer-projection:v1',
-  readModel: readModel<CustomerDocument>({ bc: 'notify', aggregate: 'customer-inbox', version: 1 }),
+  readModel: readModel({ bc: 'notify', aggregate: 'customer-inbox', version: 1 }),
   on: {
-    'customer-inbox.opened.v1': (
-      before,
-      { payload: { at }, aggregate }: Projected<typeof inboxOpened>,
-    ) => before ?? { customerId: aggregate.id, since: at, preferences: initialInbox.preferences },
-    'customer-inbox.configured.v1': (
-      before,
-      { payload, aggregate }: Projected<typeof inboxConfigured>,
-    ) => ({
+    'customer-inbox.opened.v1': (before, { payload: { at }, aggregate }) =>
+      before ?? { customerId: aggregate.id, since: at, preferences: initialInbox.preferences },
+    'customer-inbox.configured.v1': (before, { payload, aggregate }) => ({
       customerId: aggregate.id,
       since: before?.since ?? payload.at,
       preferences: payload.preferences,
@@ -86,12 +68,6 @@ export interface NotificationDocument {
   readonly copy: Counterpart | null;
 }
 
-interface Identified {
-  readonly digestId?: string | undefined;
-  readonly notice?: Notice | undefined;
-  readonly notificationId?: string | undefined;
-}
-
 /** Notification ids are unique per customer only. */
 export function notificationDocumentId(customerId: string, notificationId: string): string {
   return `${customerId}.${notificationId}`;
@@ -106,9 +82,18 @@ export function notificationDocumentId(customerId: string, notificationId: strin
  *
  * console.log([...notificationProjection.readModel.groups]); // ['customer', 'open']
  */
-export const notificationProjection = projection({
+export const notificationProjection = projection<
+  NotificationDocument,
+  Omit<
+    InboxPayloads,
+    | 'customer-inbox.opened.v1'
+    | 'customer-inbox.configured.v1'
+    | 'customer-inbox.digest-closed.v1'
+    | 'customer-inbox.wake-set.v1'
+  >
+>({
   name: 'sub:notify:notification-projection:v1',
-  readModel: readModel<NotificationDocument>({
+  readModel: readModel({
     bc: 'notify',
     aggregate: 'notification',
     version: 1,
@@ -119,66 +104,62 @@ export const notificationProjection = projection({
     },
   }),
   id({ aggregate, payload }) {
-    const { digestId, notice, notificationId = '' } = payload as Identified;
-    return notificationDocumentId(
-      aggregate.id,
-      digestId ?? notice?.notificationId ?? notificationId,
-    );
+    const {
+      digestId,
+      notice,
+      notificationId = '',
+    } = payload as {
+      readonly digestId?: string;
+      readonly notice?: Notice;
+      readonly notificationId?: string;
+    };
+    const id = digestId ?? notice?.notificationId ?? notificationId;
+    return notificationDocumentId(aggregate.id, id);
   },
   on: {
-    'customer-inbox.suppressed.v1': (before, event: Projected<typeof inboxSuppressed>) => ({
-      ...documentOf(before, event, event.payload.notice),
-      status: 'suppressed' as const,
-      heldUntil: null,
-    }),
-    'customer-inbox.held.v1': (before, event: Projected<typeof inboxHeld>) => ({
-      ...documentOf(before, event, event.payload.notice),
-      status: 'held' as const,
-      heldUntil: event.payload.until,
-    }),
-    'customer-inbox.delivered.v1': (before, event: Projected<typeof inboxDelivered>) => ({
-      ...documentOf(before, event, event.payload.notice),
-      status: 'delivered' as const,
-      heldUntil: null,
-      deliveredAt: event.payload.at,
-    }),
-    'customer-inbox.merged.v1': (before, { payload }: Projected<typeof inboxMerged>) =>
+    'customer-inbox.suppressed.v1': (before, event) =>
+      documentOf(before, event, { notice: event.payload.notice, status: 'suppressed' }),
+    'customer-inbox.held.v1': (before, event) => {
+      const { notice, until: heldUntil } = event.payload;
+      return { ...documentOf(before, event, { notice, status: 'held' }), heldUntil };
+    },
+    'customer-inbox.delivered.v1': (before, event) => {
+      const { notice, at: deliveredAt } = event.payload;
+      return { ...documentOf(before, event, { notice, status: 'delivered' }), deliveredAt };
+    },
+    'customer-inbox.merged.v1': (before, { payload }) =>
       before === null ? null : { ...before, count: payload.count },
-    'customer-inbox.digest-opened.v1': (before, event: Projected<typeof digestOpened>) => {
-      const { digestId, key, from, to } = event.payload;
+    'customer-inbox.digest-opened.v1': (before, event) => {
+      const { digestId: notificationId, key, from, to } = event.payload;
       const digest = { key, from, to, items: [] };
-      const notice = { notificationId: digestId, category: 'digest' as const, title: key, digest };
-      return {
-        ...documentOf(before, event, { ...notice, count: 1 }),
-        count: 0,
-        status: 'collecting' as const,
-      };
+      const notice: Notice = { notificationId, category: 'digest', title: key, digest, count: 0 };
+      return documentOf(before, event, { notice, status: 'collecting' });
     },
-    'customer-inbox.digest-added.v1': (before, _event: Projected<typeof digestAdded>) =>
+    'customer-inbox.digest-added.v1': (before) =>
       before === null ? null : { ...before, count: before.count + 1 },
-    'customer-inbox.reminded.v1': (before, { payload }: Projected<typeof inboxReminded>) =>
+    'customer-inbox.reminded.v1': (before, { payload }) =>
       before === null ? null : { ...before, reminders: payload.step },
-    'customer-inbox.escalated.v1': (before, { payload }: Projected<typeof inboxEscalated>) => {
-      const { to: customerId, copyId: notificationId } = payload;
-      if (before === null || customerId === undefined || notificationId === undefined) {
-        return before;
-      }
-      return { ...before, copy: { customerId, notificationId } };
-    },
-    'customer-inbox.acknowledged.v1': (before, event: Projected<typeof inboxAcknowledged>) => {
-      const { at: acknowledgedAt, by: acknowledgedBy } = event.payload;
-      const status = 'acknowledged' as const;
-      return before === null
+    'customer-inbox.escalated.v1': (before, { payload: { to, copyId } }) =>
+      before === null || to === undefined || copyId === undefined
+        ? before
+        : { ...before, copy: { customerId: to, notificationId: copyId } },
+    'customer-inbox.acknowledged.v1': (before, { payload: { at, by } }) =>
+      before === null
         ? null
-        : { ...before, status, heldUntil: null, acknowledgedAt, acknowledgedBy };
-    },
+        : {
+            ...before,
+            status: 'acknowledged',
+            heldUntil: null,
+            acknowledgedAt: at,
+            acknowledgedBy: by,
+          },
   },
 });
 
 function documentOf(
   before: NotificationDocument | null,
   { aggregate, payload: { at } }: ProjectedEvent<{ readonly at: string }>,
-  notice: Notice,
+  { notice, status }: { readonly notice: Notice; readonly status: NotificationStatus },
 ): NotificationDocument {
   const { notificationId, category, title, body, key, count, digest, origin } = notice;
   return {
@@ -189,7 +170,7 @@ function documentOf(
     body: body ?? null,
     key: key ?? null,
     count,
-    status: 'held',
+    status,
     at: before?.at ?? at,
     heldUntil: null,
     deliveredAt: before?.deliveredAt ?? null,

@@ -12,14 +12,16 @@ import {
   type Route,
   type SentEvent,
 } from 'millrace/platform';
+import type { Page } from 'millrace/projections';
 import { broadcastFields } from './broadcast.ts';
 import { authorize, type NotifyAction } from './customer-access.ts';
 import type { CustomerAddress, Notifier } from './customer-notifier.ts';
 import {
-  customerIdSchema,
-  fields,
+  contactSchema,
+  idSchema,
   messageFields,
-  notificationIdSchema,
+  object,
+  oneOf,
   preferencesSchema,
 } from './customer-schemas.ts';
 
@@ -27,8 +29,7 @@ const tag = 'notifications';
 const tenantHeader = 'x-tenant-id';
 const customerPath = '/api/v1/notify/customers/{customerId}';
 const broadcastPath = '/api/v1/notify/broadcasts';
-const { closed, oneOf } = fields;
-const customerParams = Type.Object({ customerId: customerIdSchema });
+const customerParams = Type.Object({ customerId: idSchema });
 const followQuery = Type.Object({ after: Type.Optional(Type.String({ maxLength: 40 })) });
 const text = Type.String();
 const textOrNull = Type.Union([text, Type.Null()]);
@@ -49,15 +50,6 @@ const followHeaders = {
 const eventStream = {
   200: { description: 'The events as they occur', contentType: 'text/event-stream' },
 };
-
-const contactBody = Type.Object(
-  {
-    email: Type.Optional(Type.String({ maxLength: 254 })),
-    webhookUrl: Type.Optional(Type.String({ maxLength: 2_048 })),
-    topic: Type.Optional(Type.String({ maxLength: 64 })),
-  },
-  closed,
-);
 
 const notificationDocument = Type.Object({
   notificationId: text,
@@ -99,13 +91,9 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
     action: NotifyAction,
   ): CustomerAddress & { readonly user: { readonly id: string } } => {
     const { customerId } = request.params;
-    const { [tenantHeader]: requested } = request.headers;
-    const { tenant, name } = authorize(request.principal, {
-      action,
-      tenant: requested,
-      customerId,
-    });
-    const { signal } = request;
+    const { principal, headers, signal } = request;
+    const wanted = { action, tenant: headers[tenantHeader], customerId };
+    const { tenant, name } = authorize(principal, wanted);
     return { tenant, customerId, signal, user: { id: name }, ...flowOf(request) };
   };
   const customerRoute = <Params extends TObject, Query extends TObject, Body extends TSchema>(
@@ -120,7 +108,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       description:
         'Delivers at once, holds until the end of the quiet hours, adds to a digest, merges with a similar notification, or suppresses it, according to the preferences of the customer; `outcome` says which. A repeat with the same `Idempotency-Key` is the same notification.',
       params: customerParams,
-      body: Type.Object({ category: oneOf(['alert', 'info']), ...messageFields }, closed),
+      body: object({ category: oneOf(['alert', 'info']), ...messageFields }),
       headersShown: idempotencyHeaders,
       answers: {
         201: {
@@ -142,11 +130,8 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
         const { tenant, customerId } = address;
         const { 'idempotency-key': key } = request.headers;
         // Two customers may be notified with the same key.
-        const { id, idempotencyKey } = deduplicationOf(
-          tenant,
-          'notify',
-          key ? `${customerId}|${key}` : key,
-        );
+        const naturalKey = key ? `${customerId}|${key}` : key;
+        const { id, idempotencyKey } = deduplicationOf(tenant, 'notify', naturalKey);
         const { position: _position, ...body } = await notifier.notify({
           ...address,
           message: { ...request.body, notificationId: id },
@@ -166,26 +151,18 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
           Type.Boolean({ description: 'Only notifications that are not acknowledged.' }),
         ),
       }),
-      answers: {
-        200: {
-          description: '`cursor` selects the next page',
-          schema: Type.Object({
-            notifications: Type.Array(notificationDocument),
-            cursor: Type.Optional(text),
-          }),
-        },
-      },
+      answers: pageAnswer(notificationDocument),
       async handle(request) {
         const { tenant, customerId } = addressOf(request, 'read');
-        const { items, cursor } = await notifier.list({ tenant, customerId, ...request.query });
-        return { body: { notifications: items.map(({ document }) => document), cursor } };
+        const page = await notifier.list({ tenant, customerId, ...request.query });
+        return { body: toList(page) };
       },
     }),
     customerRoute({
       method: 'POST',
       path: `${customerPath}/notifications/{notificationId}/acknowledge`,
       summary: 'Acknowledges a notification, which ends its reminders',
-      params: Type.Object({ customerId: customerIdSchema, notificationId: notificationIdSchema }),
+      params: Type.Object({ customerId: idSchema, notificationId: idSchema }),
       headersShown: flowHeadersShown,
       answers: {
         204: { description: 'The notification is acknowledged, by this request or an earlier one' },
@@ -211,12 +188,10 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       answers: eventStream,
       async handle(request) {
         const address = addressOf(request, 'read');
-        const after = request.headers['last-event-id'] ?? request.query.after;
-        const { signal } = request;
-        return serverSentEvents(
-          toSentEvents(notifier.follow({ ...address, after, signal })),
-          request,
-        );
+        const { headers, query, signal } = request;
+        const after = headers['last-event-id'] ?? query.after;
+        const news = notifier.follow({ ...address, after, signal });
+        return serverSentEvents(toSentEvents(news), request);
       },
     }),
     customerRoute({
@@ -252,7 +227,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       path: `${customerPath}/contact`,
       summary: 'Returns the contact addresses of a customer',
       params: customerParams,
-      answers: { 200: { description: 'The addresses', schema: contactBody } },
+      answers: { 200: { description: 'The addresses', schema: contactSchema } },
       async handle(request) {
         return { body: await notifier.contact(addressOf(request, 'read')) };
       },
@@ -264,9 +239,9 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       description:
         'Personal data: encrypted with a key of the customer. Deleting the key erases the addresses.',
       params: customerParams,
-      body: contactBody,
+      body: contactSchema,
       headersShown: flowHeadersShown,
-      answers: { 200: { description: 'The new addresses', schema: contactBody } },
+      answers: { 200: { description: 'The new addresses', schema: contactSchema } },
       async handle(request) {
         await notifier.changeContact({ ...addressOf(request, 'own'), contact: request.body });
         return { body: request.body };
@@ -288,7 +263,7 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
         'Each customer gets the broadcast according to the preferences for its category. A repeat with the same `Idempotency-Key` is the same broadcast.',
       tag,
       access: 'append',
-      body: Type.Object(broadcastFields, closed),
+      body: object(broadcastFields),
       headersShown: idempotencyHeaders,
       answers: {
         201: {
@@ -319,19 +294,10 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       tag,
       access: 'known',
       query: Type.Object(pageQuery),
-      answers: {
-        200: {
-          description: '`cursor` selects the next page',
-          schema: Type.Object({
-            broadcasts: Type.Array(broadcastDocument),
-            cursor: Type.Optional(text),
-          }),
-        },
-      },
+      answers: pageAnswer(broadcastDocument),
       async handle(request) {
         const { tenant } = authorized(request, 'read');
-        const { items, cursor } = await notifier.broadcasts({ tenant, ...request.query });
-        return { body: { broadcasts: items.map(({ document }) => document), cursor } };
+        return { body: toList(await notifier.broadcasts({ tenant, ...request.query })) };
       },
     }),
     route({
@@ -348,13 +314,22 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       answers: eventStream,
       async handle(request) {
         const { tenant } = authorized(request, 'read');
-        const after = request.headers['last-event-id'] ?? request.query.after;
-        const { signal } = request;
-        const broadcasts = notifier.followBroadcasts({ tenant, after, signal });
-        return serverSentEvents(toSentEvents(broadcasts), request);
+        const { headers, query, signal } = request;
+        const after = headers['last-event-id'] ?? query.after;
+        const news = notifier.followBroadcasts({ tenant, after, signal });
+        return serverSentEvents(toSentEvents(news), request);
       },
     }),
   ];
+}
+
+function pageAnswer(document: TSchema) {
+  const schema = Type.Object({ items: Type.Array(document), cursor: Type.Optional(text) });
+  return { 200: { description: '`cursor` selects the next page', schema } };
+}
+
+function toList({ items, cursor }: Page<object>): object {
+  return { items: items.map(({ document }) => document), cursor };
 }
 
 /** A repeated request with the same key gets the same id, and its command runs once. */

@@ -10,7 +10,7 @@ import {
 } from 'millrace/platform';
 import { authorize } from './customer-access.ts';
 import type { Notifier } from './customer-notifier.ts';
-import { customerIdSchema, notificationIdSchema } from './customer-schemas.ts';
+import { idSchema } from './customer-schemas.ts';
 
 /**
  * Limits of one connection.
@@ -32,13 +32,13 @@ const after = Type.Optional(
 const position = Type.String({ description: 'Pass it as `after` to continue.' });
 
 const messages = {
-  'notify.follow': Type.Object({ customerId: customerIdSchema, tenant, after }),
-  'notify.unfollow': Type.Object({ customerId: customerIdSchema, tenant }),
+  'notify.follow': Type.Object({ customerId: idSchema, tenant, after }),
+  'notify.unfollow': Type.Object({ customerId: idSchema, tenant }),
   'notify.follow-broadcasts': Type.Object({ tenant, after }),
   'notify.unfollow-broadcasts': Type.Object({ tenant }),
   'notify.acknowledge': Type.Object({
-    customerId: customerIdSchema,
-    notificationId: notificationIdSchema,
+    customerId: idSchema,
+    notificationId: idSchema,
     tenant,
   }),
 } as const;

@@ -1,21 +1,6 @@
 // The state of an inbox: open work and recent notifications, and how each event changes it.
 
-import type { EventOf } from 'millrace/contracts';
-import type {
-  digestAdded,
-  digestClosed,
-  digestOpened,
-  inboxAcknowledged,
-  inboxConfigured,
-  inboxDelivered,
-  inboxEscalated,
-  inboxHeld,
-  inboxMerged,
-  inboxOpened,
-  inboxReminded,
-  inboxSuppressed,
-  wakeSet,
-} from './customer-events.ts';
+import { inboxEvents, type InboxEvent, type InboxPayloads } from './customer-events.ts';
 import { customerLimits as limits } from './customer-limits.ts';
 import {
   present,
@@ -108,144 +93,101 @@ export function preferenceFor({ categories }: Preferences, category: Category): 
   return categories[category] ?? preferenceDefault;
 }
 
-export type InboxEvent = EventOf<
-  | typeof digestAdded
-  | typeof digestClosed
-  | typeof digestOpened
-  | typeof inboxAcknowledged
-  | typeof inboxConfigured
-  | typeof inboxDelivered
-  | typeof inboxEscalated
-  | typeof inboxHeld
-  | typeof inboxMerged
-  | typeof inboxOpened
-  | typeof inboxReminded
-  | typeof inboxSuppressed
-  | typeof wakeSet
->;
-
 type Evolve = {
-  readonly [Type in InboxEvent['type']]: (
+  readonly [Type in keyof InboxPayloads]: (
     state: InboxState,
-    payload: Extract<InboxEvent, { readonly type: Type }>['payload'],
+    payload: InboxPayloads[Type],
   ) => InboxState;
 };
 
-export const evolveInbox: Evolve = {
-  'customer-inbox.opened.v1': (state, { at }) => ({ ...advanceClock(state, at), isOpen: true }),
-  'customer-inbox.configured.v1': (state, { at, preferences }) => ({
-    ...advanceClock(state, at),
-    preferences,
-  }),
-  'customer-inbox.suppressed.v1': (state, { at, notice }) =>
-    remember(removeHeld(advanceClock(state, at), notice), notice),
-  'customer-inbox.held.v1': (state, { at, notice, until }) => {
-    const after = remember(openMerge(advanceClock(state, at), notice, Date.parse(until)), notice);
+/** The clock of the given state is already at the time of the event. */
+const changes: Evolve = {
+  'customer-inbox.opened.v1': (state) => ({ ...state, isOpen: true }),
+  'customer-inbox.configured.v1': (state, { preferences }) => ({ ...state, preferences }),
+  'customer-inbox.suppressed.v1': (state, { notice }) =>
+    remember(removeHeld(state, notice), notice),
+  'customer-inbox.held.v1': (state, { notice, until }) => {
+    const after = remember(openMerge(state, notice, Date.parse(until)), notice);
     return { ...after, held: [...after.held, notice] };
   },
-  'customer-inbox.delivered.v1': (state, { at, notice }) => {
-    const before = advanceClock(state, at);
-    const rest = removeHeld(before, notice);
+  'customer-inbox.delivered.v1': (state, { notice }) => {
+    const rest = removeHeld(state, notice);
     // The merge window of a held notification started when it was held.
-    const after = remember(rest === before ? openMerge(before, notice) : rest, notice);
+    const after = remember(rest === state ? openMerge(state, notice) : rest, notice);
     if (notice.nag === undefined) return after;
     const nag = { notice, step: 0, dueAtMs: after.clockMs + notice.nag.everyMs };
     return { ...after, nags: put(after.nags, notice.notificationId, nag) };
   },
-  'customer-inbox.merged.v1': (state, { at, notificationId, mergedId, count }) => {
-    const before = advanceClock(state, at);
-    const held = before.held.map((each) =>
-      each.notificationId === notificationId ? { ...each, count } : each,
-    );
-    const merges = Object.fromEntries(
-      Object.entries(before.merges).map(([key, merge]) => [
-        key,
-        merge.notificationId === notificationId ? { ...merge, count } : merge,
-      ]),
-    );
-    const nag = entryOf(before.nags, notificationId);
-    const nags =
-      nag === undefined
-        ? before.nags
-        : put(before.nags, notificationId, { ...nag, notice: { ...nag.notice, count } });
-    const mergedInto = notificationId;
-    return remember(
-      { ...before, held, merges, nags },
-      { notificationId: mergedId },
-      { mergedInto },
-    );
+  'customer-inbox.merged.v1': (state, { notificationId, mergedId, count }) => {
+    const counted = <Entry extends { readonly notificationId: string }>(each: Entry): Entry =>
+      each.notificationId === notificationId ? { ...each, count } : each;
+    const after = {
+      ...state,
+      held: state.held.map(counted),
+      merges: mapBook(state.merges, counted),
+      nags: mapBook(state.nags, (nag) => ({ ...nag, notice: counted(nag.notice) })),
+    };
+    return remember(after, { notificationId: mergedId }, { mergedInto: notificationId });
   },
-  'customer-inbox.digest-opened.v1': (state, { at, digestId, key, windowMs, from, to }) => {
-    const before = advanceClock(state, at);
+  'customer-inbox.digest-opened.v1': (state, { digestId, key, windowMs, from, to }) => {
     const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
     const digest = { digestId, key, windowMs, fromMs, toMs, count: 0, items: [] };
-    return { ...before, digests: put(before.digests, digestSlot(digest), digest) };
+    return { ...state, digests: put(state.digests, digestSlot(digest), digest) };
   },
-  'customer-inbox.digest-added.v1': (state, { at, digestId, notificationId, title, key }) => {
-    const before = remember(advanceClock(state, at), { notificationId }, { digestId });
-    const digests = Object.fromEntries(
-      Object.entries(before.digests).map(([slot, digest]) => [
-        slot,
-        digest.digestId === digestId ? withItem(digest, title, key) : digest,
-      ]),
+  'customer-inbox.digest-added.v1': (state, { digestId, notificationId, title, key }) => {
+    const digests = mapBook(state.digests, (digest) =>
+      digest.digestId === digestId ? withItem(digest, title, key) : digest,
     );
-    return { ...before, digests };
+    return remember({ ...state, digests }, { notificationId }, { digestId });
   },
-  'customer-inbox.digest-closed.v1': (state, { at, digestId }) => {
-    const before = advanceClock(state, at);
-    const open = Object.entries(before.digests).filter(([, each]) => each.digestId !== digestId);
-    return { ...before, digests: Object.fromEntries(open) };
+  'customer-inbox.digest-closed.v1': (state, { digestId }) => {
+    const open = Object.entries(state.digests).filter(([, each]) => each.digestId !== digestId);
+    return { ...state, digests: Object.fromEntries(open) };
   },
-  'customer-inbox.reminded.v1': (state, { at, notice, step, nextAt }) => {
-    const before = advanceClock(state, at);
+  'customer-inbox.reminded.v1': (state, { notice, step, nextAt }) => {
     const { notificationId } = notice;
-    return {
-      ...before,
-      nags:
-        nextAt === null
-          ? without(before.nags, notificationId)
-          : put(before.nags, notificationId, {
-              ...entryOf(before.nags, notificationId),
-              notice,
-              step,
-              dueAtMs: Date.parse(nextAt),
-            }),
-    };
+    if (nextAt === null) return { ...state, nags: without(state.nags, notificationId) };
+    const before = entryOf(state.nags, notificationId);
+    const nag = { ...before, notice, step, dueAtMs: Date.parse(nextAt) };
+    return { ...state, nags: put(state.nags, notificationId, nag) };
   },
-  'customer-inbox.escalated.v1': (state, { at, notice: { notificationId }, to, copyId }) => {
-    const before = advanceClock(state, at);
-    if (to === undefined || copyId === undefined) return before;
+  'customer-inbox.escalated.v1': (state, { notice: { notificationId }, to, copyId }) => {
+    if (to === undefined || copyId === undefined) return state;
     const copy = { customerId: to, notificationId: copyId };
-    const entry = entryOf(before.recent, notificationId) ?? { isAcknowledged: false };
-    const nag = entryOf(before.nags, notificationId);
+    const entry = entryOf(state.recent, notificationId) ?? { isAcknowledged: false };
+    const nag = entryOf(state.nags, notificationId);
     return {
-      ...before,
-      recent: put(before.recent, notificationId, { ...entry, copy }),
-      nags: nag === undefined ? before.nags : put(before.nags, notificationId, { ...nag, copy }),
+      ...state,
+      recent: put(state.recent, notificationId, { ...entry, copy }),
+      nags: nag === undefined ? state.nags : put(state.nags, notificationId, { ...nag, copy }),
     };
   },
-  'customer-inbox.acknowledged.v1': (state, { at, notificationId }) => {
-    const before = removeHeld(advanceClock(state, at), { notificationId });
-    const entry = entryOf(before.recent, notificationId);
+  'customer-inbox.acknowledged.v1': (state, { notificationId }) => {
+    const entry = { ...entryOf(state.recent, notificationId), isAcknowledged: true };
     return {
-      ...before,
-      nags: without(before.nags, notificationId),
-      recent: latest(
-        put(before.recent, notificationId, { ...entry, isAcknowledged: true }),
-        limits.recentMax,
-      ),
+      ...removeHeld(state, { notificationId }),
+      nags: without(state.nags, notificationId),
+      recent: latest(put(state.recent, notificationId, entry), limits.recentMax),
     };
   },
-  'customer-inbox.wake-set.v1': (state, { at, no, wakeAt }) => ({
-    ...advanceClock(state, at),
+  'customer-inbox.wake-set.v1': (state, { no, wakeAt }) => ({
+    ...state,
     wake: { no, atMs: Date.parse(wakeAt) },
   }),
 };
 
 export function applyInbox(state: InboxState, { type, payload }: InboxEvent): InboxState {
   // The compiler cannot relate each payload to its handler through the table.
-  return (evolveInbox[type] as (state: InboxState, payload: unknown) => InboxState)(state, payload);
+  const change = changes[type] as (state: InboxState, payload: unknown) => InboxState;
+  return change(advanceClock(state, payload.at), payload);
 }
+
+export const evolveInbox = Object.fromEntries(
+  inboxEvents.map(({ type }) => [
+    type,
+    (state: InboxState, payload: unknown) => applyInbox(state, { type, payload } as InboxEvent),
+  ]),
+) as unknown as Evolve;
 
 /** Also removes merge windows that have ended. */
 function advanceClock(state: InboxState, at: string): InboxState {
@@ -324,6 +266,10 @@ export function entryOf<Entry>(book: Book<Entry>, name: string): Entry | undefin
 
 function put<Entry>(book: Book<Entry>, name: string, entry: Entry): Book<Entry> {
   return { ...book, [slotOf(name)]: entry };
+}
+
+function mapBook<Entry>(book: Book<Entry>, change: (entry: Entry) => Entry): Book<Entry> {
+  return Object.fromEntries(Object.entries(book).map(([slot, entry]) => [slot, change(entry)]));
 }
 
 function without<Entry>(book: Book<Entry>, name: string): Book<Entry> {

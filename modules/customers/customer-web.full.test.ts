@@ -36,8 +36,7 @@ test('a customer gets a notification over the WebSocket, lists it and acknowledg
     ['cust_1', notificationId],
   );
   const list = async () =>
-    (await me.ask<{ notifications: Record<string, unknown>[] }>('GET', `${base}/notifications`))
-      .body.notifications;
+    (await me.ask<{ items: Record<string, unknown>[] }>('GET', `${base}/notifications`)).body.items;
   await eventually(async () => (await list())[0]?.['status'] === 'acknowledged');
   const [document] = await list();
   assert.deepEqual(
@@ -45,7 +44,7 @@ test('a customer gets a notification over the WebSocket, lists it and acknowledg
     ['Hello', 'cust_1', 1],
   );
   const { body } = await me.ask('GET', `${base}/notifications?open=true`);
-  assert.deepEqual(body, { notifications: [] });
+  assert.deepEqual(body, { items: [] });
 });
 
 test('following by server-sent events continues after the last seen position', async () => {
@@ -134,7 +133,7 @@ test('scopes, ownership and tenant limit what a caller may do', async () => {
   assert.deepEqual(await statuses('POST', path, broadcast), [201, 403, 403, 403]);
   assert.deepEqual(await statuses('GET', path), [200, 200, 200, 200]);
   const { body } = await elsewhere.ask('GET', `${base}/notifications`);
-  assert.deepEqual(body, { notifications: [] });
+  assert.deepEqual(body, { items: [] });
   const asked = await elsewhere.ask('GET', `${base}/notifications`, undefined, {
     'x-tenant-id': 'core',
   });
@@ -170,8 +169,8 @@ test('a broadcast reaches every customer by the own preferences, and all followe
   const heard = await screen.hear('notify.broadcast');
   assert.equal(heard['broadcastId'], sent.body['broadcastId']);
   const broadcasts = async () =>
-    (await shop.ask<{ broadcasts: Record<string, unknown>[] }>('GET', '/api/v1/notify/broadcasts'))
-      .body.broadcasts;
+    (await shop.ask<{ items: Record<string, unknown>[] }>('GET', '/api/v1/notify/broadcasts')).body
+      .items;
   await eventually(async () => (await broadcasts())[0]?.['status'] === 'completed');
   assert.equal((await broadcasts())[0]?.['reached'], customers.length);
   const events = await Array.fromAsync(rig.platform.engines.store.readAll());
@@ -270,11 +269,11 @@ test('a notification that the inbox no longer remembers can be acknowledged from
   }
   const open = async () =>
     (
-      await shop.ask<{ notifications: Record<string, unknown>[] }>(
+      await shop.ask<{ items: Record<string, unknown>[] }>(
         'GET',
         `${base}/notifications?open=true&limit=200`,
       )
-    ).body.notifications;
+    ).body.items;
   await eventually(async () => (await open())[0]?.['notificationId'] === 'n-499');
   const path = `${base}/notifications/${String(notificationId)}/acknowledge`;
   assert.equal((await shop.ask('POST', path)).status, 204);
@@ -298,8 +297,8 @@ test('an empty key is refused, and a merged notification names the one it is par
   const path = `${base}/notifications/${String(second.body['notificationId'])}/acknowledge`;
   assert.equal((await shop.ask('POST', path)).status, 204);
   const list = async () =>
-    (await shop.ask<{ notifications: Record<string, unknown>[] }>('GET', `${base}/notifications`))
-      .body.notifications;
+    (await shop.ask<{ items: Record<string, unknown>[] }>('GET', `${base}/notifications`)).body
+      .items;
   await eventually(async () => (await list())[0]?.['status'] === 'acknowledged');
   const windowMs = 60_000;
   const digest = { ...hello, digest: { key: 'sales', windowMs } };

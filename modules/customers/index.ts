@@ -8,7 +8,7 @@ export {
   type BroadcastState,
 } from './broadcast.ts';
 export { customerContact, customerSubject, type CustomerContact } from './customer-contact.ts';
-export { customerCommands, customerEvents } from './customer-events.ts';
+export { customerCommands, customerEvents, type InboxEvent } from './customer-events.ts';
 export { customerInbox } from './customer-inbox.ts';
 export { customerLimits } from './customer-limits.ts';
 export { notifications, type NotificationsOptions } from './customer-module.ts';
@@ -41,6 +41,6 @@ export type {
   Preferences,
 } from './customer-schemas.ts';
 export { customerSocketLimits } from './customer-socket.ts';
-export type { InboxEvent, InboxState } from './customer-state.ts';
+export type { InboxState } from './customer-state.ts';
 export { digestWindowAt, type DigestAddress, type DigestWindow } from './digest-window.ts';
 export { quietUntil, type QuietHours, type QuietWindow, type Weekday } from './quiet-hours.ts';

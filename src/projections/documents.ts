@@ -29,13 +29,15 @@ export interface Page<Document> {
   readonly cursor: string | undefined;
 }
 
-export type PageOptions = Partial<PageQuery>;
+type Options<Query> = { readonly [Name in keyof Query]?: Query[Name] | undefined };
+
+export type PageOptions = Options<PageQuery>;
 /** Selects one group of a grouped range. */
 interface InGroup {
   readonly group?: string | undefined;
 }
-export type CountOptions = Partial<Pick<RangeQuery, 'from' | 'to'>> & InGroup;
-export type RangeOptions = Partial<Omit<RangeQuery, 'range'>> & InGroup;
+export type CountOptions = Options<Pick<RangeQuery, 'from' | 'to'>> & InGroup;
+export type RangeOptions = Options<Omit<RangeQuery, 'range'>> & InGroup;
 
 export interface DocumentChange<Document> extends DocumentSource {
   /** Null removes the document. */

@@ -2,7 +2,7 @@
 
 import { attachedName, type MessageText } from './publish-body.ts';
 import type { PublishParams } from './publish-params.ts';
-import type { TopicAttachment, TopicMessage } from './topic-message.ts';
+import { filled, type TopicAttachment, type TopicMessage } from './topic-message.ts';
 
 export interface MessageFacts {
   readonly id: string;
@@ -18,25 +18,24 @@ export function buildMessage(
   { id, topic, nowMs, expiryMs, attachment }: MessageFacts,
 ): TopicMessage {
   const time = params.deliverAt ?? Math.floor(nowMs / 1_000);
-  const attached = attachment ?? attachedUrl(params);
   const { sequenceId } = params;
-  return clean({
+  return filled({
     id,
-    ...(sequenceId === undefined || sequenceId === id ? {} : { sequence_id: sequenceId }),
+    sequence_id: sequenceId === id ? undefined : sequenceId,
     time,
-    ...(params.isCached ? { expires: time + Math.floor(expiryMs / 1_000) } : {}),
+    expires: params.isCached ? time + Math.floor(expiryMs / 1_000) : undefined,
     event: 'message',
     topic,
-    ...(text.title === '' ? {} : { title: text.title }),
-    message: text.message === '' ? 'triggered' : text.message,
-    ...(text.priority === undefined ? {} : { priority: text.priority }),
-    ...(params.tags.length === 0 ? {} : { tags: params.tags }),
-    ...(params.click === '' ? {} : { click: params.click }),
-    ...(params.icon === '' ? {} : { icon: params.icon }),
-    ...(params.actions.length === 0 ? {} : { actions: params.actions }),
-    ...(attached === undefined ? {} : { attachment: attached }),
-    ...(params.isMarkdown ? { content_type: 'text/markdown' } : {}),
-    ...(text.encoding === undefined ? {} : { encoding: text.encoding }),
+    title: cleaned(text.title),
+    message: cleaned(text.message === '' ? 'triggered' : text.message),
+    priority: text.priority,
+    tags: params.tags.map(cleaned),
+    click: cleaned(params.click),
+    icon: params.icon,
+    actions: params.actions,
+    attachment: attachment ?? attachedUrl(params),
+    content_type: params.isMarkdown ? 'text/markdown' : undefined,
+    encoding: text.encoding,
   });
 }
 
@@ -72,18 +71,6 @@ function attachedUrl(params: PublishParams): TopicAttachment | undefined {
 }
 
 /** Removes lone surrogates and NUL, which some readers cannot store. */
-function clean(message: TopicMessage): TopicMessage {
-  const { title = '', message: text = '', click = '', tags = [] } = message;
-  const isClean = [title, text, click, ...tags].every(
-    (each) => each.isWellFormed() && !each.includes('\0'),
-  );
-  if (isClean) return message;
-  const cleaned = (each: string): string => each.toWellFormed().replaceAll('\0', '');
-  return {
-    ...message,
-    ...(title === '' ? {} : { title: cleaned(title) }),
-    message: cleaned(text),
-    ...(click === '' ? {} : { click: cleaned(click) }),
-    ...(tags.length === 0 ? {} : { tags: tags.map(cleaned) }),
-  };
+function cleaned(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '');
 }

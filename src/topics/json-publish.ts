@@ -2,7 +2,7 @@
 
 import { actionDrafts } from './parse-actions.ts';
 import { refused } from './ntfy-problems.ts';
-import type { RequestHeaders } from './request-params.ts';
+import { readJsonObject, textField, type RequestHeaders } from './request-params.ts';
 import { isTopicName } from './topic-name.ts';
 
 export interface JsonPublish {
@@ -27,12 +27,12 @@ const texts = {
 } as const;
 
 export function readJsonPublish(body: Buffer, headers: RequestHeaders): JsonPublish {
-  const given = objectOf(body);
-  const topic = textOf(given, 'topic');
-  const message = textOf(given, 'message');
+  const given = readJsonObject(body);
+  const topic = textField(given, 'topic');
+  const message = textField(given, 'message');
   const fields: Record<string, string> = {};
   for (const [name, header] of Object.entries(texts)) {
-    const value = textOf(given, name);
+    const value = textField(given, name);
     if (value !== '') fields[header] = value;
   }
   const priority = given['priority'] ?? 0;
@@ -65,24 +65,6 @@ function asLatin1(fields: Readonly<Record<string, string>>): Record<string, stri
       Buffer.from(value, 'utf8').toString('latin1'),
     ]),
   );
-}
-
-function objectOf(body: Buffer): Readonly<Record<string, unknown>> {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
-    throw refused('jsonInvalid');
-  }
-  if (parsed === null) return {};
-  if (typeof parsed !== 'object' || Array.isArray(parsed)) throw refused('jsonInvalid');
-  return parsed as Readonly<Record<string, unknown>>;
-}
-
-function textOf(given: Readonly<Record<string, unknown>>, name: string): string {
-  const value = given[name] ?? '';
-  if (typeof value !== 'string') throw refused('jsonInvalid');
-  return value;
 }
 
 /** Checks types only: ntfy reports wrong types as invalid JSON, and other mistakes later as invalid actions. */

@@ -2,24 +2,27 @@
 // `view, Open, https://…, clear=true; http, Stop, https://…, body='{}'`.
 
 import { refused } from './ntfy-problems.ts';
-import { randomLetters, type TopicAction } from './topic-message.ts';
+import { isBoolean, isTrue } from './request-params.ts';
+import { filled, randomLetters, type TopicAction } from './topic-message.ts';
 
 const actionsMax = 3;
 const kinds = new Set(['view', 'broadcast', 'http', 'copy']);
 const kindsWithUrl = new Set(['view', 'http']);
 const kindsWithValue = new Set(['copy']);
 
-interface ActionDraft {
-  action: string;
-  label: string;
+const textNames = ['action', 'label', 'url', 'method', 'body', 'intent', 'value'] as const;
+
+type ActionTexts = Record<(typeof textNames)[number], string>;
+
+interface ActionDraft extends ActionTexts {
   clear: boolean;
-  url: string;
-  method: string;
   headers: Record<string, string>;
-  body: string;
-  intent: string;
   extras: Record<string, string>;
-  value: string;
+}
+
+function newDraft(valueOf: (name: string) => string): ActionDraft {
+  const texts = Object.fromEntries(textNames.map((name) => [name, valueOf(name)])) as ActionTexts;
+  return { ...texts, clear: false, headers: {}, extras: {} };
 }
 
 export function parseActions(text: string): readonly TopicAction[] {
@@ -47,19 +50,9 @@ function checkedAction(draft: ActionDraft): TopicAction {
   if (kind === 'http' && ['GET', 'HEAD'].includes(method) && draft.body !== '') {
     throw invalid(`parameter 'body' cannot be set if method is ${method}`);
   }
-  return {
-    id: randomLetters(10),
-    action: kind,
-    label: draft.label,
-    clear: draft.clear,
-    ...(draft.url === '' ? {} : { url: draft.url }),
-    ...(method === '' ? {} : { method }),
-    ...(Object.keys(draft.headers).length === 0 ? {} : { headers: draft.headers }),
-    ...(draft.body === '' ? {} : { body: draft.body }),
-    ...(draft.intent === '' ? {} : { intent: draft.intent }),
-    ...(Object.keys(draft.extras).length === 0 ? {} : { extras: draft.extras }),
-    ...(draft.value === '' ? {} : { value: draft.value }),
-  };
+  const { label, clear, url, headers, body, intent, extras, value } = draft;
+  const more = filled({ url, method, headers, body, intent, extras, value });
+  return { id: randomLetters(10), action: kind, label, clear, ...more };
 }
 
 function fromJson(text: string): readonly ActionDraft[] {
@@ -83,16 +76,10 @@ export function actionDrafts(parsed: unknown): readonly ActionDraft[] {
       throw invalid("JSON error: 'clear' must be a boolean");
     }
     return {
-      action: textOf(given, 'action'),
-      label: textOf(given, 'label'),
+      ...newDraft((name) => textOf(given, name)),
       clear: clear === true,
-      url: textOf(given, 'url'),
-      method: textOf(given, 'method'),
       headers: textsOf(given, 'headers'),
-      body: textOf(given, 'body'),
-      intent: textOf(given, 'intent'),
       extras: textsOf(given, 'extras'),
-      value: textOf(given, 'value'),
     };
   });
 }
@@ -130,18 +117,7 @@ const keyBefore = /([-.\w]+)\s*=\s*/y;
 function parseShortActions(text: string): readonly ActionDraft[] {
   const drafts: ActionDraft[] = [];
   for (let at = 0; at < text.length;) {
-    const draft: ActionDraft = {
-      action: '',
-      label: '',
-      clear: false,
-      url: '',
-      method: '',
-      headers: {},
-      body: '',
-      intent: '',
-      extras: {},
-      value: '',
-    };
+    const draft = newDraft(() => '');
     for (let place = 0; ; place += 1) {
       const { key, value, isLast, next } = readSection(text, at);
       fill(draft, place, key, value);
@@ -156,36 +132,21 @@ function parseShortActions(text: string): readonly ActionDraft[] {
 function fill(draft: ActionDraft, place: number, given: string, value: string): void {
   const key = given === '' ? keyOfPlace(draft, place) : given;
   if (key === undefined) throw invalid(`term '${value}' unknown`);
-  if (key.startsWith('headers.')) {
-    draft.headers[key.slice('headers.'.length)] = value;
-    return;
-  }
-  if (key.startsWith('extras.')) {
-    draft.extras[key.slice('extras.'.length)] = value;
-    return;
-  }
+  const [, group, field = ''] = /^(headers|extras)\.(.*)$/.exec(key) ?? [];
   const name = key.toLowerCase();
-  switch (name) {
-    case 'clear':
-      if (!['true', 'yes', '1', 'false', 'no', '0'].includes(value.toLowerCase())) {
-        throw invalid(
-          `parameter 'clear' cannot be '${value}', only boolean values are allowed (true/yes/1/false/no/0)`,
-        );
-      }
-      draft.clear = ['true', 'yes', '1'].includes(value.toLowerCase());
-      return;
-    case 'action':
-    case 'label':
-    case 'url':
-    case 'method':
-    case 'body':
-    case 'value':
-    case 'intent':
-      draft[name] = value;
-      return;
-    default:
-      throw invalid(`key '${key}' unknown`);
+  if (group !== undefined) draft[group as 'headers' | 'extras'][field] = value;
+  else if (isTextName(name)) draft[name] = value;
+  else if (name !== 'clear') throw invalid(`key '${key}' unknown`);
+  else if (isBoolean(value.toLowerCase())) draft.clear = isTrue(value.toLowerCase());
+  else {
+    throw invalid(
+      `parameter 'clear' cannot be '${value}', only boolean values are allowed (true/yes/1/false/no/0)`,
+    );
   }
+}
+
+function isTextName(name: string): name is keyof ActionTexts {
+  return (textNames as readonly string[]).includes(name);
 }
 
 /** The key of a value without one follows from its position. */

@@ -28,10 +28,9 @@ function futureTime(text: string, nowMs: number): number | undefined {
   return spanMs === undefined ? parseNaturalTime(text, nowMs) : nowMs + spanMs;
 }
 
-interface Found {
-  readonly day?: { readonly shiftDays: number };
-  readonly time?: { readonly hour: number; readonly minute: number };
-  readonly plusMs?: number;
+interface TimeOfDay {
+  readonly hour: number;
+  readonly minute: number;
 }
 
 const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
@@ -41,22 +40,9 @@ const partsOfDay: Readonly<Record<string, number>> = {
   afternoon: 15,
   evening: 18,
 };
-const smallNumbers: Readonly<Record<string, number>> = {
-  a: 1,
-  an: 1,
-  one: 1,
-  two: 2,
-  three: 3,
-  four: 4,
-  five: 5,
-  six: 6,
-  seven: 7,
-  eight: 8,
-  nine: 9,
-  ten: 10,
-  eleven: 11,
-  twelve: 12,
-};
+const numberWords = 'zero one two three four five six seven eight nine ten eleven twelve'.split(
+  ' ',
+);
 const spans: Readonly<Record<string, number>> = {
   sec: 1_000,
   min: 60_000,
@@ -75,41 +61,32 @@ export function parseNaturalTime(text: string, nowMs: number): number | undefine
 }
 
 function resolve(text: string, nowMs: number): number | undefined {
-  const { day, time, plusMs } = find(text, nowMs);
-  if (day === undefined && time === undefined && plusMs === undefined) return undefined;
+  const shiftDays = daysOf(text, nowMs);
+  const time = timeOf(text);
+  const plusMs = spanOf(text);
+  if (shiftDays === undefined && time === undefined && plusMs === undefined) return undefined;
   const at = new Date(nowMs + (plusMs ?? 0));
-  if (day !== undefined) at.setDate(at.getDate() + day.shiftDays);
+  if (shiftDays !== undefined) at.setDate(at.getDate() + shiftDays);
   if (time !== undefined) at.setHours(time.hour, time.minute, 0, 0);
   return at.getTime();
 }
 
-function find(text: string, nowMs: number): Found {
-  const day = dayOf(text, nowMs);
-  const time = timeOf(text);
-  const plusMs = spanOf(text);
-  return {
-    ...(day === undefined ? {} : { day }),
-    ...(time === undefined ? {} : { time }),
-    ...(plusMs === undefined ? {} : { plusMs }),
-  };
-}
-
-function dayOf(text: string, nowMs: number): Found['day'] {
+/** The number of days between today and the named day. */
+function daysOf(text: string, nowMs: number): number | undefined {
   const [, casual] = /(?:^|\W)(today|tonight|tomorrow|tmr|now)(?:\W|$)/.exec(text) ?? [];
-  if (casual !== undefined)
-    return { shiftDays: casual.startsWith('t') && /^tom|^tmr/.test(casual) ? 1 : 0 };
-  const [, norm = '', name] =
+  if (casual !== undefined) return casual === 'tomorrow' || casual === 'tmr' ? 1 : 0;
+  const [, which = '', name] =
     /(?:^|\W)(?:on\s+)?(?:(last|past|this|next)\s+)?(sunday|sun|monday|mon|tuesday|tues|tue|wednesday|wed|thursday|thurs|thur|thu|friday|fri|saturday|sat)(?:\W|$)/.exec(
       text,
     ) ?? [];
   if (name === undefined) return undefined;
   const wanted = weekdays.indexOf(name.slice(0, 3));
   const today = new Date(nowMs).getDay();
-  if (norm === 'last' || norm === 'past') return { shiftDays: -((today - wanted + 7) % 7 || 7) };
-  return { shiftDays: (wanted - today + 7) % 7 || 7 };
+  if (which === 'last' || which === 'past') return -((today - wanted + 7) % 7 || 7);
+  return (wanted - today + 7) % 7 || 7;
 }
 
-function timeOf(text: string): Found['time'] {
+function timeOf(text: string): TimeOfDay | undefined {
   const [, hours, minutes, half] =
     /(?:^|\W)(\d{1,2})(?::|：)(\d{2})\s*(a\.?m?\.?|p\.?m?\.?)?(?:\W|$)/.exec(text) ?? [];
   if (hours !== undefined && minutes !== undefined)
@@ -121,7 +98,7 @@ function timeOf(text: string): Found['time'] {
   return part === undefined ? undefined : { hour: partsOfDay[part] ?? 0, minute: 0 };
 }
 
-function clockTime(hour: number, minute: number, half: string | undefined): Found['time'] {
+function clockTime(hour: number, minute: number, half: string | undefined): TimeOfDay | undefined {
   if (minute > 59) return undefined;
   if (half === undefined) return hour > 23 ? undefined : { hour, minute };
   if (hour > 12) return undefined;
@@ -129,13 +106,17 @@ function clockTime(hour: number, minute: number, half: string | undefined): Foun
 }
 
 function spanOf(text: string): number | undefined {
-  const [, half, number, unit] =
+  const [, half, number = '', unit] =
     /(?:^|\W)(?:within|in)\s+(?:(half)\s+an?\s+|(\d+|an?(?:\s+few)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\s*)(sec(?:onds?)?|min(?:ute)?s?|hours?|days?|weeks?)(?:\W|$)/.exec(
       text,
     ) ?? [];
   if (unit === undefined) return undefined;
   const span = spans[unit.slice(0, 3)] ?? 0;
-  if (half !== undefined) return span / 2;
-  const count = /^\d+$/.test(number ?? '') ? Number(number) : smallNumbers[number ?? ''];
-  return (count ?? (/few/.test(number ?? '') ? 3 : 0)) * span;
+  return (half === undefined ? countOf(number) : 0.5) * span;
+}
+
+function countOf(number: string): number {
+  if (/^\d+$/.test(number)) return Number(number);
+  if (number.endsWith('few')) return 3;
+  return number === 'a' || number === 'an' ? 1 : numberWords.indexOf(number);
 }

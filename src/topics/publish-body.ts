@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { refused } from './ntfy-problems.ts';
 import type { PublishParams } from './publish-params.ts';
-import { renderTemplate, templateLimits } from './templates/render-template.ts';
+import { renderTemplate } from './templates/render-template.ts';
 import { isBoolean, parsePriority } from './request-params.ts';
 import { findTemplate, type NamedTemplate } from './templates/named-templates.ts';
 
@@ -81,8 +81,6 @@ export function templatedText(
   if (isLong) throw refused('templateTooLongAfter');
   return text;
 }
-
-export const templateBodyBytesMax = templateLimits.bodyBytesMax;
 
 function inline(params: PublishParams, body: string): MessageText {
   const render = (template: string, name: string): string =>

@@ -60,6 +60,25 @@ function headerText(name: string, value: string): string {
   return name === 'priority' && /^u=\d(?:,\s*(?:i|\d))?$/.test(text) ? '' : text;
 }
 
+/** A JSON object of a request. As in Go, `null` is an object without fields. */
+export function readJsonObject(body: Buffer): Readonly<Record<string, unknown>> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw refused('jsonInvalid');
+  }
+  if (typeof parsed !== 'object' || Array.isArray(parsed)) throw refused('jsonInvalid');
+  return (parsed ?? {}) as Readonly<Record<string, unknown>>;
+}
+
+/** A text of a JSON object; '' if it is absent or null. */
+export function textField(given: Readonly<Record<string, unknown>>, name: string): string {
+  const value = given[name] ?? '';
+  if (typeof value !== 'string') throw refused('jsonInvalid');
+  return value;
+}
+
 const priorities: Readonly<Record<string, number>> = {
   '1': 1,
   min: 1,

@@ -43,7 +43,6 @@ async function deliverThrough(
       log: spoiled,
       clock,
       delayMsMax: 60_000,
-      isScheduler: true,
       onDelivered: () => undefined,
       leaseMs: 200,
     }),

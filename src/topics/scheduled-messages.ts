@@ -36,14 +36,12 @@ export async function openScheduledMessages(
     readonly log: TopicLog;
     readonly clock: Clock;
     readonly delayMsMax: number;
-    /** False: another process delivers scheduled messages. */
-    readonly isScheduler: boolean;
     readonly onDelivered: (message: TopicMessage) => void;
     /** How long a message of a killed process waits for another process. Default: 10 s. */
     readonly leaseMs?: number | undefined;
   },
 ): Promise<ScheduledMessages> {
-  const { log, clock, delayMsMax, isScheduler, onDelivered, leaseMs = 10_000 } = options;
+  const { log, clock, delayMsMax, onDelivered, leaseMs = 10_000 } = options;
 
   /** Messages of a topic that were not cancelled, including delivered ones. */
   async function notCancelled(topic: string): Promise<Map<string, TopicMessage>> {
@@ -82,19 +80,11 @@ export async function openScheduledMessages(
     onDelivered(message);
   }
 
-  const consumer = isScheduler
-    ? await bus.consume(
-        {
-          group,
-          subject: `${prefix}.*`,
-          leaseMs,
-          maxDeliveries: 1_000,
-          maxAckPending: scheduledMax,
-        },
-        handle,
-        { concurrency: 16, maxInFlight: 64 },
-      )
-    : undefined;
+  const consumer = await bus.consume(
+    { group, subject: `${prefix}.*`, leaseMs, maxDeliveries: 1_000, maxAckPending: scheduledMax },
+    handle,
+    { concurrency: 16, maxInFlight: 64 },
+  );
 
   return {
     async schedule(message) {
@@ -113,9 +103,7 @@ export async function openScheduledMessages(
       return cancelled;
     },
     list: upcoming,
-    async [Symbol.asyncDispose]() {
-      await consumer?.[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => consumer[Symbol.asyncDispose](),
   };
 }
 

@@ -16,8 +16,6 @@ export interface PlacedMessage {
   readonly message: TopicMessage;
   /** Compared with `comparePlaces`. Empty for a scheduled message, which has no place yet. */
   readonly place: string;
-  /** False: only for readers that were connected when it was published. */
-  readonly isKept: boolean;
 }
 
 export interface KeptMessages {
@@ -48,11 +46,7 @@ export function placed(found: TopicBusMessage): PlacedMessage {
     topic: topicOfSubject(found.subject),
     storedAtMs: found.storedAt.getTime(),
   });
-  return {
-    message,
-    place: found.position ?? found.sequence,
-    isKept: message.expires !== undefined,
-  };
+  return { message, place: found.position ?? found.sequence };
 }
 
 export function createTopicLog(
@@ -70,7 +64,7 @@ export function createTopicLog(
     const found: PlacedMessage[] = [];
     for await (const each of bus.read(subjects.notify.topic(topic), { from: { time } })) {
       const made = placed(each);
-      if (made.isKept && (made.message.expires ?? 0) * 1_000 > nowMs) found.push(made);
+      if (isKept(made, nowMs)) found.push(made);
     }
     return found;
   }
@@ -89,7 +83,7 @@ export function createTopicLog(
     if (sequence === undefined) return [];
     for await (const each of bus.read(subject, { from: { sequence } })) {
       const last = placed(each);
-      if (last.isKept && (last.message.expires ?? 0) * 1_000 > clock.now()) return [last];
+      if (isKept(last, clock.now())) return [last];
     }
     return (await readFrom(topic, 0)).slice(-1);
   }
@@ -128,6 +122,11 @@ export function createTopicLog(
       return false;
     },
   };
+}
+
+/** A message without an expiry is for readers that were connected when it was published. */
+function isKept({ message: { expires = 0 } }: PlacedMessage, nowMs: number): boolean {
+  return expires * 1_000 > nowMs;
 }
 
 function messagesAfter(all: readonly PlacedMessage[], id: string): KeptMessages | undefined {

@@ -57,6 +57,18 @@ export interface TopicMessage {
   readonly encoding?: string;
 }
 
+type Filled<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
+
+/** Omits what ntfy omits: undefined fields, empty texts, and lists and objects without entries. */
+export function filled<Fields extends object>(fields: Fields): Filled<Fields> {
+  const isEmpty = (value: unknown): boolean =>
+    value === undefined ||
+    value === '' ||
+    (typeof value === 'object' && value !== null && Object.keys(value).length === 0);
+  const entries = Object.entries(fields).filter(([, value]) => !isEmpty(value));
+  return Object.fromEntries(entries) as Filled<Fields>;
+}
+
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const messageIdChars = 12;
 const timeChars = 5;

@@ -32,7 +32,7 @@ export function isTopicName(text: string): boolean {
 
 export interface KnownTopics {
   /** Throws if the name is not allowed, or if there are too many topics. */
-  touch(topic: string, visitor: string | undefined): void;
+  touch(topic: string, visitor: string): void;
 }
 
 const idleMs = 16 * 3_600_000;
@@ -58,8 +58,7 @@ export function createKnownTopics(options: {
           }
         }
         if (lastUsedMs.size >= topicsMax) throw refused('tooManyTopics');
-        // Undefined for visitors without limits.
-        if (visitor !== undefined) visitors.newTopic(visitor);
+        visitors.newTopic(visitor);
       }
       lastUsedMs.set(topic, nowMs);
     },

@@ -1,16 +1,15 @@
 // Topics: publish, update, read and follow messages by ntfy's rules, over a bus that several processes share.
 
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
-import { hasCode, MillraceError } from '../foundation/error.ts';
+import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { AttachmentStore } from './file-attachments.ts';
-import { buildMessage, changeMessage, pollRequest } from './build-message.ts';
+import { buildMessage, changeMessage, pollRequest, type MessageFacts } from './build-message.ts';
 import { detectContentType } from './detect-content-type.ts';
 import { createMessageRate } from './message-rate.ts';
 import { refused } from './ntfy-problems.ts';
 import {
   attachedName,
-  templateBodyBytesMax,
   templatedText,
   textOfBody,
   unifiedPushText,
@@ -22,6 +21,7 @@ import type { PublishParams, PublishRules } from './publish-params.ts';
 import { openScheduledMessages } from './scheduled-messages.ts';
 import type { Since } from './read-params.ts';
 import type { NamedTemplate } from './templates/named-templates.ts';
+import { templateLimits } from './templates/render-template.ts';
 import type { TopicBus, TopicDurability } from './topic-bus.ts';
 import { batchOf, createTopicHub, type TopicReader } from './topic-hub.ts';
 import { createTopicLog, type KeptMessages } from './topic-log.ts';
@@ -52,8 +52,6 @@ export interface TopicsOptions {
   readonly forward?: ((message: TopicMessage) => void) | undefined;
   /** When readers get a message: once it is on disk (`synced`, the default) or committed (`relaxed`). */
   readonly durability?: TopicDurability | undefined;
-  /** Whether this process delivers scheduled messages. Default: true. */
-  readonly isScheduler?: boolean | undefined;
 }
 
 export interface NotifyEmail {
@@ -92,7 +90,7 @@ export interface Topics extends AsyncDisposable {
   readonly attachments: AttachmentStore | undefined;
   readonly reserved: readonly string[];
   /** Throws if the name is not allowed. */
-  touch(topic: string, visitor: string | undefined): void;
+  touch(topic: string, visitor: string): void;
   publish(request: PublishRequest): Promise<TopicMessage>;
   change(
     event: 'message_delete' | 'message_clear',
@@ -149,7 +147,6 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       log,
       clock,
       delayMsMax: limits.delayMsMax,
-      isScheduler: options.isScheduler ?? true,
       onDelivered: (message) => options.forward?.(message),
     }),
   );
@@ -159,32 +156,16 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
 
   async function sweepFiles(files: AttachmentStore): Promise<void> {
     while (!stopping.signal.aborted) {
-      try {
-        await files.sweep();
-        await clock.sleep(sweepMs, stopping.signal);
-      } catch (error) {
-        if (hasCode(error, 'ABORTED')) return;
+      await files.sweep().catch((error: unknown) => {
         observer.log?.warn({ err: error }, 'attachment sweep failed');
-        await clock.sleep(sweepMs, stopping.signal).catch(() => undefined);
-      }
+      });
+      // Rejects only when the topics are disposed, which ends the loop.
+      await clock.sleep(sweepMs, stopping.signal).catch(() => undefined);
     }
   }
 
   function admit({ visitor, isExempt }: Pick<PublishRequest, 'isExempt' | 'visitor'>): void {
     if (!isExempt) visitors.message(visitor);
-  }
-
-  async function textOf(request: PublishRequest): Promise<MessageText> {
-    const { params, body } = request;
-    const use = useOfBody(params, body);
-    if (use === 'unified-push') return unifiedPushText(params, body);
-    if (use !== 'template') return textOfBody(params, body);
-    const json = await wholeBody(body, Math.max(limits.messageBytesMax, templateBodyBytesMax));
-    const { messageBytesMax } = limits;
-    return templatedText(params, json.toString('utf8').trim(), {
-      templates: options.templates,
-      messageBytesMax,
-    });
   }
 
   async function keepFile(request: PublishRequest, id: string): Promise<TopicAttachment> {
@@ -223,18 +204,33 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     }
   }
 
+  function factsOf(topic: string): MessageFacts {
+    const nowMs = clock.now();
+    return { id: newMessageId(nowMs), topic, nowMs, expiryMs: limits.messageExpiryMs };
+  }
+
   async function messageOf(request: PublishRequest): Promise<TopicMessage> {
     const { topic, params, body } = request;
-    const nowMs = clock.now();
-    const facts = { id: newMessageId(nowMs), topic, nowMs, expiryMs: limits.messageExpiryMs };
+    const facts = factsOf(topic);
     const use = useOfBody(params, body);
     if (use === 'discard') return pollRequest(params, facts);
-    if (use !== 'attachment') return buildMessage(params, await textOf(request), facts);
+    if (use !== 'attachment') return buildMessage(params, await textFrom(use, request), facts);
     const attachment = await keepFile(request, facts.id);
     const { title, priority } = params;
-    const message =
-      params.message === '' ? `You received a file: ${attachment.name}` : params.message;
+    const message = params.message || `You received a file: ${attachment.name}`;
     return buildMessage(params, { title, priority, message }, { ...facts, attachment });
+  }
+
+  async function textFrom(
+    use: 'template' | 'text' | 'unified-push',
+    { params, body }: PublishRequest,
+  ): Promise<MessageText> {
+    if (use === 'unified-push') return unifiedPushText(params, body);
+    if (use === 'text') return textOfBody(params, body);
+    const { messageBytesMax } = limits;
+    const json = await wholeBody(body, Math.max(messageBytesMax, templateLimits.bodyBytesMax));
+    const { templates } = options;
+    return templatedText(params, json.toString('utf8').trim(), { templates, messageBytesMax });
   }
 
   async function cancelScheduled(topic: string, sequenceId: string): Promise<void> {
@@ -255,7 +251,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       delayMsMax: limits.delayMsMax,
       hasEmail: options.sendEmail !== undefined,
     },
-    touch: (topic, visitor) => known.touch(topic, visitor),
+    touch: known.touch,
     async publish(request) {
       const { topic, params, visitor } = request;
       admit(request);
@@ -279,9 +275,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     },
     async change(event, { topic, sequenceId, visitor, isExempt }) {
       admit({ visitor, isExempt });
-      const nowMs = clock.now();
-      const facts = { id: newMessageId(nowMs), topic, nowMs, expiryMs: limits.messageExpiryMs };
-      const message = changeMessage(event, sequenceId, facts);
+      const message = changeMessage(event, sequenceId, factsOf(topic));
       await log.append(message);
       if (event === 'message_delete') await cancelScheduled(topic, sequenceId);
       published.count();
@@ -336,7 +330,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     const pending = lists
       .flat()
       .filter(({ id }) => !delivered.has(id))
-      .map((message) => ({ message, place: '', isKept: true }));
+      .map((message) => ({ message, place: '' }));
     const byTime = pending.toSorted((a, b) => a.message.time - b.message.time);
     return { ...kept, messages: [...kept.messages, ...byTime] };
   }

@@ -80,7 +80,6 @@ export interface VisitorBook {
   bytes(visitor: string, count: number): boolean;
   subscribe(visitor: string): Disposable;
   messagesToday(visitor: string): number;
-  readonly size: number;
 }
 
 export function createVisitorBook(limits: NotifyLimits, clock: Clock): VisitorBook {
@@ -189,9 +188,6 @@ export function createVisitorBook(limits: NotifyLimits, clock: Clock): VisitorBo
       };
     },
     messagesToday: (name) => today(name).messages,
-    get size() {
-      return visitors.size;
-    },
   };
 }
 

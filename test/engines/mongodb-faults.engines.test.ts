@@ -17,7 +17,7 @@ import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { faultPoints } from './faulty-db.ts';
 import type { FaultyInput, FaultyMessage } from './mongodb-faulty-main.ts';
 import { messageOfKind } from '../store/rig.ts';
-import { onEachMongodb } from './mongodb-targets.ts';
+import { onEachMongodb } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 const script = new URL('./mongodb-faulty-main.ts', import.meta.url);
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startChild } from '../../src/testing/child-process.ts';
 import type { MemoryInput, MemoryMessage } from './mongodb-memory-main.ts';
-import { onEachMongodb } from './mongodb-targets.ts';
+import { onEachMongodb } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 onEachMongodb('memory', (target) => {
   test('a process writes and reads far more data than its memory can hold', async () => {

@@ -20,7 +20,10 @@ import {
 } from '../store/rig.ts';
 import { interceptedDb } from './intercepted-db.ts';
 import { newRun } from './mongodb-run.ts';
-import { onEachMongodb, type MongodbTarget } from './mongodb-targets.ts';
+import {
+  onEachMongodb,
+  type MongodbTarget,
+} from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 interface Network {
   /** The percentage of calls that are lost, and of answers that are lost. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startRedis } from '../../src/testing/index.ts';
 import { notifyScenario } from '../scenarios/notify-scenario.ts';
 import { createWorkspace } from '../store/rig.ts';
-import { onEachMongodb } from './mongodb-targets.ts';
+import { onEachMongodb } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 onEachMongodb('notifications', (target) => {
   test('a customer is notified immediately, by digest, by reminders and on every channel', async () => {

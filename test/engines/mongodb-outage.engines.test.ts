@@ -20,9 +20,9 @@ import {
   streamName,
   until,
 } from '../store/rig.ts';
-import type { FerretdbServer } from './ferretdb-server.ts';
+import type { FerretdbServer } from '../../src/testing/support/mongodb/ferretdb-server.ts';
 import type { ReaderInput, ReaderMessage } from './mongodb-reader-main.ts';
-import { onFerretdb } from './mongodb-targets.ts';
+import { onFerretdb } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 onFerretdb('an outage', (target) => {
   const server = (): FerretdbServer => target.server() as FerretdbServer;

@@ -21,7 +21,7 @@ import {
   type Workspace,
 } from '../store/rig.ts';
 import type { WriterInput, WriterMessage } from './mongodb-writer-main.ts';
-import type { MongodbTarget } from './mongodb-targets.ts';
+import type { MongodbTarget } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 export interface MongodbRun extends AsyncDisposable {
   readonly seed: number;

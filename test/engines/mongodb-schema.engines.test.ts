@@ -6,7 +6,7 @@ import { MongoClient, type Db, type Document } from 'mongodb';
 import { rejectsWith } from '../../src/testing/assertions.ts';
 import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
 import { newEvent, newEvents, readPlaces, streamName } from '../store/rig.ts';
-import { onEachMongodb } from './mongodb-targets.ts';
+import { onEachMongodb } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 /** The indexes of the architecture document. */
 const documented = [

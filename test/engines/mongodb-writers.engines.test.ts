@@ -6,7 +6,7 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { newEvent, streamName } from '../store/rig.ts';
 import { hasWritten, isDone, isLoaded, newRun } from './mongodb-run.ts';
-import { onEachMongodb, onFerretdb } from './mongodb-targets.ts';
+import { onEachMongodb, onFerretdb } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 /** Kills in each of two slots; a slot starts its next writer after the kill, so two writers always run. */
 const killsPerSlot = 12;

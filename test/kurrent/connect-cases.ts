@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { KurrentServerOptions } from '../../src/server/kurrent/index.ts';
 import { serveMemory, type ClientCases } from './client-cases.ts';
 import { collect, event, idsOf, refused, unique, type OfficialClient } from './official-clients.ts';
-import { throwawayCertificate } from './throwaway-certificate.ts';
+import { throwawayCertificate } from '../../src/testing/support/throwaway-certificate.ts';
 
 /** The gRPC status code. */
 const unavailable = 14;

@@ -18,7 +18,10 @@ import {
   type ClientKind,
   type OfficialClient,
 } from './official-clients.ts';
-import { throwawayCertificate, type Certificate } from './throwaway-certificate.ts';
+import {
+  throwawayCertificate,
+  type Certificate,
+} from '../../src/testing/support/throwaway-certificate.ts';
 
 interface Guarded extends AsyncDisposable {
   readonly served: ServedMemory;

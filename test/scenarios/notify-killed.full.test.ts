@@ -174,9 +174,9 @@ async function acknowledgeCopy(shop: ApiCaller, index: number): Promise<void> {
   await until(`boss-${index} is notified`, async () => {
     const path = `${base}/boss-${index}/notifications`;
     const answer = await shop
-      .ask<{ notifications?: { notificationId: string; category: string }[] }>('GET', path)
+      .ask<{ items?: { notificationId: string; category: string }[] }>('GET', path)
       .catch(() => undefined);
-    const copy = answer?.body.notifications?.find(({ category }) => category === 'alert');
+    const copy = answer?.body.items?.find(({ category }) => category === 'alert');
     copyId = copy?.notificationId;
     return copyId !== undefined;
   });
@@ -187,7 +187,7 @@ type Notification = Readonly<Record<string, unknown>>;
 
 async function listOf(shop: ApiCaller, customer: string): Promise<readonly Notification[]> {
   const path = `${base}/${customer}/notifications`;
-  return (await shop.ask<{ notifications: Notification[] }>('GET', path)).body.notifications;
+  return (await shop.ask<{ items: Notification[] }>('GET', path)).body.items;
 }
 
 async function isOver(platform: Platform, shop: ApiCaller): Promise<void> {

@@ -139,8 +139,8 @@ async function openOf(
   let found: Readonly<Record<string, unknown>> | undefined;
   await until(`${customer} is notified`, async () => {
     const path = `${base}/${customer}/notifications?open=true`;
-    const { body } = await shop.ask<{ notifications: Record<string, unknown>[] }>('GET', path);
-    [found] = body.notifications;
+    const { body } = await shop.ask<{ items: Record<string, unknown>[] }>('GET', path);
+    [found] = body.items;
     return found !== undefined;
   });
   return found ?? {};

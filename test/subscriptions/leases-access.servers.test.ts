@@ -12,7 +12,7 @@ import { openLeases } from '../../src/platform/index.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { startNats } from '../../src/testing/servers/nats-server.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
-import { throwawayCertificate } from '../kurrent/throwaway-certificate.ts';
+import { throwawayCertificate } from '../../src/testing/support/throwaway-certificate.ts';
 import { createWorkspace } from '../store/rig.ts';
 import { commandRedis } from './command-redis.ts';
 

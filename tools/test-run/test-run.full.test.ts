@@ -39,6 +39,15 @@ test('words choose files by path, and check leaves out files that need servers o
   assert.ok(fast.length > 100 && fast.every((file) => !isHeavy(file)));
 });
 
+test('a test file has one of four kinds of names', () => {
+  const isOfKind = (file: string): boolean =>
+    /\/[^./]+(?:\.(?:servers|full|engines))?\.test\.ts$/.test(file);
+  assert.deepEqual(
+    all.filter((file) => !isOfKind(file)),
+    [],
+  );
+});
+
 test('engines leave out files that need the server of another engine', () => {
   const chosen = selectTestFiles(all, { ...none, engines: ['sqlite', 'postgres'] });
   assert.ok(chosen.includes('test/store/kill-postgres.servers.test.ts'));

@@ -1,4 +1,4 @@
-// Without a broker; test/engines/kafka.engines.test.ts runs with one.
+// Without a broker; destination.engines.test.ts runs with one.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

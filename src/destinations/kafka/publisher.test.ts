@@ -1,5 +1,5 @@
 // Uses an in-memory log that responds with the driver's own errors. Tests with a real broker are in
-// test/engines/kafka.engines.test.ts.
+// destination.engines.test.ts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { throwawayCertificate } from '../../../test/kurrent/throwaway-certificate.ts';
+import { throwawayCertificate } from '../../testing/support/throwaway-certificate.ts';
 import { createDelivery } from '../../delivery/create-delivery.ts';
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import { startHttpReceiver } from '../../testing/servers/http-receiver.ts';

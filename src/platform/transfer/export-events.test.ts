@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { memoryEventStore } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { exportEvents, type ExportOptions } from './export-events.ts';
-import { eur, exported, several, usd } from '../test-currencies.test.ts';
+import { eur, exported, several, usd } from '../../testing/support/platform/test-currencies.ts';
 
 describe('the export', () => {
   test('is one recorded event per line, and a checkpoint', async () => {

@@ -16,7 +16,7 @@ import {
   streams,
   usd,
   visible,
-} from '../test-currencies.test.ts';
+} from '../../testing/support/platform/test-currencies.ts';
 
 describe('the import', () => {
   test('restores every stream, envelope, revision and the order across streams', async () => {

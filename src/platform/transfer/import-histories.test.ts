@@ -15,7 +15,7 @@ import {
   renamed,
   streams,
   visible,
-} from '../test-currencies.test.ts';
+} from '../../testing/support/platform/test-currencies.ts';
 
 type StreamStep =
   | {

@@ -4,7 +4,14 @@ import { memoryEventStore } from '../../engines/memory/index.ts';
 import { parseExportLine } from './export-format.ts';
 import { createStreamPlaces } from './import-places.ts';
 import { planImport } from './import-plan.ts';
-import { chf, eur, exported, openTarget, several, usd } from '../test-currencies.test.ts';
+import {
+  chf,
+  eur,
+  exported,
+  openTarget,
+  several,
+  usd,
+} from '../../testing/support/platform/test-currencies.ts';
 
 test('a stream that was forgotten on the way is found again, holes or not', async () => {
   await using source = memoryEventStore();

@@ -4,12 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { hasCode } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import {
-  ntfyProblems,
-  refused,
-  type NtfyProblem,
-  type NtfyProblemName,
-} from '../../topics/ntfy-problems.ts';
+import { problemOf, refused, type NtfyProblem } from '../../topics/ntfy-problems.ts';
 import type { Topics } from '../../topics/topics.ts';
 
 const drainedBytesMax = 16 * 1_048_576;
@@ -37,44 +32,25 @@ export function answerJson(
   response.end(body);
 }
 
-export interface ProblemResponse {
-  readonly status: number;
-  readonly json: string;
-}
-
 /** Logs unexpected errors; the client gets no details of them. */
-export function problemResponse(error: unknown, observer: Observer): ProblemResponse {
-  const name = problemOf(error);
-  if (name === 'internal') observer.log?.error({ err: error }, 'topic request failed');
-  const problem: NtfyProblem = ntfyProblems[name];
-  const status = Math.floor(problem.code / 100);
-  const text = hasCode(error, 'NOTIFY_REFUSED') ? error.message : problem.error;
-  const { code, link } = problem;
-  const json = JSON.stringify({
-    code,
-    http: status,
-    error: text,
-    link: link === undefined ? undefined : `https://ntfy.sh/docs${link}`,
-  });
-  return { status, json };
-}
-
-function problemOf(error: unknown): NtfyProblemName {
-  if (!hasCode(error, 'NOTIFY_REFUSED')) return 'internal';
-  const name = error.details['problem'];
-  return typeof name === 'string' && name in ntfyProblems ? (name as NtfyProblemName) : 'internal';
+export function loggedProblem(error: unknown, observer: Observer): NtfyProblem {
+  if (!hasCode(error, 'NOTIFY_REFUSED')) {
+    observer.log?.error({ err: error }, 'topic request failed');
+  }
+  return problemOf(error);
 }
 
 export function answerProblem(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, json }: ProblemResponse,
+  problem: NtfyProblem,
 ): void {
   // The response has begun: a broken connection shows the client that it is incomplete.
   if (response.headersSent || response.destroyed) return void response.destroy();
   // Without 'Connection: close', which would close the socket and lose the response while the client still sends.
+  const { http: status } = problem;
   if (request.method === 'HEAD') response.writeHead(status, [...anyOrigin]).end();
-  else answerJson(response, json, { status, headers: anyOrigin });
+  else answerJson(response, JSON.stringify(problem), { status });
   if (!request.complete) drain(request);
 }
 

@@ -15,13 +15,7 @@ import { parseSince, readFilter } from '../../topics/read-params.ts';
 import { messageJson } from '../../topics/topic-message.ts';
 import type { TopicBody, Topics } from '../../topics/topics.ts';
 import { administer } from './ntfy-administration.ts';
-import {
-  answerFile,
-  answerJson,
-  answerProblem,
-  anyOrigin,
-  problemResponse,
-} from './ntfy-answer.ts';
+import { answerFile, answerJson, answerProblem, anyOrigin, loggedProblem } from './ntfy-answer.ts';
 import { bodyOf, peekBody } from './ntfy-body.ts';
 import { accountOf, configOf } from './ntfy-facts.ts';
 import { ntfyRouteOf, type NtfyRoute } from './ntfy-route.ts';
@@ -311,7 +305,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         if (route === undefined) throw refused('pageNotFound');
         await answer({ request, response, query, visitor }, route);
       } catch (error) {
-        answerProblem(request, response, problemResponse(error, observer));
+        answerProblem(request, response, loggedProblem(error, observer));
       }
     },
     async upgrade(request, socket, head) {
@@ -330,7 +324,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         await sockets.follow(topics, { request, socket, head, following, isPoll });
         return;
       } catch (error) {
-        refuseUpgrade(socket, problemResponse(error, observer).status);
+        refuseUpgrade(socket, loggedProblem(error, observer).http);
       }
     },
     stop: () => topics.cut(),

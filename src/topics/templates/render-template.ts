@@ -5,6 +5,7 @@ import { callTemplateFunction, isTemplateFunction } from './functions.ts';
 import {
   parseTemplate,
   TemplateProblem,
+  type TemplateCommand,
   type TemplateNode,
   type TemplatePipe,
   type TemplateTerm,
@@ -104,42 +105,39 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
     }
   }
 
-  function pipeValue(pipe: TemplatePipe, dot: TemplateValue): TemplateValue {
+  function pipeValue({ commands, variables, isAssignment }: TemplatePipe, dot: TemplateValue) {
     let passed: TemplateValue;
-    pipe.commands.forEach((command, at) => {
-      const [first, ...others] = command;
-      if (first === undefined) return;
-      const values = others.map((each) => termValue(each, dot));
-      if (at > 0) values.push(passed);
-      if (first.kind === 'function') passed = callFunction(first.name, others, values, dot, at);
-      else if (values.length > 0) {
-        throw new TemplateProblem('failed', "can't give argument to non-function");
-      } else passed = termValue(first, dot);
+    commands.forEach((command, at) => {
+      passed = commandValue(command, at === 0 ? [] : [passed], dot);
     });
-    if (pipe.variables.length === 1) {
-      assign(pipe.variables[0] ?? '', passed, pipe.isAssignment);
-    }
+    if (variables.length === 1) assign(variables[0] ?? '', passed, isAssignment);
     return passed;
   }
 
-  function callFunction(
-    name: string,
-    terms: readonly TemplateTerm[],
-    values: TemplateValue[],
+  /** `piped` has the value of the command before, which is the last argument. */
+  function commandValue(
+    [first, ...terms]: TemplateCommand,
+    piped: readonly TemplateValue[],
     dot: TemplateValue,
-    at: number,
   ): TemplateValue {
-    step();
-    // `and` and `or` evaluate their arguments lazily.
-    if ((name === 'and' || name === 'or') && at === 0) {
-      let value: TemplateValue;
-      for (const term of terms) {
-        value = termValue(term, dot);
-        if (isEmptyValue(value) === (name === 'and')) return value;
-      }
-      return value;
+    const isBare = terms.length + piped.length === 0;
+    if (first.kind !== 'function') {
+      if (isBare) return termValue(first, dot);
+      throw new TemplateProblem('failed', "can't give argument to non-function");
     }
-    return callTemplateFunction(name, values);
+    step();
+    const { name } = first;
+    if ((name !== 'and' && name !== 'or') || isBare) {
+      const values = terms.map((each) => termValue(each, dot));
+      return callTemplateFunction(name, [...values, ...piped]);
+    }
+    // Arguments after the one that decides are not evaluated.
+    let value: TemplateValue;
+    for (const term of terms) {
+      value = termValue(term, dot);
+      if (isEmptyValue(value) === (name === 'and')) return value;
+    }
+    return piped.length > 0 ? piped[0] : value;
   }
 
   function walk(list: readonly TemplateNode[], dot: TemplateValue): Leaving {

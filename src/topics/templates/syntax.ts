@@ -15,8 +15,11 @@ export interface TemplatePipe {
   /** `$i, $each := …` */
   readonly variables: readonly string[];
   readonly isAssignment: boolean;
-  readonly commands: readonly (readonly TemplateTerm[])[];
+  readonly commands: readonly TemplateCommand[];
 }
+
+/** A value, or a function and its arguments. */
+export type TemplateCommand = readonly [TemplateTerm, ...(readonly TemplateTerm[])];
 
 export type TemplateTerm =
   | { readonly kind: 'dot' }
@@ -156,14 +159,15 @@ function parsePipe(text: string, isFunction: (name: string) => boolean): Templat
   function pipe(close: boolean, depth: number): TemplatePipe {
     if (depth > depthMax) throw wrong('too deep');
     const { variables, isAssignment } = declared();
-    const commands: TemplateTerm[][] = [];
+    const commands: TemplateCommand[] = [];
     let command: TemplateTerm[] = [];
     for (;;) {
       skip();
       const next = tokens[at];
       if (next === undefined || next === ')' || next === '|') {
-        if (command.length === 0) throw wrong('missing value for command');
-        commands.push(command);
+        const [head, ...rest] = command;
+        if (head === undefined) throw wrong('missing value for command');
+        commands.push([head, ...rest]);
         command = [];
         at += 1;
         if (next === '|') continue;

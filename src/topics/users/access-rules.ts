@@ -24,7 +24,8 @@ export interface AccessBook {
   may(user: NotifyUser | undefined, topic: string, wanted: 'read' | 'write'): boolean;
 }
 
-const everybody = '*';
+/** The user of rules for all users. */
+export const everybody = '*';
 
 export function createAccessBook(
   directory: { readonly version: number; readonly rules: readonly AccessRule[] },
@@ -69,9 +70,18 @@ function compileRules(rules: readonly AccessRule[]): readonly CompiledRule[] {
         (a, b) =>
           Number(a.user === everybody) - Number(b.user === everybody) ||
           b.length - a.length ||
-          Number(allows(b.permission, 'write')) - Number(allows(a.permission, 'write')),
+          compareAccess(a, b, 'write'),
       )
   );
+}
+
+/** Rules that allow this kind of access come first. */
+export function compareAccess(
+  a: Pick<AccessRule, 'permission'>,
+  b: Pick<AccessRule, 'permission'>,
+  wanted: 'read' | 'write',
+): number {
+  return Number(allows(b.permission, wanted)) - Number(allows(a.permission, wanted));
 }
 
 function allows(permission: TopicPermission, wanted: 'read' | 'write'): boolean {

@@ -2,12 +2,13 @@
 
 import { hashNotifyPassword, isPasswordHash } from './notify-password.ts';
 import { refused } from '../ntfy-problems.ts';
-import type { TopicPermission } from './access-rules.ts';
-import { everybody, type DirectoryUser, type UserBook, type UserChange } from './user-directory.ts';
+import { readJsonObject, textField } from '../request-params.ts';
+import { compareAccess, everybody, type TopicPermission } from './access-rules.ts';
+import { isUserName } from './notify-users.ts';
+import type { DirectoryUser, UserBook, UserChange } from './user-directory.ts';
 
 type Decision = (book: UserBook) => UserChange;
 
-const userName = /^[-_.+@a-zA-Z0-9]{1,64}$/;
 const topicPattern = /^[-_*A-Za-z0-9]{1,64}$/;
 
 const permissions: Readonly<Record<string, TopicPermission>> = {
@@ -36,7 +37,7 @@ export async function setUser(
     'tier',
   ]);
   const hasSecret = password !== '' || hash !== '';
-  if (!userName.test(username)) throw invalid('username invalid');
+  if (!isUserName(username)) throw invalid('username invalid');
   if (isNew && !hasSecret) throw invalid('username invalid, or password/password_hash missing');
   if (!hasSecret && tier === '') {
     throw invalid('need to provide at least one of "password", "password_hash" or "tier"');
@@ -109,17 +110,13 @@ export function shownUsers(book: UserBook): readonly Readonly<Record<string, unk
 }
 
 function grantsOf(book: UserBook, name: string): readonly Readonly<Record<string, string>>[] {
-  const writes = (permission: TopicPermission): number =>
-    Number(permission === 'read-write' || permission === 'write-only');
-  const reads = (permission: TopicPermission): number =>
-    Number(permission === 'read-write' || permission === 'read-only');
   return book.rules
     .filter(({ user = everybody }) => user === name)
     .toSorted(
       (a, b) =>
         b.topic.length - a.topic.length ||
-        writes(b.permission) - writes(a.permission) ||
-        reads(b.permission) - reads(a.permission) ||
+        compareAccess(a, b, 'write') ||
+        compareAccess(a, b, 'read') ||
         (a.topic < b.topic ? -1 : 1),
     )
     .map(({ topic, permission }) => ({
@@ -132,20 +129,8 @@ function textsOf<Name extends string>(
   body: Buffer,
   names: readonly Name[],
 ): Readonly<Record<Name, string>> {
-  let given: unknown;
-  try {
-    given = JSON.parse(body.toString('utf8'));
-  } catch {
-    throw refused('jsonInvalid');
-  }
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw refused('jsonInvalid');
-  }
-  const entries = names.map((name) => {
-    const value: unknown = (given as Readonly<Record<string, unknown>>)[name] ?? '';
-    if (typeof value !== 'string') throw refused('jsonInvalid');
-    return [name, value];
-  });
+  const given = readJsonObject(body);
+  const entries = names.map((name) => [name, textField(given, name)]);
   return Object.fromEntries(entries) as Record<Name, string>;
 }
 

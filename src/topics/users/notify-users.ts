@@ -101,10 +101,13 @@ function digest(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }
 
+export function isUserName(text: string): boolean {
+  return /^[-_.+@a-zA-Z0-9]{1,64}$/.test(text);
+}
+
 export function checkUsers(users: readonly NotifyUserSettings[]): void {
   for (const { name, passwordHash } of users) {
-    if (!/^[-_.+@a-zA-Z0-9]{1,64}$/.test(name))
-      throw wrong('users', `'${name}' is not a valid user name`);
+    if (!isUserName(name)) throw wrong('users', `'${name}' is not a valid user name`);
     if (!isPasswordHash(passwordHash)) {
       throw wrong('users', `the password of '${name}' is not hashed: use hashNotifyPassword`);
     }

@@ -91,17 +91,38 @@ test('the store contains no passwords, and ordinary readers skip the stream', as
   assert.deepEqual(await store.readAll().toArray(), []);
 });
 
+const unreadable = {
+  type: '$notify-user-gone',
+  eventId: 'e-1',
+  occurredAt: new Date(0).toISOString(),
+  correlationId: 'e-1',
+  tenant: '',
+  aggregate: { bc: '', type: '', id: '$millrace-notify-users' },
+  payload: {},
+};
+
 test('an unreadable event is not skipped', async () => {
   await using store = memoryEventStore();
-  const event = {
-    type: '$notify-user-gone',
-    eventId: 'e-1',
-    occurredAt: new Date(0).toISOString(),
-    correlationId: 'e-1',
-    tenant: '',
-    aggregate: { bc: '', type: '', id: '$millrace-notify-users' },
-    payload: {},
-  };
-  await store.append('$millrace-notify-users', [event], { expected: 'any', system: true });
+  await store.append('$millrace-notify-users', [unreadable], { expected: 'any', system: true });
   await assert.rejects(openUserDirectory(store), (error) => hasCode(error, 'STORE_CORRUPT'));
+});
+
+test('after an unreadable event, only the users of the configuration are known', async () => {
+  await using store = memoryEventStore();
+  await using directory = await openUserDirectory(store, {
+    users: [{ name: 'ann', passwordHash }],
+  });
+  await directory.change(() => ({ kind: 'user-set', name: 'bob', passwordHash }));
+  assert.deepEqual(
+    directory.users.map(({ name }) => name),
+    ['ann', 'bob'],
+  );
+  const removed = changed(directory);
+  await store.append('$millrace-notify-users', [unreadable], { expected: 'any', system: true });
+  await removed;
+  assert.deepEqual(
+    directory.users.map(({ name }) => name),
+    ['ann'],
+  );
+  assert.equal(directory.find('bob'), undefined);
 });

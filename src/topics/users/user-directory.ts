@@ -1,8 +1,8 @@
 // Users of topics and access rules, in memory: fixed ones from the configuration, and those that administrators
 // added.
 
-import { MillraceError } from '../../foundation/error.ts';
-import type { AccessRule, TopicPermission } from './access-rules.ts';
+import { refused } from '../ntfy-problems.ts';
+import { everybody, type AccessRule, type TopicPermission } from './access-rules.ts';
 import type { NotifyUserSettings } from './notify-users.ts';
 
 /** An administrator's change. */
@@ -47,12 +47,17 @@ export interface UserDirectory extends UserBook {
 
 const directoryLimits = { usersMax: 10_000, rulesMax: 50_000 } as const;
 
-export const everybody = '*';
+/** The state of a directory: `change` of a directory stores a change, `apply` makes it visible. */
+export interface UserBookWriter extends UserBook, Pick<UserDirectory, 'onChanged'> {
+  apply(change: UserChange): void;
+  /** Keeps only the users of the configuration. */
+  removeAdded(): void;
+}
 
 export function createUserBook(options: {
   readonly users?: readonly NotifyUserSettings[] | undefined;
   readonly access?: readonly AccessRule[] | undefined;
-}): UserBook & { apply(change: UserChange): void } {
+}): UserBookWriter {
   const users = new Map<string, DirectoryUser>();
   for (const each of options.users ?? []) {
     users.set(each.name, { ...each, role: each.role ?? 'user', isProvisioned: true });
@@ -61,6 +66,12 @@ export function createUserBook(options: {
   const added = new Map<string, AccessRule>();
   let rules: readonly AccessRule[] = provisioned;
   let version = 0;
+  const listeners: (() => void)[] = [];
+
+  function notify(): void {
+    version += 1;
+    for (const listener of listeners) listener();
+  }
 
   function removeRules(matches: (rule: AccessRule) => boolean): void {
     for (const [key, rule] of added) if (matches(rule)) added.delete(key);
@@ -108,8 +119,15 @@ export function createUserBook(options: {
       const isReplaced = ({ user = everybody, topic }: AccessRule): boolean =>
         added.has(`${user}\0${topic}`);
       rules = [...provisioned.filter((rule) => !isReplaced(rule)), ...added.values()];
-      version += 1;
+      notify();
     },
+    removeAdded() {
+      for (const { name, isProvisioned } of users.values()) {
+        if (!isProvisioned) users.delete(name);
+      }
+      notify();
+    },
+    onChanged: (listener) => void listeners.push(listener),
   };
 }
 
@@ -118,26 +136,13 @@ export function memoryUserDirectory(
   options: Parameters<typeof createUserBook>[0] = {},
 ): UserDirectory {
   const book = createUserBook(options);
-  const listeners: (() => void)[] = [];
-  return {
-    get version() {
-      return book.version;
-    },
-    get users() {
-      return book.users;
-    },
-    get rules() {
-      return book.rules;
-    },
-    find: (name) => book.find(name),
-    async change(decide) {
+  return Object.assign(book, {
+    async change(decide: (book: UserBook) => UserChange) {
       const change = decide(book);
       checkRoom(book, change);
       book.apply(change);
-      for (const notify of listeners) notify();
     },
-    onChanged: (listener) => void listeners.push(listener),
-  };
+  });
 }
 
 export function checkRoom(book: UserBook, change: UserChange): void {
@@ -146,6 +151,5 @@ export function checkRoom(book: UserBook, change: UserChange): void {
     (change.kind === 'user-set' && book.users.length >= usersMax) ||
     (change.kind === 'access-set' && book.rules.length >= rulesMax);
   if (!isFull) return;
-  const text = `limit reached: ${usersMax} users or ${rulesMax} access rules`;
-  throw new MillraceError('NOTIFY_REFUSED', text, { details: { problem: 'invalid' } });
+  throw refused('invalid', `limit reached: ${usersMax} users or ${rulesMax} access rules`);
 }

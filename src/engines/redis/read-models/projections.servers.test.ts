@@ -1,0 +1,30 @@
+import { after, test } from 'node:test';
+import { memoryEventStore } from '../../memory/index.ts';
+import { openReadModels } from '../../../platform/index.ts';
+import { projectionsConformance } from '../../../testing/conformance/projections/projections.ts';
+import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
+
+const { url } = await sharedRedis();
+const { nodes } = await sharedRedisCluster();
+const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
+
+for (const [name, target] of [
+  ['Redis', url],
+  ['a Redis Cluster', clusterUrl],
+] as const) {
+  const events = memoryEventStore();
+  const readModels = await openReadModels(target);
+  after(async () => {
+    await readModels[Symbol.asyncDispose]();
+    await events[Symbol.asyncDispose]();
+  });
+  for (const { name: sentence, run } of projectionsConformance({
+    open: async () => ({ ...events, readModels }),
+  })) {
+    // An append and its documents are one transaction only if they are in one database.
+    const skip = sentence.startsWith('inline:')
+      ? 'needs documents in the database of the events'
+      : false;
+    test(`projections in ${name}: ${sentence}`, { skip }, run);
+  }
+}

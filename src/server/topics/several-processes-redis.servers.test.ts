@@ -1,0 +1,5 @@
+import { startRedis } from '../../testing/servers/redis-server.ts';
+import { testSeveralProcesses } from '../../testing/support/topics/several-processes.ts';
+
+// Not the shared server: its other tests would read these topics too.
+testSeveralProcesses('Redis', () => startRedis());
