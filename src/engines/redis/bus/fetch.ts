@@ -4,12 +4,14 @@
 
 import type { FetchRequest, GroupSettings, LeasedEntry } from '../../../bus/bus-engine.ts';
 import { unknownGroup } from '../../../bus/group-errors.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { textOf } from '../connection/engine.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
 import { storedEntry } from './entry.ts';
-import { fullSubjects, matchesAny, type BusGroups, type GroupRecord } from './groups.ts';
+import type { BusGroups, GroupRecord } from './groups.ts';
+import { fullSubjects, matchesAny } from './registry.ts';
 import { tokenText } from './settle.ts';
 import type { Wake } from './wakes.ts';
 
@@ -42,7 +44,7 @@ export interface BusFetch {
 }
 
 export function createBusFetch(context: RedisBusContext, groups: BusGroups): BusFetch {
-  const { calls, keyspace, registry, wakes, clock } = context;
+  const { redis, keyspace, registry, wakes, clock } = context;
   const views = new Map<string, GroupView>();
 
   function addGroup({ filters }: GroupSettings, record: GroupRecord): GroupView {
@@ -111,9 +113,8 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     const nowMs = clock.now();
     const visits: Visit[] = [];
     for (const [domain, streams] of Map.groupBy(view.ready, keyspace.domainOf)) {
-      for (let at = 0; at < streams.length; at += visitMax.streams) {
-        visits.push({ domain, streams: streams.slice(at, at + visitMax.streams) });
-      }
+      const batches = batchesOf(streams, { countMax: visitMax.streams });
+      visits.push(...batches.map((some) => ({ domain, streams: some })));
     }
     const planned = new Set(visits.map(({ domain }) => domain));
     for (const [domain, { dueAtMs, pending }] of view.domains) {
@@ -142,7 +143,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
         ? maxAckPending
         : Math.min(maxAckPending, state.pending + room);
       const records = keyspace.isOneDomain ? keyspace.groups : '';
-      answer = (await calls.run(
+      answer = (await redis.runForBytes(
         busScripts.fetch,
         [...keyspace.leases(domain, native), ...streams],
         [native, limit, leaseMs, pendingMax, records, settings.name, generation, isSweep ? 1 : 0],

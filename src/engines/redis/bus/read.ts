@@ -1,12 +1,13 @@
 // Reads streams without a group: to their end, or live.
 
 import { matchesFilter, type ReadRequest, type StoredEntry } from '../../../bus/bus-engine.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { eachOf, textOf } from '../connection/engine.ts';
 import type { RedisBusContext } from './context.ts';
 import { idBefore, storedEntry } from './entry.ts';
-import { fullSubjects } from './groups.ts';
+import { fullSubjects } from './registry.ts';
 import type { RedisClient } from '../connection/connection.ts';
 import type { Wake } from './wakes.ts';
 
@@ -21,12 +22,12 @@ type Batches = AsyncIterable<readonly StoredEntry[]>;
 export function createBusRead(
   context: RedisBusContext,
 ): (pattern: string, request: ReadRequest) => Promise<Batches> {
-  const { calls, keyspace, registry, wakes, clock } = context;
+  const { redis, keyspace, registry, wakes, clock } = context;
 
   /** Treats a key of another type as an empty stream, so that it blocks no other stream. */
   async function ofStream<T>(call: (client: RedisClient) => Promise<T[]>): Promise<T[]> {
     try {
-      return await calls.ask(call);
+      return await redis.ask(call);
     } catch (error) {
       if (!(error instanceof MillraceError) || !/WRONGTYPE/.test(error.message)) throw error;
       return [];
@@ -100,7 +101,7 @@ export function createBusRead(
       for (const subject of cursors.keys()) dirty.add(subject);
     }
     async function* dirtyBatches(): Batches {
-      for (const some of chunksOf([...dirty], atOnce.streams)) {
+      for (const some of batchesOf(dirty, { countMax: atOnce.streams })) {
         // Removed before the read: a wake-up during the read adds the subject again.
         for (const subject of some) dirty.delete(subject);
         const found = await readAll(some);
@@ -175,16 +176,8 @@ export function createBusRead(
 
   return async (pattern, request) => {
     if (request.isLive) return live(pattern, request);
-    const { subjects } = await registry.since(0);
-    const named = [...new Set([...subjects, ...fullSubjects([pattern])])];
-    const matching = named.filter((each) => matchesFilter(pattern, each)).toSorted();
+    const matching = await registry.matching([pattern]);
     const ends = await eachOf(matching, async (each) => [each, await lastId(each)] as const);
     return toEnd(ends, request);
   };
-}
-
-function chunksOf<T>(items: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
-    items.slice(at * size, (at + 1) * size),
-  );
 }

@@ -16,7 +16,8 @@ import {
   type RedisClient,
   type RedisConnectionOptions,
 } from '../connection/connection.ts';
-import { readRedisRisks } from '../connection/risks.ts';
+import { pairsOf } from '../connection/engine.ts';
+import { warnOfRisks } from '../connection/risks.ts';
 import { loadScripts } from '../connection/script.ts';
 import { createClearReadModel } from './clear.ts';
 import { decodeFence, fromRedisText, kindOf, type DocumentFence } from './document.ts';
@@ -62,14 +63,8 @@ export async function redisReadModels(
   const { documents: shape = 'json' } = options;
   const connection = await connectRedis(target, options);
   const writer = createDocumentWriter(connection, shape);
-  const risks = await readRedisRisks(connection);
-  if (risks !== undefined && risks.length > 0) {
-    const settings = risks.map(({ setting }) => setting).join(', ');
-    options.observer?.log?.warn(
-      { settings },
-      'Redis may lose documents of events that a checkpoint has passed',
-    );
-  }
+  const warning = 'Redis may lose documents of events that a checkpoint has passed';
+  const risks = await warnOfRisks(connection, options.observer, warning);
 
   async function loadOf(
     model: ModelKey,
@@ -176,10 +171,7 @@ export async function redisReadModels(
       const bounds = [from, to, place?.score].map((each) => (each === undefined ? '' : `${each}`));
       const values = [direction, limit, ...bounds, place?.id ?? ''];
       const found = (await connection.run(scripts.range, [key], values)) as readonly string[];
-      const rows = Array.from({ length: found.length / 2 }, (_, at) => ({
-        id: found[at * 2] ?? '',
-        score: Number(found[at * 2 + 1]),
-      }));
+      const rows = pairsOf(found).map(([id, score]) => ({ id, score: Number(score) }));
       const page = rows.slice(0, limit);
       const scores = new Map(page.map(({ id, score }) => [id, score]));
       const holds = ({ id, fence }: Loaded): boolean =>

@@ -8,7 +8,7 @@ import type {
   TaskChange,
 } from '../../../tasks/task-engine.ts';
 import { isTerminal, type StoredTask } from '../../../tasks/task-job.ts';
-import type { ScriptValue } from '../connection/engine.ts';
+import type { ScriptValue } from '../connection/script.ts';
 import { runRegistered, taskScripts, type RedisTaskContext } from './context.ts';
 import { suffixOf, type TypePlace } from './keyspace.ts';
 import {
@@ -58,10 +58,10 @@ export type ExchangeType = (
 ) => Promise<TypeExchanged>;
 
 export function createExchangeType(
-  { calls, keyspace, ...rest }: RedisTaskContext,
+  { redis, keyspace, ...rest }: RedisTaskContext,
   publishToOtherSlots: PublishToOtherSlots,
 ): ExchangeType {
-  const context = { calls, keyspace, ...rest };
+  const context = { redis, keyspace, ...rest };
   const { bus } = keyspace;
   const { isOneDomain } = bus;
 
@@ -113,7 +113,7 @@ export function createExchangeType(
     const rule = ruleText(claim, nowMs);
     const { workerChannel } = keyspace;
     const values = [nowMs, workerChannel, queue.subject, workers, worker, aliveUntilMs, rule];
-    return (await calls.runText(taskScripts.claim, [base, never], values)) as Answer;
+    return (await redis.run(taskScripts.claim, [base, never], values)) as Answer;
   }
 
   async function exchangeAll(
@@ -143,7 +143,7 @@ export function createExchangeType(
     const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
     return runRegistered(context, place, async (isKnown) => {
       const all = [...head, isKnown || !hasQueueSignal ? 1 : 0, ids, ...values];
-      return (await calls.runText(taskScripts.exchange, keys, all)) as Answer | null;
+      return (await redis.run(taskScripts.exchange, keys, all)) as Answer | null;
     });
   }
 

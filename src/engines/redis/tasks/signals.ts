@@ -72,7 +72,7 @@ export interface TaskSignals extends AsyncDisposable {
 }
 
 export function createTaskSignals(context: RedisTaskContext): TaskSignals {
-  const { calls, keyspace, append } = context;
+  const { redis, keyspace, append } = context;
   const { bus } = keyspace;
   const { isOneDomain } = bus;
   const writing = new Set<Promise<void>>();
@@ -84,7 +84,7 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
       placeInJob(number, signal.id),
       streamId,
     ]);
-    await calls.runText(taskScripts.writeSignalPlaces, [base, never], values);
+    await redis.run(taskScripts.writeSignalPlaces, [base, never], values);
   }
 
   /** No caller waits for the places: for an hour, the stream itself remembers the ids. */
@@ -111,7 +111,7 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
       placeInJob(number, signal.id),
       signalText(signal, nowMs),
     ]);
-    return Number(await calls.runText(taskScripts.repairSignals, keys, [...header, ...values]));
+    return Number(await redis.run(taskScripts.repairSignals, keys, [...header, ...values]));
   }
 
   async function repairInOtherSlots(
@@ -126,7 +126,7 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
       number,
       placeInJob(number, signal.id),
     ]);
-    const streamIds = (await calls.runText(
+    const streamIds = (await redis.run(
       taskScripts.readSignalPlaces,
       [base, never],
       values,
@@ -163,7 +163,7 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
           signalText(signal, nowMs),
         ]);
         const header = [rememberMs, bus.channel, isOneDomain ? bus.registry : '', subject];
-        const cells = (await calls.runText(
+        const cells = (await redis.run(
           taskScripts.restoreSignals,
           [key, bus.mark(key)],
           [...header, ...values],
