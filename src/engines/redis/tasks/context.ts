@@ -30,11 +30,9 @@ export interface RedisTaskContext {
 export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'enqueue',
   'exchange',
-  'claim',
   'withdrawOffer',
   'joinHandOffs',
   'leaveHandOffs',
-  'repairSignals',
   'readSignalPlaces',
   'writeSignalPlaces',
   'restoreSignals',

@@ -58,10 +58,10 @@ export type ExchangeType = (
 ) => Promise<TypeExchanged>;
 
 export function createExchangeType(
-  { redis, keyspace, ...rest }: RedisTaskContext,
+  context: RedisTaskContext,
   publishToOtherSlots: PublishToOtherSlots,
 ): ExchangeType {
-  const context = { redis, keyspace, ...rest };
+  const { redis, keyspace } = context;
   const { bus } = keyspace;
   const { isOneDomain } = bus;
 
@@ -105,17 +105,6 @@ export function createExchangeType(
     return { values, hasQueueSignal };
   }
 
-  const workers = isOneDomain ? keyspace.workers : '';
-
-  async function claimOnly(place: TypePlace, claim: TypeClaim, nowMs: number): Promise<Answer> {
-    const { base, never, queue } = place;
-    const { worker, aliveUntilMs } = claim;
-    const rule = ruleText(claim, nowMs);
-    const { workerChannel } = keyspace;
-    const values = [nowMs, workerChannel, queue.subject, workers, worker, aliveUntilMs, rule];
-    return (await redis.run(taskScripts.claim, [base, never], values)) as Answer;
-  }
-
   async function exchangeAll(
     place: TypePlace,
     changes: readonly TaskChange[],
@@ -135,7 +124,7 @@ export function createExchangeType(
       terminal.subject,
       progress.subject,
       keyspace.workerChannel,
-      workers,
+      isOneDomain ? keyspace.workers : '',
       claim?.worker ?? '',
       claim?.aliveUntilMs ?? '',
       claim === undefined ? '' : ruleText(claim, nowMs),
@@ -183,9 +172,8 @@ export function createExchangeType(
 
   return async (type, changes, claim, nowMs) => {
     const place = keyspace.place(type);
-    const [cells, jobs, more, freeAt] = await (changes.length === 0 && claim !== undefined
-      ? claimOnly(place, claim, nowMs)
-      : exchangeAll(place, changes, claim, { nowMs, isWhole: true }));
+    const how = { nowMs, isWhole: true };
+    const [cells, jobs, more, freeAt] = await exchangeAll(place, changes, claim, how);
     const claimed = jobs.map((job) => unpackTask(type, job));
     try {
       return {
