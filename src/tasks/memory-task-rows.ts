@@ -1,6 +1,6 @@
 // The records of the memory engine with their indexes and streams, and its claims.
 
-import { selectClaims, type ClaimMemory } from './rules/select-claims.ts';
+import { claimedHead, selectClaims, type ClaimMemory } from './rules/select-claims.ts';
 import type {
   ChangeOutcome,
   ClaimRequest,
@@ -179,7 +179,7 @@ export function createMemoryClaims(
         freeAtMs = Math.min(freeAtMs, chosen.freeAtMs ?? Infinity);
         for (const [tenant, ms] of chosen.rates) rates.set(rateKey(rule.type, tenant), ms);
         for (const head of chosen.heads) {
-          claimed.push(take(head, worker, rule.deadlineAfterMs, nowMs));
+          claimed.push(take(claimedHead(head, { worker, rule, nowMs })));
         }
         taken.set(rule.type, (taken.get(rule.type) ?? 0) + chosen.heads.length);
       }
@@ -187,27 +187,10 @@ export function createMemoryClaims(
     return { claimed, freeAtMs };
   }
 
-  function take(
-    head: TaskHead,
-    worker: string,
-    deadlineAfterMs: number,
-    nowMs: number,
-  ): StoredTask {
+  function take(head: TaskHead): StoredTask {
     lastTurn += 1;
     turns.set(`${head.type}|${head.priority}|${head.tenant}`, lastTurn);
-    const task: StoredTask = {
-      head: {
-        ...head,
-        state: 'running',
-        worker,
-        fence: head.fence + 1,
-        revision: head.revision + 1,
-        claimedAtMs: nowMs,
-        updatedAtMs: nowMs,
-        deadlineMs: nowMs + deadlineAfterMs,
-      },
-      fields: tasks.get(head.id)?.fields ?? {},
-    };
+    const task: StoredTask = { head, fields: tasks.get(head.id)?.fields ?? {} };
     put(task);
     return task;
   }

@@ -22,6 +22,27 @@ export interface Chosen {
   readonly freeAtMs: number | undefined;
 }
 
+/** The head of a job after its claim. */
+export function claimedHead(
+  head: TaskHead,
+  {
+    worker,
+    rule,
+    nowMs,
+  }: { readonly worker: string; readonly rule: ClaimRule; readonly nowMs: number },
+): TaskHead {
+  return {
+    ...head,
+    state: 'running',
+    worker,
+    fence: head.fence + 1,
+    revision: head.revision + 1,
+    claimedAtMs: nowMs,
+    updatedAtMs: nowMs,
+    deadlineMs: nowMs + rule.deadlineAfterMs,
+  };
+}
+
 /** `due`: jobs of the rule's type that may be claimed now. */
 export function selectClaims(
   due: readonly TaskHead[],

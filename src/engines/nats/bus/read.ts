@@ -48,7 +48,7 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
     const before = await streams.info(stream);
     const end = before?.state.last_seq ?? 0;
     let created = before?.created;
-    let reader = await create(pattern, policyOf(request.from), request);
+    let reader = await create(pattern, startPolicy(request.from), request);
     let puller = pullerOf(reader);
     let next = reader.delivered.stream_seq + 1;
     let delivered = 0;
@@ -160,7 +160,8 @@ function from(sequence: number): object {
   return { deliver_policy: 'by_start_sequence', opt_start_seq: Math.max(1, sequence) };
 }
 
-function policyOf(start: StartFrom): object {
+/** Where a consumer starts to read. */
+export function startPolicy(start: StartFrom): object {
   if (start === 'start') return { deliver_policy: 'all' };
   if (start === 'now') return { deliver_policy: 'new' };
   if ('time' in start) {

@@ -1,9 +1,9 @@
 // Claims: jobs are chosen from the index and won by compare-and-set. A claim whose reply does not reach the worker,
 // because a later call fails, is returned by the worker's next claim.
 
+import { claimedHead } from '../../../tasks/rules/select-claims.ts';
 import type { ClaimRequest } from '../../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
-import type { TaskBucket } from './bucket.ts';
 import { chooseClaims, type Choice } from './choice.ts';
 import type { TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
@@ -34,13 +34,12 @@ const roundsMax = 10;
 const uncertainMax = 10_000;
 
 export function createClaims(parts: {
-  readonly bucket: TaskBucket;
   readonly rows: TaskRows;
   readonly index: TaskIndex;
   readonly slots: TaskSlots;
   readonly sync: () => Promise<void>;
 }): ClaimTasks {
-  const { bucket, rows, index, slots } = parts;
+  const { rows, index, slots } = parts;
   const taking = new Set<string>();
   /** Job → the sequence at which another process won it; until the index has a newer sequence. */
   const lost = new Map<string, number>();
@@ -60,10 +59,7 @@ export function createClaims(parts: {
   async function beat({ worker, aliveUntilMs }: ClaimRequest): Promise<void> {
     ownWorkers.add(worker);
     if (index.beatOf(worker) >= aliveUntilMs) return;
-    const key = taskKeys.beat(worker);
-    const data = String(aliveUntilMs);
-    const [seq] = await bucket.write([{ key, data }]);
-    if (seq !== undefined) index.apply(key, seq, data);
+    await rows.writeKeys([{ key: taskKeys.beat(worker), data: String(aliveUntilMs) }]);
   }
 
   /** Before the jobs: a job that another process wins then has used some of the rate. */
@@ -73,19 +69,7 @@ export function createClaims(parts: {
       data: String(ms),
       expected: index.rates.get(key)?.seq ?? 0,
     }));
-    const seqs = await bucket.write(writes);
-    const late = writes.filter((_, at) => seqs[at] === undefined).map(({ key }) => key);
-    for (const [at, { key, data }] of writes.entries()) {
-      const seq = seqs[at];
-      if (seq !== undefined) index.apply(key, seq, data);
-    }
-    const found = await bucket.get(late);
-    for (const [at, key] of late.entries()) {
-      const message = found[at];
-      if (message === undefined) index.forget(key);
-      else index.apply(key, message.seq, message.text);
-    }
-    return late.length === 0;
+    return (await rows.writeKeys(writes)).every((isWritten) => isWritten);
   }
 
   async function take(
@@ -95,20 +79,10 @@ export function createClaims(parts: {
     const known = picks.map(({ head }) => index.find(head.id)?.row as PlacedRow);
     const bases = await rows.withBodies(known);
     const changes = picks.flatMap((pick, at) => {
-      const { head, rule } = pick;
       const base = bases[at];
       if (base === undefined) return [];
-      const next: TaskHead = {
-        ...base.head,
-        state: 'running',
-        worker,
-        fence: head.fence + 1,
-        revision: head.revision + 1,
-        claimedAtMs: nowMs,
-        updatedAtMs: nowMs,
-        deadlineMs: nowMs + rule.deadlineAfterMs,
-      };
-      return [{ pick, base, expected: base.seq, head: next, fields: {} }];
+      const head = claimedHead(base.head, { worker, rule: pick.rule, nowMs });
+      return [{ pick, base, expected: base.seq, head, fields: {} }];
     });
     for (const { head, pick } of changes) noteUncertain(head, pick);
     const written = await rows.write(changes);

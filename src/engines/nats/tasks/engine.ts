@@ -3,10 +3,10 @@
 
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
-import { aborted, systemClock, type Clock } from '../../../foundation/clock.ts';
-import { MillraceError } from '../../../foundation/error.ts';
-import { silentObserver, type Observer } from '../../../foundation/observer.ts';
-import { createSubjects, type Subjects } from '../../../contracts/subjects.ts';
+import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { silentObserver } from '../../../foundation/observer.ts';
+import { closedError } from '../../../foundation/rename-error.ts';
+import { createSubjects } from '../../../contracts/subjects.ts';
 import { createWaiters } from '../../../store/waiters.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type {
@@ -18,7 +18,7 @@ import type {
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
 import { createAppend } from '../bus/append.ts';
-import { createBusLayout } from '../bus/layout.ts';
+import { busStreamOf, checkNames, createBusLayout } from '../bus/layout.ts';
 import { createBusReader } from '../bus/read.ts';
 import { createBusStreams } from '../bus/streams.ts';
 import { openJetStreamWire } from '../connection/jetstream-wire.ts';
@@ -37,9 +37,8 @@ import { createTaskUpkeep } from './upkeep.ts';
 import { createTaskWatch } from './watch.ts';
 import { createWorkersGroups } from './workers.ts';
 
-export interface NatsTaskEngineOptions extends Pick<NatsConnectionOptions, 'timeoutMs'> {
-  readonly clock?: Clock | undefined;
-  readonly observer?: Observer | undefined;
+export interface NatsTaskEngineOptions
+  extends Omit<TasksOptions, 'types'>, Pick<NatsConnectionOptions, 'timeoutMs'> {
   /** The prefix of the bus that the signals go to: `shop` uses the bucket `shop-tasks`. */
   readonly prefix?: string | undefined;
   /** The bucket of the jobs. Default: `millrace-tasks`, or `<prefix>-tasks`. A missing bucket is created. */
@@ -48,15 +47,9 @@ export interface NatsTaskEngineOptions extends Pick<NatsConnectionOptions, 'time
   readonly stream?: string | undefined;
   /** Replicas of the bucket and streams that are created. Default: 1. */
   readonly replicas?: number | undefined;
-  /** The root of the subjects, as in `createTasks`. Default: `gbe`. */
-  readonly root?: string | undefined;
 }
 
-export interface NatsTasksOptions extends TasksOptions, NatsTaskEngineOptions {
-  readonly clock?: Clock | undefined;
-  readonly observer?: Observer | undefined;
-  readonly root?: string | undefined;
-}
+export interface NatsTasksOptions extends NatsTaskEngineOptions, Pick<TasksOptions, 'types'> {}
 
 export const natsTaskCapabilities: TaskCapabilities = {
   durable: true,
@@ -101,14 +94,8 @@ export async function natsTaskEngine(
   options: NatsTaskEngineOptions = {},
 ): Promise<TaskEngine> {
   const { clock = systemClock, observer = silentObserver, prefix, replicas = 1 } = options;
-  const { bucket: name = prefix === undefined ? 'millrace-tasks' : `${prefix}-tasks` } = options;
-  const { stream = prefix === undefined ? 'millrace-bus' : `${prefix}-bus` } = options;
-  for (const [field, text] of Object.entries({ prefix, bucket: name, stream })) {
-    if (text !== undefined && !/^[A-Za-z0-9_-]+$/.test(text)) {
-      const message = `${field} of the tasks in NATS must be letters, digits, "_" or "-"`;
-      throw new MillraceError('CONFIG_INVALID', message, { details: { field } });
-    }
-  }
+  const { bucket: name = `${prefix ?? 'millrace'}-tasks`, stream = busStreamOf(prefix) } = options;
+  checkNames('tasks', { prefix, bucket: name, stream });
   const { timeoutMs } = options;
   const wire = await asTasks(() => openJetStreamWire(target, { observer, timeoutMs }));
   const index = createTaskIndex();
@@ -139,29 +126,20 @@ export async function natsTaskEngine(
   const append = createAppend(parts, streams);
   const reader = createBusReader(parts, streams);
   const signals = createTaskSignals(parts, { streams, append, reader });
-  const subjects: Subjects<string> = createSubjects<string>(
-    options.root === undefined ? {} : { root: options.root },
-  );
-  const workersGroups = createWorkersGroups({
-    parts,
-    streams,
-    append,
-    reader,
-    index,
-    subjects,
-    sync,
-  });
-  const slots = createTaskSlots({ bucket, rows, index });
-  const enqueue = createEnqueue({ bucket, rows, index, signals });
+  const subjects = createSubjects<string>({ root: options.root });
+  const shared = { parts, streams, append, reader, index, subjects, sync };
+  const workersGroups = createWorkersGroups(shared);
+  const slots = createTaskSlots(rows, index);
+  const enqueue = createEnqueue({ rows, index, signals });
   const change = createTaskChanges({ rows, index, signals });
-  const claimNow = createClaims({ bucket, rows, index, slots, sync });
+  const claimNow = createClaims({ rows, index, slots, sync });
   const queries = createTaskQueries({ rows, index, sync });
   const upkeep = createTaskUpkeep({ bucket, rows, index, slots });
   let isClosed = false;
   let isLoaded = false;
 
   async function call<T>(work: () => Promise<T>): Promise<T> {
-    if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+    if (isClosed) throw closedError('TASKS');
     return asTasks(async () => {
       if (!isLoaded) {
         await sync();
@@ -171,10 +149,7 @@ export async function natsTaskEngine(
     });
   }
 
-  async function put(key: string, data: string): Promise<void> {
-    const [seq] = await bucket.write([{ key, data }]);
-    if (seq !== undefined) index.apply(key, seq, data);
-  }
+  const put = (key: string, data: string) => rows.writeKeys([{ key, data }]);
 
   async function claim(
     request: ClaimRequest,
@@ -184,7 +159,7 @@ export async function natsTaskEngine(
     const untilMs = clock.now() + waitMs;
     let isSynced = false;
     for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
-      if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+      if (isClosed) throw closedError('TASKS');
       if (signal.aborted) throw aborted(signal);
       const over = new AbortController();
       // Registered before the claim: a change in between wakes it.

@@ -38,12 +38,8 @@ export function createTaskUpkeep(parts: {
         data: '',
         expected: seq,
       }));
-      const seqs = await bucket.write(writes);
-      const removed = ended.filter((_, at) => seqs[at] !== undefined);
-      for (const [at, { key }] of writes.entries()) {
-        const seq = seqs[at];
-        if (seq !== undefined) index.apply(key, seq, '');
-      }
+      const written = await rows.writeKeys(writes);
+      const removed = ended.filter((_, at) => written[at]);
       await bucket.erase(removed.flatMap(({ values }) => values.map(({ seq }) => seq)));
       return removed.length;
     },

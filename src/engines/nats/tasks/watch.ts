@@ -2,7 +2,7 @@
 
 import { backoffMs } from '../../../foundation/backoff.ts';
 import { systemClock } from '../../../foundation/clock.ts';
-import { MillraceError } from '../../../foundation/error.ts';
+import { closedError } from '../../../foundation/rename-error.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import type { StoredEntry } from '../../../bus/bus-engine.ts';
 import { createBusReader } from '../bus/read.ts';
@@ -106,7 +106,7 @@ export function createTaskWatch(
   const running = run();
   return {
     sync() {
-      if (signal.aborted) return Promise.reject(closed());
+      if (signal.aborted) return Promise.reject(closedError('TASKS'));
       // Calls in the same turn of the event loop share one request.
       syncing ??= syncNow();
       return syncing;
@@ -116,12 +116,8 @@ export function createTaskWatch(
     },
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      for (const { reject } of waiting) reject(closed());
+      for (const { reject } of waiting) reject(closedError('TASKS'));
       await running;
     },
   };
-}
-
-function closed(): MillraceError {
-  return new MillraceError('TASKS_CLOSED', 'the tasks were closed');
 }
