@@ -65,8 +65,8 @@ export async function natsBus(target: string | Driver, options: NatsBusOptions =
     throw error;
   }
   const append = createAppend(parts, streams);
-  const consumers = createBusConsumers(parts, streams);
   const reader = createBusReader(parts, streams);
+  const consumers = createBusConsumers(parts, streams, reader);
   const upkeep = createBusUpkeep(parts, { streams, consumers, reader });
   const engine: BusEngine = {
     capabilities: natsBusCapabilities,

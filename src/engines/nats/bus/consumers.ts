@@ -5,7 +5,7 @@ import type { GroupInfo, StartFrom } from '../../../bus/bus.ts';
 import type { GroupSettings } from '../../../bus/bus-engine.ts';
 import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
 import type { BusParts, BusStreams } from './streams.ts';
-import { startPolicy } from './read.ts';
+import { startPolicy, type BusReader } from './read.ts';
 import { unlessMissing, type ConsumerInfo } from '../connection/jetstream-wire.ts';
 
 /** The consumers of a group. */
@@ -36,7 +36,11 @@ const msToNs = 1_000_000;
 const waitingMax = 5_000;
 const redoSuffix = '@redo';
 
-export function createBusConsumers({ wire, layout }: BusParts, streams: BusStreams): BusConsumers {
+export function createBusConsumers(
+  { wire, layout }: BusParts,
+  streams: BusStreams,
+  reader: BusReader,
+): BusConsumers {
   const known = new Map<string, GroupConsumers>();
   const redoStream = layout.streamOf('_redo');
 
@@ -80,31 +84,9 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
   }
 
   /** A time is converted to a sequence: servers of 2.9 cannot update a consumer with a start time. */
-  async function startAt(stream: string, filter: string, from: StartFrom): Promise<object> {
+  async function startAt(filter: string, from: StartFrom): Promise<object> {
     const isTime = typeof from === 'object' && 'time' in from;
-    return startPolicy(isTime ? { sequence: await firstSince(stream, filter, from.time) } : from);
-  }
-
-  async function firstSince(stream: string, filter: string, time: Date): Promise<string> {
-    const probe = await wire.request<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, {
-      stream_name: stream,
-      config: {
-        filter_subject: layout.toNats(filter),
-        ...startPolicy({ time }),
-        ack_policy: 'none',
-        inactive_threshold: 5_000 * msToNs,
-        mem_storage: true,
-      },
-    });
-    await drop(stream, probe.name);
-    return String(probe.delivered.stream_seq + 1);
-  }
-
-  function limitsOf({
-    leaseMs,
-    maxAckPending,
-  }: GroupSettings): Pick<ConsumerInfo['config'], 'ack_wait' | 'max_ack_pending'> {
-    return { ack_wait: leaseMs * msToNs, max_ack_pending: maxAckPending };
+    return startPolicy(isTime ? { sequence: await reader.firstSince(filter, from.time) } : from);
   }
 
   /** Creates the consumer, or updates its limits. */
@@ -114,11 +96,12 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
     start: StartFrom,
   ): Promise<void> {
     const { stream, name, filter } = consumer;
-    const limits = limitsOf(settings);
+    const { leaseMs, maxAckPending } = settings;
+    const limits = { ack_wait: leaseMs * msToNs, max_ack_pending: maxAckPending };
     let existing = await info(stream, name);
     if (existing === undefined) {
       try {
-        const begin = await startAt(stream, filter, start);
+        const begin = await startAt(filter, start);
         await create(stream, name, { filter_subject: layout.toNats(filter), ...limits, ...begin });
         return;
       } catch (error) {
@@ -187,7 +170,7 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
         filter_subject: layout.toNats(filter),
         ack_wait,
         max_ack_pending,
-        ...(await startAt(stream, filter, to)),
+        ...(await startAt(filter, to)),
       });
       await drop(stream, main);
       bus.forget(group);

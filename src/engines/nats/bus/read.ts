@@ -18,6 +18,8 @@ export interface BusReader {
   headers(subject: string, fromSequence?: number): AsyncIterable<DeliveredMessage>;
   /** The number of stored messages from this sequence on. */
   countFrom(subject: string, sequence: number): Promise<number>;
+  /** The lowest sequence that is not older than this time. */
+  firstSince(pattern: string, time: Date): Promise<string>;
 }
 
 interface ReaderRequest extends ReadRequest {
@@ -134,6 +136,13 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
     });
   }
 
+  /** What the server reports about a new consumer, which is deleted at once. */
+  async function probe(pattern: string, policy: object): Promise<ConsumerInfo> {
+    const consumer = await create(pattern, policy, {});
+    await wire.request(`CONSUMER.DELETE.${consumer.stream_name}.${consumer.name}`);
+    return consumer;
+  }
+
   return {
     async read(pattern, request) {
       const opened = await open(pattern, request);
@@ -149,9 +158,10 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
       for await (const batch of opened) yield* batch;
     },
     async countFrom(subject, sequence) {
-      const counter = await create(subject, from(sequence), {});
-      await wire.request(`CONSUMER.DELETE.${counter.stream_name}.${counter.name}`);
-      return counter.num_pending;
+      return (await probe(subject, from(sequence))).num_pending;
+    },
+    async firstSince(pattern, time) {
+      return String((await probe(pattern, startPolicy({ time }))).delivered.stream_seq + 1);
     },
   };
 }

@@ -128,7 +128,7 @@ export async function natsTaskEngine(
   const signals = createTaskSignals(parts, { streams, append, reader });
   const subjects = createSubjects<string>({ root: options.root });
   const shared = { parts, streams, append, reader, index, subjects, sync };
-  const workersGroups = createWorkersGroups(shared);
+  const ackClaimed = createWorkersGroups(shared);
   const slots = createTaskSlots(rows, index);
   const enqueue = createEnqueue({ rows, index, signals });
   const change = createTaskChanges({ rows, index, signals });
@@ -235,7 +235,7 @@ export async function natsTaskEngine(
     tidy: (nowMs) =>
       call(async () => {
         await upkeep.tidy(nowMs);
-        await workersGroups.ack();
+        await ackClaimed();
       }),
 
     beat: ({ worker, aliveUntilMs, about }) =>

@@ -1,17 +1,12 @@
 // New jobs. A job is written only if its id does not exist. A dedupe key is an entry with the id of its job: a process
 // that finds the entry without the job writes the job under that id, so a process that died leaves no gap.
 
-import type { EnqueueEntry, EnqueueOutcome } from '../../../tasks/task-engine.ts';
+import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from '../../../tasks/task-engine.ts';
 import { busUnavailable } from '../connection/jetstream-wire.ts';
 import { dedupeText, type TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
 import type { TaskRows } from './rows.ts';
 import type { TaskSignals } from './signals.ts';
-
-export type EnqueueTasks = (
-  entries: readonly EnqueueEntry[],
-  nowMs: number,
-) => Promise<readonly EnqueueOutcome[]>;
 
 interface PendingEntry {
   readonly entry: EnqueueEntry;
@@ -27,7 +22,7 @@ export function createEnqueue(parts: {
   readonly rows: TaskRows;
   readonly index: TaskIndex;
   readonly signals: TaskSignals;
-}): EnqueueTasks {
+}): TaskEngine['enqueue'] {
   const { rows, index, signals } = parts;
 
   return async (entries, nowMs) => {
