@@ -7,7 +7,7 @@ import { aborted, systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import { closedError } from '../../../foundation/rename-error.ts';
 import { createSubjects } from '../../../contracts/subjects.ts';
-import { createWaiters } from '../../../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type {
   ClaimRequest,
@@ -116,7 +116,11 @@ export async function natsTaskEngine(
     await wire[Symbol.asyncDispose]();
     throw error;
   }
-  const wake = (): void => waiters.wakeAll();
+  let wakeUps = 0;
+  const wake = (): void => {
+    wakeUps += 1;
+    waiters.wakeAll();
+  };
   const watch = createTaskWatch(wire, { bucket, index, observer, processId, onChange: wake });
   const sync = (): Promise<void> => watch.sync();
   const rows = createTaskRows(bucket, index);
@@ -161,28 +165,21 @@ export async function natsTaskEngine(
     for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
       if (isClosed) throw closedError('TASKS');
       if (signal.aborted) throw aborted(signal);
-      const over = new AbortController();
-      // Registered before the claim: a change in between wakes it.
-      const either = AbortSignal.any([signal, over.signal]);
-      const woken = waiters.wait(either, () => false);
-      // The claim may end before it awaits `woken`.
-      woken.catch(() => undefined);
-      try {
-        const found = await claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
-        if (found.claimed.length > 0) return found.claimed;
-        if (!isSynced) {
-          // The index may be outdated.
-          isSynced = true;
-          await sync();
-          continue;
-        }
-        const leftMs = untilMs - clock.now();
-        if (leftMs <= 0) return [];
-        const sleepMs = Math.max(0, Math.min(leftMs, found.freeAtMs - nowMs));
-        await Promise.race([woken, clock.sleep(sleepMs, either)]);
-      } finally {
-        over.abort();
+      const seen = wakeUps;
+      const found = await claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
+      if (found.claimed.length > 0) return found.claimed;
+      if (!isSynced) {
+        // The index may be outdated.
+        isSynced = true;
+        await sync();
+        continue;
       }
+      const leftMs = untilMs - clock.now();
+      if (leftMs <= 0) return [];
+      // The index may have changed during the claim.
+      if (wakeUps !== seen) continue;
+      const pollMs = Math.max(0, Math.min(leftMs, found.freeAtMs - nowMs));
+      await waitWithPoll(waiters, { clock, pollMs, signal });
     }
   }
 

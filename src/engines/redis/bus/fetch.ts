@@ -7,6 +7,7 @@ import { unknownGroup } from '../../../bus/group-errors.ts';
 import { batchesOf } from '../../../foundation/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
+import { createWaiters, waitWithPoll, type Waiters } from '../../../store/waiters.ts';
 import { textOf } from '../connection/engine.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
 import { storedEntry } from './entry.ts';
@@ -207,35 +208,36 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     const visits = plan(view, !keyspace.isOneDomain && roomOf() <= 0);
     // This visit detects that the group was deleted.
     if (visits.length === 0 && keyspace.isOneDomain) visits.push({ domain: 'bus', streams: [] });
-    const checking = settledOf(checkRecord(view));
+    const checking = Promise.allSettled([checkRecord(view)]);
     // Visit few domains first, which is cheaper if they have many messages; double the number if they have few.
     let concurrency = keyspace.isOneDomain ? 1 : Math.ceil(limit / visitMax.share);
-    let failed: Failed | undefined;
+    let failed: PromiseRejectedResult | undefined;
     for (let at = 0; at < visits.length && found.length < limit && failed === undefined;) {
       const left = limit - found.length;
       const some = visits.slice(at, at + Math.min(concurrency, left, visitMax.atOnce));
       const room = Math.max(0, roomOf());
-      const parts = await Promise.all(
-        some.map((each, n) => {
-          const limits = {
+      const parts = await Promise.allSettled(
+        some.map((each, n) =>
+          visit(view, settings, each, {
             limit: shareOf(left, some.length, n),
             room: shareOf(room, some.length, n),
             isSweep,
-          };
-          return settledOf(visit(view, settings, each, limits));
-        }),
+          }),
+        ),
       );
       for (const part of parts) {
-        if (part.kind === 'failed') failed = part;
+        if (part.status === 'rejected') failed = part;
         else found.push(...part.value);
       }
       at += some.length;
       if (!keyspace.isOneDomain) concurrency *= 2;
     }
-    const checked = await checking;
-    const reason = checked.kind === 'failed' ? checked : failed;
+    const [checked] = await checking;
+    const rejected = checked.status === 'rejected' ? checked : failed;
     // Return the messages that were leased in other domains: until the lease ends, no other member can get them.
-    if (reason !== undefined && (found.length === 0 || isUnknown(reason.error))) throw reason.error;
+    if (rejected !== undefined && (found.length === 0 || isUnknown(rejected.reason))) {
+      throw rejected.reason;
+    }
     return found;
   }
 
@@ -252,19 +254,8 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     // A message that is leased from now on is not free before this time.
     const leaseEndMs = keyspace.isOneDomain ? nowMs + settings.leaseMs : Number.POSITIVE_INFINITY;
     const pollAtMs = Math.max(nowMs + dueMsMin, Math.min(dueAtMsOf(view), sweepAtMs, leaseEndMs));
-    const waking = new AbortController();
-    const wake = (): void => waking.abort();
-    view.waiting.add(wake);
-    signal.addEventListener('abort', wake, { once: true });
-    try {
-      await clock.sleep(Math.min(pollAtMs, untilMs) - nowMs, waking.signal);
-    } catch (error) {
-      if (signal.aborted) throw aborted(signal);
-      if (!waking.signal.aborted) throw error;
-    } finally {
-      view.waiting.delete(wake);
-      signal.removeEventListener('abort', wake);
-    }
+    const pollMs = Math.min(pollAtMs, untilMs) - nowMs;
+    await waitWithPoll(view.waiters, { clock, pollMs, signal });
   }
 
   return {
@@ -311,21 +302,6 @@ type Found = readonly [
   fields: readonly unknown[],
 ];
 
-interface Failed {
-  readonly kind: 'failed';
-  readonly error: unknown;
-}
-
-async function settledOf<T>(
-  work: Promise<T>,
-): Promise<Failed | { readonly kind: 'done'; readonly value: T }> {
-  try {
-    return { kind: 'done', value: await work };
-  } catch (error) {
-    return { kind: 'failed', error };
-  }
-}
-
 function isUnknown(error: unknown): boolean {
   return hasCode(error, 'BUS_GROUP_UNKNOWN');
 }
@@ -347,7 +323,7 @@ interface GroupView {
   sweptAtMs: number;
   /** Number of wake-ups, by which a waiting fetch detects a new one. */
   wakeUps: number;
-  readonly waiting: Set<() => void>;
+  readonly waiters: Waiters;
 }
 
 interface DomainView {
@@ -367,7 +343,7 @@ function createGroupView(record: GroupRecord, filters: readonly string[]): Group
     version: 0,
     sweptAtMs: Number.NEGATIVE_INFINITY,
     wakeUps: 0,
-    waiting: new Set(),
+    waiters: createWaiters(),
   };
 }
 
@@ -394,5 +370,5 @@ function dueAtMsOf(view: GroupView): number {
 
 function wakeWaiting(view: GroupView): void {
   view.wakeUps += 1;
-  for (const wake of view.waiting) wake();
+  view.waiters.wakeAll();
 }

@@ -4,6 +4,7 @@ import { matchesFilter, type ReadRequest, type StoredEntry } from '../../../bus/
 import { batchesOf } from '../../../foundation/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
+import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
 import { eachOf, textOf } from '../connection/engine.ts';
 import type { RedisBusContext } from './context.ts';
 import { idBefore, storedEntry } from './entry.ts';
@@ -76,7 +77,7 @@ export function createBusRead(
     const dirty = new Set<string>();
     const laterFrom = from === 'now' ? '0-0' : idBefore(from);
     let version = 0;
-    let news = Promise.withResolvers<void>();
+    const news = createWaiters();
 
     function add(subject: string): void {
       if (!cursors.has(subject)) cursors.set(subject, laterFrom);
@@ -90,7 +91,7 @@ export function createBusRead(
         if (matching.length === 0) return;
         for (const subject of matching) add(subject);
       }
-      news.resolve();
+      news.wakeAll();
     }
     async function poll(): Promise<void> {
       if (isPattern) {
@@ -146,7 +147,6 @@ export function createBusRead(
         try {
           for (;;) {
             if (signal.aborted) throw aborted(signal);
-            news = Promise.withResolvers();
             try {
               if (clock.now() >= pollAtMs) {
                 pollAtMs = clock.now() + pollMs;
@@ -159,13 +159,8 @@ export function createBusRead(
               continue;
             }
             if (dirty.size > 0) continue;
-            const resting = new AbortController();
-            const either = AbortSignal.any([signal, resting.signal]);
-            const rest = clock.sleep(Math.max(1, pollAtMs - clock.now()), either);
-            await Promise.race([news.promise, rest]);
-            if (signal.aborted) throw aborted(signal);
-            rest.catch(() => undefined);
-            resting.abort();
+            const waitMs = Math.max(1, pollAtMs - clock.now());
+            await waitWithPoll(news, { clock, pollMs: waitMs, signal });
           }
         } finally {
           off();
