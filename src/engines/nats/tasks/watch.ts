@@ -9,7 +9,7 @@ import { createBusReader } from '../bus/read.ts';
 import { busUnavailable, type JetStreamWire } from '../connection/jetstream-wire.ts';
 import type { TaskBucket } from './bucket.ts';
 import type { TaskIndex } from './task-index.ts';
-import { statePattern, taskKeys } from './keys.ts';
+import { isAboutProcess, statePattern, taskKeys } from './keys.ts';
 
 export interface TaskWatch extends AsyncDisposable {
   /** Resolves when the index has everything that any process wrote before the call. */
@@ -34,6 +34,7 @@ export function createTaskWatch(
     readonly index: TaskIndex;
     readonly observer: Observer;
     readonly processId: string;
+    /** Jobs, modes, rates or slots have changed. */
     readonly onChange: () => void;
   },
 ): TaskWatch {
@@ -56,7 +57,7 @@ export function createTaskWatch(
     const reached = waiting.filter(({ seq }) => seq <= seen);
     if (reached.length > 0) waiting = waiting.filter(({ seq }) => seq > seen);
     for (const { resolve } of reached) resolve();
-    onChange();
+    if (batch.some(({ subject }) => !isAboutProcess(subject))) onChange();
   }
 
   async function run(): Promise<void> {
