@@ -86,9 +86,9 @@ async function createClient(
   const retryStrategy = (attempt: number): number =>
     Math.min(redisDefaults.reconnectMsMax, 50 * attempt);
   const common: RedisOptions = {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(tls ? { tls: {} } : {}),
+    username,
+    password,
+    tls: tls ? {} : undefined,
     commandTimeout: timeoutMs,
     connectTimeout: redisDefaults.connectTimeoutMs,
     // A command that was in flight when the connection broke may have run: the caller decides about a retry.

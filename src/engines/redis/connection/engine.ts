@@ -1,4 +1,4 @@
-// What the bus and the tasks share: how they open a connection and call it for many items.
+// What the engines share: how the bus and the tasks open a connection, and how calls for many items are made and read.
 
 import { batchesOf } from '../../../foundation/batches-of.ts';
 import { MillraceError } from '../../../foundation/error.ts';

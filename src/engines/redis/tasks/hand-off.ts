@@ -35,7 +35,7 @@ export interface HandOffs {
   leave(): Promise<void>;
 }
 
-export interface TaskOffer {
+interface TaskOffer {
   /** Ends the offer and returns the job that was handed off before. */
   take(): Promise<readonly StoredTask[]>;
 }
