@@ -1,5 +1,7 @@
 // The workers of a queue in this process: closing the queue stops them and waits for them.
 
+import { createOngoingCalls } from '../foundation/ongoing-calls.ts';
+
 export interface RunningWork {
   /** Runs a worker until its signal fires or the queue is closed. */
   run(signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
@@ -8,17 +10,12 @@ export interface RunningWork {
 
 export function createRunningWork(): RunningWork {
   const closing = new AbortController();
-  const running = new Set<Promise<void>>();
+  const running = createOngoingCalls();
   return {
-    async run(signal, work) {
-      const either = AbortSignal.any([signal, closing.signal]);
-      const done = work(either).finally(() => running.delete(done));
-      running.add(done);
-      await done;
-    },
+    run: (signal, work) => running.track(work(AbortSignal.any([signal, closing.signal]))),
     async stop() {
       closing.abort();
-      await Promise.allSettled(running);
+      await running.settled();
     },
   };
 }

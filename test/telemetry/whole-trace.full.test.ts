@@ -358,7 +358,7 @@ test('a collector that never answers delays neither the work nor the shutdown', 
     });
     for (let at = 0; at < 10_000; at += 1) tracing.observer.span('handle command', {}).end();
   }
-  assert.ok(warned.includes('the last traces were not sent'));
+  assert.ok(warned.includes('could not send the last traces'));
 });
 
 test('invalid settings are typed errors that name the variable', async () => {

@@ -8,6 +8,7 @@ import { outcomeOfError, type DeliveryOutcome } from '../../delivery/delivery-ou
 import type { Destination } from '../../delivery/destination.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { parseHostPort } from '../../foundation/host-port.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { withinTime } from '../../foundation/within-time.ts';
 import { publishRecords, unanswered, type KafkaWire } from './publisher.ts';
@@ -175,12 +176,9 @@ export function parseBrokers(brokers: string | readonly string[]): readonly stri
   const named = given.map((each) => each.trim()).filter((each) => each !== '');
   if (named.length === 0) throw invalidBrokers();
   return named.map((each) => {
-    const parts = /^(?<host>\[[0-9a-f:.]+\]|[^:/@[\]\s]+)(?::(?<port>\d{1,5}))?$/i.exec(
-      each,
-    )?.groups;
-    const port = Number(parts?.['port'] ?? portDefault);
-    if (parts === undefined || port < 1 || port > 65_535) throw invalidBrokers();
-    return `${parts['host'] ?? ''}:${port}`;
+    const parsed = parseHostPort(each, portDefault);
+    if (parsed === undefined) throw invalidBrokers();
+    return `${parsed.host}:${parsed.port}`;
   });
 }
 

@@ -2,6 +2,7 @@
 // response of each partition into outcomes.
 
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
+import { batchesOf } from '../../foundation/batches-of.ts';
 import { outcomeOfCode, outcomeOfFailure, resultsInError, type PartitionResult } from './error.ts';
 import { isTopicName, type KafkaRecord } from './record.ts';
 
@@ -41,7 +42,8 @@ export async function publishRecords(
   const outcomes: DeliveryOutcome[] = records.map(() => unanswered);
   const entries = await placed(wire, records, outcomes);
   const blocked = new Set<string>();
-  const requests = chunks(entries, bounds);
+  const limits = { countMax: bounds.recordsMax, sizeMax: bounds.bytesMax };
+  const requests = batchesOf(entries, { ...limits, sizeOf: ({ record }) => record.bytes });
   for (let request = requests.shift(); request !== undefined; request = requests.shift()) {
     const open = request.filter(({ at, record }) => {
       if (blocked.has(placeOf(record))) outcomes[at] = blockedOutcome;
@@ -118,22 +120,6 @@ async function partitionsOf(wire: KafkaWire, topic: string): Promise<number | De
   } catch (error) {
     return outcomeOfFailure(error);
   }
-}
-
-function chunks(entries: readonly Entry[], { recordsMax, bytesMax }: RequestBounds): Entry[][] {
-  const all: Entry[][] = [];
-  let bytes = 0;
-  for (const entry of entries) {
-    const last = all.at(-1);
-    bytes += entry.record.bytes;
-    if (last !== undefined && last.length < recordsMax && bytes <= bytesMax) {
-      last.push(entry);
-      continue;
-    }
-    all.push([entry]);
-    bytes = entry.record.bytes;
-  }
-  return all;
 }
 
 type Answer = PartitionResult | { readonly kind: 'failed'; readonly outcome: DeliveryOutcome };

@@ -50,8 +50,7 @@ export async function redisStreamDestination(
   const send: Destination = async (message, { idempotencyKey, signal }) => {
     signal.throwIfAborted();
     const key = typeof stream === 'string' ? stream : stream(message);
-    const fields = Object.entries(fieldsOf(message, idempotencyKey)).flat();
-    const values = [dedupeMs, entriesMax ?? '', ...fields];
+    const values = [dedupeMs, entriesMax ?? '', ...fieldsOf(message, idempotencyKey)];
     const work = connection
       .run(addOnce, [key, dedupeKey(key, idempotencyKey)], values)
       .then((id): DeliveryOutcome => ({ kind: 'sent', receipt: String(id) }), outcomeOfRedis);
@@ -68,19 +67,22 @@ function dedupeKey(stream: string, idempotencyKey: string): string {
   return `${hasTag ? stream : `{${stream}}`}:dedupe:${idempotencyKey}`;
 }
 
-function fieldsOf(message: DeliveryMessage, idempotencyKey: string): Record<string, string> {
+/** Names and values of the entry. */
+function fieldsOf(message: DeliveryMessage, idempotencyKey: string): readonly string[] {
   const { headers, tenantId, correlationId } = message;
-  const occurredAt = occurredAtOf(message);
-  return {
+  const fields = {
     id: idempotencyKey,
     type: message.eventType,
     stream: message.sourceStreamId,
     payload: JSON.stringify(message.payload),
-    ...(headers === undefined ? {} : { headers: JSON.stringify(headers) }),
-    ...(tenantId === undefined ? {} : { tenantId }),
-    ...(correlationId === undefined ? {} : { correlationId }),
-    ...(occurredAt === undefined ? {} : { occurredAt }),
+    headers: headers === undefined ? undefined : JSON.stringify(headers),
+    tenantId,
+    correlationId,
+    occurredAt: occurredAtOf(message),
   };
+  return Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [name, value],
+  );
 }
 
 /** No error of Redis is caused by the message: a wrong password, a full server, a key of another type. */

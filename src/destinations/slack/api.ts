@@ -6,13 +6,14 @@ import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
 import { parseRetryAfter } from '../../delivery/http-outcome.ts';
 import { outcomeOfFailure, type HttpClient } from '../../delivery/http-post.ts';
 import type { Clock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 
-type SlackAnswer =
+export type SlackAnswer =
   | { readonly kind: 'ok'; readonly body: object }
   | { readonly kind: 'failed'; readonly outcome: Retry | Dead; readonly code?: string | undefined };
 
-interface SlackCall {
+export interface SlackCall {
   readonly method:
     | 'auth.test'
     | 'chat.postMessage'
@@ -25,6 +26,61 @@ interface SlackCall {
 }
 
 export type SlackApi = (call: SlackCall) => Promise<SlackAnswer>;
+
+export interface SlackMessage {
+  readonly channel: string;
+  /** Shown in notifications, also if the message has blocks. */
+  readonly text: string;
+  readonly blocks?: readonly object[] | undefined;
+  /** Posts as a reply in this thread. */
+  readonly threadTs?: string | undefined;
+}
+
+export const slackLimits = { lookBackMax: 200, metadataType: 'millrace_message' } as const;
+
+/** The fields of a post with our id in its metadata. */
+export function postFields(
+  { channel, text, blocks, threadTs }: SlackMessage,
+  id: string,
+): SlackCall['fields'] {
+  const metadata = { event_type: slackLimits.metadataType, event_payload: { id } };
+  return { channel, text, blocks, thread_ts: threadTs, metadata };
+}
+
+export function historyMethod(threadTs: string | undefined): SlackCall['method'] {
+  return threadTs === undefined ? 'conversations.history' : 'conversations.replies';
+}
+
+/** The `ts` of the message with our id in a page of the history. */
+export function postedAs(page: object, id: string): string | undefined {
+  const { messages } = page as { messages?: unknown };
+  const all: readonly HistoryMessage[] = Array.isArray(messages) ? messages : [];
+  const found = all.find(
+    ({ metadata }) =>
+      metadata?.event_type === slackLimits.metadataType && metadata.event_payload?.id === id,
+  );
+  return typeof found?.ts === 'string' ? found.ts : undefined;
+}
+
+interface HistoryMessage {
+  readonly ts?: unknown;
+  readonly metadata?: {
+    readonly event_type?: unknown;
+    readonly event_payload?: { readonly id?: unknown };
+  };
+}
+
+/** The token may not read the history, so a retry of the lookup fails too. */
+export const historyForbidden: ReadonlySet<string | undefined> = new Set([
+  'missing_scope',
+  'not_allowed_token_type',
+  'no_permission',
+]);
+
+export function slackBaseUrl(text = 'https://slack.com/api/'): URL {
+  if (!URL.canParse(text)) throw new MillraceError('CONFIG_INVALID', `'${text}' is not a URL`);
+  return new URL(text.endsWith('/') ? text : `${text}/`);
+}
 
 /** A channel history with metadata is long. */
 const answerBytesMax = 4 * 1_024 * 1_024;

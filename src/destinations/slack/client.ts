@@ -5,8 +5,18 @@ import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
 import { createHttpClient } from '../../delivery/http-post.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { createSlackApi, type SlackApi } from './api.ts';
-import { historyForbidden, slackBaseUrl, slackLimits, type SlackMessage } from './destination.ts';
+import {
+  createSlackApi,
+  historyForbidden,
+  historyMethod,
+  postedAs,
+  postFields,
+  slackBaseUrl,
+  type SlackAnswer,
+  type SlackApi,
+  type SlackCall,
+  type SlackMessage,
+} from './api.ts';
 
 export interface SlackClientOptions {
   /** Default: `https://slack.com/api/`. */
@@ -99,25 +109,15 @@ export async function createSlackClient(options: SlackClientOptions = {}): Promi
   };
 
   return {
-    async post({ channel, text, blocks, threadTs, id }, { token, signal }) {
-      const answer = await call({
-        method: 'chat.postMessage',
-        token,
-        signal,
-        fields: {
-          channel,
-          text,
-          blocks,
-          thread_ts: threadTs,
-          metadata: { event_type: slackLimits.metadataType, event_payload: { id } },
-        },
-      });
+    async post(message, { token, signal }) {
+      const fields = postFields(message, message.id);
+      const answer = await call({ method: 'chat.postMessage', token, signal, fields });
       if (answer.kind === 'failed') return answer.outcome;
-      const { ts, channel: place } = answer.body as { ts?: unknown; channel?: unknown };
+      const { ts, channel } = answer.body as { ts?: unknown; channel?: unknown };
       if (typeof ts !== 'string') {
         return { kind: 'retry', error: 'the response contains no ts', ambiguous: true };
       }
-      return { kind: 'sent', ts, channel: typeof place === 'string' ? place : channel };
+      return { kind: 'sent', ts, channel: typeof channel === 'string' ? channel : message.channel };
     },
     find: (lookup, { token, signal }) =>
       findMessage(lookup, (method, fields) => call({ method, token, signal, fields })),
@@ -132,8 +132,8 @@ export async function createSlackClient(options: SlackClientOptions = {}): Promi
 }
 
 type CallMethod = (
-  method: 'conversations.history' | 'conversations.open' | 'conversations.replies',
-  fields: Record<string, unknown>,
+  method: SlackCall['method'],
+  fields: SlackCall['fields'],
 ) => ReturnType<SlackApi>;
 
 async function findMessage(lookup: SlackLookup, call: CallMethod): Promise<SlackFound> {
@@ -147,48 +147,27 @@ async function findMessage(lookup: SlackLookup, call: CallMethod): Promise<Slack
   }
   let cursor = '';
   for (let page = 0; page < slackClientLimits.pagesMax; page += 1) {
-    const answer = await call(
-      threadTs === undefined ? 'conversations.history' : 'conversations.replies',
-      {
-        channel,
-        limit: slackClientLimits.pageSize,
-        include_all_metadata: true,
-        oldest: ((sinceMs - slackClientLimits.clockSkewMs) / 1_000).toFixed(6),
-        ts: threadTs,
-        cursor: cursor || undefined,
-      },
-    );
+    const answer = await call(historyMethod(threadTs), {
+      channel,
+      limit: slackClientLimits.pageSize,
+      include_all_metadata: true,
+      oldest: ((sinceMs - slackClientLimits.clockSkewMs) / 1_000).toFixed(6),
+      ts: threadTs,
+      cursor: cursor || undefined,
+    });
     if (answer.kind === 'failed') return lookupFailure(answer);
-    const { messages, response_metadata: more } = answer.body as History;
-    const ts = messages?.find(
-      ({ metadata }) =>
-        metadata?.event_type === slackLimits.metadataType && metadata.event_payload?.id === id,
-    )?.ts;
-    if (typeof ts === 'string') return { kind: 'found', ts, channel };
+    const ts = postedAs(answer.body, id);
+    if (ts !== undefined) return { kind: 'found', ts, channel };
+    const { response_metadata: more } = answer.body as {
+      response_metadata?: { next_cursor?: string };
+    };
     cursor = more?.next_cursor ?? '';
     if (cursor === '') return { kind: 'absent' };
   }
   return { kind: 'unknowable', error: 'too_many_messages' };
 }
 
-interface History {
-  readonly messages?: readonly {
-    readonly ts?: unknown;
-    readonly metadata?: {
-      readonly event_type?: unknown;
-      readonly event_payload?: { readonly id?: unknown };
-    };
-  }[];
-  readonly response_metadata?: { readonly next_cursor?: string };
-}
-
-function lookupFailure({
-  outcome,
-  code,
-}: {
-  readonly outcome: Retry | Dead;
-  readonly code?: string | undefined;
-}): SlackFound {
+function lookupFailure({ outcome, code }: Extract<SlackAnswer, { kind: 'failed' }>): SlackFound {
   if (outcome.kind === 'retry' && !historyForbidden.has(code)) {
     // A lookup posts nothing, so it is never ambiguous.
     const { ambiguous: _none, ...rest } = outcome;

@@ -6,18 +6,17 @@ import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { DeliveryContext, Destination } from '../../delivery/destination.ts';
 import { createHttpClient } from '../../delivery/http-post.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
-import { createSlackApi } from './api.ts';
-
-export interface SlackMessage {
-  readonly channel: string;
-  /** Shown in notifications, also if the message has blocks. */
-  readonly text: string;
-  readonly blocks?: readonly object[] | undefined;
-  /** Posts as a reply in this thread. */
-  readonly threadTs?: string | undefined;
-}
+import {
+  createSlackApi,
+  historyForbidden,
+  historyMethod,
+  postedAs,
+  postFields,
+  slackBaseUrl,
+  slackLimits,
+  type SlackMessage,
+} from './api.ts';
 
 export interface SlackOptions {
   /** A bot token, or a function that returns the token of the message's workspace. */
@@ -33,15 +32,6 @@ export interface SlackOptions {
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
 }
-
-export const slackLimits = { lookBackMax: 200, metadataType: 'millrace_message' } as const;
-
-/** The token may not read the history, so a retry of the lookup fails too. */
-export const historyForbidden: ReadonlySet<string | undefined> = new Set([
-  'missing_scope',
-  'not_allowed_token_type',
-  'no_permission',
-]);
 
 /**
  * A destination that posts to Slack. The bot needs `chat:write`, and the scopes of `conversations.history`, with which
@@ -74,15 +64,10 @@ export async function slackDestination(
     { idempotencyKey, signal }: DeliveryContext,
   ): Promise<DeliveryOutcome | undefined> {
     const answer = await call({
-      method: threadTs === undefined ? 'conversations.history' : 'conversations.replies',
+      method: historyMethod(threadTs),
       token: bearer,
       signal,
-      fields: {
-        channel,
-        limit: lookBackMax,
-        include_all_metadata: true,
-        ts: threadTs,
-      },
+      fields: { channel, limit: lookBackMax, include_all_metadata: true, ts: threadTs },
     });
     if (answer.kind === 'ok') {
       const ts = postedAs(answer.body, idempotencyKey);
@@ -109,46 +94,11 @@ export async function slackDestination(
       const known = await find(post, bearer, context);
       if (known !== undefined) return known;
     }
-    const { channel, text, blocks, threadTs } = post;
-    const answer = await call({
-      method: 'chat.postMessage',
-      token: bearer,
-      signal,
-      fields: {
-        channel,
-        text,
-        blocks,
-        thread_ts: threadTs,
-        metadata: { event_type: slackLimits.metadataType, event_payload: { id: idempotencyKey } },
-      },
-    });
+    const fields = postFields(post, idempotencyKey);
+    const answer = await call({ method: 'chat.postMessage', token: bearer, signal, fields });
     if (answer.kind === 'failed') return answer.outcome;
     const { ts } = answer.body as { ts?: unknown };
     return { kind: 'sent', ...(typeof ts === 'string' ? { receipt: ts } : {}) };
   };
   return Object.assign(send, { [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() });
-}
-
-interface HistoryMessage {
-  readonly ts?: unknown;
-  readonly metadata?: {
-    readonly event_type?: unknown;
-    readonly event_payload?: { readonly id?: unknown };
-  };
-}
-
-function postedAs(body: object, idempotencyKey: string): string | undefined {
-  const { messages } = body as { messages?: unknown };
-  const all: readonly HistoryMessage[] = Array.isArray(messages) ? messages : [];
-  const found = all.find(
-    ({ metadata }) =>
-      metadata?.event_type === slackLimits.metadataType &&
-      metadata.event_payload?.id === idempotencyKey,
-  );
-  return typeof found?.ts === 'string' ? found.ts : undefined;
-}
-
-export function slackBaseUrl(text = 'https://slack.com/api/'): URL {
-  if (!URL.canParse(text)) throw new MillraceError('CONFIG_INVALID', `'${text}' is not a URL`);
-  return new URL(text.endsWith('/') ? text : `${text}/`);
 }

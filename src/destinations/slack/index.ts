@@ -1,9 +1,4 @@
-export {
-  slackDestination,
-  slackLimits,
-  type SlackMessage,
-  type SlackOptions,
-} from './destination.ts';
+export { slackDestination, type SlackOptions } from './destination.ts';
 export {
   createSlackClient,
   slackClientLimits,
@@ -13,4 +8,4 @@ export {
   type SlackLookup,
   type SlackPosted,
 } from './client.ts';
-export { classifySlackError, type SlackErrorKind } from './api.ts';
+export { classifySlackError, slackLimits, type SlackErrorKind, type SlackMessage } from './api.ts';

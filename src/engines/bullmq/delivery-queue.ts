@@ -6,7 +6,7 @@ import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver } from '../../foundation/observer.ts';
-import { withinTime } from '../../foundation/within-time.ts';
+import { createOngoingCalls } from '../../foundation/ongoing-calls.ts';
 import {
   claimOfJobId,
   deliveryJobId,
@@ -21,7 +21,7 @@ import {
   type RedisConnectionOptions,
 } from '../redis/connection/connection.ts';
 import { blockingClient, isCluster } from './blocking-client.ts';
-import { runBullmqWorkers } from './workers.ts';
+import { answeredWithin, runBullmqWorkers } from './workers.ts';
 
 export interface BullmqQueueOptions extends RedisConnectionOptions {
   /**
@@ -73,7 +73,7 @@ export async function bullmqDeliveryQueue(
   const registry = `${prefix}:queues`;
   const nudges = createNudges(connection, `${prefix}:nudge`);
   const closing = new AbortController();
-  const working = new Set<Promise<void>>();
+  const working = createOngoingCalls();
   let producers = new Map<string, Queue>();
 
   function producerOf(name: string): Queue {
@@ -110,13 +110,6 @@ export async function bullmqDeliveryQueue(
     );
   }
 
-  function within<T>(work: Promise<T>): Promise<T> {
-    const late = (): never => {
-      throw new MillraceError('STORE_UNAVAILABLE', `Redis did not answer within ${timeoutMs} ms`);
-    };
-    return withinTime(work, { ms: timeoutMs, late, clock });
-  }
-
   const listOf = (name: string): string => `${prefix}:${name}:wait`;
 
   return {
@@ -140,7 +133,11 @@ export async function bullmqDeliveryQueue(
       });
       try {
         await connection.ask(() =>
-          within(Promise.all(adding.map(({ name, fitting }) => add(name, fitting)))),
+          answeredWithin(
+            timeoutMs,
+            Promise.all(adding.map(({ name, fitting }) => add(name, fitting))),
+            clock,
+          ),
         );
       } catch (error) {
         await closeProducers();
@@ -149,10 +146,10 @@ export async function bullmqDeliveryQueue(
       return jobs.map((job) => taken.get(job) ?? 'full');
     },
     async work(handle, work) {
-      const done = runBullmqWorkers({
+      const running = runBullmqWorkers({
         ...work,
         handle,
-        createWorker: (name, processor, settings) => new bullmq.Worker(name, processor, settings),
+        bullmq,
         client: blockingClient(client),
         registered: () => connection.ask((redis) => redis.smembers(registry)),
         signal: AbortSignal.any([work.signal, closing.signal]),
@@ -160,11 +157,11 @@ export async function bullmqDeliveryQueue(
         perTenant,
         discoverMs: options.discoverMs ?? 1_000,
         lockMs: options.lockMs ?? 30_000,
+        stalledMax: 1,
         clock,
         observer,
-      }).finally(() => working.delete(done));
-      working.add(done);
-      await done;
+      });
+      await working.track(running);
     },
     async *waiting() {
       for (const queue of await connection.ask((redis) => redis.smembers(registry))) {
@@ -176,7 +173,7 @@ export async function bullmqDeliveryQueue(
     onNudge: (listener) => nudges.listen(listener),
     async [Symbol.asyncDispose]() {
       closing.abort();
-      await Promise.allSettled(working);
+      await working.settled();
       nudges[Symbol.dispose]();
       await closeProducers();
       await connection[Symbol.asyncDispose]();

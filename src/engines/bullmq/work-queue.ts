@@ -2,10 +2,10 @@
 
 import type { Job as BullmqJob, Queue } from 'bullmq';
 import { systemClock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver } from '../../foundation/observer.ts';
-import { withinTime } from '../../foundation/within-time.ts';
+import { createOngoingCalls } from '../../foundation/ongoing-calls.ts';
+import { whenAborted } from '../../foundation/when-aborted.ts';
 import { checkJob, checkQueueName } from '../../work/check-job.ts';
 import { createRunningWork } from '../../work/running-work.ts';
 import {
@@ -16,12 +16,11 @@ import {
 } from '../../work/work-queue.ts';
 import {
   connectRedis,
-  redisUnavailable,
   type RedisClient,
   type RedisConnectionOptions,
 } from '../redis/connection/connection.ts';
 import { blockingClient, isCluster, trackCopies } from './blocking-client.ts';
-import { closeWorkers } from './workers.ts';
+import { answeredWithin, closeWorkers, openWorker } from './workers.ts';
 
 export interface BullmqWorkQueueOptions extends RedisConnectionOptions {
   readonly name: string;
@@ -74,11 +73,8 @@ export async function bullmqWorkQueue(
 
   /** A producer that was opened during the loss of a connection never recovers, so a failure replaces it. */
   async function ask<T>(call: (each: Queue) => Promise<T>): Promise<T> {
-    const late = (): never => {
-      throw new MillraceError('STORE_UNAVAILABLE', `Redis did not answer within ${timeoutMs} ms`);
-    };
     try {
-      return await connection.ask(() => withinTime(call(queue()), { ms: timeoutMs, late, clock }));
+      return await connection.ask(() => answeredWithin(timeoutMs, call(queue()), clock));
     } catch (error) {
       const old = producer;
       producer = undefined;
@@ -105,37 +101,25 @@ export async function bullmqWorkQueue(
   async function work(handle: JobHandler, concurrency: number, signal: AbortSignal): Promise<void> {
     const own = blockingClient(client);
     const endCopies = trackCopies(own);
-    const running = new Set<Promise<void>>();
-    const worker = new bullmq.Worker(
+    const running = createOngoingCalls();
+    const worker = openWorker(
       name,
-      (job, token) => {
-        const done = process(handle, job, token, signal).finally(() => running.delete(done));
-        running.add(done);
-        return done;
-      },
+      (job, token) => running.track(process(handle, job, token, signal)),
       {
-        connection: own,
+        bullmq,
+        client: own,
         prefix,
         concurrency,
-        lockDuration: lockMs,
-        stalledInterval: lockMs,
-        maxStalledCount: workLimits.startsMax,
-        runRetryDelay: 1_000,
+        lockMs,
+        stalledMax: workLimits.startsMax,
+        observer,
       },
     );
-    worker.on('error', (err) => {
-      if (!redisUnavailable(err).retryable)
-        observer.log?.warn({ queue: name, err }, 'queue worker failed');
-    });
     worker.on('failed', (job, err) => {
       observer.log?.warn({ queue: name, jobId: job?.id, err }, 'job failed');
     });
     try {
-      if (!signal.aborted) {
-        await new Promise<void>((resolve) => {
-          signal.addEventListener('abort', () => resolve(), { once: true });
-        });
-      }
+      await whenAborted(signal).aborted;
     } finally {
       await closeWorkers([worker], own, running);
       endCopies();

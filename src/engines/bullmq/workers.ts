@@ -1,8 +1,10 @@
 // The workers of one process: one BullMQ worker for each queue, opened when the queue appears.
 
-import type { Worker, WorkerOptions } from 'bullmq';
+import type * as Bullmq from 'bullmq';
 import type { Clock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
+import { createOngoingCalls, type OngoingCalls } from '../../foundation/ongoing-calls.ts';
 import { withinTime } from '../../foundation/within-time.ts';
 import {
   deliveryQueueName,
@@ -15,22 +17,24 @@ import type { DeliveryJob, WorkOptions } from '../../outbox/delivery-queue.ts';
 import { redisUnavailable, type RedisClient } from '../redis/connection/connection.ts';
 import { trackCopies } from './blocking-client.ts';
 
-export interface BullmqWork extends WorkOptions {
-  readonly handle: (job: DeliveryJob) => Promise<void>;
-  readonly createWorker: (
-    name: string,
-    processor: (job: { readonly name: string; readonly data: unknown }) => Promise<void>,
-    options: WorkerOptions,
-  ) => Worker;
-  /** Used by this work only, and disconnected when it ends. */
+export interface BullmqWorkerOptions {
+  readonly bullmq: typeof Bullmq;
+  /** Used by these workers only, and disconnected when they end. */
   readonly client: RedisClient;
-  readonly registered: () => Promise<readonly string[]>;
   readonly prefix: string;
+  readonly concurrency: number;
+  readonly lockMs: number;
+  /** How often a job may lose its worker before it fails. */
+  readonly stalledMax: number;
+  readonly observer: Observer;
+}
+
+interface BullmqWork extends BullmqWorkerOptions, WorkOptions {
+  readonly handle: (job: DeliveryJob) => Promise<void>;
+  readonly registered: () => Promise<readonly string[]>;
   readonly perTenant: boolean;
   readonly discoverMs: number;
-  readonly lockMs: number;
   readonly clock: Clock;
-  readonly observer: Observer;
 }
 
 /** Redis counts as unreachable if it does not answer a ping for this long when a worker ends. */
@@ -40,19 +44,21 @@ const reconnectMs = 1_000;
 export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
   const { types, signal, client, clock, observer, perTenant } = work;
   const endCopies = trackCopies(client);
-  const workers = new Map<string, Worker>();
-  const running = new Set<Promise<void>>();
-  const handle = (job: DeliveryJob): Promise<void> => {
-    const done = work.handle(job).finally(() => running.delete(done));
-    running.add(done);
-    return done;
-  };
+  const workers = new Map<string, Bullmq.Worker>();
+  const running = createOngoingCalls();
   const known = perTenant ? [] : types.filter((type) => !isPattern(type));
   const names = known.map((integrationType) => deliveryQueueName({ integrationType }, false));
   const needsDiscovery = perTenant || types.some(isPattern);
 
   const open = (name: string): void => {
-    if (!workers.has(name)) workers.set(name, openWorker(name, { ...work, handle }));
+    if (workers.has(name)) return;
+    const { integrationType = '' } = parseDeliveryQueueName(name) ?? {};
+    const process: Bullmq.Processor = async ({ name: eventType, data }) => {
+      const job = fromJobData(data, { integrationType, eventType });
+      if (job !== undefined) return running.track(work.handle(job));
+      observer.log?.error({ queue: name, eventType }, 'unknown job in outbox queue');
+    };
+    workers.set(name, openWorker(name, process, work));
   };
 
   const fits = (name: string): boolean => {
@@ -81,25 +87,20 @@ export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
   }
 }
 
-function openWorker(name: string, work: BullmqWork): Worker {
-  const { observer, handle } = work;
-  const { integrationType = '' } = parseDeliveryQueueName(name) ?? {};
-  const worker = work.createWorker(
-    name,
-    async ({ name: eventType, data }) => {
-      const job = fromJobData(data, { integrationType, eventType });
-      if (job !== undefined) return handle(job);
-      observer.log?.error({ queue: name, eventType }, 'unknown job in outbox queue');
-    },
-    {
-      connection: work.client,
-      prefix: work.prefix,
-      concurrency: work.concurrency,
-      lockDuration: work.lockMs,
-      stalledInterval: work.lockMs,
-      runRetryDelay: reconnectMs,
-    },
-  );
+export function openWorker(
+  name: string,
+  process: Bullmq.Processor,
+  { bullmq, client, prefix, concurrency, lockMs, stalledMax, observer }: BullmqWorkerOptions,
+): Bullmq.Worker {
+  const worker = new bullmq.Worker(name, process, {
+    connection: client,
+    prefix,
+    concurrency,
+    lockDuration: lockMs,
+    stalledInterval: lockMs,
+    maxStalledCount: stalledMax,
+    runRetryDelay: reconnectMs,
+  });
   worker.on('error', (err) => {
     if (!redisUnavailable(err).retryable)
       observer.log?.warn({ queue: name, err }, 'queue worker failed');
@@ -109,9 +110,9 @@ function openWorker(name: string, work: BullmqWork): Worker {
 
 /** Closes the workers and disconnects the client. */
 export async function closeWorkers(
-  workers: readonly Worker[],
+  workers: readonly Bullmq.Worker[],
   client: RedisClient,
-  running: ReadonlySet<Promise<void>>,
+  running: OngoingCalls,
 ): Promise<void> {
   // A paused worker fetches no more jobs.
   await Promise.allSettled(workers.map((worker) => worker.pause(true)));
@@ -119,7 +120,7 @@ export async function closeWorkers(
     await Promise.allSettled(workers.map((worker) => worker.close()));
   } else {
     // A normal close would wait for connections that are reconnecting. Unacknowledged jobs are delivered again.
-    while (running.size > 0) await Promise.allSettled(running);
+    await running.settled();
     await Promise.allSettled(workers.map((worker) => worker.close(true)));
   }
   client.disconnect();
@@ -131,4 +132,12 @@ function isReachable(client: RedisClient): Promise<boolean> {
     () => false,
   );
   return withinTime(answer, { ms: pingMs, late: () => false });
+}
+
+/** BullMQ waits without a limit while Redis is unreachable. */
+export function answeredWithin<T>(ms: number, work: Promise<T>, clock: Clock): Promise<T> {
+  const late = (): never => {
+    throw new MillraceError('STORE_UNAVAILABLE', `Redis did not answer within ${ms} ms`);
+  };
+  return withinTime(work, { ms, late, clock });
 }

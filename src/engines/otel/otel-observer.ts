@@ -1,4 +1,4 @@
-// Our spans as OpenTelemetry's: any SDK that is set up in the process gets them.
+// Creates an OpenTelemetry span for each span of Millrace. Any SDK that is set up in the process receives them.
 
 import {
   context,
@@ -23,8 +23,7 @@ const kinds = {
 } as const;
 
 /**
- * Tells the spans to OpenTelemetry. Without a tracer it takes the process' own: whoever has an SDK
- * running passes this observer and nothing else.
+ * An observer that creates OpenTelemetry spans. Default tracer: that of the SDK that is set up in the process.
  *
  * @example
  * import { otelObserver } from 'millrace/adapters/otel';
@@ -40,7 +39,7 @@ export function otelObserver(
     span(name, given, parent, links = []) {
       const { name: shown, kind, attributes } = toConventions(name, given);
       const remote = parent === undefined ? undefined : toSpanContext(parent);
-      // Without a parent of ours it belongs to whatever the caller's own instrumentation has open.
+      // Without a given parent, the span is a child of the application's active span.
       const above =
         remote === undefined ? context.active() : trace.setSpanContext(ROOT_CONTEXT, remote);
       return toSpan(
@@ -79,7 +78,7 @@ function toSpan(span: OtelSpan): Span {
 
 const traceparentPattern = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
 
-/** Undefined: not of the W3C's form. Whoever made it up starts no trace of ours. */
+/** Undefined: not a W3C trace context, and therefore ignored. */
 function toSpanContext({ traceparent, tracestate }: TraceContext): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = traceparentPattern.exec(traceparent) ?? [];
   const found: SpanContext = {

@@ -1,5 +1,4 @@
-// Our spans in the words of OpenTelemetry's conventions for messaging and HTTP: what a span is called, its
-// kind, and the names of its attributes.
+// Maps the spans of Millrace to OpenTelemetry's conventions for messaging and HTTP: name, kind and attribute names.
 
 import type { Attributes } from '../../foundation/observer.ts';
 
@@ -9,7 +8,7 @@ export interface ConventionalSpan {
   readonly attributes: Record<string, string | number | boolean>;
 }
 
-/** By the name of our span; what names it must have few values. */
+/** By the name of the span in Millrace. `target` is its exported name, which must have few different values. */
 const conventions: Readonly<
   Record<
     string,
@@ -63,7 +62,7 @@ export function toConventions(name: string, attributes: Attributes): Conventiona
   const { integrationType, stream } = attributes;
   const own = toAttributes(attributes);
   if (operation !== undefined) {
-    // Kafka is a system of its own to those who read traces; the rest is ours.
+    // Trace viewers know Kafka as a messaging system; all other spans name `millrace`.
     const system = String(integrationType).startsWith('kafka:') ? 'kafka' : 'millrace';
     own['messaging.system'] = system;
     own['messaging.operation.name'] = operation[0];
@@ -80,7 +79,7 @@ export function toAttributes(attributes: Attributes): ConventionalSpan['attribut
   const { integrationType, outboxId } = attributes;
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
-    // What leaves is the message, and where it goes is not the stream that it came from.
+    // The destination of an outgoing message is its integration type, not its source stream; its id is the outbox id.
     const isSource =
       (key === 'stream' && integrationType !== undefined) ||
       (key === 'eventId' && outboxId !== undefined);
@@ -90,7 +89,7 @@ export function toAttributes(attributes: Attributes): ConventionalSpan['attribut
   return found;
 }
 
-/** All before the first `-`: few, where streams are many. */
+/** The part before the first `-`: there are many streams, but few categories. */
 function categoryOf(stream: Attributes[string]): string {
   return String(stream).split('-', 1)[0] ?? '';
 }

@@ -10,9 +10,9 @@ import { withinTime } from '../../foundation/within-time.ts';
 import { otelObserver } from './otel-observer.ts';
 
 export interface OtlpTracingOptions {
-  /** `OTEL_EXPORTER_OTLP_ENDPOINT` and its like. */
+  /** With `OTEL_EXPORTER_OTLP_ENDPOINT` and the other variables of OpenTelemetry. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where the environment names no service. Default: `millrace`. */
+  /** Used without `OTEL_SERVICE_NAME`. Default: `millrace`. */
   readonly serviceName?: string | undefined;
   readonly serviceVersion?: string | undefined;
   /** Gets a warning for each failed export. */
@@ -23,7 +23,7 @@ export interface OtlpTracingOptions {
 
 export interface OtlpTracing extends AsyncDisposable {
   readonly observer: Required<Pick<Observer, 'span'>>;
-  /** Sends what is waiting. */
+  /** Sends the spans that wait for the next export. */
   flush(): Promise<void>;
 }
 
@@ -31,8 +31,8 @@ const drainMsDefault = 5_000;
 
 /**
  * Sends traces by OTLP over HTTP. Needs `@opentelemetry/sdk-trace`, `@opentelemetry/resources` and
- * `@opentelemetry/exporter-trace-otlp-http`. Its headers, timeout and compression the exporter reads
- * from the environment itself.
+ * `@opentelemetry/exporter-trace-otlp-http`. The exporter reads its headers, timeout and compression from the
+ * environment.
  *
  * @example
  * import { startOtlpTracing } from 'millrace/adapters/otel';
@@ -55,9 +55,9 @@ export async function startOtlpTracing(options: OtlpTracingOptions): Promise<Otl
     loadDriver('@opentelemetry/resources', () => import('@opentelemetry/resources')),
   ]);
   if (log !== undefined) {
-    const tell = (message: string): void => log.warn({ otel: message }, 'OpenTelemetry');
+    const warn = (message: string): void => log.warn({ otel: message }, 'OpenTelemetry');
     diag.setLogger(
-      { error: tell, warn: tell, info: tell, debug: tell, verbose: tell },
+      { error: warn, warn, info: warn, debug: warn, verbose: warn },
       { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
     );
   }
@@ -75,7 +75,7 @@ export async function startOtlpTracing(options: OtlpTracingOptions): Promise<Otl
         throw new MillraceError('HANDLER_TIMEOUT', `no answer within ${drainMs} ms`);
       };
       await withinTime(provider.shutdown(), { ms: drainMs, late }).catch((err: unknown) => {
-        log?.warn({ err }, 'the last traces were not sent');
+        log?.warn({ err }, 'could not send the last traces');
       });
       if (log !== undefined) diag.disable();
     },
@@ -87,15 +87,15 @@ export async function startOtlpTracing(options: OtlpTracingOptions): Promise<Otl
  * the time that the end of the process may take.
  */
 function exportTimeoutMs(env: OtlpTracingOptions['env'], drainMs: number): number {
-  const own = env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] ?? env['OTEL_EXPORTER_OTLP_TIMEOUT'] ?? '';
-  return own === '' || !(Number(own) > 0) ? 2 * drainMs : Number(own);
+  const given = env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] ?? env['OTEL_EXPORTER_OTLP_TIMEOUT'] ?? '';
+  return Number(given) > 0 ? Number(given) : 2 * drainMs;
 }
 
 function otlpTracesUrl(env: OtlpTracingOptions['env']): string {
   const own = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] ?? '';
   const shared = env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? '';
   if (own === '' && shared === '') {
-    throw invalid('OTEL_EXPORTER_OTLP_ENDPOINT', 'names where traces go, and is not set');
+    throw invalid('OTEL_EXPORTER_OTLP_ENDPOINT', 'is not set: set it to the URL of a collector');
   }
   const field = own === '' ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
   const url = own === '' ? `${shared.replace(/\/+$/, '')}/v1/traces` : own;
@@ -104,9 +104,9 @@ function otlpTracesUrl(env: OtlpTracingOptions['env']): string {
   }
   const protocol =
     env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? '';
-  // A collector takes JSON wherever it takes protobuf over HTTP.
+  // A collector that accepts protobuf over HTTP also accepts JSON.
   if (protocol === 'grpc') {
-    throw invalid('OTEL_EXPORTER_OTLP_PROTOCOL', 'traces go over HTTP: set http/json, port 4318');
+    throw invalid('OTEL_EXPORTER_OTLP_PROTOCOL', 'must not be grpc: use http/json, port 4318');
   }
   return url;
 }
@@ -141,7 +141,7 @@ function decoded(value: string): string {
   }
 }
 
-/** The SDK leaves these two variables to whoever sets it up. */
+/** The SDK itself does not read these two variables. */
 function samplerOf(env: OtlpTracingOptions['env'], sdk: typeof Sdk): Sdk.Sampler {
   const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
   const roots: Readonly<Record<string, () => Sdk.Sampler>> = {
@@ -166,6 +166,6 @@ function ratioOf(env: OtlpTracingOptions['env']): number {
 function invalid(field: string, reason: string, cause?: unknown): MillraceError {
   return new MillraceError('CONFIG_INVALID', `${field} ${reason}`, {
     details: { field },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }

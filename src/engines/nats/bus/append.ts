@@ -1,6 +1,7 @@
 // Publishes batches to the streams of the bus, with all replies over one inbox.
 
 import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
 import type { BusParts, BusStreams } from './streams.ts';
 import { metaHeader } from '../connection/delivered-message.ts';
 import {
@@ -68,8 +69,9 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
 
   return async (entries, { dedupeWindowMs }) => {
     const appended: Appended[] = [];
-    for (const chunk of chunksOf(entries)) {
-      appended.push(...(await appendSome(chunk, dedupeWindowMs)));
+    const sizeOf = ({ data }: EngineEntry): number => data.length;
+    for (const batch of batchesOf(entries, { sizeMax: inFlightBytesMax, sizeOf })) {
+      appended.push(...(await appendSome(batch, dedupeWindowMs)));
     }
     return appended;
   };
@@ -78,18 +80,4 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
 /** The server dedupes ids per stream, the bus per subject. */
 export function messageIdOf({ subject, id }: Pick<EngineEntry, 'subject' | 'id'>): string {
   return `${subject}:${encodeURIComponent(id.toWellFormed())}`;
-}
-
-function chunksOf(entries: readonly EngineEntry[]): readonly (readonly EngineEntry[])[] {
-  const chunks: EngineEntry[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const entry of entries) {
-    if (bytes + entry.data.length > inFlightBytesMax) {
-      chunks.push([]);
-      bytes = 0;
-    }
-    chunks.at(-1)?.push(entry);
-    bytes += entry.data.length;
-  }
-  return chunks;
 }

@@ -4,12 +4,11 @@ import type { NatsConnection as Driver } from '@nats-io/transport-node';
 import type { Bus, BusCapabilities } from '../../../bus/bus.ts';
 import type { BusEngine } from '../../../bus/bus-engine.ts';
 import { createBus, type BusOptions } from '../../../bus/create-bus.ts';
-import { MillraceError } from '../../../foundation/error.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import { createAppend } from './append.ts';
 import { createBusConsumers } from './consumers.ts';
 import { createBusLeases } from './fetch.ts';
-import { createBusLayout } from './layout.ts';
+import { busStreamOf, checkNames, createBusLayout } from './layout.ts';
 import { createBusReader } from './read.ts';
 import { createBusStreams } from './streams.ts';
 import { createBusUpkeep } from './upkeep.ts';
@@ -54,13 +53,8 @@ export const natsBusCapabilities: BusCapabilities = {
  */
 export async function natsBus(target: string | Driver, options: NatsBusOptions = {}): Promise<Bus> {
   const { observer = silentObserver, prefix, replicas = 1, timeoutMs } = options;
-  const { stream = prefix === undefined ? 'millrace-bus' : `${prefix}-bus` } = options;
-  for (const [field, name] of Object.entries({ prefix, stream })) {
-    if (name !== undefined && !/^[A-Za-z0-9_-]+$/.test(name)) {
-      const text = `${field} of the NATS bus must be letters, digits, "_" or "-"`;
-      throw new MillraceError('CONFIG_INVALID', text, { details: { field } });
-    }
-  }
+  const { stream = busStreamOf(prefix) } = options;
+  checkNames('bus', { prefix, stream });
   const wire = await openJetStreamWire(target, { observer, timeoutMs });
   const parts = { wire, layout: createBusLayout({ stream, prefix }), observer };
   const streams = createBusStreams(parts, { replicas });
@@ -71,8 +65,8 @@ export async function natsBus(target: string | Driver, options: NatsBusOptions =
     throw error;
   }
   const append = createAppend(parts, streams);
-  const consumers = createBusConsumers(parts, streams);
   const reader = createBusReader(parts, streams);
+  const consumers = createBusConsumers(parts, streams, reader);
   const upkeep = createBusUpkeep(parts, { streams, consumers, reader });
   const engine: BusEngine = {
     capabilities: natsBusCapabilities,

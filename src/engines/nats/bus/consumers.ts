@@ -5,7 +5,8 @@ import type { GroupInfo, StartFrom } from '../../../bus/bus.ts';
 import type { GroupSettings } from '../../../bus/bus-engine.ts';
 import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
 import type { BusParts, BusStreams } from './streams.ts';
-import { isRefused, refusals, type ConsumerInfo } from '../connection/jetstream-wire.ts';
+import { startPolicy, type BusReader } from './read.ts';
+import { unlessMissing, type ConsumerInfo } from '../connection/jetstream-wire.ts';
 
 /** The consumers of a group. */
 export interface GroupConsumers {
@@ -35,7 +36,11 @@ const msToNs = 1_000_000;
 const waitingMax = 5_000;
 const redoSuffix = '@redo';
 
-export function createBusConsumers({ wire, layout }: BusParts, streams: BusStreams): BusConsumers {
+export function createBusConsumers(
+  { wire, layout }: BusParts,
+  streams: BusStreams,
+  reader: BusReader,
+): BusConsumers {
   const known = new Map<string, GroupConsumers>();
   const redoStream = layout.streamOf('_redo');
 
@@ -57,16 +62,15 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
     return unlessMissing(() => wire.request<ConsumerInfo>(`CONSUMER.INFO.${stream}.${name}`));
   }
 
-  async function drop(stream: string, name: string): Promise<boolean> {
-    return (
-      (await unlessMissing(() => wire.request(`CONSUMER.DELETE.${stream}.${name}`))) !== undefined
-    );
+  async function drop(stream: string, name: string): Promise<void> {
+    await unlessMissing(() => wire.request(`CONSUMER.DELETE.${stream}.${name}`));
   }
 
   /** The generations of a group, newest first, with their streams. */
   async function generations(group: string): Promise<{ stream: string; name: string }[]> {
     for (const stream of layout.streams) {
-      const names = (await namesOf(stream)).filter((name) => generationOf(name, group) > 0);
+      const all = await wire.consumers<string>('NAMES', stream);
+      const names = all.filter((name) => generationOf(name, group) > 0);
       if (names.length === 0) continue;
       return names
         .toSorted((a, b) => generationOf(b, group) - generationOf(a, group))
@@ -75,72 +79,14 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
     return [];
   }
 
-  async function namesOf(stream: string): Promise<string[]> {
-    const names: string[] = [];
-    for (;;) {
-      const page = await unlessMissing(() =>
-        wire.request<{ readonly total: number; readonly consumers: readonly string[] | null }>(
-          `CONSUMER.NAMES.${stream}`,
-          { offset: names.length },
-        ),
-      );
-      names.push(...(page?.consumers ?? []));
-      if ((page?.consumers ?? []).length === 0 || names.length >= (page?.total ?? 0)) return names;
-    }
-  }
-
-  async function list(stream: string): Promise<readonly ConsumerInfo[]> {
-    const all: ConsumerInfo[] = [];
-    for (;;) {
-      const page = await unlessMissing(() =>
-        wire.request<{
-          readonly total: number;
-          readonly consumers: readonly ConsumerInfo[] | null;
-        }>(`CONSUMER.LIST.${stream}`, { offset: all.length }),
-      );
-      all.push(...(page?.consumers ?? []));
-      if ((page?.consumers ?? []).length === 0 || all.length >= (page?.total ?? 0)) return all;
-    }
-  }
-
   function filterOf({ config: { filter_subject: filter } }: ConsumerInfo): string {
     return filter === undefined || filter === '' ? '>' : (layout.fromNats(filter) ?? filter);
   }
 
   /** A time is converted to a sequence: servers of 2.9 cannot update a consumer with a start time. */
-  async function startAt(stream: string, filter: string, from: StartFrom): Promise<object> {
-    if (from === 'start') return { deliver_policy: 'all' };
-    if (from === 'end') return { deliver_policy: 'new' };
-    const first =
-      'time' in from
-        ? await firstSince(stream, filter, from.time)
-        : 'sequence' in from
-          ? Number(from.sequence)
-          : Number(from.position) + 1;
-    return { deliver_policy: 'by_start_sequence', opt_start_seq: Math.max(1, first) };
-  }
-
-  async function firstSince(stream: string, filter: string, time: Date): Promise<number> {
-    const probe = await wire.request<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, {
-      stream_name: stream,
-      config: {
-        filter_subject: layout.toNats(filter),
-        deliver_policy: 'by_start_time',
-        opt_start_time: time.toISOString(),
-        ack_policy: 'none',
-        inactive_threshold: 5_000 * msToNs,
-        mem_storage: true,
-      },
-    });
-    await drop(stream, probe.name);
-    return probe.delivered.stream_seq + 1;
-  }
-
-  function limitsOf({
-    leaseMs,
-    maxAckPending,
-  }: GroupSettings): Pick<ConsumerInfo['config'], 'ack_wait' | 'max_ack_pending'> {
-    return { ack_wait: leaseMs * msToNs, max_ack_pending: maxAckPending };
+  async function startAt(filter: string, from: StartFrom): Promise<object> {
+    const isTime = typeof from === 'object' && 'time' in from;
+    return startPolicy(isTime ? { sequence: await reader.firstSince(filter, from.time) } : from);
   }
 
   /** Creates the consumer, or updates its limits. */
@@ -150,11 +96,12 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
     start: StartFrom,
   ): Promise<void> {
     const { stream, name, filter } = consumer;
-    const limits = limitsOf(settings);
+    const { leaseMs, maxAckPending } = settings;
+    const limits = { ack_wait: leaseMs * msToNs, max_ack_pending: maxAckPending };
     let existing = await info(stream, name);
     if (existing === undefined) {
       try {
-        const begin = await startAt(stream, filter, start);
+        const begin = await startAt(filter, start);
         await create(stream, name, { filter_subject: layout.toNats(filter), ...limits, ...begin });
         return;
       } catch (error) {
@@ -169,6 +116,8 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
     if (ack_wait === limits.ack_wait && max_ack_pending === limits.max_ack_pending) return;
     await create(stream, name, { ...existing.config, ...limits });
   }
+
+  const list = (stream: string): Promise<readonly ConsumerInfo[]> => wire.consumers('LIST', stream);
 
   const bus: BusConsumers = {
     list,
@@ -221,7 +170,7 @@ export function createBusConsumers({ wire, layout }: BusParts, streams: BusStrea
         filter_subject: layout.toNats(filter),
         ack_wait,
         max_ack_pending,
-        ...(await startAt(stream, filter, to)),
+        ...(await startAt(filter, to)),
       });
       await drop(stream, main);
       bus.forget(group);
@@ -270,13 +219,4 @@ function generationOf(consumer: string, group: string): number {
   if (!consumer.startsWith(`${group}@`)) return 0;
   const text = consumer.slice(group.length + 1);
   return /^\d+$/.test(text) ? Number(text) : 0;
-}
-
-async function unlessMissing<T>(request: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await request();
-  } catch (error) {
-    if (isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)) return undefined;
-    throw error;
-  }
 }

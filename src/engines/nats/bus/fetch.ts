@@ -3,6 +3,7 @@
 
 import type { Msg } from '@nats-io/transport-node';
 import type {
+  BusEngine,
   EngineEntry,
   FetchRequest,
   GroupSettings,
@@ -10,7 +11,6 @@ import type {
   Settlement,
 } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
-import type { SettleOutcome } from '../../../bus/bus-message.ts';
 import { unknownGroup } from '../../../bus/group-errors.ts';
 import type { Append } from './append.ts';
 import type { BusConsumers, GroupConsumers } from './consumers.ts';
@@ -18,14 +18,6 @@ import type { BusParts } from './streams.ts';
 import { consumerOf, messageKeyOf, toDelivered } from '../connection/delivered-message.ts';
 import { createPuller, type Pulled, type Puller } from '../connection/jetstream-puller.ts';
 import { isUnanswered } from '../connection/jetstream-wire.ts';
-
-export interface BusLeases {
-  fetch(group: GroupSettings, request: FetchRequest): Promise<readonly LeasedEntry[]>;
-  settle(
-    group: GroupSettings,
-    settlements: readonly Settlement[],
-  ): Promise<readonly SettleOutcome[]>;
-}
 
 interface Member {
   readonly found: GroupConsumers;
@@ -45,7 +37,7 @@ export function createBusLeases(
   { wire, layout }: BusParts,
   consumers: BusConsumers,
   append: Append,
-): BusLeases {
+): Pick<BusEngine, 'fetch' | 'settle'> {
   /** Message → its newest delivery in this process, and when its lease ends, by `performance.now()`. */
   const leases = new Map<string, { readonly token: string; readonly untilMs: number }>();
 

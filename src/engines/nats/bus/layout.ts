@@ -14,6 +14,19 @@ export interface BusLayout {
   coverOf(pattern: string): string;
 }
 
+export const busStreamOf = (prefix: string | undefined): string => `${prefix ?? 'millrace'}-bus`;
+
+export function checkNames(
+  owner: 'bus' | 'tasks',
+  names: Readonly<Record<string, string | undefined>>,
+): void {
+  for (const [field, name] of Object.entries(names)) {
+    if (name === undefined || /^[A-Za-z0-9_-]+$/.test(name)) continue;
+    const text = `${field} of the NATS ${owner} must be letters, digits, "_" or "-"`;
+    throw new MillraceError('CONFIG_INVALID', text, { details: { field } });
+  }
+}
+
 /** Reserved by NATS: a stream over them would capture replies to clients. */
 const reserved = /^(?:\$|_INBOX$|_R_$|_GR_$)/;
 

@@ -18,6 +18,8 @@ export interface BusReader {
   headers(subject: string, fromSequence?: number): AsyncIterable<DeliveredMessage>;
   /** The number of stored messages from this sequence on. */
   countFrom(subject: string, sequence: number): Promise<number>;
+  /** The lowest sequence that is not older than this time. */
+  firstSince(pattern: string, time: Date): Promise<string>;
 }
 
 interface ReaderRequest extends ReadRequest {
@@ -48,7 +50,7 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
     const before = await streams.info(stream);
     const end = before?.state.last_seq ?? 0;
     let created = before?.created;
-    let reader = await create(pattern, policyOf(request.from), request);
+    let reader = await create(pattern, startPolicy(request.from), request);
     let puller = pullerOf(reader);
     let next = reader.delivered.stream_seq + 1;
     let delivered = 0;
@@ -134,6 +136,13 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
     });
   }
 
+  /** What the server reports about a new consumer, which is deleted at once. */
+  async function probe(pattern: string, policy: object): Promise<ConsumerInfo> {
+    const consumer = await create(pattern, policy, {});
+    await wire.request(`CONSUMER.DELETE.${consumer.stream_name}.${consumer.name}`);
+    return consumer;
+  }
+
   return {
     async read(pattern, request) {
       const opened = await open(pattern, request);
@@ -149,9 +158,10 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
       for await (const batch of opened) yield* batch;
     },
     async countFrom(subject, sequence) {
-      const counter = await create(subject, from(sequence), {});
-      await wire.request(`CONSUMER.DELETE.${counter.stream_name}.${counter.name}`);
-      return counter.num_pending;
+      return (await probe(subject, from(sequence))).num_pending;
+    },
+    async firstSince(pattern, time) {
+      return String((await probe(pattern, startPolicy({ time }))).delivered.stream_seq + 1);
     },
   };
 }
@@ -160,7 +170,8 @@ function from(sequence: number): object {
   return { deliver_policy: 'by_start_sequence', opt_start_seq: Math.max(1, sequence) };
 }
 
-function policyOf(start: StartFrom): object {
+/** Where a consumer starts to read. */
+export function startPolicy(start: StartFrom): object {
   if (start === 'start') return { deliver_policy: 'all' };
   if (start === 'end') return { deliver_policy: 'new' };
   if ('time' in start) {

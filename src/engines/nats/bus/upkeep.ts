@@ -1,38 +1,15 @@
 // Lists, trims and deletes streams. Messages are deleted one by one: after a purge of a subject, servers of 2.9 skip
 // messages that a consumer with a wider filter has not read.
 
-import type { StreamGroup, StreamInfo, Trimmed, TrimOrder } from '../../../bus/bus.ts';
-import { matchesFilter } from '../../../bus/bus-engine.ts';
+import type { StreamGroup, StreamInfo } from '../../../bus/bus.ts';
+import { matchesFilter, type BusEngine } from '../../../bus/bus-engine.ts';
 import type { BusConsumers } from './consumers.ts';
 import type { BusReader } from './read.ts';
 import type { BusParts, BusStreams } from './streams.ts';
-import {
-  refusalOf,
-  refusals,
-  type ApiError,
-  type ConsumerInfo,
-} from '../connection/jetstream-wire.ts';
+import type { ConsumerInfo, StoredMessage } from '../connection/jetstream-wire.ts';
 
-export interface BusUpkeep {
-  streams(
-    pattern: string,
-    page: { readonly after: string | undefined; readonly limit: number },
-  ): Promise<readonly StreamInfo[]>;
-  trim(subject: string, order: TrimOrder): Promise<Trimmed>;
-  remove(subject: string, sequences: readonly string[]): Promise<number>;
-  deleteStream(subject: string): Promise<boolean>;
-}
+type BusUpkeep = Pick<BusEngine, 'streams' | 'trim' | 'remove' | 'deleteStream'>;
 
-interface GetReply {
-  readonly error?: ApiError;
-  readonly message?: { readonly subject: string; readonly seq: number; readonly time: string };
-}
-
-/** Another process has deleted the message. */
-const missingCodes: ReadonlySet<number> = new Set([
-  refusals.sequenceNotFound,
-  refusals.deleteFailed,
-]);
 const deleteBatchMax = 1_000;
 
 export function createBusUpkeep(
@@ -59,28 +36,6 @@ export function createBusUpkeep(
       offset += entries.length;
       if (entries.length === 0 || offset >= (page?.total ?? 0)) return found;
     }
-  }
-
-  async function get(stream: string, bodies: readonly object[]): Promise<GetReply['message'][]> {
-    const verb = `STREAM.MSG.GET.${stream}`;
-    const replies = await wire.requestAll<GetReply>(bodies.map((body) => ({ verb, body })));
-    return replies.map(({ error, message }) => {
-      if (error !== undefined && error.err_code !== refusals.messageNotFound)
-        throw refusalOf(error);
-      return message;
-    });
-  }
-
-  async function deleteAll(stream: string, sequences: readonly number[]): Promise<number> {
-    const verb = `STREAM.MSG.DELETE.${stream}`;
-    const replies = await wire.requestAll<{ readonly error?: ApiError }>(
-      sequences.map((seq) => ({ verb, body: { seq, no_erase: true } })),
-    );
-    return replies.filter(({ error }) => {
-      if (error === undefined) return true;
-      if (missingCodes.has(error.err_code ?? 0)) return false;
-      throw refusalOf(error);
-    }).length;
   }
 
   /** All consumers that have to ack messages of this subject, including those of other programs. */
@@ -134,15 +89,10 @@ export function createBusUpkeep(
         .slice(0, limit);
       if (page.length === 0) return [];
       const stream = layout.streamOf(pattern);
+      const names = page.map((subject) => layout.toNats(subject));
       const [firsts, lasts, all] = await Promise.all([
-        get(
-          stream,
-          page.map((subject) => ({ seq: 1, next_by_subj: layout.toNats(subject) })),
-        ),
-        get(
-          stream,
-          page.map((subject) => ({ last_by_subj: layout.toNats(subject) })),
-        ),
+        wire.getMessages(names.map((name) => ({ stream, query: { seq: 1, next_by_subj: name } }))),
+        wire.getMessages(names.map((name) => ({ stream, query: { last_by_subj: name } }))),
         consumers.list(stream),
       ]);
       const infos = page.map((subject, at) => ({
@@ -181,22 +131,20 @@ export function createBusUpkeep(
         if (sequence > floor) heldBack += 1;
         else batch.push(sequence);
         if (batch.length < deleteBatchMax) continue;
-        removed += await deleteAll(stream, batch);
+        removed += await wire.deleteMessages(stream, batch);
         batch = [];
       }
-      removed += await deleteAll(stream, batch);
+      removed += await wire.deleteMessages(stream, batch);
       return { removed, heldBack };
     },
 
     async remove(subject, sequences) {
       const stream = layout.streamOf(subject);
       // A sequence may belong to another subject.
-      const found = await get(
-        stream,
-        sequences.map((seq) => ({ seq: Number(seq) })),
-      );
+      const queries = sequences.map((seq) => ({ stream, query: { seq: Number(seq) } }));
+      const found = await wire.getMessages(queries);
       const own = found.filter((each) => each?.subject === layout.toNats(subject));
-      return deleteAll(
+      return wire.deleteMessages(
         stream,
         own.map((each) => each?.seq ?? 0),
       );
@@ -207,16 +155,16 @@ export function createBusUpkeep(
       if ((await lengths(subject)).size === 0) return false;
       const all: number[] = [];
       for await (const { sequence } of reader.headers(subject)) all.push(sequence);
-      await deleteAll(stream, all);
+      await wire.deleteMessages(stream, all);
       return true;
     },
   };
 }
 
-function sequenceOf(message: GetReply['message']): string | undefined {
+function sequenceOf(message: StoredMessage | undefined): string | undefined {
   return message === undefined ? undefined : String(message.seq);
 }
 
-function storedAtOf(message: GetReply['message']): Date | undefined {
+function storedAtOf(message: StoredMessage | undefined): Date | undefined {
   return message === undefined ? undefined : new Date(message.time);
 }

@@ -2,8 +2,10 @@
 // thousand small messages and one promise.
 
 import type { Msg, MsgHdrs, NatsConnection as Driver } from '@nats-io/transport-node';
-import { hasCode, MillraceError } from '../../../foundation/error.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
+import { MillraceError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
+import { renameError } from '../../../foundation/rename-error.ts';
 import { connectNats, natsDefaults, type NatsConnectionOptions } from './connection.ts';
 
 export interface Outgoing {
@@ -29,9 +31,22 @@ export interface JetStreamWire extends AsyncDisposable {
   headers(): MsgHdrs;
   /** A request to the JetStream API, such as `STREAM.INFO.bus`. */
   request<T>(verb: string, body?: object): Promise<T>;
-  requestAll<T>(
-    requests: readonly { readonly verb: string; readonly body: object }[],
-  ): Promise<T[]>;
+  /** All consumers of a list that the API returns in pages; none if the stream does not exist. */
+  consumers<T>(verb: 'NAMES' | 'LIST', stream: string): Promise<readonly T[]>;
+  /** A message by `seq` or subject; undefined: it does not exist. */
+  getMessages(
+    requests: readonly { readonly stream: string; readonly query: object }[],
+  ): Promise<readonly (StoredMessage | undefined)[]>;
+  /** Returns how many of the messages existed. */
+  deleteMessages(stream: string, sequences: readonly number[]): Promise<number>;
+}
+
+export interface StoredMessage {
+  readonly subject: string;
+  readonly seq: number;
+  readonly time: string;
+  /** Base64. */
+  readonly data?: string;
 }
 
 /** JetStream's `err_code`s. */
@@ -51,6 +66,24 @@ export const refusals = {
 export function isRefused(error: unknown, ...codes: readonly number[]): boolean {
   return error instanceof MillraceError && codes.some((code) => code === error.details['errCode']);
 }
+
+/** The reply to a request for a missing consumer or stream becomes undefined. */
+export async function unlessMissing<T>(request: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await request();
+  } catch (error) {
+    if (isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)) return undefined;
+    throw error;
+  }
+}
+
+/** Another process has deleted the message. */
+const missingCodes: ReadonlySet<number | undefined> = new Set([
+  refusals.sequenceNotFound,
+  refusals.messageNotFound,
+  refusals.deleteFailed,
+  refusals.streamNotFound,
+]);
 
 const noResponders = 503;
 /** Requests in flight; newer servers refuse thousands at once. */
@@ -139,8 +172,7 @@ export async function openJetStreamWire(
     requests: readonly { readonly verb: string; readonly body: object }[],
   ): Promise<T[]> {
     const replies: T[] = [];
-    for (let from = 0; from < requests.length; from += inFlightMax) {
-      const page = requests.slice(from, from + inFlightMax);
+    for (const page of batchesOf(requests, { countMax: inFlightMax })) {
       const messages = await exchange(
         page.map(({ verb, body }) => ({
           subject: `$JS.API.${verb}`,
@@ -156,10 +188,17 @@ export async function openJetStreamWire(
     return replies;
   }
 
+  async function request<T>(verb: string, body: object = {}): Promise<T> {
+    const [reply] = await requestAll<T & { readonly error?: ApiError }>([{ verb, body }]);
+    if (reply?.error === undefined) return reply as T;
+    throw refusalOf(reply.error);
+  }
+
   return {
     timeoutMs,
     exchange,
     headers,
+    request,
     send: (messages, replyTo) =>
       withDriver(async (connected) => {
         const reply = replyTo === undefined ? {} : { reply: replyTo };
@@ -181,11 +220,40 @@ export async function openJetStreamWire(
           },
         };
       }),
-    requestAll,
-    async request<T>(verb: string, body: object = {}) {
-      const [reply] = await requestAll<T & { readonly error?: ApiError }>([{ verb, body }]);
-      if (reply?.error === undefined) return reply as T;
-      throw refusalOf(reply.error);
+    async consumers<T>(verb: 'NAMES' | 'LIST', stream: string) {
+      const items: T[] = [];
+      for (;;) {
+        const page = await unlessMissing(() =>
+          request<{ readonly total: number; readonly consumers: readonly T[] | null }>(
+            `CONSUMER.${verb}.${stream}`,
+            { offset: items.length },
+          ),
+        );
+        const found = page?.consumers ?? [];
+        items.push(...found);
+        if (found.length === 0 || items.length >= (page?.total ?? 0)) return items;
+      }
+    },
+    async getMessages(requests) {
+      const replies = await requestAll<{
+        readonly error?: ApiError;
+        readonly message?: StoredMessage;
+      }>(requests.map(({ stream, query }) => ({ verb: `STREAM.MSG.GET.${stream}`, body: query })));
+      return replies.map(({ error, message }) => {
+        if (error === undefined || error.err_code === refusals.messageNotFound) return message;
+        throw refusalOf(error);
+      });
+    },
+    async deleteMessages(stream, sequences) {
+      const verb = `STREAM.MSG.DELETE.${stream}`;
+      const replies = await requestAll<{ readonly error?: ApiError }>(
+        sequences.map((seq) => ({ verb, body: { seq, no_erase: true } })),
+      );
+      return replies.filter(({ error }) => {
+        if (error === undefined) return true;
+        if (missingCodes.has(error.err_code)) return false;
+        throw refusalOf(error);
+      }).length;
     },
     async [Symbol.asyncDispose]() {
       onLost();
@@ -221,7 +289,7 @@ export interface ApiError {
 }
 
 /** A server error (5xx) is retryable; the caller distinguishes the others by `errCode`. */
-export function refusalOf({ code = 0, err_code = 0, description = '' }: ApiError): MillraceError {
+function refusalOf({ code = 0, err_code = 0, description = '' }: ApiError): MillraceError {
   return new MillraceError('BUS_UNAVAILABLE', `NATS request failed: ${description}`, {
     retryable: code >= 500,
     details: { reason: description, errCode: err_code },
@@ -235,13 +303,6 @@ export function busUnavailable(reason: string, cause?: unknown): MillraceError {
   });
 }
 
-/** The connection reports store errors; the bus has its own codes. */
 function rethrow(error: unknown): never {
-  if (hasCode(error, 'STORE_CLOSED')) throw new MillraceError('BUS_CLOSED', 'the bus was closed');
-  if (!hasCode(error, 'STORE_UNAVAILABLE')) throw error;
-  throw new MillraceError('BUS_UNAVAILABLE', error.message, {
-    cause: error.cause,
-    retryable: error.retryable,
-    details: error.details,
-  });
+  throw renameError(error, 'BUS');
 }

@@ -1,6 +1,7 @@
 // Parses the URL of a NATS server or cluster.
 
 import { MillraceError } from '../../../foundation/error.ts';
+import { parseHostPort } from '../../../foundation/host-port.ts';
 
 export interface NatsAddress {
   readonly tls: boolean;
@@ -32,10 +33,9 @@ export function parseNatsUrl(url: string): NatsAddress {
 }
 
 function serverOf(text: string): string {
-  const match = /^(?<host>\[[0-9a-f:.]+\]|[^:[\]\s]+)(?::(?<port>\d{1,5}))?$/i.exec(text)?.groups;
-  const port = Number(match?.['port'] ?? portDefault);
-  if (match === undefined || port < 1 || port > 65_535) throw invalid();
-  return `${match['host'] ?? ''}:${port}`;
+  const parsed = parseHostPort(text, portDefault);
+  if (parsed === undefined) throw invalid();
+  return `${parsed.host}:${parsed.port}`;
 }
 
 function decoded(text: string): string {

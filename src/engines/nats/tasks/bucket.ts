@@ -1,22 +1,22 @@
 // The key-value bucket of the jobs. It does not use the KV client of NATS: it writes many keys at once, each with its
 // expected sequence, and gets all replies over one inbox.
 
-import { MillraceError } from '../../../foundation/error.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
 import type { Observer } from '../../../foundation/observer.ts';
+import { renameError } from '../../../foundation/rename-error.ts';
 import type { BusLayout } from '../bus/layout.ts';
 import type { BusStreams } from '../bus/streams.ts';
 import {
   busUnavailable,
   isRefused,
   isUnanswered,
-  refusalOf,
   refusals,
   type ApiError,
   type JetStreamWire,
   type Outgoing,
 } from '../connection/jetstream-wire.ts';
 
-interface BucketWrite {
+export interface BucketWrite {
   readonly key: string;
   /** `''`: a marker of a deleted key. */
   readonly data: string;
@@ -45,14 +45,8 @@ export interface TaskBucket {
   erase(seqs: readonly number[]): Promise<void>;
 }
 
-interface GetReply {
-  readonly error?: ApiError;
-  readonly message?: { readonly subject: string; readonly seq: number; readonly data?: string };
-}
-
-/** Bytes and writes in flight. */
-const inFlightBytesMax = 4_000_000;
-const inFlightWritesMax = 1_000;
+/** Writes and bytes in flight. */
+const inFlightMax = { countMax: 1_000, sizeMax: 4_000_000 } as const;
 /** The first retry creates a bucket that the server has lost. */
 const triesMax = 3;
 const windowNs = 120_000_000_000;
@@ -144,24 +138,25 @@ export function createTaskBucket(
   }
 
   async function getAll(
-    bodies: readonly object[],
+    queries: readonly object[],
   ): Promise<readonly (BucketMessage | undefined)[]> {
-    if (bodies.length === 0) return [];
+    if (queries.length === 0) return [];
     await ensure();
-    const verb = `STREAM.MSG.GET.${stream}`;
-    const replies = await wire.requestAll<GetReply>(bodies.map((body) => ({ verb, body })));
-    return replies.map(({ error, message }) => {
-      if (message === undefined) {
-        if (error?.err_code === refusals.streamNotFound) isEnsured = false;
-        else if (error?.err_code !== refusals.messageNotFound) throw refusalOf(error ?? {});
-        return undefined;
-      }
-      return {
-        key: message.subject.slice(front.length),
-        seq: message.seq,
-        text: Buffer.from(message.data ?? '', 'base64').toString(),
-      };
-    });
+    const messages = await wire
+      .getMessages(queries.map((query) => ({ stream, query })))
+      .catch((error: unknown) => {
+        if (!isRefused(error, refusals.streamNotFound)) throw error;
+        isEnsured = false;
+        return queries.map(() => undefined);
+      });
+    return messages.map(
+      (message) =>
+        message && {
+          key: message.subject.slice(front.length),
+          seq: message.seq,
+          text: Buffer.from(message.data ?? '', 'base64').toString(),
+        },
+    );
   }
 
   return {
@@ -175,7 +170,10 @@ export function createTaskBucket(
     },
     async write(writes) {
       const seqs: (number | undefined)[] = [];
-      for (const chunk of chunksOf(writes)) seqs.push(...(await writeSome(chunk)));
+      const sizeOf = ({ data }: BucketWrite): number => data.length;
+      for (const batch of batchesOf(writes, { ...inFlightMax, sizeOf })) {
+        seqs.push(...(await writeSome(batch)));
+      }
       return seqs;
     },
     get: (keys) => getAll(keys.map((key) => ({ last_by_subj: `${front}${key}` }))),
@@ -190,24 +188,10 @@ export function createTaskBucket(
       return subjects.length === 0 ? undefined : subjects.map((each) => each.slice(front.length));
     },
     async erase(seqs) {
-      if (seqs.length === 0) return;
-      const verb = `STREAM.MSG.DELETE.${stream}`;
-      const replies = await wire.requestAll<{ readonly error?: ApiError }>(
-        seqs.map((seq) => ({ verb, body: { seq, no_erase: true } })),
-      );
-      for (const { error } of replies) {
-        if (error !== undefined && !missingCodes.has(error.err_code ?? 0)) throw refusalOf(error);
-      }
+      if (seqs.length > 0) await wire.deleteMessages(stream, seqs);
     },
   };
 }
-
-const missingCodes: ReadonlySet<number> = new Set([
-  refusals.sequenceNotFound,
-  refusals.messageNotFound,
-  refusals.deleteFailed,
-  refusals.streamNotFound,
-]);
 
 /** As NATS's own tools create a bucket, except that single messages may be deleted. */
 function bucketStream(name: string, front: string, replicas: number): object {
@@ -229,35 +213,11 @@ function bucketStream(name: string, front: string, replicas: number): object {
   };
 }
 
-function chunksOf(writes: readonly BucketWrite[]): readonly (readonly BucketWrite[])[] {
-  const chunks: BucketWrite[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const write of writes) {
-    const count = chunks.at(-1)?.length ?? 0;
-    if (bytes + write.data.length > inFlightBytesMax || count >= inFlightWritesMax) {
-      chunks.push([]);
-      bytes = 0;
-    }
-    chunks.at(-1)?.push(write);
-    bytes += write.data.length;
-  }
-  return chunks;
-}
-
 /** The wire reports errors of the bus; tasks have their own codes. */
 export async function asTasks<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof MillraceError)) throw error;
-    if (error.code === 'BUS_CLOSED') {
-      throw new MillraceError('TASKS_CLOSED', 'the tasks were closed', { cause: error });
-    }
-    if (error.code !== 'BUS_UNAVAILABLE') throw error;
-    throw new MillraceError('TASKS_UNAVAILABLE', error.message, {
-      cause: error,
-      retryable: error.retryable,
-      details: error.details,
-    });
+    throw renameError(error, 'TASKS');
   }
 }

@@ -4,7 +4,6 @@
 import type { ClaimRequest } from '../../../tasks/task-engine.ts';
 import { claimedHead } from '../../../tasks/rules/select-claims.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
-import type { TaskBucket } from './bucket.ts';
 import { chooseClaims, type Choice } from './choice.ts';
 import type { TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
@@ -35,13 +34,12 @@ const roundsMax = 10;
 const uncertainMax = 10_000;
 
 export function createClaims(parts: {
-  readonly bucket: TaskBucket;
   readonly rows: TaskRows;
   readonly index: TaskIndex;
   readonly slots: TaskSlots;
   readonly sync: () => Promise<void>;
 }): ClaimTasks {
-  const { bucket, rows, index, slots } = parts;
+  const { rows, index, slots } = parts;
   const taking = new Set<string>();
   /** Job → the sequence at which another process won it; until the index has a newer sequence. */
   const lost = new Map<string, number>();
@@ -61,10 +59,7 @@ export function createClaims(parts: {
   async function beat({ worker, aliveUntilMs }: ClaimRequest): Promise<void> {
     ownWorkers.add(worker);
     if (index.beatOf(worker) >= aliveUntilMs) return;
-    const key = taskKeys.beat(worker);
-    const data = String(aliveUntilMs);
-    const [seq] = await bucket.write([{ key, data }]);
-    if (seq !== undefined) index.apply(key, seq, data);
+    await rows.writeKeys([{ key: taskKeys.beat(worker), data: String(aliveUntilMs) }]);
   }
 
   /** Before the jobs: a job that another process wins then has used some of the rate. */
@@ -74,19 +69,7 @@ export function createClaims(parts: {
       data: String(ms),
       expected: index.rates.get(key)?.seq ?? 0,
     }));
-    const seqs = await bucket.write(writes);
-    const late = writes.filter((_, at) => seqs[at] === undefined).map(({ key }) => key);
-    for (const [at, { key, data }] of writes.entries()) {
-      const seq = seqs[at];
-      if (seq !== undefined) index.apply(key, seq, data);
-    }
-    const found = await bucket.get(late);
-    for (const [at, key] of late.entries()) {
-      const message = found[at];
-      if (message === undefined) index.forget(key);
-      else index.apply(key, message.seq, message.text);
-    }
-    return late.length === 0;
+    return (await rows.writeKeys(writes)).every((isWritten) => isWritten);
   }
 
   async function take(

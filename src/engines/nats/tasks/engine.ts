@@ -3,11 +3,11 @@
 
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
-import { aborted, systemClock, type Clock } from '../../../foundation/clock.ts';
-import { MillraceError } from '../../../foundation/error.ts';
-import { silentObserver, type Observer } from '../../../foundation/observer.ts';
-import { createSubjects, type Subjects } from '../../../contracts/subjects.ts';
-import { createWaiters } from '../../../store/waiters.ts';
+import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { silentObserver } from '../../../foundation/observer.ts';
+import { closedError } from '../../../foundation/rename-error.ts';
+import { createSubjects } from '../../../contracts/subjects.ts';
+import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type {
   ClaimRequest,
@@ -18,7 +18,7 @@ import type {
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
 import { createAppend } from '../bus/append.ts';
-import { createBusLayout } from '../bus/layout.ts';
+import { busStreamOf, checkNames, createBusLayout } from '../bus/layout.ts';
 import { createBusReader } from '../bus/read.ts';
 import { createBusStreams } from '../bus/streams.ts';
 import { openJetStreamWire } from '../connection/jetstream-wire.ts';
@@ -37,9 +37,8 @@ import { createTaskUpkeep } from './upkeep.ts';
 import { createTaskWatch } from './watch.ts';
 import { createWorkersGroups } from './workers.ts';
 
-export interface NatsTaskEngineOptions extends Pick<NatsConnectionOptions, 'timeoutMs'> {
-  readonly clock?: Clock | undefined;
-  readonly observer?: Observer | undefined;
+export interface NatsTaskEngineOptions
+  extends Omit<TasksOptions, 'types'>, Pick<NatsConnectionOptions, 'timeoutMs'> {
   /** The prefix of the bus that the signals go to: `shop` uses the bucket `shop-tasks`. */
   readonly prefix?: string | undefined;
   /** The bucket of the jobs. Default: `millrace-tasks`, or `<prefix>-tasks`. A missing bucket is created. */
@@ -48,15 +47,9 @@ export interface NatsTaskEngineOptions extends Pick<NatsConnectionOptions, 'time
   readonly stream?: string | undefined;
   /** Replicas of the bucket and streams that are created. Default: 1. */
   readonly replicas?: number | undefined;
-  /** The root of the subjects, as in `createTasks`. Default: `gbe`. */
-  readonly root?: string | undefined;
 }
 
-export interface NatsTasksOptions extends TasksOptions, NatsTaskEngineOptions {
-  readonly clock?: Clock | undefined;
-  readonly observer?: Observer | undefined;
-  readonly root?: string | undefined;
-}
+export interface NatsTasksOptions extends NatsTaskEngineOptions, Pick<TasksOptions, 'types'> {}
 
 export const natsTaskCapabilities: TaskCapabilities = {
   durable: true,
@@ -101,14 +94,8 @@ export async function natsTaskEngine(
   options: NatsTaskEngineOptions = {},
 ): Promise<TaskEngine> {
   const { clock = systemClock, observer = silentObserver, prefix, replicas = 1 } = options;
-  const { bucket: name = prefix === undefined ? 'millrace-tasks' : `${prefix}-tasks` } = options;
-  const { stream = prefix === undefined ? 'millrace-bus' : `${prefix}-bus` } = options;
-  for (const [field, text] of Object.entries({ prefix, bucket: name, stream })) {
-    if (text !== undefined && !/^[A-Za-z0-9_-]+$/.test(text)) {
-      const message = `${field} of the tasks in NATS must be letters, digits, "_" or "-"`;
-      throw new MillraceError('CONFIG_INVALID', message, { details: { field } });
-    }
-  }
+  const { bucket: name = `${prefix ?? 'millrace'}-tasks`, stream = busStreamOf(prefix) } = options;
+  checkNames('tasks', { prefix, bucket: name, stream });
   const { timeoutMs } = options;
   const wire = await asTasks(() => openJetStreamWire(target, { observer, timeoutMs }));
   const index = createTaskIndex();
@@ -129,7 +116,11 @@ export async function natsTaskEngine(
     await wire[Symbol.asyncDispose]();
     throw error;
   }
-  const wake = (): void => waiters.wakeAll();
+  let wakeUps = 0;
+  const wake = (): void => {
+    wakeUps += 1;
+    waiters.wakeAll();
+  };
   const watch = createTaskWatch(wire, { bucket, index, observer, processId, onChange: wake });
   const sync = (): Promise<void> => watch.sync();
   const rows = createTaskRows(bucket, index);
@@ -139,29 +130,20 @@ export async function natsTaskEngine(
   const append = createAppend(parts, streams);
   const reader = createBusReader(parts, streams);
   const signals = createTaskSignals(parts, { streams, append, reader });
-  const subjects: Subjects<string> = createSubjects<string>(
-    options.root === undefined ? {} : { root: options.root },
-  );
-  const workersGroups = createWorkersGroups({
-    parts,
-    streams,
-    append,
-    reader,
-    index,
-    subjects,
-    sync,
-  });
-  const slots = createTaskSlots({ bucket, rows, index });
-  const enqueue = createEnqueue({ bucket, rows, index, signals });
+  const subjects = createSubjects<string>({ root: options.root });
+  const shared = { parts, streams, append, reader, index, subjects, sync };
+  const ackClaimed = createWorkersGroups(shared);
+  const slots = createTaskSlots(rows, index);
+  const enqueue = createEnqueue({ rows, index, signals });
   const change = createTaskChanges({ rows, index, signals });
-  const claimNow = createClaims({ bucket, rows, index, slots, sync });
+  const claimNow = createClaims({ rows, index, slots, sync });
   const queries = createTaskQueries({ rows, index, sync });
   const upkeep = createTaskUpkeep({ bucket, rows, index, slots });
   let isClosed = false;
   let isLoaded = false;
 
   async function call<T>(work: () => Promise<T>): Promise<T> {
-    if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+    if (isClosed) throw closedError('TASKS');
     return asTasks(async () => {
       if (!isLoaded) {
         await sync();
@@ -171,10 +153,7 @@ export async function natsTaskEngine(
     });
   }
 
-  async function put(key: string, data: string): Promise<void> {
-    const [seq] = await bucket.write([{ key, data }]);
-    if (seq !== undefined) index.apply(key, seq, data);
-  }
+  const put = (key: string, data: string) => rows.writeKeys([{ key, data }]);
 
   async function claim(
     request: ClaimRequest,
@@ -184,30 +163,23 @@ export async function natsTaskEngine(
     const untilMs = clock.now() + waitMs;
     let isSynced = false;
     for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
-      if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+      if (isClosed) throw closedError('TASKS');
       if (signal.aborted) throw aborted(signal);
-      const over = new AbortController();
-      // Registered before the claim: a change in between wakes it.
-      const either = AbortSignal.any([signal, over.signal]);
-      const woken = waiters.wait(either, () => false);
-      // The claim may end before it awaits `woken`.
-      woken.catch(() => undefined);
-      try {
-        const found = await claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
-        if (found.claimed.length > 0) return found.claimed;
-        if (!isSynced) {
-          // The index may be outdated.
-          isSynced = true;
-          await sync();
-          continue;
-        }
-        const leftMs = untilMs - clock.now();
-        if (leftMs <= 0) return [];
-        const sleepMs = Math.max(0, Math.min(leftMs, found.freeAtMs - nowMs));
-        await Promise.race([woken, clock.sleep(sleepMs, either)]);
-      } finally {
-        over.abort();
+      const seen = wakeUps;
+      const found = await claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
+      if (found.claimed.length > 0) return found.claimed;
+      if (!isSynced) {
+        // The index may be outdated.
+        isSynced = true;
+        await sync();
+        continue;
       }
+      const leftMs = untilMs - clock.now();
+      if (leftMs <= 0) return [];
+      // The index may have changed during the claim.
+      if (wakeUps !== seen) continue;
+      const pollMs = Math.max(0, Math.min(leftMs, found.freeAtMs - nowMs));
+      await waitWithPoll(waiters, { clock, pollMs, signal });
     }
   }
 
@@ -260,7 +232,7 @@ export async function natsTaskEngine(
     tidy: (nowMs) =>
       call(async () => {
         await upkeep.tidy(nowMs);
-        await workersGroups.ack();
+        await ackClaimed();
       }),
 
     beat: ({ worker, aliveUntilMs, about }) =>

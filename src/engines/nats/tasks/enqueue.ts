@@ -1,18 +1,12 @@
 // New jobs. A job is written only if its id does not exist. A dedupe key is an entry with the id of its job: a process
 // that finds the entry without the job writes the job under that id, so a process that died leaves no gap.
 
-import type { EnqueueEntry, EnqueueOutcome } from '../../../tasks/task-engine.ts';
+import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from '../../../tasks/task-engine.ts';
 import { busUnavailable } from '../connection/jetstream-wire.ts';
-import type { TaskBucket } from './bucket.ts';
 import { dedupeText, type TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
 import type { TaskRows } from './rows.ts';
 import type { TaskSignals } from './signals.ts';
-
-export type EnqueueTasks = (
-  entries: readonly EnqueueEntry[],
-  nowMs: number,
-) => Promise<readonly EnqueueOutcome[]>;
 
 interface PendingEntry {
   readonly entry: EnqueueEntry;
@@ -25,12 +19,11 @@ interface PendingEntry {
 const roundsMax = 100;
 
 export function createEnqueue(parts: {
-  readonly bucket: TaskBucket;
   readonly rows: TaskRows;
   readonly index: TaskIndex;
   readonly signals: TaskSignals;
-}): EnqueueTasks {
-  const { bucket, rows, index, signals } = parts;
+}): TaskEngine['enqueue'] {
+  const { rows, index, signals } = parts;
 
   return async (entries, nowMs) => {
     const outcomes = new Map<EnqueueEntry, EnqueueOutcome>();
@@ -107,33 +100,15 @@ export function createEnqueue(parts: {
         data: dedupeText(entry.head.id, entry.dedupe?.untilMs ?? 0),
         expected,
       }));
-      const seqs = await bucket.write(writes);
-      const lost: string[] = [];
-      for (const [at, { key, data }] of writes.entries()) {
-        const seq = seqs[at];
+      const written = await rows.writeKeys(writes);
+      for (const [at, { key }] of writes.entries()) {
         const entry = taking.get(key)?.entry as EnqueueEntry;
-        if (seq === undefined) {
-          lost.push(key);
-          waiting.push(entry);
-        } else {
-          index.apply(key, seq, data);
-          ids.set(entry, entry.head.id);
-        }
+        if (written[at] === true) ids.set(entry, entry.head.id);
+        else waiting.push(entry);
       }
-      await refresh(lost);
       left = waiting;
     }
     return ids;
-  }
-
-  /** Reads keys whose entries in the index are outdated. */
-  async function refresh(keys: readonly string[]): Promise<void> {
-    const found = await bucket.get(keys);
-    for (const [at, key] of keys.entries()) {
-      const message = found[at];
-      if (message === undefined) index.forget(key);
-      else index.apply(key, message.seq, message.text);
-    }
   }
 }
 

@@ -162,6 +162,27 @@ test('jobs claimed by a call that fails later are returned by the next claim of 
   assert.deepEqual(running.map((task) => task.id).toSorted(), returned.toSorted());
 });
 
+test('heartbeats and syncs do not wake a waiting claim', async () => {
+  await using engine = await natsTaskEngine(server.url, { prefix: 'quiet' });
+  const waiting = new AbortController();
+  const nowMs = Date.now();
+  const limits = { limit: 1, deadlineAfterMs: 60_000, rate: undefined, keyLimit: undefined };
+  const rules = [{ type: email, mayBeHanded: false, ...limits }];
+  const claim = engine.claim(
+    { worker: 'w', nowMs, aliveUntilMs: nowMs + 60_000, rules, limit: 1 },
+    { waitMs: 60_000, isBusy: false, signal: waiting.signal },
+  );
+  const aliveUntilMs = async () => (await engine.workers())[0]?.aliveUntilMs;
+  // Each call writes a sync; a claim that it wakes renews its heartbeat.
+  await eventually('the heartbeat stays the same', async () => {
+    const before = await aliveUntilMs();
+    for (let n = 0; n < 20; n += 1) await engine.counts();
+    return before !== undefined && (await aliveUntilMs()) === before;
+  });
+  waiting.abort();
+  await assert.rejects(claim, (error) => hasCode(error, 'ABORTED'));
+});
+
 test('a process that starts later has all jobs, including ended ones', async () => {
   await using before = await open('rebuilt');
   await before.enqueueMany(numbered(300));

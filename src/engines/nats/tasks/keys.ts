@@ -32,6 +32,11 @@ export function partsOf(key: string): { readonly kind: string; readonly rest: st
   return { kind: key.slice(6, end), rest: key.slice(end + 1) };
 }
 
+/** Heartbeats and syncs make no job available. A waiting claim writes them, so they must not wake claims. */
+export function isAboutProcess(key: string): boolean {
+  return ['beat', 'about', 'sync'].includes(partsOf(key).kind);
+}
+
 export const workerOf = decoded;
 
 /** `value.email-send.0199….<token>` → `email-send.0199…`. */

@@ -1,8 +1,7 @@
 // A job in the bucket: one message, whose first line holds the head and the lengths of the texts that follow. Large texts
 // are separate messages (values), which the row refers to by sequence.
 
-import type { TaskHead, TaskState } from '../../../tasks/task-job.ts';
-import { taskTypeOf } from '../../../tasks/task-job.ts';
+import { taskTypeOf, type TaskHead } from '../../../tasks/task-job.ts';
 
 /** Texts in a separate message of the bucket. */
 export interface TaskValue {
@@ -24,55 +23,37 @@ export interface PlacedRow extends TaskRow {
   readonly seq: number;
 }
 
-type HeadArray = readonly [
-  tenant: string,
-  state: TaskState,
-  revision: number,
-  fence: number,
-  priority: number,
-  dueAtMs: number,
-  concurrencyKey: string,
-  failures: number,
-  worker: string,
-  deadlineMs: number,
-  cancelAtMs: number,
-  parentId: string,
-  labels: readonly string[],
-  enqueuedAtMs: number,
-  claimedAtMs: number,
-  updatedAtMs: number,
-  endedAtMs: number,
-];
+/** The fields of a head in the order of the row; id and type are in the key. */
+const headFields = [
+  'tenant',
+  'state',
+  'revision',
+  'fence',
+  'priority',
+  'dueAtMs',
+  'concurrencyKey',
+  'failures',
+  'worker',
+  'deadlineMs',
+  'cancelAtMs',
+  'parentId',
+  'labels',
+  'enqueuedAtMs',
+  'claimedAtMs',
+  'updatedAtMs',
+  'endedAtMs',
+] as const satisfies readonly Exclude<keyof TaskHead, 'id' | 'type'>[];
 
 type FirstLine = readonly [
   version: 1,
-  head: HeadArray,
+  head: readonly unknown[],
   inline: readonly (readonly [string, number])[],
   values: readonly (readonly [number, readonly string[]])[],
 ];
 
 export function encodeRow({ head, inline, body, values }: TaskRow): string {
-  const array: HeadArray = [
-    head.tenant,
-    head.state,
-    head.revision,
-    head.fence,
-    head.priority,
-    head.dueAtMs,
-    head.concurrencyKey,
-    head.failures,
-    head.worker,
-    head.deadlineMs,
-    head.cancelAtMs,
-    head.parentId,
-    head.labels,
-    head.enqueuedAtMs,
-    head.claimedAtMs,
-    head.updatedAtMs,
-    head.endedAtMs,
-  ];
   const places = values.map(({ seq, names }) => [seq, names] as const);
-  const line: FirstLine = [1, array, inline, places];
+  const line: FirstLine = [1, headFields.map((name) => head[name]), inline, places];
   return `${JSON.stringify(line)}\n${body ?? ''}`;
 }
 
@@ -81,25 +62,12 @@ export function decodeRow(id: string, text: string): TaskRow {
   const [, head, inline, values] = JSON.parse(text.slice(0, end)) as FirstLine;
   return {
     head: {
+      ...(Object.fromEntries(headFields.map((name, at) => [name, head[at]])) as Pick<
+        TaskHead,
+        (typeof headFields)[number]
+      >),
       id,
       type: taskTypeOf(id),
-      tenant: head[0],
-      state: head[1],
-      revision: head[2],
-      fence: head[3],
-      priority: head[4],
-      dueAtMs: head[5],
-      concurrencyKey: head[6],
-      failures: head[7],
-      worker: head[8],
-      deadlineMs: head[9],
-      cancelAtMs: head[10],
-      parentId: head[11],
-      labels: head[12],
-      enqueuedAtMs: head[13],
-      claimedAtMs: head[14],
-      updatedAtMs: head[15],
-      endedAtMs: head[16],
     },
     inline,
     body: text.slice(end + 1),

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
-import type { TaskBucket } from './bucket.ts';
+import type { BucketWrite, TaskBucket } from './bucket.ts';
 import type { TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
 import {
@@ -37,6 +37,11 @@ export interface TaskRows {
   ): Promise<readonly (StoredTask | undefined)[]>;
   /** Returns the new row; undefined: another process was faster. Every base must have its body. */
   write(changes: readonly RowChange[]): Promise<readonly (PlacedRow | undefined)[]>;
+  /**
+   * Writes keys without the content of a job, and updates the index. Returns which writes succeeded; a key that another process
+   * wrote before is read again.
+   */
+  writeKeys(writes: readonly BucketWrite[]): Promise<readonly boolean[]>;
 }
 
 interface RowRead {
@@ -133,6 +138,21 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
     return written;
   }
 
+  async function writeKeys(writes: readonly BucketWrite[]): Promise<readonly boolean[]> {
+    const seqs = await bucket.write(writes);
+    const late: string[] = [];
+    for (const [at, { key, data }] of writes.entries()) {
+      const seq = seqs[at];
+      if (seq === undefined) late.push(key);
+      else index.apply(key, seq, data);
+    }
+    for (const [at, message] of (await bucket.get(late)).entries()) {
+      if (message === undefined) index.forget(late[at] ?? '');
+      else index.apply(message.key, message.seq, message.text);
+    }
+    return seqs.map((seq) => seq !== undefined);
+  }
+
   /** Writes values before rows: a row never refers to a missing value. */
   async function withValues(changes: readonly RowChange[]): Promise<readonly TaskRow[]> {
     const prepared = changes.map(({ base, head, fields }) => {
@@ -171,5 +191,5 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
     }));
   }
 
-  return { read, withBodies, whole, write };
+  return { read, withBodies, whole, write, writeKeys };
 }

@@ -24,10 +24,6 @@ interface KnownIds {
   count: number;
 }
 
-interface GetReply {
-  readonly message?: { readonly subject: string };
-}
-
 const window = { dedupeWindowMs: busLimits.dedupeWindowMsDefault };
 /** A signal that is lost this often within minutes is given up. */
 const retriesMax = 5;
@@ -89,14 +85,14 @@ export function createTaskSignals(
         return isDuplicate ? [{ entry, sequence }] : [];
       });
       published += left.length - duplicates.length;
-      const found = await wire.requestAll<GetReply>(
+      const found = await wire.getMessages(
         duplicates.map(({ entry: { subject }, sequence }) => ({
-          verb: `STREAM.MSG.GET.${layout.streamOf(subject)}`,
-          body: { seq: Number(sequence) },
+          stream: layout.streamOf(subject),
+          query: { seq: Number(sequence) },
         })),
       );
       left = duplicates.flatMap(({ entry, sequence }, at) =>
-        found[at]?.message?.subject === layout.toNats(entry.subject)
+        found[at]?.subject === layout.toNats(entry.subject)
           ? []
           : [{ ...entry, id: `${entry.id.split(retryMark)[0] ?? ''}${retryMark}${sequence}` }],
       );

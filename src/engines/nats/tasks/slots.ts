@@ -1,7 +1,6 @@
 // The slots of a concurrency key. A claimed job takes a slot before a worker gets it. A slot is free when its job does not
 // run under the fence in the slot; a fence is never used again.
 
-import type { TaskBucket } from './bucket.ts';
 import type { TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
 import type { PlacedRow } from './row.ts';
@@ -16,13 +15,7 @@ export interface TaskSlots {
 
 const roundsMax = 100;
 
-export function createTaskSlots(parts: {
-  readonly bucket: TaskBucket;
-  readonly rows: TaskRows;
-  readonly index: TaskIndex;
-}): TaskSlots {
-  const { bucket, rows, index } = parts;
-
+export function createTaskSlots(rows: TaskRows, index: TaskIndex): TaskSlots {
   async function isHeld(holder: string): Promise<boolean> {
     const [id = '', fence = ''] = holder.split(' ');
     const known = index.find(id)?.row?.head;
@@ -38,14 +31,8 @@ export function createTaskSlots(parts: {
       const slot = index.slots.get(key);
       if (slot?.value === holder) return true;
       if (slot !== undefined && (await isHeld(slot.value))) return false;
-      const [seq] = await bucket.write([{ key, data: holder, expected: slot?.seq ?? 0 }]);
-      if (seq !== undefined) {
-        index.apply(key, seq, holder);
-        return true;
-      }
-      const [found] = await bucket.get([key]);
-      if (found === undefined) index.forget(key);
-      else index.apply(key, found.seq, found.text);
+      const [isTaken] = await rows.writeKeys([{ key, data: holder, expected: slot?.seq ?? 0 }]);
+      if (isTaken === true) return true;
     }
     return false;
   }

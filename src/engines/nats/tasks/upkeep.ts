@@ -1,18 +1,13 @@
 // Deletes ended jobs, expired keys and orphaned values. A deleted job leaves a marker, from which all processes learn of
 // the deletion; markers are deleted later.
 
-import type { TaskRef } from '../../../tasks/task-job.ts';
+import type { TaskEngine } from '../../../tasks/task-engine.ts';
 import { isTerminal } from '../../../tasks/task-job.ts';
 import type { TaskBucket } from './bucket.ts';
 import type { TaskIndex } from './task-index.ts';
 import { idOfValue, taskKeys } from './keys.ts';
 import type { TaskRows } from './rows.ts';
 import type { TaskSlots } from './slots.ts';
-
-export interface TaskUpkeep {
-  remove(refs: readonly TaskRef[]): Promise<number>;
-  tidy(nowMs: number): Promise<void>;
-}
 
 const markerMs = 600_000;
 /** Per sweep; the next sweep continues. */
@@ -23,7 +18,7 @@ export function createTaskUpkeep(parts: {
   readonly rows: TaskRows;
   readonly index: TaskIndex;
   readonly slots: TaskSlots;
-}): TaskUpkeep {
+}): Pick<TaskEngine, 'remove' | 'tidy'> {
   const { bucket, rows, index, slots } = parts;
   const tidyOrphans = createOrphanSweep(bucket, rows);
 
@@ -38,12 +33,8 @@ export function createTaskUpkeep(parts: {
         data: '',
         expected: seq,
       }));
-      const seqs = await bucket.write(writes);
-      const removed = ended.filter((_, at) => seqs[at] !== undefined);
-      for (const [at, { key }] of writes.entries()) {
-        const seq = seqs[at];
-        if (seq !== undefined) index.apply(key, seq, '');
-      }
+      const written = await rows.writeKeys(writes);
+      const removed = ended.filter((_, at) => written[at]);
       await bucket.erase(removed.flatMap(({ values }) => values.map(({ seq }) => seq)));
       return removed.length;
     },

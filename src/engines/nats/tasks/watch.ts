@@ -2,14 +2,14 @@
 
 import { backoffMs } from '../../../foundation/backoff.ts';
 import { systemClock } from '../../../foundation/clock.ts';
-import { MillraceError } from '../../../foundation/error.ts';
+import { closedError } from '../../../foundation/rename-error.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import type { StoredEntry } from '../../../bus/bus-engine.ts';
 import { createBusReader } from '../bus/read.ts';
 import { busUnavailable, type JetStreamWire } from '../connection/jetstream-wire.ts';
 import type { TaskBucket } from './bucket.ts';
 import type { TaskIndex } from './task-index.ts';
-import { statePattern, taskKeys } from './keys.ts';
+import { isAboutProcess, statePattern, taskKeys } from './keys.ts';
 
 export interface TaskWatch extends AsyncDisposable {
   /** Resolves when the index has everything that any process wrote before the call. */
@@ -34,6 +34,7 @@ export function createTaskWatch(
     readonly index: TaskIndex;
     readonly observer: Observer;
     readonly processId: string;
+    /** Jobs, modes, rates or slots have changed. */
     readonly onChange: () => void;
   },
 ): TaskWatch {
@@ -56,7 +57,7 @@ export function createTaskWatch(
     const reached = waiting.filter(({ seq }) => seq <= seen);
     if (reached.length > 0) waiting = waiting.filter(({ seq }) => seq > seen);
     for (const { resolve } of reached) resolve();
-    onChange();
+    if (batch.some(({ subject }) => !isAboutProcess(subject))) onChange();
   }
 
   async function run(): Promise<void> {
@@ -106,7 +107,7 @@ export function createTaskWatch(
   const running = run();
   return {
     sync() {
-      if (signal.aborted) return Promise.reject(closed());
+      if (signal.aborted) return Promise.reject(closedError('TASKS'));
       // Calls in the same turn of the event loop share one request.
       syncing ??= syncNow();
       return syncing;
@@ -116,12 +117,8 @@ export function createTaskWatch(
     },
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      for (const { reject } of waiting) reject(closed());
+      for (const { reject } of waiting) reject(closedError('TASKS'));
       await running;
     },
   };
-}
-
-function closed(): MillraceError {
-  return new MillraceError('TASKS_CLOSED', 'the tasks were closed');
 }

@@ -15,15 +15,11 @@ import { isRefused, refusals, type ConsumerInfo } from '../connection/jetstream-
 import type { TaskIndex } from './task-index.ts';
 import { plainId } from './signals.ts';
 
-export interface WorkersGroups {
-  /** For all types that have jobs. */
-  ack(): Promise<void>;
-}
-
 /** Per type and sweep; the next sweep continues. */
 const ackedMax = 5_000;
 const fetchMax = 500;
 
+/** Returns a function that acks for all types that have jobs. */
 export function createWorkersGroups(context: {
   readonly parts: BusParts;
   readonly streams: BusStreams;
@@ -33,9 +29,9 @@ export function createWorkersGroups(context: {
   readonly subjects: Subjects<string>;
   /** Resolves when the index has everything that was written before. */
   readonly sync: () => Promise<void>;
-}): WorkersGroups {
+}): () => Promise<void> {
   const { parts, streams, reader, index, subjects } = context;
-  const consumers = createBusConsumers(parts, streams);
+  const consumers = createBusConsumers(parts, streams, reader);
   const leases = createBusLeases(parts, consumers, context.append);
   const known = new Map<string, GroupSettings>();
 
@@ -103,20 +99,18 @@ export function createWorkersGroups(context: {
     }
   }
 
-  return {
-    async ack() {
-      for (const { type, states } of index.counts()) {
-        if (Object.values(states).every((count) => count === 0)) continue;
-        try {
-          await ackOf(type);
-        } catch (error) {
-          // The group was deleted, or lost with its stream: the next sweep creates it again.
-          known.delete(type);
-          consumers.forget(consumerGroups.workers<string>(type));
-          if (!isMissing(error)) throw error;
-        }
+  return async () => {
+    for (const { type, states } of index.counts()) {
+      if (Object.values(states).every((count) => count === 0)) continue;
+      try {
+        await ackOf(type);
+      } catch (error) {
+        // The group was deleted, or lost with its stream: the next sweep creates it again.
+        known.delete(type);
+        consumers.forget(consumerGroups.workers<string>(type));
+        if (!isMissing(error)) throw error;
       }
-    },
+    }
   };
 }
 

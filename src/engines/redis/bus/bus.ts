@@ -54,17 +54,17 @@ export async function redisBus(
   options: RedisBusOptions = {},
 ): Promise<Bus> {
   const { clock = systemClock, keyPrefix: prefix = '' } = options;
-  return openEngine('bus', target, options, (connection, calls) => {
-    const keyspace = createBusKeyspace({ isCluster: connection.client.isCluster, prefix });
-    const registry = createBusRegistry(calls, keyspace);
-    const wakes = createBusWakes(connection.client, keyspace.channel);
-    return createBus(redisEngine({ calls, keyspace, registry, wakes, clock }, connection), options);
+  return openEngine('BUS', target, options, (redis) => {
+    const keyspace = createBusKeyspace({ isCluster: redis.client.isCluster, prefix });
+    const registry = createBusRegistry(redis, keyspace);
+    const wakes = createBusWakes(redis.client, keyspace.channel);
+    return createBus(redisEngine({ redis, keyspace, registry, wakes, clock }), options);
   });
 }
 
-function redisEngine(context: RedisBusContext, connection: AsyncDisposable): BusEngine {
-  const { calls, keyspace, registry, wakes } = context;
-  const append = createAppender(calls, keyspace, registry);
+function redisEngine(context: RedisBusContext): BusEngine {
+  const { redis, keyspace, registry, wakes } = context;
+  const append = createAppender(redis, keyspace, registry);
   const groups = createBusGroups(context);
   const fetching = createBusFetch(context, groups);
   const settle = createBusSettle(context, append, fetching.setPending);
@@ -85,7 +85,7 @@ function redisEngine(context: RedisBusContext, connection: AsyncDisposable): Bus
     deleteGroup: (name) => groups.delete(name),
     async [Symbol.asyncDispose]() {
       await wakes[Symbol.asyncDispose]();
-      await connection[Symbol.asyncDispose]();
+      await redis[Symbol.asyncDispose]();
     },
   };
 }

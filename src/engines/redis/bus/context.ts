@@ -1,14 +1,14 @@
 // What the parts of the Redis bus share.
 
 import type { Clock } from '../../../foundation/clock.ts';
-import type { EngineCalls } from '../connection/engine.ts';
+import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
 import type { BusKeyspace } from './keyspace.ts';
 import type { BusRegistry } from './registry.ts';
 import type { BusWakes } from './wakes.ts';
 
 export interface RedisBusContext {
-  readonly calls: EngineCalls;
+  readonly redis: RedisConnection;
   readonly keyspace: BusKeyspace;
   readonly registry: BusRegistry;
   readonly wakes: BusWakes;

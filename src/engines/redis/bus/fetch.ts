@@ -4,12 +4,15 @@
 
 import type { FetchRequest, GroupSettings, LeasedEntry } from '../../../bus/bus-engine.ts';
 import { unknownGroup } from '../../../bus/group-errors.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
+import { createWaiters, waitWithPoll, type Waiters } from '../../../store/waiters.ts';
 import { textOf } from '../connection/engine.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
 import { storedEntry } from './entry.ts';
-import { fullSubjects, matchesAny, type BusGroups, type GroupRecord } from './groups.ts';
+import type { BusGroups, GroupRecord } from './groups.ts';
+import { fullSubjects, matchesAny } from './registry.ts';
 import { tokenText } from './settle.ts';
 import type { Wake } from './wakes.ts';
 
@@ -42,7 +45,7 @@ export interface BusFetch {
 }
 
 export function createBusFetch(context: RedisBusContext, groups: BusGroups): BusFetch {
-  const { calls, keyspace, registry, wakes, clock } = context;
+  const { redis, keyspace, registry, wakes, clock } = context;
   const views = new Map<string, GroupView>();
 
   function addGroup({ filters }: GroupSettings, record: GroupRecord): GroupView {
@@ -111,9 +114,8 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     const nowMs = clock.now();
     const visits: Visit[] = [];
     for (const [domain, streams] of Map.groupBy(view.ready, keyspace.domainOf)) {
-      for (let at = 0; at < streams.length; at += visitMax.streams) {
-        visits.push({ domain, streams: streams.slice(at, at + visitMax.streams) });
-      }
+      const batches = batchesOf(streams, { countMax: visitMax.streams });
+      visits.push(...batches.map((some) => ({ domain, streams: some })));
     }
     const planned = new Set(visits.map(({ domain }) => domain));
     for (const [domain, { dueAtMs, pending }] of view.domains) {
@@ -142,7 +144,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
         ? maxAckPending
         : Math.min(maxAckPending, state.pending + room);
       const records = keyspace.isOneDomain ? keyspace.groups : '';
-      answer = (await calls.run(
+      answer = (await redis.runForBytes(
         busScripts.fetch,
         [...keyspace.leases(domain, native), ...streams],
         [native, limit, leaseMs, pendingMax, records, settings.name, generation, isSweep ? 1 : 0],
@@ -206,35 +208,36 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     const visits = plan(view, !keyspace.isOneDomain && roomOf() <= 0);
     // This visit detects that the group was deleted.
     if (visits.length === 0 && keyspace.isOneDomain) visits.push({ domain: 'bus', streams: [] });
-    const checking = settledOf(checkRecord(view));
+    const checking = Promise.allSettled([checkRecord(view)]);
     // Visit few domains first, which is cheaper if they have many messages; double the number if they have few.
     let concurrency = keyspace.isOneDomain ? 1 : Math.ceil(limit / visitMax.share);
-    let failed: Failed | undefined;
+    let failed: PromiseRejectedResult | undefined;
     for (let at = 0; at < visits.length && found.length < limit && failed === undefined;) {
       const left = limit - found.length;
       const some = visits.slice(at, at + Math.min(concurrency, left, visitMax.atOnce));
       const room = Math.max(0, roomOf());
-      const parts = await Promise.all(
-        some.map((each, n) => {
-          const limits = {
+      const parts = await Promise.allSettled(
+        some.map((each, n) =>
+          visit(view, settings, each, {
             limit: shareOf(left, some.length, n),
             room: shareOf(room, some.length, n),
             isSweep,
-          };
-          return settledOf(visit(view, settings, each, limits));
-        }),
+          }),
+        ),
       );
       for (const part of parts) {
-        if (part.kind === 'failed') failed = part;
+        if (part.status === 'rejected') failed = part;
         else found.push(...part.value);
       }
       at += some.length;
       if (!keyspace.isOneDomain) concurrency *= 2;
     }
-    const checked = await checking;
-    const reason = checked.kind === 'failed' ? checked : failed;
+    const [checked] = await checking;
+    const rejected = checked.status === 'rejected' ? checked : failed;
     // Return the messages that were leased in other domains: until the lease ends, no other member can get them.
-    if (reason !== undefined && (found.length === 0 || isUnknown(reason.error))) throw reason.error;
+    if (rejected !== undefined && (found.length === 0 || isUnknown(rejected.reason))) {
+      throw rejected.reason;
+    }
     return found;
   }
 
@@ -251,19 +254,8 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     // A message that is leased from now on is not free before this time.
     const leaseEndMs = keyspace.isOneDomain ? nowMs + settings.leaseMs : Number.POSITIVE_INFINITY;
     const pollAtMs = Math.max(nowMs + dueMsMin, Math.min(dueAtMsOf(view), sweepAtMs, leaseEndMs));
-    const waking = new AbortController();
-    const wake = (): void => waking.abort();
-    view.waiting.add(wake);
-    signal.addEventListener('abort', wake, { once: true });
-    try {
-      await clock.sleep(Math.min(pollAtMs, untilMs) - nowMs, waking.signal);
-    } catch (error) {
-      if (signal.aborted) throw aborted(signal);
-      if (!waking.signal.aborted) throw error;
-    } finally {
-      view.waiting.delete(wake);
-      signal.removeEventListener('abort', wake);
-    }
+    const pollMs = Math.min(pollAtMs, untilMs) - nowMs;
+    await waitWithPoll(view.waiters, { clock, pollMs, signal });
   }
 
   return {
@@ -310,21 +302,6 @@ type Found = readonly [
   fields: readonly unknown[],
 ];
 
-interface Failed {
-  readonly kind: 'failed';
-  readonly error: unknown;
-}
-
-async function settledOf<T>(
-  work: Promise<T>,
-): Promise<Failed | { readonly kind: 'done'; readonly value: T }> {
-  try {
-    return { kind: 'done', value: await work };
-  } catch (error) {
-    return { kind: 'failed', error };
-  }
-}
-
 function isUnknown(error: unknown): boolean {
   return hasCode(error, 'BUS_GROUP_UNKNOWN');
 }
@@ -346,7 +323,7 @@ interface GroupView {
   sweptAtMs: number;
   /** Number of wake-ups, by which a waiting fetch detects a new one. */
   wakeUps: number;
-  readonly waiting: Set<() => void>;
+  readonly waiters: Waiters;
 }
 
 interface DomainView {
@@ -366,7 +343,7 @@ function createGroupView(record: GroupRecord, filters: readonly string[]): Group
     version: 0,
     sweptAtMs: Number.NEGATIVE_INFINITY,
     wakeUps: 0,
-    waiting: new Set(),
+    waiters: createWaiters(),
   };
 }
 
@@ -393,5 +370,5 @@ function dueAtMsOf(view: GroupView): number {
 
 function wakeWaiting(view: GroupView): void {
   view.wakeUps += 1;
-  for (const wake of view.waiting) wake();
+  view.waiters.wakeAll();
 }

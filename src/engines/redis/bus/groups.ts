@@ -1,13 +1,14 @@
 // Consumer groups. Each group has a record, and a Redis consumer group in every stream that matches its filters.
 // Leases are stored separately, because Redis consumer groups have neither delays nor fences.
 
-import type { GroupInfo, PendingMessage, StartFrom } from '../../../bus/bus.ts';
-import { matchesFilter, type GroupSettings } from '../../../bus/bus-engine.ts';
+import type { GroupInfo, PendingMessage, StartFrom, StreamInfo } from '../../../bus/bus.ts';
+import type { GroupSettings } from '../../../bus/bus-engine.ts';
 import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
 import { compareSequences } from '../../../bus/sequence.ts';
-import { eachOf, textOf } from '../connection/engine.ts';
+import { eachOf, pairsOf, textOf } from '../connection/engine.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
-import { idBefore } from './entry.ts';
+import { idBefore, storedAtMsOf } from './entry.ts';
+import { matchesAny } from './registry.ts';
 
 export interface GroupRecord {
   readonly name: string;
@@ -25,31 +26,54 @@ export interface BusGroups {
   find(name: string): Promise<GroupRecord | undefined>;
   all(): Promise<readonly GroupRecord[]>;
   infos(): Promise<readonly GroupInfo[]>;
+  /** Undefined if the stream does not exist. */
+  streamInfo(subject: string, groups: readonly GroupRecord[]): Promise<StreamInfo | undefined>;
   pending(name: string, limit: number): Promise<readonly PendingMessage[]>;
   seek(name: string, to: StartFrom): Promise<void>;
   delete(name: string): Promise<boolean>;
 }
 
 export function createBusGroups(context: RedisBusContext): BusGroups {
-  const { calls, keyspace, registry, clock } = context;
+  const { redis, keyspace, registry, clock } = context;
 
   async function find(name: string): Promise<GroupRecord | undefined> {
-    const text = await calls.ask((client) => client.hget(keyspace.groups, name));
+    const text = await redis.ask((client) => client.hget(keyspace.groups, name));
     return text === null ? undefined : recordOf(name, text);
   }
 
   async function all(): Promise<readonly GroupRecord[]> {
-    const texts = await calls.ask((client) => client.hgetall(keyspace.groups));
+    const texts = await redis.ask((client) => client.hgetall(keyspace.groups));
     return Object.entries(texts)
       .map(([name, text]) => recordOf(name, text))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** Registered subjects that match, and all subjects that the filters name in full. */
-  async function subjectsOf({ filters }: GroupRecord): Promise<string[]> {
-    const { subjects } = await registry.since(0);
-    const matching = subjects.filter((each) => matchesAny(filters, each));
-    return [...new Set([...matching, ...fullSubjects(filters)])];
+  async function streamInfo(
+    subject: string,
+    records: readonly GroupRecord[],
+  ): Promise<StreamInfo | undefined> {
+    const matching = records.filter(({ filters }) => matchesAny(filters, subject));
+    const natives = matching.map(({ native }) => native);
+    const cells = await redis.runForBytes(busScripts.info, [keyspace.streamKey(subject)], natives);
+    if (cells === null) return undefined;
+    const [length, first, last, bytes, ...counts] = cells as readonly unknown[];
+    const [firstSequence, lastSequence] = [first, last].map((id) => textOf(id) || undefined);
+    const storedAt = (id: string | undefined): Date | undefined =>
+      id === undefined ? undefined : new Date(storedAtMsOf(id));
+    return {
+      subject,
+      length: Number(length),
+      firstSequence,
+      lastSequence,
+      firstStoredAt: storedAt(firstSequence),
+      lastStoredAt: storedAt(lastSequence),
+      bytes: Number(bytes),
+      groups: matching.map(({ name }, at) => ({
+        name,
+        lag: Number(counts[at * 2]),
+        pending: Number(counts[at * 2 + 1]),
+      })),
+    };
   }
 
   async function place(
@@ -58,10 +82,10 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
     from: StartFrom,
   ): Promise<void> {
     const { native } = record;
-    await eachOf(await subjectsOf(record), async (subject) => {
+    await eachOf(await registry.matching(record.filters), async (subject) => {
       const key = keyspace.streamKey(subject);
       const leases = keyspace.leases(keyspace.domainOf(key), native);
-      await calls.run(busScripts.place, [key, ...leases], [action, native, idBefore(from)]);
+      await redis.runForBytes(busScripts.place, [key, ...leases], [action, native, idBefore(from)]);
     });
   }
 
@@ -74,12 +98,16 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
   return {
     find,
     all,
+    streamInfo,
     async ensure({ name, filters, from, leaseMs, maxAckPending }) {
       const wanted = filters.join(' ');
       const fresh = { filters: wanted, leaseMs, maxAckPending, isPlaced: false };
       const values = [name, wanted, JSON.stringify(fresh), leaseMs, maxAckPending];
       const keys = [keyspace.groups, keyspace.generations];
-      const record = recordOf(name, textOf(await calls.run(busScripts.ensureGroup, keys, values)));
+      const record = recordOf(
+        name,
+        textOf(await redis.runForBytes(busScripts.ensureGroup, keys, values)),
+      );
       if (record.filters.join(' ') !== wanted) {
         const {
           filters: [existing = ''],
@@ -89,50 +117,38 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
       // Repeats the work of a process that crashed: the group must exist in every stream before the first fetch.
       if (!record.isPlaced) {
         await place(record, 'place', from);
-        await calls.run(busScripts.groupPlaced, [keyspace.groups], [name, record.generation]);
+        await redis.runForBytes(
+          busScripts.groupPlaced,
+          [keyspace.groups],
+          [name, record.generation],
+        );
       }
       return record;
     },
 
     async infos() {
       const records = await all();
-      const { subjects } = await registry.since(0);
-      const wanted = new Set([
-        ...subjects,
-        ...records.flatMap(({ filters }) => fullSubjects(filters)),
-      ]);
-      const counts = new Map(records.map(({ name }) => [name, { lag: 0, pending: 0 }]));
-      await eachOf([...wanted], async (subject) => {
-        const matching = records.filter(({ filters }) => matchesAny(filters, subject));
-        if (matching.length === 0) return;
-        const natives = matching.map(({ native }) => native);
-        const cells = await calls.run(busScripts.info, [keyspace.streamKey(subject)], natives);
-        if (cells === null) return;
-        for (const [at, { name }] of matching.entries()) {
-          const count = counts.get(name);
-          if (count === undefined) continue;
-          count.lag += Number((cells as unknown[])[4 + at * 2]);
-          count.pending += Number((cells as unknown[])[5 + at * 2]);
-        }
-      });
+      const subjects = await registry.matching(records.flatMap(({ filters }) => filters));
+      const infos = await eachOf(subjects, (subject) => streamInfo(subject, records));
+      const counts = infos.flatMap((info) => info?.groups ?? []);
       return records.map(({ name, filters, leaseMs, maxAckPending }) => {
-        const { lag = 0, pending = 0 } = counts.get(name) ?? {};
+        const own = counts.filter((each) => each.name === name);
+        const lag = own.reduce((sum, each) => sum + each.lag, 0);
+        const pending = own.reduce((sum, each) => sum + each.pending, 0);
         return { name, subject: filters[0] ?? '', leaseMs, maxAckPending, lag, pending };
       });
     },
 
     async pending(name, limit) {
       const record = await known(name);
-      const keys = (await subjectsOf(record)).map(keyspace.streamKey);
+      const keys = (await registry.matching(record.filters)).map(keyspace.streamKey);
       const domains = [...new Set(keys.map(keyspace.domainOf))];
       const found = await eachOf(domains, async (domain) => {
         const [leases, fences] = keyspace.leases(domain, record.native);
-        const [cells, counts] = await calls.ask((client) =>
+        const [cells, counts] = await redis.ask((client) =>
           Promise.all([client.zrange(leases, 0, -1, 'WITHSCORES'), client.hgetall(fences)]),
         );
-        return Array.from({ length: cells.length / 2 }, (_, at) =>
-          pendingOf(cells[at * 2] ?? '', Number(cells[at * 2 + 1]), counts),
-        );
+        return pairsOf(cells).map(([member, score]) => pendingOf(member, Number(score), counts));
       });
       return found
         .flat()
@@ -143,16 +159,16 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
     async seek(name, to) {
       const record = await known(name);
       await place(record, 'seek', to);
-      await calls.ask((client) => client.publish(keyspace.channel, 's *'));
+      await redis.ask((client) => client.publish(keyspace.channel, 's *'));
     },
 
     async delete(name) {
       const record = await find(name);
       if (record === undefined) return false;
       // Delete the record first: a crash in between leaves only native groups whose names are never reused.
-      const removed = await calls.ask((client) => client.hdel(keyspace.groups, name));
+      const removed = await redis.ask((client) => client.hdel(keyspace.groups, name));
       await place(record, 'drop', 'start');
-      await calls.ask((client) => client.publish(keyspace.channel, 's *'));
+      await redis.ask((client) => client.publish(keyspace.channel, 's *'));
       return removed === 1;
     },
   };
@@ -172,14 +188,6 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
       availableAt: new Date(score === 0 ? clock.now() : score),
     };
   }
-}
-
-export function matchesAny(filters: readonly string[], subject: string): boolean {
-  return filters.some((filter) => matchesFilter(filter, subject));
-}
-
-export function fullSubjects(filters: readonly string[]): string[] {
-  return filters.filter((filter) => !/(?:^|\.)[*>](?:\.|$)/.test(filter));
 }
 
 function recordOf(name: string, text: string): GroupRecord {

@@ -1,12 +1,14 @@
 // Reads streams without a group: to their end, or live.
 
 import { matchesFilter, type ReadRequest, type StoredEntry } from '../../../bus/bus-engine.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
+import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
 import { eachOf, textOf } from '../connection/engine.ts';
 import type { RedisBusContext } from './context.ts';
 import { idBefore, storedEntry } from './entry.ts';
-import { fullSubjects } from './groups.ts';
+import { fullSubjects } from './registry.ts';
 import type { RedisClient } from '../connection/connection.ts';
 import type { Wake } from './wakes.ts';
 
@@ -21,12 +23,12 @@ type Batches = AsyncIterable<readonly StoredEntry[]>;
 export function createBusRead(
   context: RedisBusContext,
 ): (pattern: string, request: ReadRequest) => Promise<Batches> {
-  const { calls, keyspace, registry, wakes, clock } = context;
+  const { redis, keyspace, registry, wakes, clock } = context;
 
   /** Treats a key of another type as an empty stream, so that it blocks no other stream. */
   async function ofStream<T>(call: (client: RedisClient) => Promise<T[]>): Promise<T[]> {
     try {
-      return await calls.ask(call);
+      return await redis.ask(call);
     } catch (error) {
       if (!(error instanceof MillraceError) || !/WRONGTYPE/.test(error.message)) throw error;
       return [];
@@ -75,7 +77,7 @@ export function createBusRead(
     const dirty = new Set<string>();
     const laterFrom = from === 'end' ? '0-0' : idBefore(from);
     let version = 0;
-    let news = Promise.withResolvers<void>();
+    const news = createWaiters();
 
     function add(subject: string): void {
       if (!cursors.has(subject)) cursors.set(subject, laterFrom);
@@ -89,7 +91,7 @@ export function createBusRead(
         if (matching.length === 0) return;
         for (const subject of matching) add(subject);
       }
-      news.resolve();
+      news.wakeAll();
     }
     async function poll(): Promise<void> {
       if (isPattern) {
@@ -100,7 +102,7 @@ export function createBusRead(
       for (const subject of cursors.keys()) dirty.add(subject);
     }
     async function* dirtyBatches(): Batches {
-      for (const some of chunksOf([...dirty], atOnce.streams)) {
+      for (const some of batchesOf(dirty, { countMax: atOnce.streams })) {
         // Removed before the read: a wake-up during the read adds the subject again.
         for (const subject of some) dirty.delete(subject);
         const found = await readAll(some);
@@ -145,7 +147,6 @@ export function createBusRead(
         try {
           for (;;) {
             if (signal.aborted) throw aborted(signal);
-            news = Promise.withResolvers();
             try {
               if (clock.now() >= pollAtMs) {
                 pollAtMs = clock.now() + pollMs;
@@ -158,13 +159,8 @@ export function createBusRead(
               continue;
             }
             if (dirty.size > 0) continue;
-            const resting = new AbortController();
-            const either = AbortSignal.any([signal, resting.signal]);
-            const rest = clock.sleep(Math.max(1, pollAtMs - clock.now()), either);
-            await Promise.race([news.promise, rest]);
-            if (signal.aborted) throw aborted(signal);
-            rest.catch(() => undefined);
-            resting.abort();
+            const waitMs = Math.max(1, pollAtMs - clock.now());
+            await waitWithPoll(news, { clock, pollMs: waitMs, signal });
           }
         } finally {
           off();
@@ -175,16 +171,8 @@ export function createBusRead(
 
   return async (pattern, request) => {
     if (request.isLive) return live(pattern, request);
-    const { subjects } = await registry.since(0);
-    const named = [...new Set([...subjects, ...fullSubjects([pattern])])];
-    const matching = named.filter((each) => matchesFilter(pattern, each)).toSorted();
+    const matching = await registry.matching([pattern]);
     const ends = await eachOf(matching, async (each) => [each, await lastId(each)] as const);
     return toEnd(ends, request);
   };
-}
-
-function chunksOf<T>(items: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
-    items.slice(at * size, (at + 1) * size),
-  );
 }

@@ -9,8 +9,10 @@ import type {
 } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
 import type { SettleOutcome } from '../../../bus/bus-message.ts';
-import { asBuffer, batchesOf } from './append.ts';
-import type { ScriptValue } from '../connection/engine.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
+import { forEachGroup } from '../connection/engine.ts';
+import type { ScriptValue } from '../connection/script.ts';
+import { asBuffer, batchMax } from './append.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
 
 /** How long the id of a dead letter is remembered, in case its message is redelivered before the ack. */
@@ -32,26 +34,21 @@ function tokenOf(text: string): LeaseToken {
   return { native, fence, streamKey, id };
 }
 
-interface Placed {
-  readonly settlement: Settlement;
-  readonly token: LeaseToken;
-  readonly at: number;
-}
-
 export function createBusSettle(
-  { calls, keyspace }: RedisBusContext,
+  { redis, keyspace }: RedisBusContext,
   append: (entries: readonly EngineEntry[], windowMs: number) => Promise<readonly Appended[]>,
   /** Reports the number of pending messages of the domain. */
   onPending: (group: string, domain: string, pending: number) => void,
 ): BusEngine['settle'] {
+  /** All tokens have the same domain and native group. */
   async function run(
     { name, leaseMs }: GroupSettings,
-    domain: string,
-    batch: readonly Placed[],
-  ): Promise<SettleOutcome[]> {
-    const native = batch[0]?.token.native ?? name;
+    batch: readonly Settlement[],
+  ): Promise<readonly SettleOutcome[]> {
+    const { native, streamKey } = tokenOf(batch[0]?.token ?? '');
+    const domain = keyspace.domainOf(streamKey);
     const registry = keyspace.isOneDomain ? keyspace.registry : '';
-    const [pending, answers] = (await calls.run(
+    const [pending, answers] = (await redis.runForBytes(
       busScripts.settle,
       keyspace.leases(domain, native),
       [native, keyspace.channel, name, leaseMs, registry, ...batch.flatMap(valuesOf)],
@@ -60,10 +57,10 @@ export function createBusSettle(
     return batch.map((_, at) => (answers[at] === 1 ? 'settled' : 'stale'));
   }
 
-  function valuesOf({ settlement, token }: Placed): ScriptValue[] {
+  function valuesOf(settlement: Settlement): ScriptValue[] {
     const { kind } = settlement;
-    const delayMs = kind === 'nack' ? settlement.delayMs : 0;
-    const values = [kind, token.streamKey, token.id, token.fence, delayMs];
+    const { streamKey, id: entryId, fence } = tokenOf(settlement.token);
+    const values = [kind, streamKey, entryId, fence, kind === 'nack' ? settlement.delayMs : 0];
     if (kind !== 'dead') return values;
     const { subject, id, data, meta = '' } = settlement.letter;
     const key = keyspace.streamKey(subject);
@@ -76,63 +73,40 @@ export function createBusSettle(
    */
   async function deadLetter(
     group: GroupSettings,
-    domain: string,
-    placed: Placed & { readonly settlement: { readonly kind: 'dead' } },
-  ): Promise<SettleOutcome> {
-    const { token: text, letter } = placed.settlement;
-    const as = (kind: 'extend' | 'ack') =>
-      run(group, domain, [{ ...placed, settlement: { kind, token: text } }]);
-    const [extended = 'stale'] = await as('extend');
-    if (extended === 'stale') return 'stale';
+    { token, letter }: Extract<Settlement, { kind: 'dead' }>,
+  ): Promise<readonly SettleOutcome[]> {
+    const [extended] = await run(group, [{ kind: 'extend', token }]);
+    if (extended !== 'settled') return ['stale'];
     await append([letter], letterWindowMs);
-    const [outcome = 'stale'] = await as('ack');
-    return outcome;
+    return run(group, [{ kind: 'ack', token }]);
   }
 
-  async function settlePart(
-    group: GroupSettings,
-    domain: string,
-    placed: readonly Placed[],
-  ): Promise<SettleOutcome[]> {
-    const outcomes: SettleOutcome[] = [];
-    let batched: Placed[] = [];
-    const flush = async (): Promise<void> => {
-      const bytesOf = ({ settlement: each }: Placed): number =>
-        each.kind === 'dead' ? each.letter.data.length : 0;
-      for (const batch of batchesOf(batched, bytesOf)) {
-        outcomes.push(...(await run(group, domain, batch)));
-      }
-      batched = [];
-    };
-    for (const each of placed) {
-      const { settlement } = each;
-      if (settlement.kind === 'dead' && !keyspace.isOneDomain) {
+  return (group, settlements) =>
+    forEachGroup(
+      settlements,
+      ({ token }) => {
+        const { streamKey, native } = tokenOf(token);
+        return `${keyspace.domainOf(streamKey)} ${native}`;
+      },
+      async (own) => {
+        const outcomes: SettleOutcome[] = [];
+        let batched: Settlement[] = [];
+        const flush = async (): Promise<void> => {
+          const sizeOf = (each: Settlement): number =>
+            each.kind === 'dead' ? each.letter.data.length : 0;
+          for (const batch of batchesOf(batched, { ...batchMax, sizeOf })) {
+            outcomes.push(...(await run(group, batch)));
+          }
+          batched = [];
+        };
+        for (const settlement of own) {
+          if (settlement.kind === 'dead' && !keyspace.isOneDomain) {
+            await flush();
+            outcomes.push(...(await deadLetter(group, settlement)));
+          } else batched.push(settlement);
+        }
         await flush();
-        outcomes.push(await deadLetter(group, domain, { ...each, settlement }));
-      } else batched.push(each);
-    }
-    await flush();
-    return outcomes;
-  }
-
-  return async (group, settlements) => {
-    const all = settlements.map((settlement, at): Placed => ({
-      settlement,
-      token: tokenOf(settlement.token),
-      at,
-    }));
-    const parts = Map.groupBy(
-      all,
-      ({ token }) => `${keyspace.domainOf(token.streamKey)} ${token.native}`,
+        return outcomes;
+      },
     );
-    const outcomes: SettleOutcome[] = Array.from({ length: all.length }, () => 'stale');
-    await Promise.all(
-      [...parts.values()].map(async (placed) => {
-        const domain = keyspace.domainOf(placed[0]?.token.streamKey ?? '');
-        const settled = await settlePart(group, domain, placed);
-        for (const [n, { at }] of placed.entries()) outcomes[at] = settled[n] ?? 'stale';
-      }),
-    );
-    return outcomes;
-  };
 }

@@ -1,17 +1,17 @@
 // Administration of streams: list, trim, delete.
 
 import type { StreamInfo, Trimmed, TrimOrder } from '../../../bus/bus.ts';
-import { matchesFilter, type BusEngine } from '../../../bus/bus-engine.ts';
+import type { BusEngine } from '../../../bus/bus-engine.ts';
 import { compareSequences } from '../../../bus/sequence.ts';
-import { eachOf, textOf } from '../connection/engine.ts';
+import { eachOf } from '../connection/engine.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
-import { storedAtMsOf } from './entry.ts';
-import { fullSubjects, matchesAny, type BusGroups } from './groups.ts';
+import type { BusGroups } from './groups.ts';
+import { matchesAny } from './registry.ts';
 
 type Streams = Pick<BusEngine, 'streams' | 'trim' | 'deleteStream' | 'remove'>;
 
 export function createBusStreams(context: RedisBusContext, groups: BusGroups): Streams {
-  const { calls, keyspace, registry } = context;
+  const { redis, keyspace, registry } = context;
 
   async function groupsOf(subject: string) {
     return (await groups.all()).filter(({ filters }) => matchesAny(filters, subject));
@@ -19,22 +19,14 @@ export function createBusStreams(context: RedisBusContext, groups: BusGroups): S
 
   return {
     async streams(pattern, { after = '', limit }) {
-      const { subjects } = await registry.since(0);
-      const named = [...new Set([...subjects, ...fullSubjects([pattern])])]
-        .filter((each) => each > after && matchesFilter(pattern, each))
-        .toSorted();
+      const named = (await registry.matching([pattern])).filter((each) => each > after);
       const records = await groups.all();
       const infos: StreamInfo[] = [];
       // Registered streams may have been deleted.
       for (let at = 0; at < named.length && infos.length < limit; at += limit) {
-        const found = await eachOf(named.slice(at, at + limit), async (subject) => {
-          const matching = records.filter(({ filters }) => matchesAny(filters, subject));
-          const natives = matching.map(({ native }) => native);
-          const cells = await calls.run(busScripts.info, [keyspace.streamKey(subject)], natives);
-          const names = matching.map(({ name }) => name);
-          return cells === null ? [] : [infoOf(subject, cells as unknown[], names)];
-        });
-        infos.push(...found.flat());
+        const page = named.slice(at, at + limit);
+        const found = await eachOf(page, (subject) => groups.streamInfo(subject, records));
+        infos.push(...found.filter((info) => info !== undefined));
       }
       return infos.slice(0, limit);
     },
@@ -44,7 +36,7 @@ export function createBusStreams(context: RedisBusContext, groups: BusGroups): S
       const { lengthMax = '', bytesMax = '' } = order;
       const natives = groupsToRespect.map(({ native }) => native);
       const values = [lowestKept(order), lengthMax, bytesMax, ...natives];
-      const cells = await calls.run(busScripts.trim, [keyspace.streamKey(subject)], values);
+      const cells = await redis.runForBytes(busScripts.trim, [keyspace.streamKey(subject)], values);
       const [removed, heldBack] = cells as readonly [number, number];
       return { removed, heldBack };
     },
@@ -56,7 +48,7 @@ export function createBusStreams(context: RedisBusContext, groups: BusGroups): S
       // Deregister first: a later publish finds no mark and registers the stream again.
       await registry.forget(subject);
       const leases = matching.flatMap(({ native }) => keyspace.leases(domain, native));
-      const deleted = await calls.run(
+      const deleted = await redis.runForBytes(
         busScripts.deleteStream,
         [key, keyspace.mark(key), ...leases],
         [],
@@ -67,7 +59,7 @@ export function createBusStreams(context: RedisBusContext, groups: BusGroups): S
     async remove(subject, sequences) {
       const ids = sequences.map((each) => (each.includes('-') ? each : `${each}-0`));
       const key = keyspace.streamKey(subject);
-      return calls.ask((client) => client.xdel(key, ...ids));
+      return redis.ask((client) => client.xdel(key, ...ids));
     },
   };
 }
@@ -78,23 +70,4 @@ function lowestKept({ storedBefore, beforeSequence }: TrimOrder): string {
     ...(beforeSequence === undefined ? [] : [`${beforeSequence}-0`.split('-', 2).join('-')]),
   ];
   return ids.toSorted(compareSequences).at(-1) ?? '';
-}
-
-function infoOf(subject: string, cells: readonly unknown[], names: readonly string[]): StreamInfo {
-  const [length, first, last, bytes, ...counts] = cells;
-  const [firstSequence, lastSequence] = [first, last].map((id) => textOf(id) || undefined);
-  return {
-    subject,
-    length: Number(length),
-    firstSequence,
-    lastSequence,
-    firstStoredAt: firstSequence === undefined ? undefined : new Date(storedAtMsOf(firstSequence)),
-    lastStoredAt: lastSequence === undefined ? undefined : new Date(storedAtMsOf(lastSequence)),
-    bytes: Number(bytes),
-    groups: names.map((name, at) => ({
-      name,
-      lag: Number(counts[at * 2]),
-      pending: Number(counts[at * 2 + 1]),
-    })),
-  };
 }

@@ -6,7 +6,8 @@ import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
-import { runScript, type RedisScript } from './script.ts';
+import { renameError, type PortPrefix } from '../../../foundation/rename-error.ts';
+import { runScript, type RedisScript, type ScriptValue } from './script.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export type RedisClient = Redis | Cluster;
@@ -22,12 +23,17 @@ export interface RedisConnection extends AsyncDisposable {
   readonly client: RedisClient;
   /** Rejects immediately with a retryable `STORE_UNAVAILABLE` while the server is unreachable. */
   ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T>;
-  readonly run: (
-    script: RedisScript,
-    keys: readonly string[],
-    values: readonly (string | number)[],
-  ) => Promise<unknown>;
+  /** Returns bulk strings as text. */
+  readonly run: RunScript;
+  /** Returns bulk strings as buffers, because they may hold any bytes. */
+  readonly runForBytes: RunScript;
 }
+
+type RunScript = (
+  script: RedisScript,
+  keys: readonly string[],
+  values: readonly ScriptValue[],
+) => Promise<unknown>;
 
 const redisDefaults = {
   timeoutMs: 5_000,
@@ -38,15 +44,21 @@ const redisDefaults = {
   quietMs: 1_000,
 } as const;
 
-/** Connects to a URL, or rejects with `STORE_UNAVAILABLE`. The user's own client stays open after disposal. */
+/**
+ * Connects to a URL, or rejects with `STORE_UNAVAILABLE`. The user's own client stays open after disposal. The bus and
+ * the tasks pass the prefix of their error codes.
+ */
 export async function connectRedis(
   target: string | RedisClient,
   options: RedisConnectionOptions = {},
+  prefix?: PortPrefix,
 ): Promise<RedisConnection> {
   const { observer = silentObserver, clock = systemClock } = options;
+  const renamed = (error: unknown): unknown =>
+    prefix === undefined ? error : renameError(error, prefix);
   if (typeof target !== 'string') {
     const health = watchHealth(target, { observer, clock });
-    return connectionOf(target, health, () => health.stop());
+    return connectionOf(target, health, { renamed, close: () => health.stop() });
   }
   const address = parseRedisUrl(target);
   const client = await createClient(address, options);
@@ -61,9 +73,9 @@ export async function connectRedis(
     await client.connect();
   } catch (error) {
     close();
-    throw redisUnavailable(health.lastError ?? error);
+    throw renamed(redisUnavailable(health.lastError ?? error));
   }
-  return connectionOf(client, health, close);
+  return connectionOf(client, health, { renamed, close });
 }
 
 async function createClient(
@@ -74,9 +86,9 @@ async function createClient(
   const retryStrategy = (attempt: number): number =>
     Math.min(redisDefaults.reconnectMsMax, 50 * attempt);
   const common: RedisOptions = {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(tls ? { tls: {} } : {}),
+    username,
+    password,
+    tls: tls ? {} : undefined,
     commandTimeout: timeoutMs,
     connectTimeout: redisDefaults.connectTimeoutMs,
     // A command that was in flight when the connection broke may have run: the caller decides about a retry.
@@ -114,26 +126,31 @@ async function createClient(
 function connectionOf(
   client: RedisClient,
   health: ConnectionHealth,
-  close: () => void,
+  { renamed, close }: { readonly renamed: (error: unknown) => unknown; readonly close: () => void },
 ): RedisConnection {
   let isClosed = false;
-  const ask = async <T>(call: (client: RedisClient) => Promise<T>): Promise<T> => {
-    if (isClosed) throw redisClosed();
+  const ask: RedisConnection['ask'] = async (call) => {
     try {
+      if (isClosed) throw redisClosed();
       const answer = await call(client);
       health.succeeded();
       return answer;
     } catch (error) {
-      if (isClosed) throw redisClosed();
+      if (isClosed) throw renamed(redisClosed());
       const unavailable = redisUnavailable(error);
       if (unavailable.retryable) health.failed(error);
-      throw unavailable;
+      throw renamed(unavailable);
     }
   };
+  const runAs =
+    (strings: 'text' | 'bytes'): RunScript =>
+    (script, keys, values) =>
+      ask((each) => runScript(each, script, keys, values, strings));
   return {
     client,
     ask,
-    run: (script, keys, values) => ask((each) => runScript(each, script, keys, values)),
+    run: runAs('text'),
+    runForBytes: runAs('bytes'),
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;

@@ -1,126 +1,106 @@
-// What the bus and the tasks share: how they open a connection, run scripts and name their errors.
+// What the engines share: how the bus and the tasks open a connection, and how calls for many items are made and read.
 
-import type { Clock } from '../../../foundation/clock.ts';
-import { hasCode, MillraceError } from '../../../foundation/error.ts';
-import type { Observer } from '../../../foundation/observer.ts';
-import { connectRedis, type RedisClient, type RedisConnection } from './connection.ts';
-import { readRedisRisks } from './risks.ts';
-import { runScript, runScriptForBytes, type RedisScript } from './script.ts';
-
-const engines = {
-  bus: {
-    unavailable: 'BUS_UNAVAILABLE',
-    closed: 'BUS_CLOSED',
-    closedText: 'the bus was closed',
-    warning: 'Redis may lose confirmed messages',
-  },
-  tasks: {
-    unavailable: 'TASKS_UNAVAILABLE',
-    closed: 'TASKS_CLOSED',
-    closedText: 'the tasks were closed',
-    warning: 'Redis may lose confirmed jobs',
-  },
-} as const;
-
-type EngineName = keyof typeof engines;
-
-export interface EngineOptions {
-  readonly observer?: Observer | undefined;
-  readonly clock?: Clock | undefined;
-  readonly timeoutMs?: number | undefined;
-}
+import { batchesOf } from '../../../foundation/batches-of.ts';
+import { MillraceError } from '../../../foundation/error.ts';
+import type { PortPrefix } from '../../../foundation/rename-error.ts';
+import {
+  connectRedis,
+  type RedisClient,
+  type RedisConnection,
+  type RedisConnectionOptions,
+} from './connection.ts';
+import { mastersOf, warnOfRisks } from './risks.ts';
 
 /** Connects, warns of settings that may lose data, and closes the connection if `create` throws. */
 export async function openEngine<T>(
-  engine: EngineName,
+  prefix: PortPrefix,
   target: string | RedisClient,
-  { observer, clock, timeoutMs }: EngineOptions,
-  create: (connection: RedisConnection, calls: EngineCalls) => T,
+  { observer, clock, timeoutMs }: RedisConnectionOptions,
+  create: (redis: RedisConnection) => T,
 ): Promise<T> {
+  const isBus = prefix === 'BUS';
   if (typeof target !== 'string' && (target.options.keyPrefix ?? '') !== '') {
-    const text = `the keyPrefix of the client does not apply to keys inside scripts: pass keyPrefix to the ${engine} instead`;
+    const text = `the keyPrefix of the client does not apply to keys inside scripts: pass keyPrefix to the ${isBus ? 'bus' : 'tasks'} instead`;
     throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'keyPrefix' } });
   }
-  const connection = await connectEngine(engine, target, { observer, clock, timeoutMs });
+  const redis = await connectRedis(target, { observer, clock, timeoutMs }, prefix);
   try {
-    const risks = (await readRedisRisks(connection)) ?? [];
-    if (risks.length > 0) {
-      const settings = risks.map(({ setting }) => setting).join(', ');
-      observer?.log?.warn({ settings }, engines[engine].warning);
-    }
-    return create(connection, createCalls(engine, connection));
+    await warnOfRisks(redis, observer, `Redis may lose confirmed ${isBus ? 'messages' : 'jobs'}`);
+    return create(redis);
   } catch (error) {
-    await connection[Symbol.asyncDispose]();
-    throw engineError(engine, error);
+    await redis[Symbol.asyncDispose]();
+    throw error;
   }
 }
 
-export async function connectEngine(
-  engine: EngineName,
-  target: string | RedisClient,
-  options: EngineOptions = {},
-): Promise<RedisConnection> {
-  try {
-    return await connectRedis(target, options);
-  } catch (error) {
-    throw engineError(engine, error);
-  }
-}
-
-export type ScriptValue = string | number | Buffer;
-
-type RunScript = (
-  script: RedisScript,
-  keys: readonly string[],
-  values: readonly ScriptValue[],
-) => Promise<unknown>;
-
-export interface EngineCalls {
-  readonly client: RedisClient;
-  ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T>;
-  /** Returns bulk strings as buffers. */
-  readonly run: RunScript;
-  /** Returns bulk strings as text. */
-  readonly runText: RunScript;
-}
-
-export function createCalls(engine: EngineName, connection: RedisConnection): EngineCalls {
-  const ask: EngineCalls['ask'] = async (call) => {
-    try {
-      return await connection.ask(call);
-    } catch (error) {
-      throw engineError(engine, error);
-    }
-  };
-  return {
-    client: connection.client,
-    ask,
-    run: (script, keys, values) => ask((client) => runScriptForBytes(client, script, keys, values)),
-    runText: (script, keys, values) => ask((client) => runScript(client, script, keys, values)),
-  };
-}
-
-function engineError(engine: EngineName, error: unknown): unknown {
-  const { closed, closedText, unavailable } = engines[engine];
-  if (hasCode(error, 'STORE_CLOSED')) return new MillraceError(closed, closedText);
-  if (!(error instanceof MillraceError) || error.code !== 'STORE_UNAVAILABLE') return error;
-  const { message, retryable, details } = error;
-  return new MillraceError(unavailable, message, { cause: error, retryable, details });
+/** Takes a flat list of alternating values, such as the members and scores of a sorted set. */
+export function pairsOf<T>(cells: readonly T[]): (readonly [T, T])[] {
+  return Array.from({ length: cells.length / 2 }, (_, at) => [
+    cells[at * 2] as T,
+    cells[at * 2 + 1] as T,
+  ]);
 }
 
 export function textOf(value: unknown): string {
   return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value);
 }
 
+/**
+ * Calls `work` concurrently for each group of items, such as those of one cluster slot. Returns its results in the
+ * order of the items.
+ */
+export async function forEachGroup<T, R>(
+  items: readonly T[],
+  groupOf: (item: T) => string,
+  work: (items: readonly T[], group: string) => Promise<readonly R[]>,
+): Promise<R[]> {
+  const results: R[] = Array.from({ length: items.length });
+  const groups = Map.groupBy(items.entries(), ([, item]) => groupOf(item));
+  await Promise.all(
+    [...groups].map(async ([group, placed]) => {
+      const own = placed.map(([, item]) => item);
+      for (const [n, result] of (await work(own, group)).entries()) {
+        results[placed[n]?.[0] ?? 0] = result;
+      }
+    }),
+  );
+  return results;
+}
+
+const concurrentMax = 32;
+
 /** Runs a bounded number of calls concurrently, because a cluster has no command over many streams. */
 export async function eachOf<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,
-  concurrency = 32,
 ): Promise<R[]> {
   const results: R[] = [];
-  for (let at = 0; at < items.length; at += concurrency) {
-    results.push(...(await Promise.all(items.slice(at, at + concurrency).map(work))));
+  for (const some of batchesOf(items, { countMax: concurrentMax })) {
+    results.push(...(await Promise.all(some.map(work))));
   }
   return results;
+}
+
+/** Scans all masters. A key that is stored during the scan may be missing. */
+export async function scanKeys(
+  { client, ask }: RedisConnection,
+  match: string,
+  type: 'stream' | 'hash',
+): Promise<string[]> {
+  const keys: string[] = [];
+  for (const node of mastersOf(client)) {
+    let cursor = '0';
+    do {
+      const command = ['SCAN', cursor, 'MATCH', match, 'COUNT', 1_000, 'TYPE', type] as const;
+      const page = await ask(() => node.call(...command));
+      const [next, some] = page as readonly [string, readonly string[]];
+      keys.push(...some);
+      cursor = next;
+    } while (cursor !== '0');
+  }
+  return keys;
+}
+
+export function escapeGlob(text: string): string {
+  return text.replaceAll(/[[\]*?\\^]/g, String.raw`\$&`);
 }

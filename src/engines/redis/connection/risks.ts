@@ -2,6 +2,7 @@
 // already passed their events, and only a rebuild restores them.
 
 import type { Cluster, Redis } from 'ioredis';
+import type { Observer } from '../../../foundation/observer.ts';
 import type { RedisClient, RedisConnection } from './connection.ts';
 
 export type RedisSettings = Readonly<Record<string, string>>;
@@ -52,6 +53,18 @@ export async function readRedisRisks(
     }
   }
   return [...found.values()];
+}
+
+/** Returns the risks, like `readRedisRisks`. */
+export async function warnOfRisks(
+  connection: RedisConnection,
+  observer: Observer | undefined,
+  warning: string,
+): Promise<readonly RedisRisk[] | undefined> {
+  const risks = await readRedisRisks(connection);
+  const settings = (risks ?? []).map(({ setting }) => setting).join(', ');
+  if (settings !== '') observer?.log?.warn({ settings }, warning);
+  return risks;
 }
 
 export function mastersOf(client: RedisClient): readonly Redis[] {

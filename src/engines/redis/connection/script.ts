@@ -36,44 +36,25 @@ function withIncludes(file: URL, included: Set<string>): string {
   );
 }
 
-type ScriptValues = readonly (string | number | Buffer)[];
+export type ScriptValue = string | number | Buffer;
 
 /** Runs a script by its hash, or by its text if the server does not know the hash (after a restart). */
 export async function runScript(
   client: RedisClient,
   script: RedisScript,
   keys: readonly string[],
-  values: ScriptValues,
+  values: readonly ScriptValue[],
+  strings: 'text' | 'bytes',
 ): Promise<unknown> {
   const rest = [keys.length, ...keys, ...values] as const;
-  return withFallback(
-    () => client.evalsha(script.sha1, ...rest),
-    () => client.eval(script.lua, ...rest),
-  );
-}
-
-/** Like `runScript`, but returns strings as buffers, because they may hold any bytes. */
-export async function runScriptForBytes(
-  client: RedisClient,
-  script: RedisScript,
-  keys: readonly string[],
-  values: ScriptValues,
-): Promise<unknown> {
-  const rest = [keys.length, ...keys, ...values] as const;
-  return withFallback(
-    () => client.callBuffer('evalsha', script.sha1, ...rest),
-    () => client.callBuffer('eval', script.lua, ...rest),
-  );
-}
-
-async function withFallback(
-  byHash: () => Promise<unknown>,
-  byText: () => Promise<unknown>,
-): Promise<unknown> {
+  const call = (command: 'evalsha' | 'eval', text: string): Promise<unknown> =>
+    strings === 'text'
+      ? client.call(command, text, ...rest)
+      : client.callBuffer(command, text, ...rest);
   try {
-    return await byHash();
+    return await call('evalsha', script.sha1);
   } catch (error) {
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-    return byText();
+    return call('eval', script.lua);
   }
 }

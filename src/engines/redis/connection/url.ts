@@ -1,11 +1,12 @@
 // Parses the URL of one Redis server or of the nodes of a cluster.
 
 import { MillraceError } from '../../../foundation/error.ts';
+import { parseHostPort, type HostPort } from '../../../foundation/host-port.ts';
 
 export interface RedisAddress {
   readonly cluster: boolean;
   readonly tls: boolean;
-  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly nodes: readonly HostPort[];
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly db: number;
@@ -47,14 +48,10 @@ function isOn(flag: string | null): boolean {
   return flag !== null && flag !== 'false' && flag !== '0';
 }
 
-function nodeOf(text: string): { readonly host: string; readonly port: number } {
-  const match = /^(?:\[(?<v6>[0-9a-f:.]+)\]|(?<name>[^:[\]\s]+))(?::(?<port>\d{1,5}))?$/i.exec(
-    text,
-  )?.groups;
-  const host = match?.['v6'] ?? match?.['name'];
-  const port = Number(match?.['port'] ?? portDefault);
-  if (host === undefined || port < 1 || port > 65_535) throw invalid(shape);
-  return { host, port };
+function nodeOf(text: string): HostPort {
+  const parsed = parseHostPort(text, portDefault);
+  if (parsed === undefined) throw invalid(shape);
+  return { host: parsed.host.replaceAll(/[[\]]/g, ''), port: parsed.port };
 }
 
 function credentials(text: string | undefined): Pick<RedisAddress, 'username' | 'password'> {

@@ -3,14 +3,12 @@
 import { parseRedisKey } from '../../../contracts/redis-keys.ts';
 import type { ModelKey } from '../../../projections/read-model-store.ts';
 import type { RedisConnection } from '../connection/connection.ts';
-import { mastersOf } from '../connection/risks.ts';
+import { escapeGlob, scanKeys } from '../connection/engine.ts';
 import { readModelKeyspace } from './keyspace.ts';
 import type { DocumentWriter } from './writer.ts';
 
 /** Removes about `limit` documents; returns 0 when no tenant has any. */
 export type ClearReadModel = (model: ModelKey, limit: number) => Promise<number>;
-
-const scanCount = 1_000;
 
 /** Scans all keys of the server at the start, and again when no known tenant has documents left. */
 export function createClearReadModel(
@@ -52,25 +50,12 @@ async function tenantsOf(
   connection: RedisConnection,
   { bc, aggregate, version }: ModelKey,
 ): Promise<string[]> {
-  const { client } = connection;
-  const prefix = client.options.keyPrefix ?? '';
-  const match = `${escapeGlob(prefix)}app:{*}:${bc}:${aggregate}:v${version}:meta:fences`;
-  const tenants = new Set<string>();
-  for (const node of mastersOf(client)) {
-    let cursor = '0';
-    do {
-      const from = cursor;
-      const page = await connection.ask(() => node.scan(from, 'MATCH', match, 'COUNT', scanCount));
-      [cursor] = page;
-      for (const key of page[1]) {
-        const parsed = parseRedisKey(key.slice(prefix.length));
-        if (parsed.kind === 'meta') tenants.add(parsed.tenant);
-      }
-    } while (cursor !== '0');
-  }
-  return [...tenants];
-}
-
-function escapeGlob(text: string): string {
-  return text.replaceAll(/[[\]*?\\^]/g, String.raw`\$&`);
+  const { keyPrefix = '' } = connection.client.options;
+  const match = `${escapeGlob(keyPrefix)}app:{*}:${bc}:${aggregate}:v${version}:meta:fences`;
+  const keys = await scanKeys(connection, match, 'hash');
+  const tenants = keys.flatMap((key) => {
+    const parsed = parseRedisKey(key.slice(keyPrefix.length));
+    return parsed.kind === 'meta' ? [parsed.tenant] : [];
+  });
+  return [...new Set(tenants)];
 }

@@ -5,8 +5,6 @@
 import { MillraceError } from '../../../foundation/error.ts';
 import { fromCursor, toCursor } from '../../../projections/rules/page-cursor.ts';
 import type {
-  DocumentOutcome,
-  DocumentWrite,
   ModelKey,
   ReadModelStore,
   StoredDocument,
@@ -16,7 +14,8 @@ import {
   type RedisClient,
   type RedisConnectionOptions,
 } from '../connection/connection.ts';
-import { readRedisRisks } from '../connection/risks.ts';
+import { forEachGroup, pairsOf } from '../connection/engine.ts';
+import { warnOfRisks } from '../connection/risks.ts';
 import { loadScripts } from '../connection/script.ts';
 import { createClearReadModel } from './clear.ts';
 import { decodeFence, fromRedisText, kindOf, type DocumentFence } from './document.ts';
@@ -38,7 +37,8 @@ export interface RedisReadModelsOptions extends RedisConnectionOptions {
   readonly documents?: 'json' | 'hash' | undefined;
 }
 
-interface Loaded extends StoredDocument {
+interface Loaded {
+  readonly stored: StoredDocument;
   readonly fence: DocumentFence;
 }
 
@@ -62,14 +62,8 @@ export async function redisReadModels(
   const { documents: shape = 'json' } = options;
   const connection = await connectRedis(target, options);
   const writer = createDocumentWriter(connection, shape);
-  const risks = await readRedisRisks(connection);
-  if (risks !== undefined && risks.length > 0) {
-    const settings = risks.map(({ setting }) => setting).join(', ');
-    options.observer?.log?.warn(
-      { settings },
-      'Redis may lose documents of events that a checkpoint has passed',
-    );
-  }
+  const warning = 'Redis may lose documents of events that a checkpoint has passed';
+  const risks = await warnOfRisks(connection, options.observer, warning);
 
   async function loadOf(
     model: ModelKey,
@@ -88,13 +82,8 @@ export async function redisReadModels(
       const id = ids[index] ?? '';
       const fence = decodeFence(text);
       const { stream, revision, exists } = fence;
-      return {
-        id,
-        stream,
-        revision,
-        document: exists ? fromRedisText(id, stored, keyspace.shape) : null,
-        fence,
-      };
+      const document = exists ? fromRedisText(id, stored, keyspace.shape) : null;
+      return { stored: { id, stream, revision, document }, fence };
     });
   }
 
@@ -105,7 +94,7 @@ export async function redisReadModels(
   ): Promise<readonly StoredDocument[]> {
     const loaded = await loadOf(model, tenant, at.ids);
     return loaded.flatMap((each) =>
-      each !== undefined && each.document !== null && at.holds(each) ? [plain(each)] : [],
+      each !== undefined && each.stored.document !== null && at.holds(each) ? [each.stored] : [],
     );
   }
 
@@ -117,35 +106,23 @@ export async function redisReadModels(
       orderedSets: false,
     },
 
-    async write(model, writes) {
-      const outcomes = new Map<DocumentWrite, DocumentOutcome>();
-      // Tenants are in different slots; the writes of one tenant stay in order.
-      await Promise.all(
-        [...Map.groupBy(writes, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
-          const results = await writer.write(model, tenant, own);
-          for (const [index, write] of own.entries()) {
-            outcomes.set(write, results[index] ?? 'stale');
-          }
-        }),
-      );
-      return writes.map((write) => outcomes.get(write) ?? 'stale');
-    },
+    // Tenants are in different slots; the writes of one tenant stay in order.
+    write: (model, writes) =>
+      forEachGroup(
+        writes,
+        ({ tenant }) => tenant,
+        (own, tenant) => writer.write(model, tenant, own),
+      ),
 
-    async load(model, keys) {
-      const byTenant = Map.groupBy(keys, ({ tenant }) => tenant);
-      const loaded = await Promise.all(
-        [...byTenant].map(async ([tenant, own]) => {
-          const ids = [...new Set(own.map(({ id }) => id))];
-          const found = await loadOf(model, tenant, ids);
-          return [tenant, new Map(ids.map((id, index) => [id, found[index]]))] as const;
-        }),
-      );
-      const found = new Map(loaded);
-      return keys.map(({ tenant, id }) => {
-        const each = found.get(tenant)?.get(id);
-        return each === undefined ? undefined : plain(each);
-      });
-    },
+    load: (model, keys) =>
+      forEachGroup(
+        keys,
+        ({ tenant }) => tenant,
+        async (own, tenant) => {
+          const ids = own.map(({ id }) => id);
+          return (await loadOf(model, tenant, ids)).map((each) => each?.stored);
+        },
+      ),
 
     async find(model, tenant, { index, value }) {
       const key = readModelKeyspace(model, tenant, shape).named('i', index);
@@ -176,14 +153,11 @@ export async function redisReadModels(
       const bounds = [from, to, place?.score].map((each) => (each === undefined ? '' : `${each}`));
       const values = [direction, limit, ...bounds, place?.id ?? ''];
       const found = (await connection.run(scripts.range, [key], values)) as readonly string[];
-      const rows = Array.from({ length: found.length / 2 }, (_, at) => ({
-        id: found[at * 2] ?? '',
-        score: Number(found[at * 2 + 1]),
-      }));
+      const rows = pairsOf(found).map(([id, score]) => ({ id, score: Number(score) }));
       const page = rows.slice(0, limit);
       const scores = new Map(page.map(({ id, score }) => [id, score]));
-      const holds = ({ id, fence }: Loaded): boolean =>
-        fence.entries.ranges[range] === scores.get(id);
+      const holds = ({ stored, fence }: Loaded): boolean =>
+        fence.entries.ranges[range] === scores.get(stored.id);
       const last = page.at(-1);
       return {
         documents: await present(model, tenant, { ids: page.map(({ id }) => id), holds }),
@@ -215,10 +189,6 @@ export async function redisReadModels(
 
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
-}
-
-function plain({ id, stream, revision, document }: Loaded): StoredDocument {
-  return { id, stream, revision, document };
 }
 
 function scanCursor(cursor: string): string {

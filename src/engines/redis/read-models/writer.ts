@@ -1,6 +1,7 @@
 // Writes documents of one tenant with as few script calls as their number and size allow. Each call declares the
 // keys of all entries that its documents have or had.
 
+import { batchesOf } from '../../../foundation/batches-of.ts';
 import type {
   DocumentOutcome,
   DocumentWrite,
@@ -84,11 +85,10 @@ export function createDocumentWriter(
       return results;
     },
     async forget(model, tenant, ids) {
-      const items = ids.map((id) => ({ id, fence: '', text: '' }));
+      const all = ids.map((id) => ({ id, fence: '', text: '' }));
       let count = 0;
-      for (let at = 0; at < items.length; at += batch.documentsMax) {
-        const part = { items: items.slice(at, at + batch.documentsMax), writes: [] };
-        count += (await call(model, tenant, part)).length;
+      for (const items of batchesOf(all, { countMax: batch.documentsMax })) {
+        count += (await call(model, tenant, { items, writes: [] })).length;
       }
       return count;
     },

@@ -22,6 +22,7 @@ import {
   type RedisConnection,
   type RedisConnectionOptions,
 } from '../connection/connection.ts';
+import { pairsOf } from '../connection/engine.ts';
 import { mastersOf } from '../connection/risks.ts';
 import { loadScripts } from '../connection/script.ts';
 
@@ -132,10 +133,8 @@ export async function redisSagaIndex(
       if (shards.length === 0) return [];
       const { due } = sagaKeyspace(saga);
       const cells = (await run(sagaScripts.upcoming, shards.map(due), [limit])) as string[];
-      return Array.from({ length: cells.length / 2 }, (_, at) => ({
-        stream: cells[at * 2] ?? '',
-        dueAtMs: Number(cells[at * 2 + 1]),
-      }))
+      return pairsOf(cells)
+        .map(([stream, dueAtMs]) => ({ stream, dueAtMs: Number(dueAtMs) }))
         .toSorted((a, b) => a.dueAtMs - b.dueAtMs)
         .slice(0, limit);
     },

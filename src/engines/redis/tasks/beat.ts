@@ -2,7 +2,7 @@
 
 import type { BeatConnection } from '../../../tasks/task-engine.ts';
 import { createBusKeyspace } from '../bus/keyspace.ts';
-import { connectEngine, createCalls } from '../connection/engine.ts';
+import { connectRedis } from '../connection/connection.ts';
 import { createTaskKeyspace } from './keyspace.ts';
 
 export interface RedisBeatSettings {
@@ -11,14 +11,13 @@ export interface RedisBeatSettings {
 }
 
 export async function openTaskBeat({ url, keyPrefix }: RedisBeatSettings): Promise<BeatConnection> {
-  const connection = await connectEngine('tasks', url);
-  const calls = createCalls('tasks', connection);
-  const { isCluster } = connection.client;
+  const redis = await connectRedis(url, {}, 'TASKS');
+  const { isCluster } = redis.client;
   const { workers } = createTaskKeyspace(createBusKeyspace({ isCluster, prefix: keyPrefix }));
   return {
     async beat({ worker, aliveUntilMs }) {
-      await calls.ask((client) => client.hset(workers, worker, aliveUntilMs));
+      await redis.ask((client) => client.hset(workers, worker, aliveUntilMs));
     },
-    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
   };
 }

@@ -3,6 +3,7 @@
 // offers to take the next job as a direct hand-off.
 
 import { aborted } from '../../../foundation/clock.ts';
+import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
 import type {
   ClaimRequest,
   ClaimRule,
@@ -12,7 +13,6 @@ import type {
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { RedisTaskContext } from './context.ts';
 import { claimOf, type ExchangeType, type TypeExchanged } from './exchange.ts';
-import type { TaskOffer } from './hand-off.ts';
 
 /** Interval between polls of a type without wake-ups. */
 const pollEveryMs = 5_000;
@@ -43,7 +43,7 @@ export function createTaskClaims(
 ): TaskClaims {
   const { clock, wakes, keyspace, handOffs, undelivered } = context;
   const views = new Map<string, TypeView>();
-  const waiting = new Set<() => void>();
+  const waiters = createWaiters();
   let wakeUps = 0;
   let turn = 0;
   const subjects = new Map<string, string>();
@@ -60,7 +60,7 @@ export function createTaskClaims(
 
   function wakeAll(): void {
     wakeUps += 1;
-    for (const wake of waiting) wake();
+    waiters.wakeAll();
   }
 
   function onNewWork(type: string): void {
@@ -173,29 +173,15 @@ export function createTaskClaims(
   ): Promise<readonly StoredTask[]> {
     const { rules } = request;
     const { seen, untilMs, isBusy, signal } = wait;
-    let offer: TaskOffer | undefined;
-    const woken = Promise.withResolvers<void>();
-    const sleeping = new AbortController();
-    waiting.add(woken.resolve);
-    const onAbort = (): void => woken.resolve();
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      if (wakeUps !== seen && rules.some(({ type }) => viewOf(type).isReady)) return [];
-      if (signal.aborted) throw aborted(signal);
-      if (!isBusy) offer = handOffs?.offer(request, woken.resolve);
-      const dueAtMs = Math.min(
-        ...rules.map(({ type }) => Math.min(viewOf(type).freeAtMs, viewOf(type).pollAtMs)),
-      );
-      const ms = Math.max(0, Math.min(dueAtMs, untilMs) - clock.now());
-      // Only the abort below rejects it.
-      const slept = clock.sleep(ms, sleeping.signal).catch(() => undefined);
-      await Promise.race([woken.promise, slept]);
-    } finally {
-      waiting.delete(woken.resolve);
-      signal.removeEventListener('abort', onAbort);
-      // The woken claim sends its command first, because aborting the sleep takes longer.
-      setImmediate(() => sleeping.abort());
-    }
+    if (wakeUps !== seen && rules.some(({ type }) => viewOf(type).isReady)) return [];
+    if (signal.aborted) throw aborted(signal);
+    const offer = isBusy ? undefined : handOffs?.offer(request, () => waiters.wakeAll());
+    const dueAtMs = Math.min(
+      ...rules.map(({ type }) => Math.min(viewOf(type).freeAtMs, viewOf(type).pollAtMs)),
+    );
+    const pollMs = Math.max(0, Math.min(dueAtMs, untilMs) - clock.now());
+    // Rejects when the signal is aborted; the worker may have got a job before.
+    await waitWithPoll(waiters, { clock, pollMs, signal }).catch(() => undefined);
     const handedOff = (await offer?.take()) ?? [];
     if (handedOff.length === 0 && signal.aborted) throw aborted(signal);
     return handedOff;

@@ -7,14 +7,14 @@ import type { createAppender } from '../bus/append.ts';
 import type { BusGroups } from '../bus/groups.ts';
 import type { BusRegistry } from '../bus/registry.ts';
 import type { BusWakes } from '../bus/wakes.ts';
-import type { EngineCalls } from '../connection/engine.ts';
+import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
 import type { HandOffs } from './hand-off.ts';
 import type { TaskKeyspace, TypePlace } from './keyspace.ts';
 import type { UndeliveredTasks } from './undelivered.ts';
 
 export interface RedisTaskContext {
-  readonly calls: EngineCalls;
+  readonly redis: RedisConnection;
   readonly keyspace: TaskKeyspace;
   readonly registry: BusRegistry;
   readonly groups: BusGroups;
@@ -30,11 +30,9 @@ export interface RedisTaskContext {
 export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'enqueue',
   'exchange',
-  'claim',
   'withdrawOffer',
   'joinHandOffs',
   'leaveHandOffs',
-  'repairSignals',
   'readSignalPlaces',
   'writeSignalPlaces',
   'restoreSignals',
@@ -51,9 +49,9 @@ export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
 
 /** Registers the streams, which readers find by pattern, and creates the workers' group before the first job. */
 async function registerType(context: RedisTaskContext, place: TypePlace): Promise<void> {
-  const { calls, keyspace, registry, groups } = context;
+  const { redis, keyspace, registry, groups } = context;
   const { type, queue, progress, terminal, workersGroup } = place;
-  await calls.ask((client) => client.sadd(keyspace.types, type));
+  await redis.ask((client) => client.sadd(keyspace.types, type));
   await registry.register([queue.subject, progress.subject, terminal.subject]);
   await groups.ensure({
     name: workersGroup,

@@ -1,8 +1,10 @@
 // Enqueues jobs, with one script call for each type and batch.
 
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from '../../../tasks/task-engine.ts';
-import { batchesOf } from '../bus/append.ts';
-import type { ScriptValue } from '../connection/engine.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchMax } from '../bus/append.ts';
+import { forEachGroup } from '../connection/engine.ts';
+import type { ScriptValue } from '../connection/script.ts';
 import { runRegistered, taskScripts, type RedisTaskContext } from './context.ts';
 import { suffixOf, type TypePlace } from './keyspace.ts';
 import { packFixed, packRecord } from './record.ts';
@@ -13,24 +15,17 @@ const handOffCharsMax = 64_000;
 /** Jobs of one script call, which blocks the server. */
 const jobsMax = 100;
 
-interface Placed {
-  readonly entry: EnqueueEntry;
-  /** Index in the caller's list. */
-  readonly at: number;
-}
-
 export function createTaskEnqueue(
   context: RedisTaskContext,
   onStored: (type: string) => void,
 ): TaskEngine['enqueue'] {
-  const { calls, keyspace } = context;
+  const { redis, keyspace } = context;
   const { bus } = keyspace;
 
-  async function store(place: TypePlace, batch: readonly Placed[], nowMs: number) {
+  async function store(place: TypePlace, batch: readonly EnqueueEntry[], nowMs: number) {
     const { type, base, never, queue } = place;
     const values: ScriptValue[] = [];
-    for (const { entry } of batch) {
-      const { head, fields, dedupe, signals } = entry;
+    for (const { head, fields, dedupe, signals } of batch) {
       const [signal] = signals;
       values.push(
         suffixOf(head.id),
@@ -49,33 +44,27 @@ export function createTaskEnqueue(
     return runRegistered(context, place, async (isRegistered) => {
       const head = [nowMs, bus.channel, registryKey, queue.subject, isRegistered ? 1 : 0];
       const keys = [base, never, queue.key, queue.mark];
-      const answer = await calls.runText(taskScripts.enqueue, keys, [...head, ...rest, ...values]);
+      const answer = await redis.run(taskScripts.enqueue, keys, [...head, ...rest, ...values]);
       return answer as readonly (string | number)[] | null;
     });
   }
 
-  return async (entries, nowMs) => {
-    const outcomes: EnqueueOutcome[] = Array.from({ length: entries.length });
-    const placed = entries.map((entry, at): Placed => ({ entry, at }));
-    const byType = Map.groupBy(placed, ({ entry }) => entry.head.type);
-    await Promise.all(
-      [...byType].map(async ([type, all]) => {
+  return (entries, nowMs) =>
+    forEachGroup(
+      entries,
+      ({ head }) => head.type,
+      async (own, type) => {
+        const limits = { countMax: jobsMax, sizeMax: batchMax.sizeMax, sizeOf: payloadChars };
+        const batches = batchesOf(own, limits);
         const place = keyspace.place(type);
-        const answers = await Promise.all(
-          batchesOf(all, payloadChars, jobsMax).map(async (batch) => {
-            const answer = await store(place, batch, nowMs);
-            for (const [n, { at }] of batch.entries()) outcomes[at] = outcomeOf(type, answer[n]);
-            return answer;
-          }),
-        );
-        if (answers.flat().some((cell) => cell === 1)) onStored(type);
-      }),
+        const cells = await Promise.all(batches.map((batch) => store(place, batch, nowMs)));
+        if (cells.flat().includes(1)) onStored(type);
+        return cells.flat().map((cell) => outcomeOf(type, cell));
+      },
     );
-    return outcomes;
-  };
 }
 
-function outcomeOf(type: string, cell: string | number | undefined): EnqueueOutcome {
+function outcomeOf(type: string, cell: string | number): EnqueueOutcome {
   if (cell === 1 || cell === 2) return { kind: 'enqueued' };
   return typeof cell === 'string'
     ? { kind: 'exists', id: `${type}.${cell}` }
@@ -83,11 +72,11 @@ function outcomeOf(type: string, cell: string | number | undefined): EnqueueOutc
 }
 
 /** A single job that is due now; of several jobs, each worker claims as many as it has capacity for. */
-function isHandOffCandidate([first, ...others]: readonly Placed[]): boolean {
+function isHandOffCandidate([first, ...others]: readonly EnqueueEntry[]): boolean {
   if (first === undefined || others.length > 0) return false;
-  return first.entry.head.state === 'queued' && payloadChars(first) <= handOffCharsMax;
+  return first.head.state === 'queued' && payloadChars(first) <= handOffCharsMax;
 }
 
-function payloadChars({ entry }: Placed): number {
-  return entry.fields['payload']?.length ?? 0;
+function payloadChars({ fields }: EnqueueEntry): number {
+  return fields['payload']?.length ?? 0;
 }

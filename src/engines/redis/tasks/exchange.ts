@@ -8,7 +8,7 @@ import type {
   TaskChange,
 } from '../../../tasks/task-engine.ts';
 import { isTerminal, type StoredTask } from '../../../tasks/task-job.ts';
-import type { ScriptValue } from '../connection/engine.ts';
+import type { ScriptValue } from '../connection/script.ts';
 import { runRegistered, taskScripts, type RedisTaskContext } from './context.ts';
 import { suffixOf, type TypePlace } from './keyspace.ts';
 import {
@@ -58,10 +58,10 @@ export type ExchangeType = (
 ) => Promise<TypeExchanged>;
 
 export function createExchangeType(
-  { calls, keyspace, ...rest }: RedisTaskContext,
+  context: RedisTaskContext,
   publishToOtherSlots: PublishToOtherSlots,
 ): ExchangeType {
-  const context = { calls, keyspace, ...rest };
+  const { redis, keyspace } = context;
   const { bus } = keyspace;
   const { isOneDomain } = bus;
 
@@ -105,17 +105,6 @@ export function createExchangeType(
     return { values, hasQueueSignal };
   }
 
-  const workers = isOneDomain ? keyspace.workers : '';
-
-  async function claimOnly(place: TypePlace, claim: TypeClaim, nowMs: number): Promise<Answer> {
-    const { base, never, queue } = place;
-    const { worker, aliveUntilMs } = claim;
-    const rule = ruleText(claim, nowMs);
-    const { workerChannel } = keyspace;
-    const values = [nowMs, workerChannel, queue.subject, workers, worker, aliveUntilMs, rule];
-    return (await calls.runText(taskScripts.claim, [base, never], values)) as Answer;
-  }
-
   async function exchangeAll(
     place: TypePlace,
     changes: readonly TaskChange[],
@@ -135,7 +124,7 @@ export function createExchangeType(
       terminal.subject,
       progress.subject,
       keyspace.workerChannel,
-      workers,
+      isOneDomain ? keyspace.workers : '',
       claim?.worker ?? '',
       claim?.aliveUntilMs ?? '',
       claim === undefined ? '' : ruleText(claim, nowMs),
@@ -143,7 +132,7 @@ export function createExchangeType(
     const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
     return runRegistered(context, place, async (isKnown) => {
       const all = [...head, isKnown || !hasQueueSignal ? 1 : 0, ids, ...values];
-      return (await calls.runText(taskScripts.exchange, keys, all)) as Answer | null;
+      return (await redis.run(taskScripts.exchange, keys, all)) as Answer | null;
     });
   }
 
@@ -183,9 +172,8 @@ export function createExchangeType(
 
   return async (type, changes, claim, nowMs) => {
     const place = keyspace.place(type);
-    const [cells, jobs, more, freeAt] = await (changes.length === 0 && claim !== undefined
-      ? claimOnly(place, claim, nowMs)
-      : exchangeAll(place, changes, claim, { nowMs, isWhole: true }));
+    const how = { nowMs, isWhole: true };
+    const [cells, jobs, more, freeAt] = await exchangeAll(place, changes, claim, how);
     const claimed = jobs.map((job) => unpackTask(type, job));
     try {
       return {

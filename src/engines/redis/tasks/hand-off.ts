@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
-import type { EngineCalls } from '../connection/engine.ts';
+import type { RedisConnection } from '../connection/connection.ts';
 import { taskScripts } from './context.ts';
 import { limitWords } from './exchange.ts';
 import type { TaskKeyspace } from './keyspace.ts';
@@ -35,7 +35,7 @@ export interface HandOffs {
   leave(): Promise<void>;
 }
 
-export interface TaskOffer {
+interface TaskOffer {
   /** Ends the offer and returns the job that was handed off before. */
   take(): Promise<readonly StoredTask[]>;
 }
@@ -51,11 +51,11 @@ interface Offer {
 }
 
 export function createHandOffs({
-  calls,
+  redis,
   keyspace,
   undelivered,
 }: {
-  readonly calls: EngineCalls;
+  readonly redis: RedisConnection;
   readonly keyspace: TaskKeyspace;
   readonly undelivered: UndeliveredTasks;
 }): HandOffs {
@@ -72,7 +72,7 @@ export function createHandOffs({
   async function withdraw(offer: Offer): Promise<readonly StoredTask[]> {
     if (offer.tasks.length === 0) {
       offer.state = 'withdrawing';
-      const cells = await calls.runText(taskScripts.withdrawOffer, [key], [offer.number]);
+      const cells = await redis.run(taskScripts.withdrawOffer, [key], [offer.number]);
       if (cells !== null) {
         const [type = '', ...job] = cells as readonly string[];
         offer.tasks = [unpackTask(type, job)];
@@ -105,7 +105,7 @@ export function createHandOffs({
     for (const { type } of unknown) joined.set(type, nowMs + memberMs);
     const bases = unknown.map(({ type }) => keyspace.place(type).base);
     const values = [id, nowMs, nowMs + memberMs, memberMs * 2, ...bases];
-    calls.runText(taskScripts.joinHandOffs, [keyspace.offers], values).catch(forget);
+    redis.run(taskScripts.joinHandOffs, [keyspace.offers], values).catch(forget);
   }
 
   function forget(): void {
@@ -143,7 +143,7 @@ export function createHandOffs({
       const lines = rules.map((rule) => `${rule.type} ${rule.deadlineAfterMs} ${limitWords(rule)}`);
       const text = [offers, channel, worker, aliveUntilMs - nowMs, '', ...lines, ''].join('\n');
       // A lost offer does no harm: the worker is woken like all others.
-      const set = calls.ask((client) => client.set(key, text, 'PX', offerMs));
+      const set = redis.ask((client) => client.set(key, text, 'PX', offerMs));
       set.catch(() => undefined);
       join(rules, nowMs);
       return { take: () => take(offer) };
@@ -157,7 +157,7 @@ export function createHandOffs({
       await Promise.allSettled(withdrawing);
       if (joined.size === 0) return;
       const bases = [...joined.keys()].map((type) => keyspace.place(type).base);
-      await Promise.allSettled([calls.runText(taskScripts.leaveHandOffs, [key], [id, ...bases])]);
+      await Promise.allSettled([redis.run(taskScripts.leaveHandOffs, [key], [id, ...bases])]);
     },
   };
 }

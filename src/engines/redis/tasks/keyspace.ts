@@ -40,7 +40,7 @@ export interface TaskKeyspace {
 }
 
 export function createTaskKeyspace(bus: BusKeyspace, root?: string): TaskKeyspace {
-  const subjects = createSubjects<string>(root === undefined ? {} : { root });
+  const subjects = createSubjects<string>({ root });
   const places = new Map<string, TypePlace>();
   const side = `${bus.prefix}millrace.tasks:{tasks}`;
 

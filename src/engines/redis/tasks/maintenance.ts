@@ -22,7 +22,7 @@ type Maintenance = Pick<
 >;
 
 export function createTaskMaintenance(context: RedisTaskContext, reads: TaskReads): Maintenance {
-  const { calls, keyspace, groups } = context;
+  const { redis, keyspace, groups } = context;
   const keysOf = (type: string): string[] => {
     const { base, never } = keyspace.place(type);
     return [base, never];
@@ -39,12 +39,12 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
     const note = (worker: string, untilMs: number): void => {
       alive.set(worker, Math.max(alive.get(worker) ?? 0, untilMs));
     };
-    const beats = await calls.ask((client) => client.hgetall(keyspace.workers));
+    const beats = await redis.ask((client) => client.hgetall(keyspace.workers));
     for (const [worker, ms] of Object.entries(beats)) note(worker, Number(ms));
     if (keyspace.bus.isOneDomain) return alive;
     await eachOf(await reads.types(), async (type) => {
       const key = `${keyspace.place(type).base}:b`;
-      const own = await calls.ask((client) => client.hgetall(key));
+      const own = await redis.ask((client) => client.hgetall(key));
       for (const [worker, ms] of Object.entries(own)) note(worker, Number(ms));
     });
     return alive;
@@ -52,7 +52,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
 
   return {
     async beat({ worker, aliveUntilMs, about }) {
-      await calls.ask((client) =>
+      await redis.ask((client) =>
         Promise.all([
           client.hset(keyspace.workers, worker, aliveUntilMs),
           ...(about === undefined ? [] : [client.hset(keyspace.about, worker, about)]),
@@ -62,7 +62,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
     async workers() {
       const [alive, abouts] = await Promise.all([
         aliveUntil(),
-        calls.ask((client) => client.hgetall(keyspace.about)),
+        redis.ask((client) => client.hgetall(keyspace.about)),
       ]);
       return [...alive].map(([worker, aliveUntilMs]): WorkerBeat => ({
         worker,
@@ -71,13 +71,13 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
       }));
     },
     async forgetWorker(worker) {
-      await calls.ask((client) =>
+      await redis.ask((client) =>
         Promise.all([client.hdel(keyspace.workers, worker), client.hdel(keyspace.about, worker)]),
       );
       if (keyspace.bus.isOneDomain) return;
       await eachOf(await reads.types(), async (type) => {
         const key = `${keyspace.place(type).base}:b`;
-        await calls.ask((client) => client.hdel(key, worker));
+        await redis.ask((client) => client.hdel(key, worker));
       });
     },
 
@@ -85,7 +85,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
       const types = await reads.types();
       // Read workers with jobs before leases: a worker renews its lease before it claims.
       const rows = await eachOf(types, async (type) => {
-        const cells = await calls.runText(scripts.overdue, keysOf(type), [nowMs, limit]);
+        const cells = await redis.run(scripts.overdue, keysOf(type), [nowMs, limit]);
         return [type, cells as readonly [string[], string[]]] as const;
       });
       const alive = await aliveUntil();
@@ -94,7 +94,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
       for (const [type, [, working]] of rows) {
         const expired = working.filter((worker) => (alive.get(worker) ?? 0) <= nowMs);
         if (expired.length === 0 || ids.size >= limit) continue;
-        const jobs = await calls.runText(scripts.jobsOfWorkers, keysOf(type), [limit, ...expired]);
+        const jobs = await redis.run(scripts.jobsOfWorkers, keysOf(type), [limit, ...expired]);
         for (const suffix of jobs as readonly string[]) ids.add(`${type}.${suffix}`);
       }
       const some = [...ids]
@@ -105,7 +105,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
     async dueScheduled({ nowMs, limit }) {
       const refs = await eachOf(await reads.types(), async (type) => {
         const key = `${keyspace.place(type).base}:u`;
-        const due = await calls.ask((client) =>
+        const due = await redis.ask((client) =>
           client.zrangebyscore(key, '-inf', nowMs, 'LIMIT', 0, limit),
         );
         return due.map((suffix) => refOf(type, suffix));
@@ -115,7 +115,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
     },
     async endedBefore({ type, beforeMs, limit }) {
       const key = `${keyspace.place(type).base}:e`;
-      const ended = await calls.ask((client) =>
+      const ended = await redis.ask((client) =>
         client.zrangebyscore(key, '-inf', `(${beforeMs}`, 'LIMIT', 0, limit),
       );
       return ended.map((suffix) => refOf(type, suffix));
@@ -124,7 +124,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
       const counts = await Promise.all(
         [...Map.groupBy(refs, ({ type }) => type)].map(async ([type, some]) => {
           const suffixes = some.map(({ id }) => suffixOf(id));
-          return Number(await calls.runText(scripts.remove, keysOf(type), suffixes));
+          return Number(await redis.run(scripts.remove, keysOf(type), suffixes));
         }),
       );
       return counts.reduce((sum, count) => sum + count, 0);
@@ -135,20 +135,20 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
         const { queue, workersGroup } = keyspace.place(type);
         const native = records.get(workersGroup) ?? workersGroup;
         const values = [nowMs, native, keyspace.workerChannel, queue.subject];
-        await calls.runText(scripts.tidy, [...keysOf(type), queue.key], values);
+        await redis.run(scripts.tidy, [...keysOf(type), queue.key], values);
       });
     },
 
     async setMode(type, mode) {
       const { queue } = keyspace.place(type);
-      await calls.ask((client) => client.sadd(keyspace.types, type));
+      await redis.ask((client) => client.sadd(keyspace.types, type));
       const values = [mode === 'open' ? '' : mode, keyspace.workerChannel, queue.subject];
-      await calls.runText(scripts.setMode, keysOf(type), values);
+      await redis.run(scripts.setMode, keysOf(type), values);
     },
     async modes() {
       const modes = await eachOf(await reads.types(), async (type) => {
         const [base = ''] = keysOf(type);
-        const mode = await calls.ask((client) => client.hget(base, 'mode'));
+        const mode = await redis.ask((client) => client.hget(base, 'mode'));
         return mode === 'paused' || mode === 'draining' ? [{ type, mode } as const] : [];
       });
       return modes.flat();

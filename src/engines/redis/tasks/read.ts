@@ -3,7 +3,8 @@
 import { cursorOf, placeOf } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter, TypeCount } from '../../../tasks/task-engine.ts';
 import { taskStates, type StoredTask, type TaskRef } from '../../../tasks/task-job.ts';
-import { eachOf } from '../connection/engine.ts';
+import { batchesOf } from '../../../foundation/batches-of.ts';
+import { eachOf, forEachGroup } from '../connection/engine.ts';
 import type { RedisScript } from '../connection/script.ts';
 import { taskScripts, type RedisTaskContext } from './context.ts';
 import { suffixOf } from './keyspace.ts';
@@ -25,15 +26,15 @@ interface TypePage {
   cursor: string | undefined;
 }
 
-export function createTaskReads({ calls, keyspace }: RedisTaskContext): TaskReads {
+export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskReads {
   const types = async (): Promise<readonly string[]> =>
-    (await calls.ask((client) => client.smembers(keyspace.types))).toSorted();
+    (await redis.ask((client) => client.smembers(keyspace.types))).toSorted();
 
   async function fill(page: TypePage, filter: TaskFilter, limit: number): Promise<void> {
     while (page.tasks.length === 0 && page.cursor !== undefined) {
       const { base, never } = keyspace.place(page.type);
       const values = [...cellsOf(page.cursor), limit, ...filterValues(filter)];
-      const [rows, next] = (await calls.runText(taskScripts.list, [base, never], values)) as [
+      const [rows, next] = (await redis.run(taskScripts.list, [base, never], values)) as [
         rows: readonly (readonly [string, string, string])[],
         next: string,
       ];
@@ -46,19 +47,20 @@ export function createTaskReads({ calls, keyspace }: RedisTaskContext): TaskRead
   }
 
   /** Runs a script for the ids of each type, in batches; returns the results in the order of `refs`. */
-  async function runForEach(refs: readonly TaskRef[], script: RedisScript): Promise<unknown[]> {
-    const found: unknown[] = Array.from({ length: refs.length });
-    const placed = refs.map(({ id, type }, at) => ({ id, type, at }));
-    await eachOf([...Map.groupBy(placed, (ref) => ref.type)], async ([type, all]) => {
-      const { base, never } = keyspace.place(type);
-      for (let from = 0; from < all.length; from += readMax) {
-        const some = all.slice(from, from + readMax);
-        const ids = some.map(({ id }) => suffixOf(id));
-        const cells = (await calls.runText(script, [base, never], ids)) as readonly unknown[];
-        for (const [n, { at }] of some.entries()) found[at] = cells[n] ?? undefined;
-      }
-    });
-    return found;
+  function runForEach(refs: readonly TaskRef[], script: RedisScript): Promise<unknown[]> {
+    return forEachGroup(
+      refs,
+      ({ type }) => type,
+      async (own, type) => {
+        const { base, never } = keyspace.place(type);
+        const found: unknown[] = [];
+        for (const some of batchesOf(own, { countMax: readMax })) {
+          const ids = some.map(({ id }) => suffixOf(id));
+          found.push(...((await redis.run(script, [base, never], ids)) as readonly unknown[]));
+        }
+        return found;
+      },
+    );
   }
 
   return {
@@ -67,15 +69,15 @@ export function createTaskReads({ calls, keyspace }: RedisTaskContext): TaskRead
     async get(refs) {
       const cells = await runForEach(refs, taskScripts.read);
       return refs.map(({ type }, at) => {
-        const cell = cells[at] as readonly string[] | undefined;
-        return cell === undefined ? undefined : unpackTask(type, cell);
+        const cell = cells[at] as readonly string[] | null;
+        return cell === null ? undefined : unpackTask(type, cell);
       });
     },
     async heads(refs) {
       const records = await runForEach(refs, taskScripts.readRecords);
       return refs.map(({ id, type }, at) => {
-        const record = records[at] as string | undefined;
-        return record === undefined ? undefined : unpackHead(type, suffixOf(id), record);
+        const record = records[at] as string | null;
+        return record === null ? undefined : unpackHead(type, suffixOf(id), record);
       });
     },
 
@@ -103,7 +105,7 @@ export function createTaskReads({ calls, keyspace }: RedisTaskContext): TaskRead
     async counts() {
       return eachOf(await types(), async (type): Promise<TypeCount> => {
         const { base, never } = keyspace.place(type);
-        const cells = await calls.runText(taskScripts.counts, [base, never], []);
+        const cells = await redis.run(taskScripts.counts, [base, never], []);
         const [
           open = 0,
           running = 0,

@@ -6,6 +6,8 @@
 
 import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
 import { isoOf, type TaskSignal } from '../../../tasks/task-signal.ts';
+import { appendedOf } from '../bus/append.ts';
+import { forEachGroup } from '../connection/engine.ts';
 import { taskScripts, type RedisTaskContext } from './context.ts';
 import { suffixOf, type TypePlace } from './keyspace.ts';
 
@@ -72,7 +74,7 @@ export interface TaskSignals extends AsyncDisposable {
 }
 
 export function createTaskSignals(context: RedisTaskContext): TaskSignals {
-  const { calls, keyspace, append } = context;
+  const { redis, keyspace, append } = context;
   const { bus } = keyspace;
   const { isOneDomain } = bus;
   const writing = new Set<Promise<void>>();
@@ -84,7 +86,7 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
       placeInJob(number, signal.id),
       streamId,
     ]);
-    await calls.runText(taskScripts.writeSignalPlaces, [base, never], values);
+    await redis.run(taskScripts.writeSignalPlaces, [base, never], values);
   }
 
   /** No caller waits for the places: for an hour, the stream itself remembers the ids. */
@@ -94,89 +96,41 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
     void work.finally(() => writing.delete(work));
   }
 
-  async function repairInSlot(
-    { base, never, queue, terminal, progress }: TypePlace,
-    signals: readonly JobSignal[],
-    nowMs: number,
-  ): Promise<number> {
-    if (signals.length === 0) return 0;
-    const keys = [base, never, queue.key, queue.mark];
-    if (isOneDomain) keys.push(terminal.key, terminal.mark, progress.key, progress.mark);
-    const subjects = [queue.subject, terminal.subject, progress.subject];
-    await context.registry.register(subjects);
-    const header = [bus.channel, isOneDomain ? bus.registry : '', ...subjects];
-    const values = signals.flatMap(({ suffix, number, signal }) => [
-      suffix,
-      number,
-      placeInJob(number, signal.id),
-      signalText(signal, nowMs),
-    ]);
-    return Number(await calls.runText(taskScripts.repairSignals, keys, [...header, ...values]));
-  }
-
-  async function repairInOtherSlots(
-    place: TypePlace,
-    signals: readonly JobSignal[],
-    nowMs: number,
-  ): Promise<number> {
-    if (signals.length === 0) return 0;
-    const { base, never } = place;
+  /** The id of each signal in its stream, '' if unknown; null if the job was removed or has a later signal. */
+  async function readPlaces({ base, never }: TypePlace, signals: readonly JobSignal[]) {
     const values = signals.flatMap(({ suffix, number, signal }) => [
       suffix,
       number,
       placeInJob(number, signal.id),
     ]);
-    const streamIds = (await calls.runText(
-      taskScripts.readSignalPlaces,
-      [base, never],
-      values,
-    )) as string[];
-    const known = new Map(signals.map(({ signal }, at) => [signal.id, streamIds[at] ?? '']));
-    const restored = await restore(
-      signals.map(({ signal }) => signal),
-      known,
-      nowMs,
-    );
-    const changed = signals.flatMap((each, at) => {
-      const { sequence: streamId = '', isDuplicate = true } = restored[at] ?? {};
-      return isDuplicate && known.get(each.signal.id) === streamId ? [] : [{ ...each, streamId }];
-    });
-    if (changed.length > 0) await writePlaces(place, changed);
-    return countNew(restored);
+    const found = await redis.run(taskScripts.readSignalPlaces, [base, never], values);
+    return found as readonly (string | null)[];
   }
 
   /** Stores the signals that their streams do not contain, whatever place is known of them. */
   async function restore(
-    signals: readonly TaskSignal[],
-    known: ReadonlyMap<string, string>,
+    signals: readonly { readonly signal: TaskSignal; readonly known: string }[],
     nowMs: number,
   ): Promise<readonly Appended[]> {
-    const restored: Appended[] = Array.from({ length: signals.length });
-    const placed = signals.map((signal, at) => ({ signal, at }));
-    await context.registry.register([...new Set(signals.map(({ subject }) => subject))]);
-    await Promise.all(
-      [...Map.groupBy(placed, ({ signal }) => signal.subject)].map(async ([subject, all]) => {
+    if (signals.length === 0) return [];
+    await context.registry.register([...new Set(signals.map(({ signal }) => signal.subject))]);
+    return forEachGroup(
+      signals,
+      ({ signal }) => signal.subject,
+      async (own, subject) => {
         const key = bus.streamKey(subject);
-        const values = all.flatMap(({ signal }) => [
+        const values = own.flatMap(({ signal, known }) => [
           signal.id,
-          known.get(signal.id) ?? '',
+          known,
           signalText(signal, nowMs),
         ]);
         const header = [rememberMs, bus.channel, isOneDomain ? bus.registry : '', subject];
-        const cells = (await calls.runText(
-          taskScripts.restoreSignals,
-          [key, bus.mark(key)],
-          [...header, ...values],
-        )) as readonly unknown[];
-        for (const [n, { at }] of all.entries()) {
-          restored[at] = {
-            sequence: String(cells[n * 2]),
-            isDuplicate: Number(cells[n * 2 + 1]) === 1,
-          };
-        }
-      }),
+        const keys = [key, bus.mark(key)];
+        return appendedOf(
+          await redis.run(taskScripts.restoreSignals, keys, [...header, ...values]),
+        );
+      },
     );
-    return restored;
   }
 
   function jobSignal(place: TypePlace, signal: TaskSignal): JobSignal | undefined {
@@ -191,17 +145,26 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
     signals: readonly TaskSignal[],
     nowMs: number,
   ): Promise<number> {
-    if (type === '') return countNew(await restore(signals, new Map(), nowMs));
-    const place = keyspace.place(type);
-    const ofJobs = signals.flatMap((signal) => jobSignal(place, signal) ?? []);
-    const known = new Set(ofJobs.map(({ signal }) => signal));
-    const others = signals.filter((signal) => !known.has(signal));
-    const restored = others.length === 0 ? [] : await restore(others, new Map(), nowMs);
-    const isInSlot = ({ number }: JobSignal): boolean =>
-      isOneDomain || number === streamNumbers.queue;
-    const inSlot = await repairInSlot(place, ofJobs.filter(isInSlot), nowMs);
-    const elsewhere = ofJobs.filter((each) => !isInSlot(each));
-    return countNew(restored) + inSlot + (await repairInOtherSlots(place, elsewhere, nowMs));
+    const place = type === '' ? undefined : keyspace.place(type);
+    const ofJobs =
+      place === undefined ? [] : signals.flatMap((signal) => jobSignal(place, signal) ?? []);
+    const places = place === undefined ? [] : await readPlaces(place, ofJobs);
+    const current = ofJobs.flatMap((each, at) => {
+      const known = places[at] ?? undefined;
+      return known === undefined ? [] : [{ ...each, known }];
+    });
+    const isOfJob = new Set(ofJobs.map(({ signal }) => signal));
+    const others = signals.filter((signal) => !isOfJob.has(signal));
+    const restored = await restore(
+      [...current, ...others.map((signal) => ({ signal, known: '' }))],
+      nowMs,
+    );
+    const changed = current.flatMap((each, at) => {
+      const { sequence: streamId = '' } = restored[at] ?? {};
+      return each.known === streamId ? [] : [{ ...each, streamId }];
+    });
+    if (place !== undefined && changed.length > 0) await writePlaces(place, changed);
+    return restored.filter(({ isDuplicate }) => !isDuplicate).length;
   }
 
   return {
@@ -230,8 +193,4 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
       await Promise.all(writing);
     },
   };
-}
-
-function countNew(stored: readonly Appended[]): number {
-  return stored.filter(({ isDuplicate }) => !isDuplicate).length;
 }

@@ -2,7 +2,7 @@
 
 import { extname } from 'node:path';
 import { systemClock } from '../../../foundation/clock.ts';
-import { MillraceError } from '../../../foundation/error.ts';
+import { closedError } from '../../../foundation/rename-error.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { TaskCapabilities, TaskEngine } from '../../../tasks/task-engine.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
@@ -75,33 +75,32 @@ export async function redisTaskEngine(
   options: Omit<RedisTasksOptions, 'types'> = {},
 ): Promise<TaskEngine> {
   const { clock = systemClock, keyPrefix: prefix = '', root } = options;
-  return openEngine('tasks', target, options, (connection, calls) => {
-    const { client } = connection;
+  return openEngine('TASKS', target, options, (redis) => {
+    const { client } = redis;
     const bus = createBusKeyspace({ isCluster: client.isCluster, prefix });
     const keyspace = createTaskKeyspace(bus, root);
-    const registry = createBusRegistry(calls, bus);
+    const registry = createBusRegistry(redis, bus);
     const undelivered = createUndeliveredTasks();
     const handOffs = client.isCluster
       ? undefined
-      : createHandOffs({ calls, keyspace, undelivered });
+      : createHandOffs({ redis, keyspace, undelivered });
     const wakes = createBusWakes(client, keyspace.workerChannel, handOffs);
-    const groups = createBusGroups({ calls, keyspace: bus, registry, wakes, clock });
-    const append = createAppender(calls, bus, registry);
-    const shared = { calls, keyspace, registry, groups, wakes, append, clock };
+    const groups = createBusGroups({ redis, keyspace: bus, registry, wakes, clock });
+    const append = createAppender(redis, bus, registry);
+    const shared = { redis, keyspace, registry, groups, wakes, append, clock };
     const beat = typeof target === 'string' ? { url: target, keyPrefix: prefix } : undefined;
-    return taskEngineOf({ ...shared, handOffs, undelivered }, connection, beat);
+    return taskEngineOf({ ...shared, handOffs, undelivered }, beat);
   });
 }
 
 function taskEngineOf(
   context: RedisTaskContext,
-  connection: AsyncDisposable,
   beat: { readonly url: string; readonly keyPrefix: string } | undefined,
 ): TaskEngine {
-  const { wakes, keyspace, handOffs } = context;
+  const { redis, wakes, keyspace, handOffs } = context;
   let isClosed = false;
   const failIfClosed = (): void => {
-    if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+    if (isClosed) throw closedError('TASKS');
   };
   const signals = createTaskSignals(context);
   const exchangeType = createExchangeType(context, signals.publishToOtherSlots);
@@ -129,7 +128,7 @@ function taskEngineOf(
       await handOffs?.leave();
       await signals[Symbol.asyncDispose]();
       await wakes[Symbol.asyncDispose]();
-      await connection[Symbol.asyncDispose]();
+      await redis[Symbol.asyncDispose]();
     },
   };
 }

@@ -2,7 +2,8 @@
 
 import { MillraceError } from '../../../foundation/error.ts';
 import type { ResultOf, WriterCall } from '../thread/protocol.ts';
-import { closedError, describeFailure, renameStoreError, sqliteError } from './error.ts';
+import { closedError, renameError } from '../../../foundation/rename-error.ts';
+import { describeFailure, sqliteError } from './error.ts';
 import type { WriterFile } from './file.ts';
 import { watchCommits } from './watch.ts';
 
@@ -38,7 +39,7 @@ export function createSqliteClient(
       try {
         return await writer.call(request, onCommitted);
       } catch (error) {
-        throw renameStoreError(error, prefix);
+        throw renameError(error, prefix);
       }
     },
     read(work) {
@@ -48,7 +49,7 @@ export function createSqliteClient(
       } catch (error) {
         if (error instanceof MillraceError) throw error;
         const failure = sqliteError(describeFailure(error), { path, doing: 'read' });
-        throw renameStoreError(failure, prefix);
+        throw renameError(failure, prefix);
       }
     },
     setWaiting: (isWaiting) => watch.setWaiting(isWaiting),

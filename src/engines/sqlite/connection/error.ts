@@ -1,6 +1,6 @@
 // SQLite's errors as MillraceErrors: a busy file or a full disk is worth a retry, a corrupt file is not.
 
-import { hasCode, MillraceError } from '../../../foundation/error.ts';
+import { MillraceError } from '../../../foundation/error.ts';
 
 export interface SqliteFailure {
   readonly message: string;
@@ -40,17 +40,4 @@ export function sqliteError(
       },
     },
   );
-}
-
-/** The bus and the tasks report failures of the file under their own codes. */
-export function renameStoreError(error: unknown, prefix: 'BUS' | 'TASKS'): unknown {
-  if (hasCode(error, 'STORE_CLOSED')) return closedError(prefix, error);
-  if (!hasCode(error, 'STORE_UNAVAILABLE')) return error;
-  const { message, details, retryable } = error;
-  return new MillraceError(`${prefix}_UNAVAILABLE`, message, { details, retryable, cause: error });
-}
-
-export function closedError(prefix: 'BUS' | 'TASKS', cause?: unknown): MillraceError {
-  const text = prefix === 'BUS' ? 'the bus was closed' : 'the tasks were closed';
-  return new MillraceError(`${prefix}_CLOSED`, text, { cause });
 }

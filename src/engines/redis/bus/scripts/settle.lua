@@ -2,6 +2,7 @@
 -- ARGV: native group, channel, group, lease duration, registry or '', then kind, stream, id, fence and delay of each
 -- settlement; a dead-lettered message adds stream, mark, subject, dedupe window, id, data and meta of its letter.
 -- Returns the number of pending messages, and whether each lease was still valid (1 or 0).
+-- @include "../../connection/scripts/now"
 -- @include "include/store"
 -- @include "include/ids"
 local leases, fences = KEYS[1], KEYS[2]

@@ -3,13 +3,7 @@
 -- @include "../../bus/scripts/include/registry"
 local stream, markKey = KEYS[1], KEYS[2]
 local rememberMs, channel, registry, subject = unpack(ARGV, 1, 4)
-local mark = redis.call('GET', markKey)
-if not mark then
-  local time = redis.call('TIME')
-  mark = time[1] .. '.' .. time[2]
-  redis.call('SET', markKey, mark)
-  if registry ~= '' then register(registry, subject) end
-end
+local mark = markOf(markKey, registry, subject)
 local function exists(id)
   return id and id ~= '' and #redis.call('XRANGE', stream, id, id, 'COUNT', 1) > 0
 end

@@ -3,6 +3,6 @@
 for at = 1, #ARGV, 4 do
   local id, stream, place, signalId = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3]
   local job = readJob(id)
-  if job and readPlace(id, job, stream, place) ~= 'later' then writePlace(id, job, stream, place, signalId) end
+  if job and readPlace(id, job, stream, place) then writePlace(id, job, stream, place, signalId) end
 end
 return 1

@@ -5,11 +5,7 @@ local function publishSignal(stream, mark, registry, subject, data)
   signalled[subject] = true
   if not hasMark[subject] then
     hasMark[subject] = true
-    if redis.call('EXISTS', mark) == 0 then
-      local time = redis.call('TIME')
-      redis.call('SET', mark, time[1] .. '.' .. time[2])
-      if registry ~= '' then register(registry, subject) end
-    end
+    markOf(mark, registry, subject)
   end
   return redis.call('XADD', stream, '*', 'data', data)
 end
