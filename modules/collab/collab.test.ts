@@ -5,17 +5,12 @@ import { test } from 'node:test';
 import type { DeliveryMessage } from 'millrace/delivery';
 import { createPlatform, type Platform } from 'millrace/platform';
 import type { RecordedEvent } from 'millrace/store';
-import {
-  addMember,
-  changePreferences,
-  collab,
-  createChat,
-  createWorkspace,
-  ensureUser,
-  messagePosted,
-  postMessage,
-  type ChatType,
-} from './index.ts';
+import { createChat, messagePosted, postMessage } from './chat-events.ts';
+import { collab } from './collab.ts';
+import type { ChatType } from './fields.ts';
+import { changePreferences } from './user-events.ts';
+import { ensureUser } from './user.ts';
+import { addMember, createWorkspace } from './workspace-events.ts';
 
 const tenant = 'core';
 

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { sqliteEventStore } from 'millrace/adapters/sqlite';
 import { buildStreamName } from 'millrace/contracts';
 import { documentsOf } from 'millrace/projections';
-import { messageProjection, messagesOf, searchMessages } from './index.ts';
+import { messageProjection, messagesOf, searchMessages } from './chat-read-models.ts';
 import { readModelsStory } from './testing/read-models-story.ts';
 
 test('the read models give the same answers on SQLite', async () => {

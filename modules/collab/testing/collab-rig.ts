@@ -6,9 +6,10 @@ import { idFromKey, type Clock } from 'millrace/foundation';
 import { createPlatform, type Platform } from 'millrace/platform';
 import type { Reactor } from 'millrace/reactors';
 import type { RecordedEvent } from 'millrace/store';
+import { createChat, postMessage } from '../chat-events.ts';
 import { collab } from '../collab.ts';
 import type { ChatType } from '../fields.ts';
-import { addMember, createChat, createWorkspace, postMessage } from '../index.ts';
+import { addMember, createWorkspace } from '../workspace-events.ts';
 
 export const tenant = 'core';
 

@@ -5,40 +5,39 @@ import type { NewCommand } from 'millrace/contracts';
 import { createPlatform, type Platform, type PlatformConfig } from 'millrace/platform';
 import type { DocumentQueries, Page } from 'millrace/projections';
 import {
-  addMember,
-  applyTags,
-  changePreferences,
   chatCreated,
-  collab,
   createChat,
-  createInvite,
-  createNotification,
-  createTask,
-  createWorkspace,
   deleteMessage,
-  deleteNotification,
   editMessage,
-  ensureUser,
-  findTasks,
-  messagesOf,
-  newInviteToken,
-  notificationsOf,
-  parseTags,
   postMessage,
-  readNotification,
-  removeMember,
+} from '../chat-events.ts';
+import {
+  messagesOf,
   searchMessages,
-  taskBoard,
-  useInvite,
   visibleChats,
-  watchTask,
-  type ChatDocument,
   type MessageDocument,
-  type NotificationDocument,
-  type TaskDocument,
-  type UserDocument,
-  type WorkspaceDocument,
-} from '../index.ts';
+} from '../chat-read-models.ts';
+import { collab } from '../collab.ts';
+import type { ChatDocument, NotificationDocument, TaskDocument } from '../documents.ts';
+import {
+  createNotification,
+  deleteNotification,
+  readNotification,
+} from '../notifications/notification-events.ts';
+import { notificationsOf } from '../notifications/notification.ts';
+import { parseTags } from '../tasks/tag-parser.ts';
+import { applyTags, createTask, watchTask } from '../tasks/task-events.ts';
+import { findTasks, taskBoard } from '../tasks/task-read-models.ts';
+import { changePreferences } from '../user-events.ts';
+import { ensureUser, type UserDocument } from '../user.ts';
+import {
+  addMember,
+  createInvite,
+  createWorkspace,
+  removeMember,
+  useInvite,
+} from '../workspace-events.ts';
+import { newInviteToken, type WorkspaceDocument } from '../workspace.ts';
 
 const tenant = 'core';
 type Engines = NonNullable<PlatformConfig['engines']>;

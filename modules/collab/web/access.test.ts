@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ChatDocument } from '../chat-read-models.ts';
+import type { ChatDocument } from '../documents.ts';
 import type { WorkspaceDocument } from '../workspace.ts';
 import { accessRules, chatRole, decideAccess, workspaceRole, type Action } from './access.ts';
 
