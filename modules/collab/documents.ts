@@ -53,7 +53,6 @@ export const participantSchema = Type.Object(
   { userId: text, role: roleSchema, joinedAt: time },
   { title: 'Participant' },
 );
-export type ParticipantDocument = Readonly<Static<typeof participantSchema>>;
 
 export const chatSchema = Type.Object(
   {

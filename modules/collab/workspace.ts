@@ -29,7 +29,7 @@ export interface Member {
   readonly sinceMs: number;
 }
 
-export interface Invite {
+interface Invite {
   readonly tokenHash: string;
   readonly expiresAtMs: number;
   readonly usesLeft: number;

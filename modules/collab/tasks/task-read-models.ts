@@ -31,7 +31,7 @@ import {
 } from './task-events.ts';
 
 /** The group of a board column; `In Progress` becomes `in-progress`. */
-export function columnOf(workspaceId: string, status: TaskStatus, type?: TaskType): string {
+function columnOf(workspaceId: string, status: TaskStatus, type?: TaskType): string {
   const slug = status.toLowerCase().replaceAll(' ', '-');
   return type === undefined ? `${workspaceId}.${slug}` : `${workspaceId}.${type}.${slug}`;
 }
@@ -112,7 +112,7 @@ export const taskProjection = projection({
   },
 });
 
-export interface TaskFilters {
+interface TaskFilters {
   readonly type?: TaskType | undefined;
   readonly status?: TaskStatus | undefined;
   /** A user id; null: unassigned tasks. */
@@ -126,7 +126,7 @@ export interface TaskFilters {
 }
 
 /** `due` returns only tasks with a due date. */
-export type TaskSort = 'created' | 'updated' | 'due' | 'priority';
+type TaskSort = 'created' | 'updated' | 'due' | 'priority';
 
 export interface TaskSource {
   readonly tasks: DocumentQueries<TaskDocument>;

@@ -23,7 +23,7 @@ import {
   type LiveSubscription,
 } from './live-subscription.ts';
 
-export const socketLimits = { subscriptionsMax: 200, typingEveryMs: 1_000 } as const;
+const socketLimits = { subscriptionsMax: 200, typingEveryMs: 1_000 } as const;
 
 const text = Type.String();
 const position = Type.String({ description: 'For `since`.' });
