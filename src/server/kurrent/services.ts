@@ -4,6 +4,7 @@ import type * as GrpcJs from '@grpc/grpc-js';
 import type { CallKit } from './calls.ts';
 import type { KurrentContext } from './context.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
+import type { Fields } from './protocol/message.ts';
 import { streamsService } from './streams/handlers.ts';
 import { persistentService } from './persistent/handlers.ts';
 import type { Groups } from './persistent/groups.ts';
@@ -12,9 +13,8 @@ import type { Address } from './persistent/leadership.ts';
 import { serverServices } from './server-info.ts';
 
 export interface Method {
-  /** Full name of the messages. */
-  readonly request: string;
-  readonly response: string;
+  readonly request: Fields;
+  readonly response: Fields;
   readonly requestStream?: boolean | undefined;
   readonly responseStream?: boolean | undefined;
   /** The features in the list of supported methods. */
@@ -49,8 +49,8 @@ export function toDefinition(
 ): GrpcJs.ServiceDefinition {
   return Object.fromEntries(
     Object.entries(methods).map(([name, method]) => {
-      const request = protocol.codec<object>(method.request);
-      const response = protocol.codec<object>(method.response);
+      const request = protocol.codec(method.request);
+      const response = protocol.codec(method.response);
       return [
         name,
         {

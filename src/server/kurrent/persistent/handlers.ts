@@ -13,22 +13,31 @@ import { type GroupKey, showNumber } from './group-records.ts';
 import { groupMissing } from './group-refusals.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
-import type {
-  WireGroup,
-  WireGroupReadRequest,
-  WireGroupReadResponse,
-  WireGroupRequest,
-  WireListRequest,
-  WireReplayRequest,
-  WireWriteRequest,
-} from './wire-types.ts';
+import {
+  deleteGroupRequest,
+  getInfoRequest,
+  getInfoResponse,
+  groupReadRequest,
+  groupReadResponse,
+  listRequest,
+  listResponse,
+  replayParkedRequest,
+  writeRequest,
+  type WireGroup,
+  type WireGroupReadRequest,
+  type WireGroupReadResponse,
+  type WireGroupRequest,
+  type WireListRequest,
+  type WireReplayRequest,
+  type WireSubscriptionInfo,
+  type WireWriteRequest,
+} from '../protocol/persistent-messages.ts';
+import { nothing } from '../protocol/shared-messages.ts';
 import { compileFilter } from '../../../store/event-filter.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { toEventFilter, type From } from '../streams/read-plan.ts';
 import { parseSettings, type GroupSettings } from './group-settings.ts';
 
-const scope = 'event_store.client.persistent_subscriptions';
-const none = 'event_store.client.Empty';
 const features = ['stream', 'all'];
 
 export function persistentService(
@@ -38,13 +47,21 @@ export function persistentService(
 ): Services {
   const { access, store } = context;
 
+  const planned = async (
+    options: WireWriteRequest['options'],
+    { identity }: CallInfo,
+  ): Promise<GroupPlan> => {
+    const plan = await planGroup(store, options);
+    access.checkGroup(identity, plan.key.source, 'manage');
+    return plan;
+  };
   const allowed = (options: WireGroup | undefined, { identity }: CallInfo): GroupKey => {
     if (options === undefined) throw badRequest('the request has no options');
     const key = keyOf(options);
     access.checkGroup(identity, key.source, 'manage');
     return key;
   };
-  const info = async (group: Group): Promise<object> => {
+  const info = async (group: Group): Promise<WireSubscriptionInfo> => {
     const [parked, lastKnown] = await Promise.all([
       group.countParked(),
       lastNumber(store, group.key.source),
@@ -53,33 +70,31 @@ export function persistentService(
   };
 
   return {
-    [`${scope}.PersistentSubscriptions`]: {
+    'event_store.client.persistent_subscriptions.PersistentSubscriptions': {
       Create: {
-        request: `${scope}.WriteReq`,
-        response: none,
+        request: writeRequest,
+        response: nothing,
         features,
-        handler: calls.unary<WireWriteRequest, object>(async ({ options }, { identity }) => {
-          const { key, settings } = await planGroup(store, options);
-          access.checkGroup(identity, key.source, 'manage');
+        handler: calls.unary<WireWriteRequest, object>(async ({ options }, call) => {
+          const { key, settings } = await planned(options, call);
           await groups.create(key, settings);
           return {};
         }),
       },
       Update: {
-        request: `${scope}.WriteReq`,
-        response: none,
+        request: writeRequest,
+        response: nothing,
         features,
-        handler: calls.unary<WireWriteRequest, object>(async ({ options }, { identity }) => {
-          const { key, settings } = await planGroup(store, options);
-          access.checkGroup(identity, key.source, 'manage');
+        handler: calls.unary<WireWriteRequest, object>(async ({ options }, call) => {
+          const { key, settings } = await planned(options, call);
           // The filter cannot change after the creation of a group.
           await groups.update(key, ({ filter }) => ({ ...settings, filter }));
           return {};
         }),
       },
       Delete: {
-        request: `${scope}.DeleteReq`,
-        response: none,
+        request: deleteGroupRequest,
+        response: nothing,
         features,
         handler: calls.unary<WireGroupRequest, object>(async ({ options }, call) => {
           await groups.remove(allowed(options, call));
@@ -87,8 +102,8 @@ export function persistentService(
         }),
       },
       GetInfo: {
-        request: `${scope}.GetInfoReq`,
-        response: `${scope}.GetInfoResp`,
+        request: getInfoRequest,
+        response: getInfoResponse,
         features,
         handler: calls.unary<WireGroupRequest, object>(async ({ options }, call) => {
           const key = allowed(options, call);
@@ -97,8 +112,8 @@ export function persistentService(
         }),
       },
       List: {
-        request: `${scope}.ListReq`,
-        response: `${scope}.ListResp`,
+        request: listRequest,
+        response: listResponse,
         features,
         handler: calls.unary<WireListRequest, object>(async ({ options }, { identity }) => {
           const one = options?.listForStream;
@@ -116,8 +131,8 @@ export function persistentService(
         }),
       },
       ReplayParked: {
-        request: `${scope}.ReplayParkedReq`,
-        response: none,
+        request: replayParkedRequest,
+        response: nothing,
         features,
         handler: calls.unary<WireReplayRequest, object>(async ({ options }, call) => {
           const key = allowed(options, call);
@@ -131,8 +146,8 @@ export function persistentService(
         }),
       },
       RestartSubsystem: {
-        request: none,
-        response: none,
+        request: nothing,
+        response: nothing,
         handler: calls.unary<object, object>(async (_request, { identity }) => {
           access.checkGroup(identity, '$all', 'manage');
           await groups.restart();
@@ -140,8 +155,8 @@ export function persistentService(
         }),
       },
       Read: {
-        request: `${scope}.ReadReq`,
-        response: `${scope}.ReadResp`,
+        request: groupReadRequest,
+        response: groupReadResponse,
         requestStream: true,
         responseStream: true,
         features,
@@ -153,11 +168,16 @@ export function persistentService(
   };
 }
 
+interface GroupPlan {
+  readonly key: GroupKey;
+  readonly settings: GroupSettings;
+}
+
 /** The settings of a new or updated group; a start at the end becomes a fixed number here. */
 async function planGroup(
   store: Pick<EventStore, 'head' | 'streamInfo'>,
   options: WireWriteRequest['options'],
-): Promise<{ readonly key: GroupKey; readonly settings: GroupSettings }> {
+): Promise<GroupPlan> {
   if (options?.settings === undefined) throw badRequest('the request has no settings');
   const { all, groupName: group, settings: wire } = options;
   if (group === '') throw badRequest('the group has no name');
@@ -201,7 +221,7 @@ async function lastNumber(
 function groupInfo(
   { key, settings, consumers, stats }: Pick<Group, 'key' | 'settings' | 'consumers' | 'stats'>,
   { parked, lastKnown }: { readonly parked: number; readonly lastKnown: number },
-): object {
+): WireSubscriptionInfo {
   const now = stats();
   const show = (at: number): string => showNumber(key, at);
   return {

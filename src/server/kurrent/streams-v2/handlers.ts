@@ -4,29 +4,31 @@ import type { CallKit } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import type { Services } from '../services.ts';
 import { appendRecords, appendSession } from './append-many.ts';
-import type {
-  WireRecordsRequest,
-  WireRecordsResponse,
-  WireSessionRequest,
-  WireSessionResponse,
-} from './wire-types.ts';
-
-const scope = 'kurrentdb.protocol.v2.streams';
+import {
+  recordsRequest,
+  recordsResponse,
+  sessionRequest,
+  sessionResponse,
+  type WireRecordsRequest,
+  type WireRecordsResponse,
+  type WireSessionRequest,
+  type WireSessionResponse,
+} from '../protocol/streams-v2-messages.ts';
 
 export function streamsV2Service(context: KurrentContext, calls: CallKit): Services {
   return {
-    [`${scope}.StreamsService`]: {
+    'kurrentdb.protocol.v2.streams.StreamsService': {
       AppendSession: {
-        request: `${scope}.AppendRequest`,
-        response: `${scope}.AppendSessionResponse`,
+        request: sessionRequest,
+        response: sessionResponse,
         requestStream: true,
         handler: calls.collect<WireSessionRequest, WireSessionResponse>((requests, info) =>
           appendSession(context, requests, info),
         ),
       },
       AppendRecords: {
-        request: `${scope}.AppendRecordsRequest`,
-        response: `${scope}.AppendRecordsResponse`,
+        request: recordsRequest,
+        response: recordsResponse,
         handler: calls.unary<WireRecordsRequest, WireRecordsResponse>((request, info) =>
           appendRecords(context, request, info),
         ),

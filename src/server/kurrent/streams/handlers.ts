@@ -2,30 +2,36 @@
 
 import type { CallKit } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
-import type {
-  WireAppendRequest,
-  WireAppendResponse,
-  WireBatchRequest,
-  WireBatchResponse,
-  WireDeleteRequest,
-  WireDeleteResponse,
-  WireReadRequest,
-  WireReadResponse,
-} from '../protocol/wire-types.ts';
+import {
+  appendRequest,
+  appendResponse,
+  batchRequest,
+  batchResponse,
+  deleteRequest,
+  deleteResponse,
+  readRequest,
+  readResponse,
+  type WireAppendRequest,
+  type WireAppendResponse,
+  type WireBatchRequest,
+  type WireBatchResponse,
+  type WireDeleteRequest,
+  type WireDeleteResponse,
+  type WireReadRequest,
+  type WireReadResponse,
+} from '../protocol/streams-messages.ts';
 import type { Services } from '../services.ts';
 import { append } from './append.ts';
 import { batchAppend } from './batch-append.ts';
 import { deleteStream, tombstoneStream } from './delete.ts';
 import { read } from './read.ts';
 
-const scope = 'event_store.client.streams';
-
 export function streamsService(context: KurrentContext, calls: CallKit): Services {
   return {
-    [`${scope}.Streams`]: {
+    'event_store.client.streams.Streams': {
       Read: {
-        request: `${scope}.ReadReq`,
-        response: `${scope}.ReadResp`,
+        request: readRequest,
+        response: readResponse,
         responseStream: true,
         features: ['position', 'events'],
         handler: calls.serve<WireReadRequest, WireReadResponse>((request, send, info) =>
@@ -33,16 +39,16 @@ export function streamsService(context: KurrentContext, calls: CallKit): Service
         ),
       },
       Append: {
-        request: `${scope}.AppendReq`,
-        response: `${scope}.AppendResp`,
+        request: appendRequest,
+        response: appendResponse,
         requestStream: true,
         handler: calls.collect<WireAppendRequest, WireAppendResponse>((requests, info) =>
           append(context, requests, info),
         ),
       },
       BatchAppend: {
-        request: `${scope}.BatchAppendReq`,
-        response: `${scope}.BatchAppendResp`,
+        request: batchRequest,
+        response: batchResponse,
         requestStream: true,
         responseStream: true,
         features: ['deadline_duration'],
@@ -51,15 +57,15 @@ export function streamsService(context: KurrentContext, calls: CallKit): Service
         ),
       },
       Delete: {
-        request: `${scope}.DeleteReq`,
-        response: `${scope}.DeleteResp`,
+        request: deleteRequest,
+        response: deleteResponse,
         handler: calls.unary<WireDeleteRequest, WireDeleteResponse>((request, info) =>
           deleteStream(context, request, info),
         ),
       },
       Tombstone: {
-        request: `${scope}.DeleteReq`,
-        response: `${scope}.DeleteResp`,
+        request: deleteRequest,
+        response: deleteResponse,
         handler: calls.unary<WireDeleteRequest, WireDeleteResponse>((request, info) =>
           tombstoneStream(context, request, info),
         ),
