@@ -46,6 +46,6 @@ test('the first page of a chat is as fast with many messages as with a few', asy
     best.few = Math.min(best.few, await open('few'));
     best.many = Math.min(best.many, await open('many'));
   }
-  // Two hundred times as many; whoever reads them all takes a hundred times as long.
+  // 200 times as many messages; a query that reads all of them would take 100 times as long.
   assert.ok(best.many < 20 * best.few, `${best.few} ms, ${best.many} ms`);
 });

@@ -13,13 +13,13 @@ import { workspace } from '../workspace.ts';
 import { notificationCreated } from './notification-events.ts';
 import { notificationIdOf, recipientsOf } from './notifier.ts';
 
-interface Told {
+interface Notified {
   readonly userId: string;
   readonly type: string;
   readonly email: boolean;
 }
 
-async function notificationsIn(rig: CollabRig): Promise<readonly Told[]> {
+async function notificationsIn(rig: CollabRig): Promise<readonly Notified[]> {
   await rig.settle();
   return (await rig.events()).flatMap((event) => {
     if (!notificationCreated.is(event)) return [];

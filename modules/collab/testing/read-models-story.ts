@@ -1,4 +1,4 @@
-// The same events and the same questions, whatever keeps the documents.
+// The same events and queries for every engine of read models.
 
 import assert from 'node:assert/strict';
 import type { NewCommand } from 'millrace/contracts';
@@ -45,7 +45,7 @@ type Engines = NonNullable<PlatformConfig['engines']>;
 export async function readModelsStory(engines: Engines): Promise<void> {
   await using platform = await createPlatform({
     engines,
-    // Nothing follows by itself: only documents are asked for here.
+    // No reactors: these tests query documents only.
     modules: [{ ...collab(), reactors: [] }],
   });
   await platform.start();
@@ -174,7 +174,7 @@ export async function readModelsStory(engines: Engines): Promise<void> {
       { code: 'CURSOR_INVALID' },
     );
 
-    /** Newest first; those of one millisecond by their id. */
+    /** Newest first; chats of the same millisecond by id. */
     async function ordered(ids: readonly string[]): Promise<readonly string[]> {
       const created = new Map<string, string>();
       for await (const event of platform.engines.store.readAll()) {
@@ -234,7 +234,7 @@ export async function readModelsStory(engines: Engines): Promise<void> {
       const wanted = { messageId: 'm', by: 'ada', tags: [...commands], leftOut: 0 };
       const bob = [{ username: 'bob', userId: 'bob' }];
       await send(id, applyTags({ ...origin, ...wanted, users: bob }));
-      // What the conversion would say: private tasks are found by their chats.
+      // The command that the conversion reactor would send: private tasks are found by their chats.
       await send(id, { type: 'chat.change-type', payload: { type: 'task', title: `Task ${at}` } });
     }
     const epic = { workspaceId: 'w-1', isPublic: true, type: 'epic', title: 'Big' } as const;

@@ -312,8 +312,8 @@ test('skips event types without a subscription, and dead-letters messages withou
 
 test('410 disables the endpoint, stops further sends, and notifies its owner once', async () => {
   const health = memoryEndpointHealth();
-  const told: string[] = [];
-  const options = { health, onDisabled: ({ id }: WebhookEndpoint) => void told.push(id) };
+  const notified: string[] = [];
+  const options = { health, onDisabled: ({ id }: WebhookEndpoint) => void notified.push(id) };
   const back = receiver.answer((_request, response) => response.writeHead(410).end());
   assert.equal((await deliver(options)).kind, 'dead');
   back();
@@ -321,7 +321,7 @@ test('410 disables the endpoint, stops further sends, and notifies its owner onc
   const next = await deliver(options);
   assert.ok(next.kind === 'dead' && next.error.includes('410'));
   assert.equal(receiver.requests.length, count);
-  assert.deepEqual(told, ['acme']);
+  assert.deepEqual(notified, ['acme']);
   await health.update('acme', () => ({ failures: 0 }));
   assert.equal((await deliver(options)).kind, 'sent');
 });
@@ -347,18 +347,18 @@ test('disables an endpoint that fails for days without a success in between', as
 });
 
 test('a sent webhook stays sent if recording its health or notifying the owner fails', async () => {
-  const away = async (): Promise<never> => {
-    throw new Error('the database is away');
+  const fail = async (): Promise<never> => {
+    throw new Error('database unavailable');
   };
   const failing = { failures: 3, failingSinceMs: 0 };
-  const health = { read: async () => failing, update: away };
+  const health = { read: async () => failing, update: fail };
   assert.equal((await deliver({ health })).kind, 'sent');
   // Without reading the health, the endpoint may be disabled, so nothing is sent.
-  const unread = await deliver({ health: { read: away, update: away } });
-  assert.ok(unread.kind === 'retry' && unread.error.includes('away'));
+  const unread = await deliver({ health: { read: fail, update: fail } });
+  assert.ok(unread.kind === 'retry' && unread.error.includes('unavailable'));
   const back = receiver.answer((_request, response) => response.writeHead(410).end());
   const onDisabled = (): never => {
-    throw new Error('no mail today');
+    throw new Error('mail server unavailable');
   };
   const gone = await deliver({ health: memoryEndpointHealth(), onDisabled });
   back();

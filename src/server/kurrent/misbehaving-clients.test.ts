@@ -250,7 +250,7 @@ test('the server stops reading for a client that never reads, and frees its reso
     seen = pages;
     for (let turn = 0; turn < 1_000; turn += 1) await new Promise(setImmediate);
   }
-  assert.ok(pages < 50, `${pages} pages were read for nobody`);
+  assert.ok(pages < 50, `${pages} pages were read without a reader`);
   session.destroy();
   await left.promise;
 });
