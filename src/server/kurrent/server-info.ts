@@ -4,8 +4,8 @@ import { idFromKey } from '../../foundation/ids.ts';
 import type { CallKit } from './calls.ts';
 import type { Address, Member } from './persistent/leadership.ts';
 import { list, one } from './protocol/message.ts';
-import { nothing, uuid } from './protocol/shared-messages.ts';
-import type { Method, Services } from './services.ts';
+import { uuid } from './protocol/shared-messages.ts';
+import type { Services } from './services.ts';
 
 export interface Cluster {
   /** The address of this server, known after it listens. */
@@ -58,29 +58,21 @@ export function supportedMethods(services: Services): SupportedMethod[] {
 export function serverServices(calls: CallKit, others: Services, cluster: Cluster): Services {
   const own: Services = {
     'event_store.client.server_features.ServerFeatures': {
-      GetSupportedMethods: {
-        request: nothing,
-        response: supportedMethodsResponse,
-        handler: calls.anonymous(async () => ({
-          methods: supportedMethods({ ...others, ...own }),
-          eventStoreServerVersion: serverVersion,
-        })),
-      } satisfies Method,
+      GetSupportedMethods: calls.anonymous(supportedMethodsResponse, () => ({
+        methods: supportedMethods({ ...others, ...own }),
+        eventStoreServerVersion: serverVersion,
+      })),
     },
     'event_store.client.gossip.Gossip': {
-      Read: {
-        request: nothing,
-        response: clusterInfo,
-        handler: calls.anonymous(async () => ({
-          members: clusterOf(cluster).map(({ address: { host, port }, isLeader }) => ({
-            instanceId: { string: idFromKey(`${host}:${port}`) },
-            timeStamp: Date.now(),
-            state: isLeader ? states.leader : states.follower,
-            isAlive: true,
-            httpEndPoint: { address: host, port },
-          })),
+      Read: calls.anonymous(clusterInfo, () => ({
+        members: clusterOf(cluster).map(({ address: { host, port }, isLeader }) => ({
+          instanceId: { string: idFromKey(`${host}:${port}`) },
+          timeStamp: Date.now(),
+          state: isLeader ? states.leader : states.follower,
+          isAlive: true,
+          httpEndPoint: { address: host, port },
         })),
-      } satisfies Method,
+      })),
     },
   };
   return own;

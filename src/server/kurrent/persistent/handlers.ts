@@ -1,6 +1,6 @@
 // The methods of the PersistentSubscriptions service: create, update, delete, inspect, replay and read groups.
 
-import type { CallInfo, CallKit } from '../calls.ts';
+import type { CallInfo, CallKit, Method } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { toSequence } from '../../../store/position.ts';
 import { toCount } from '../protocol/wire-number.ts';
@@ -24,11 +24,6 @@ import {
   replayParkedRequest,
   writeRequest,
   type WireGroup,
-  type WireGroupReadRequest,
-  type WireGroupReadResponse,
-  type WireGroupRequest,
-  type WireListRequest,
-  type WireReplayRequest,
   type WireSubscriptionInfo,
   type WireWriteRequest,
 } from '../protocol/persistent-messages.ts';
@@ -37,8 +32,6 @@ import { compileFilter } from '../../../store/event-filter.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { toEventFilter, type From } from '../streams/read-plan.ts';
 import { parseSettings, type GroupSettings } from './group-settings.ts';
-
-const features = ['stream', 'all'];
 
 export function persistentService(
   context: KurrentContext,
@@ -71,51 +64,28 @@ export function persistentService(
 
   return {
     'event_store.client.persistent_subscriptions.PersistentSubscriptions': {
-      Create: {
-        request: writeRequest,
-        response: nothing,
-        features,
-        handler: calls.unary<WireWriteRequest, object>(async ({ options }, call) => {
+      ...withFeatures({
+        Create: calls.unary(writeRequest, nothing, async ({ options }, call) => {
           const { key, settings } = await planned(options, call);
           await groups.create(key, settings);
           return {};
         }),
-      },
-      Update: {
-        request: writeRequest,
-        response: nothing,
-        features,
-        handler: calls.unary<WireWriteRequest, object>(async ({ options }, call) => {
+        Update: calls.unary(writeRequest, nothing, async ({ options }, call) => {
           const { key, settings } = await planned(options, call);
           // The filter cannot change after the creation of a group.
           await groups.update(key, ({ filter }) => ({ ...settings, filter }));
           return {};
         }),
-      },
-      Delete: {
-        request: deleteGroupRequest,
-        response: nothing,
-        features,
-        handler: calls.unary<WireGroupRequest, object>(async ({ options }, call) => {
+        Delete: calls.unary(deleteGroupRequest, nothing, async ({ options }, call) => {
           await groups.remove(allowed(options, call));
           return {};
         }),
-      },
-      GetInfo: {
-        request: getInfoRequest,
-        response: getInfoResponse,
-        features,
-        handler: calls.unary<WireGroupRequest, object>(async ({ options }, call) => {
+        GetInfo: calls.unary(getInfoRequest, getInfoResponse, async ({ options }, call) => {
           const key = allowed(options, call);
           await groups.lead();
           return { subscriptionInfo: await info(groups.get(key)) };
         }),
-      },
-      List: {
-        request: listRequest,
-        response: listResponse,
-        features,
-        handler: calls.unary<WireListRequest, object>(async ({ options }, { identity }) => {
+        List: calls.unary(listRequest, listResponse, async ({ options }, { identity }) => {
           const one = options?.listForStream;
           const source =
             one === undefined
@@ -129,12 +99,7 @@ export function persistentService(
           if (source !== undefined && found.length === 0) throw groupMissing({ source, group: '' });
           return { subscriptions: await Promise.all(found.map(info)) };
         }),
-      },
-      ReplayParked: {
-        request: replayParkedRequest,
-        response: nothing,
-        features,
-        handler: calls.unary<WireReplayRequest, object>(async ({ options }, call) => {
+        ReplayParked: calls.unary(replayParkedRequest, nothing, async ({ options }, call) => {
           const key = allowed(options, call);
           await groups.lead();
           const group = groups.get(key);
@@ -144,28 +109,24 @@ export function persistentService(
           );
           return {};
         }),
-      },
-      RestartSubsystem: {
-        request: nothing,
-        response: nothing,
-        handler: calls.unary<object, object>(async (_request, { identity }) => {
-          access.checkGroup(identity, '$all', 'manage');
-          await groups.restart();
-          return {};
-        }),
-      },
-      Read: {
-        request: groupReadRequest,
-        response: groupReadResponse,
-        requestStream: true,
-        responseStream: true,
-        features,
-        handler: calls.converse<WireGroupReadRequest, WireGroupReadResponse>(
-          (requests, send, call) => readGroup(context, groups, requests, send, call),
+        Read: calls.converse(groupReadRequest, groupReadResponse, (requests, send, call) =>
+          readGroup(context, groups, requests, send, call),
         ),
-      },
+      }),
+      RestartSubsystem: calls.unary(nothing, nothing, async (_request, { identity }) => {
+        access.checkGroup(identity, '$all', 'manage');
+        await groups.restart();
+        return {};
+      }),
     },
   };
+}
+
+function withFeatures(methods: Readonly<Record<string, Method>>): Readonly<Record<string, Method>> {
+  const features = ['stream', 'all'];
+  return Object.fromEntries(
+    Object.entries(methods).map(([name, method]) => [name, { ...method, features }]),
+  );
 }
 
 interface GroupPlan {

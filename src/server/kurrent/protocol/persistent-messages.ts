@@ -69,9 +69,8 @@ export const deleteGroupRequest = {
     all: one(3, nothing),
   }),
 };
-export type WireGroupRequest = Wire<typeof deleteGroupRequest>;
 /** The group of a request. */
-export type WireGroup = NonNullable<WireGroupRequest['options']>;
+export type WireGroup = NonNullable<Wire<typeof deleteGroupRequest>['options']>;
 
 /** The same fields with other numbers. */
 export const getInfoRequest = {
@@ -128,13 +127,11 @@ export const replayParkedRequest = {
     stopAt: maybe(4, 'int64'),
   }),
 };
-export type WireReplayRequest = Wire<typeof replayParkedRequest>;
 
 export const listRequest = {
   options: one(1, {
     listForStream: one(2, { stream: one(1, streamIdentifier), all: one(2, nothing) }),
   }),
 };
-export type WireListRequest = Wire<typeof listRequest>;
 
 export const listResponse = { subscriptions: list(1, subscriptionInfo) };
