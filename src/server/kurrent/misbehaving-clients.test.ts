@@ -50,7 +50,7 @@ async function serve(
     const { encode } = protocol.codec(request);
     const { decode } = protocol.codec(response);
     return {
-      encode: (value: object) => encode(value as Parameters<typeof encode>[0]),
+      encode: (value: object) => encode(value),
       decode: (bytes: Buffer) => decode(bytes) as Record<string, unknown>,
     };
   };

@@ -61,7 +61,7 @@ async function load(): Promise<Protocol> {
       const type = typeOf(message);
       return {
         // Without the validation of protobufjs, which doubles the cost: the compiler checks the types.
-        encode: (value) => asBuffer(type.encode(value as Record<string, unknown>).finish()),
+        encode: (value) => asBuffer(type.encode(value).finish()),
         decode: (bytes) => type.decode(bytes) as unknown as Wire<typeof message>,
       };
     },
