@@ -11,10 +11,8 @@ import type {
 import { randomUUID } from 'node:crypto';
 import { earlyHeaders } from '../../src/server/kurrent/start-kurrent-server.ts';
 import { loadProtocol, type Protocol } from '../../src/server/kurrent/protocol/load-protocol.ts';
-import type {
-  WireBatchRequest,
-  WireReadResponse,
-} from '../../src/server/kurrent/protocol/wire-types.ts';
+import * as messages from '../../src/server/kurrent/protocol/streams-messages.ts';
+import { supportedMethodsResponse } from '../../src/server/kurrent/server-info.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import type { ServedInput, ServedMessage } from './served.ts';
 import { openJournal } from './journal.ts';
@@ -24,22 +22,20 @@ const { eventsPerStream, isSynced, file } = childInput() as ServedInput;
 const protocol = await loadProtocol();
 const { grpc } = protocol;
 
-const features = protocol.codec('event_store.client.server.SupportedMethods').encode({
+const features = protocol.codec(supportedMethodsResponse).encode({
   methods: [
-    { methodName: 'batchappend', serviceName: 'event_store.client.streams.Streams' },
-    { methodName: 'read', serviceName: 'event_store.client.streams.Streams' },
+    { methodName: 'batchappend', serviceName: 'event_store.client.streams.Streams', features: [] },
+    { methodName: 'read', serviceName: 'event_store.client.streams.Streams', features: [] },
   ],
   eventStoreServerVersion: '25.1.0',
 });
 const events = Array.from({ length: eventsPerStream }, (_, index) => cannedEvent(protocol, index));
 const confirmation = protocol
-  .codec<WireReadResponse>('event_store.client.streams.ReadResp')
+  .codec(messages.readResponse)
   .encode({ confirmation: { subscriptionId: 'echo' } });
-const batchRequest = protocol.codec<WireBatchRequest>('event_store.client.streams.BatchAppendReq');
-const batchResponse = protocol.codec('event_store.client.streams.BatchAppendResp');
-const readRequest = protocol.codec<{ readonly options?: { readonly subscription?: unknown } }>(
-  'event_store.client.streams.ReadReq',
-);
+const batchRequest = protocol.codec(messages.batchRequest);
+const batchResponse = protocol.codec(messages.batchResponse);
+const readRequest = protocol.codec(messages.readRequest);
 
 const journal = isSynced === true ? await openJournal(`${file}.journal`) : undefined;
 const asIs = (bytes: Buffer): Buffer => bytes;
@@ -85,7 +81,7 @@ server.addService(
     }) as handleBidiStreamingCall<Buffer, Buffer>,
     read: ((call) => {
       const { options } = readRequest.decode(call.request);
-      const isLive = (options?.subscription ?? null) !== null;
+      const isLive = options?.subscription !== undefined;
       if (isLive) call.write(confirmation);
       void sendAll(call, isLive);
     }) as handleServerStreamingCall<Buffer, Buffer>,
@@ -126,7 +122,7 @@ function method(
 
 function cannedEvent(from: Protocol, index: number): Buffer {
   const position = { commitPosition: index + 1, preparePosition: index + 1 };
-  return from.codec<WireReadResponse>('event_store.client.streams.ReadResp').encode({
+  return from.codec(messages.readResponse).encode({
     event: {
       event: {
         id: { string: randomUUID() },

@@ -18,26 +18,9 @@ import type {
   messagePosted,
   participantJoined,
 } from './chat-events.ts';
-import type { ChatType, Role } from './fields.ts';
+import type { ChatDocument } from './documents.ts';
+import { filteredPage, pageLimits, type PageRequest } from './pages.ts';
 import { update, type Projected } from './projected.ts';
-
-export interface ParticipantDocument {
-  readonly userId: string;
-  readonly role: Role;
-  readonly joinedAt: string;
-}
-
-/** A chat without its messages. */
-export interface ChatDocument {
-  readonly chatId: string;
-  readonly workspaceId: string;
-  readonly type: ChatType;
-  readonly title: string;
-  readonly isPublic: boolean;
-  readonly createdBy: string;
-  readonly createdAt: string;
-  readonly participants: readonly ParticipantDocument[];
-}
 
 /** The group of the private chats of a user in a workspace. */
 export function inWorkspace(workspaceId: string, userId: string): string {
@@ -139,14 +122,6 @@ export const messageProjection = projection({
   },
 });
 
-export interface PageRequest {
-  readonly tenant: string;
-  readonly limit?: number | undefined;
-  /** `cursor` of the previous page. */
-  readonly cursor?: string | undefined;
-}
-
-const pageSize = 50;
 /** How many messages a search for several words reads for one page. */
 const searchedMax = 1_000;
 
@@ -155,7 +130,7 @@ export async function visibleChats(
   chats: DocumentQueries<ChatDocument>,
   request: PageRequest & { readonly workspaceId: string; readonly userId: string },
 ): Promise<Page<ChatDocument>> {
-  const { tenant, workspaceId, userId, limit = pageSize } = request;
+  const { tenant, workspaceId, userId, limit = pageLimits.default } = request;
   const after = request.cursor === undefined ? undefined : parseCursor(request.cursor);
   const read = (range: string, group: string): Promise<readonly Found<ChatDocument>[]> =>
     // One more than the page holds shows whether there is a next page.
@@ -240,39 +215,28 @@ export function messagesOf(
     readonly direction?: 'ascending' | 'descending' | undefined;
   },
 ): Promise<Page<MessageDocument>> {
-  const { tenant, chatId, direction = 'descending', limit = pageSize, cursor } = request;
+  const { tenant, chatId, direction = 'descending', limit = pageLimits.default, cursor } = request;
   return messages.byRange(tenant, 'chat', { group: chatId, direction, limit, cursor });
 }
 
 /** Messages of a chat that contain every word of the text, newest first. */
-export async function searchMessages(
+export function searchMessages(
   messages: DocumentQueries<MessageDocument>,
   request: PageRequest & { readonly chatId: string; readonly text: string },
 ): Promise<Page<MessageDocument>> {
-  const { tenant, chatId, text, limit = pageSize } = request;
+  const { tenant, chatId, text } = request;
   const [first, ...others] = wordsOf(text);
-  if (first === undefined) return { items: [], cursor: undefined };
-  const items: Found<MessageDocument>[] = [];
-  let { cursor } = request;
-  for (let seen = 0; seen < searchedMax;) {
-    // Read no more than the page still needs: the cursor points after the last message read.
-    const missing = limit - items.length;
-    seen += missing;
-    const page = await messages.byRange(tenant, 'word', {
-      group: wordGroup(chatId, first),
-      direction: 'descending',
-      limit: missing,
-      cursor,
-    });
-    const matching = page.items.filter(({ document }) => {
+  if (first === undefined) return Promise.resolve({ items: [], cursor: undefined });
+  const group = wordGroup(chatId, first);
+  return filteredPage(
+    request,
+    searchedMax,
+    (page) => messages.byRange(tenant, 'word', { ...page, group, direction: 'descending' }),
+    ({ document }) => {
       const words = new Set(wordsOf(document.content));
       return others.every((word) => words.has(word));
-    });
-    items.push(...matching);
-    ({ cursor } = page);
-    if (cursor === undefined || items.length === limit) break;
-  }
-  return { items, cursor };
+    },
+  );
 }
 
 /** How many different words of a message are indexed. */

@@ -29,7 +29,7 @@ import {
 import { chat } from './chat.ts';
 import { collabRig, says, tenant } from './testing/collab-rig.ts';
 
-// `given` names every aggregate `given`, at this time.
+// `given` runs every aggregate with the id `given` at this time.
 const chatId = 'given';
 const nowMs = Date.UTC(2025, 8, 30, 10);
 const timestamp = new Date(nowMs).toISOString();
@@ -279,7 +279,7 @@ test('a snapshot of code version 1 is ignored', async () => {
   const old = { ...state, participants: { ada: 'admin', bob: 'member' } };
   const { snapshots } = rig.platform.engines.aggregates;
   await snapshots.save(stream, { revision, eventId, state: old, codeVersion: 1, takenAt });
-  // Another process remembers nothing: it begins with what is kept.
+  // Another process starts from the stored snapshot.
   await using chats = createCommandHandler(rig.platform.engines.store, chat, { snapshots });
   assert.deepEqual((await chats.load({ tenant, id: 'c-1' })).state, state);
 });

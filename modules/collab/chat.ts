@@ -32,7 +32,7 @@ interface RecentMessage {
   readonly postedAtMs: number;
 }
 
-export interface Participant {
+interface Participant {
   readonly role: Role;
   /** Start of the current participation, also across role changes; earlier events cause no notification. */
   readonly sinceMs: number;

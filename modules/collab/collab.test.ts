@@ -5,17 +5,12 @@ import { test } from 'node:test';
 import type { DeliveryMessage } from 'millrace/delivery';
 import { createPlatform, type Platform } from 'millrace/platform';
 import type { RecordedEvent } from 'millrace/store';
-import {
-  addMember,
-  changePreferences,
-  collab,
-  createChat,
-  createWorkspace,
-  ensureUser,
-  messagePosted,
-  postMessage,
-  type ChatType,
-} from './index.ts';
+import { createChat, messagePosted, postMessage } from './chat-events.ts';
+import { collab } from './collab.ts';
+import type { ChatType } from './fields.ts';
+import { changePreferences } from './user-events.ts';
+import { ensureUser } from './user.ts';
+import { addMember, createWorkspace } from './workspace-events.ts';
 
 const tenant = 'core';
 
@@ -27,7 +22,7 @@ interface Rig extends AsyncDisposable {
   ): Promise<readonly { readonly eventId: string }[]>;
 }
 
-/** With `ada` and `bob`, who wants mails, in a chat that both take part in. */
+/** A platform with a chat of `ada` and `bob`; `bob` gets e-mail. */
 async function rig(type: ChatType): Promise<Rig> {
   const mails = new TransformStream<DeliveryMessage, DeliveryMessage>(undefined, {
     highWaterMark: 100,
@@ -62,7 +57,7 @@ async function rig(type: ChatType): Promise<Rig> {
   };
 }
 
-/** The events of one flow, once there are so many. */
+/** Waits until the flow has this many events, and returns them. */
 async function flow(
   { platform }: Rig,
   correlationId: string,
@@ -124,7 +119,7 @@ test('a status tag changes the task, notifies, sends an e-mail and is answered b
     subject: 'Task status changed',
     text: 'Task status changed to Done',
   });
-  // The address is in no event but the user's own, and not in the outbox.
+  // Only the user's own events contain the address; the outbox does not.
   const { store, ledger } = running.platform.engines;
   for await (const event of store.readAll()) {
     if (event.type.startsWith('user.')) continue;

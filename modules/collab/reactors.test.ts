@@ -137,8 +137,8 @@ test('tags without effect in a discussion are recorded and change nothing', asyn
   assert.equal((await rig.events()).at(-1)?.type, 'chat.tags-parsed.v1');
 });
 
-/** The last status that somebody asked for, in the order of the chat. */
-async function asked(rig: CollabRig): Promise<string> {
+/** The status in the last message of the chat. */
+async function lastRequested(rig: CollabRig): Promise<string> {
   const contents = (await rig.events()).flatMap((event) =>
     messagePosted.is(event) && event.payload.authorId !== 'bot' ? [event.payload.content] : [],
   );
@@ -156,7 +156,7 @@ test('of two concurrent messages the later status wins, on every replay', async 
     rig.send('c-1', says('bob', '#status Done')),
   ]);
   await rig.settle();
-  assert.equal(await status(rig), await asked(rig));
+  assert.equal(await status(rig), await lastRequested(rig));
   const before = await rig.events();
   await rig.replay();
   assert.deepEqual(await rig.events(), before);
@@ -182,7 +182,7 @@ test('the status of the last message wins in any order of reactors and with dupl
           await rig.send('c-1', says(author, `#status ${wanted}`));
           for (let step = 0; step < steps; step += 1) await rig.step(pick);
         }
-        // What stays of the dice could repeat one event for ever: to the end without them.
+        // The random choices could repeat one event endlessly, so the rest runs without them.
         for (let step = 0; step < 30; step += 1) await rig.step(pick);
         await rig.settle();
         assert.equal(await status(rig), wishes.at(-1)?.status);

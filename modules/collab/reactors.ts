@@ -1,6 +1,6 @@
 // The reactors of the chain from a message to its task and back: parse the tags, apply them to the task, update the chat.
+// Their commands carry the user of the event.
 
-import type { DomainEventEnvelope } from 'millrace/contracts';
 import type { ModuleContext } from 'millrace/platform';
 import { reactor, type Reactor } from 'millrace/reactors';
 import {
@@ -27,13 +27,6 @@ import {
 } from './tasks/task-events.ts';
 import { workspace } from './workspace.ts';
 
-type User = NonNullable<DomainEventEnvelope['user']>;
-
-/** Commands of a reaction carry the user of their event. */
-export function onBehalfOf(user: User | undefined): { readonly user?: User } {
-  return user === undefined ? {} : { user };
-}
-
 /** Parses each message once and records its tags with the version of the grammar. */
 export const tagReactor = reactor({
   name: 'sub:collab:tag-parser:v1',
@@ -50,7 +43,7 @@ export const tagReactor = reactor({
       if (commands.length === 0) return undefined;
       const tags = { messageId, authorId, parserVersion: tagParserVersion, text, leftOut };
       const command = recordTags({ ...tags, commands: [...commands] });
-      return { id: aggregate.id, command, ...onBehalfOf(user) };
+      return { id: aggregate.id, command, user };
     },
   },
 });
@@ -68,7 +61,7 @@ export function commandExecutor({ load }: Pick<ModuleContext, 'load'>): Reactor 
         const { type, title, workspaceId, isPublic, createdBy } = payload;
         if (type === 'discussion') return undefined;
         const command = createTask({ type, title, workspaceId, isPublic, createdBy });
-        return { id: aggregate.id, command, ...onBehalfOf(user) };
+        return { id: aggregate.id, command, user };
       },
       'chat.tags-parsed.v1': async (event, { signal }) => {
         const { tenant, payload, user } = event;
@@ -79,7 +72,7 @@ export function commandExecutor({ load }: Pick<ModuleContext, 'load'>): Reactor 
         const users =
           names.size === 0 ? [] : await membersNamed(names, { tenant, id: workspaceId, signal });
         const command = applyTags({ workspaceId, isPublic, messageId, by, tags, leftOut, users });
-        return { id, command, ...onBehalfOf(user) };
+        return { id, command, user };
       },
     },
   });
@@ -127,19 +120,19 @@ export const conversionReactor = reactor({
     'task.created.v1': ({ payload: { chatId: id, type, title }, user }) => ({
       id,
       command: changeChatType({ type, title }),
-      ...onBehalfOf(user),
+      user,
     }),
     'task.type-changed.v1': ({ payload: { chatId: id, newType: type, title }, user }) => ({
       id,
       command: changeChatType({ type, title }),
-      ...onBehalfOf(user),
+      user,
     }),
     'task.title-changed.v1': ({ payload: { chatId: id, newTitle: title }, user }) => ({
       id,
       command: changeChatTitle({ title }),
-      ...onBehalfOf(user),
+      user,
     }),
     'task.assignee-changed.v1': ({ payload: { chatId: id, newAssignee: userId }, user }) =>
-      userId === null ? undefined : { id, command: includeInChat({ userId }), ...onBehalfOf(user) },
+      userId === null ? undefined : { id, command: includeInChat({ userId }), user },
   },
 });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { sqliteEventStore } from 'millrace/adapters/sqlite';
 import { buildStreamName } from 'millrace/contracts';
 import { documentsOf } from 'millrace/projections';
-import { messageProjection, messagesOf, searchMessages } from './index.ts';
+import { messageProjection, messagesOf, searchMessages } from './chat-read-models.ts';
 import { readModelsStory } from './testing/read-models-story.ts';
 
 test('the read models give the same answers on SQLite', async () => {
@@ -46,6 +46,6 @@ test('the first page of a chat is as fast with many messages as with a few', asy
     best.few = Math.min(best.few, await open('few'));
     best.many = Math.min(best.many, await open('many'));
   }
-  // Two hundred times as many; whoever reads them all takes a hundred times as long.
+  // 200 times as many messages; a query that reads all of them would take 100 times as long.
   assert.ok(best.many < 20 * best.few, `${best.few} ms, ${best.many} ms`);
 });

@@ -3,6 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
+import type { InviteDocument, MemberDocument } from './documents.ts';
 import { own, type Role } from './fields.ts';
 import { update, type Projected } from './projected.ts';
 import {
@@ -28,7 +29,7 @@ export interface Member {
   readonly sinceMs: number;
 }
 
-export interface Invite {
+interface Invite {
   readonly tokenHash: string;
   readonly expiresAtMs: number;
   readonly usesLeft: number;
@@ -207,23 +208,6 @@ function without<Value>(
 ): Readonly<Record<string, Value>> {
   const { [name]: _gone, ...left } = all;
   return left;
-}
-
-export interface MemberDocument {
-  readonly userId: string;
-  readonly username: string;
-  readonly role: Role;
-  readonly joinedAt: string;
-}
-
-export interface InviteDocument {
-  readonly inviteId: string;
-  readonly role: Role;
-  readonly expiresAt: string;
-  readonly maxUses: number;
-  readonly uses: number;
-  readonly isRevoked: boolean;
-  readonly createdBy: string;
 }
 
 export interface WorkspaceDocument {

@@ -1,47 +1,14 @@
-export { payments, paymentsLimits, type PaymentsOptions } from './payments.ts';
+// The names that applications use.
+
+export { openAccount, type AccountDocument } from './account.ts';
+export { createCurrency } from './currency.ts';
+export { processJobId } from './payment-outbox.ts';
 export {
-  createCurrency,
-  currency,
-  currencyCreated,
-  currencyUpdated,
-  updateCurrency,
-  currencyProjection,
-  type CurrencyDocument,
-} from './currency.ts';
-export {
-  account,
-  openAccount,
-  releaseAmount,
-  reserveAmount,
-  settleAmount,
-  accountProjection,
-  type AccountDocument,
-} from './account.ts';
-export {
-  completePayment,
-  failPayment,
-  payment,
-  paymentCompleted,
-  paymentFailed,
-  paymentProcessed,
-  paymentQueued,
-  paymentRequested,
-  processPayment,
-  queuePayment,
-  requestPayment,
-  withdrawPayment,
-  type PaymentOrder,
-  type PaymentStatus,
-  paymentProjection,
-  type PaymentDocument,
-} from './payment.ts';
-export {
+  pretendProvider,
   type Charge,
   type ChargeAnswer,
   type PaymentProvider,
-  pretendProvider,
-  type PretendOptions,
   type PretendProvider,
 } from './payment-provider.ts';
-export { processJobId, processQueue, providerJobs } from './payment-outbox.ts';
-export { samplePayments, type SampleOptions } from './sample-payments.ts';
+export { requestPayment, type PaymentDocument } from './payment.ts';
+export { payments } from './payments.ts';

@@ -80,13 +80,13 @@ test('a charge for a payment that has failed in the meantime is cancelled', asyn
 
 test('a charge is repeated if its result cannot be stored', async () => {
   const provider = pretendProvider();
-  let isAway = true;
+  let isUnavailable = true;
   const { sent, send } = recorded(() => {
-    if (isAway) throw new Error('the store is away');
+    if (isUnavailable) throw new Error('store unavailable');
   });
   const destination = processDestination(provider, { send });
-  await assert.rejects(destination(message, context), /the store is away/);
-  isAway = false;
+  await assert.rejects(destination(message, context), /store unavailable/);
+  isUnavailable = false;
   await destination(message, context);
   assert.equal(provider.charges.size, 1);
   assert.deepEqual(sent[0]?.command, sent[1]?.command);

@@ -102,8 +102,8 @@ function requestFor(
       operation: command.type.replace('.', '-'),
       naturalKey: id,
     }),
-    ...(correlationId === undefined ? {} : { correlationId }),
-    ...(typeof traceparent === 'string' ? { headers: { traceparent } } : {}),
+    correlationId,
+    headers: typeof traceparent === 'string' ? { traceparent } : undefined,
   };
 }
 

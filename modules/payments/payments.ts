@@ -23,7 +23,7 @@ export interface PaymentsOptions {
   readonly kafka?: To | undefined;
 }
 
-export const paymentsLimits = { providerTimeoutMs: 10_000, answerWithinMs: 15 * 60_000 } as const;
+const paymentsLimits = { providerTimeoutMs: 10_000, answerWithinMs: 15 * 60_000 } as const;
 
 export function payments(options: PaymentsOptions): PlatformModule {
   const { provider, webhooks = {}, kafka } = options;

@@ -1,8 +1,9 @@
 // The snapshot of a request with the keys and fields of the requirement document: the hash
 // `notification.slack:v1:{core}:message-request:<id>`, `idx:message-request:updated` and `idx:message-request:by-status:<status>`.
 
-import { slackAddressing } from 'millrace/contracts';
+import { slackAddressing, Type } from 'millrace/contracts';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
+import type { Static } from 'typebox';
 import { boundedContext } from './fields.ts';
 import type {
   requestCreated,
@@ -13,31 +14,35 @@ import type {
 } from './message-request-events.ts';
 import { requestStatuses, type RequestStatus } from './message-request.ts';
 
-export interface RequestDocument {
-  readonly id: string;
-  readonly tenant: string;
-  readonly workspaceCode: string;
-  readonly templateCode?: string;
-  readonly channelCode?: string;
-  readonly recipient?: string;
-  readonly threadTs?: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly status: RequestStatus;
+const text = Type.String();
+const optionalText = Type.Optional(text);
+
+export const requestSchema = Type.Object({
+  id: text,
+  tenant: text,
+  workspaceCode: text,
+  templateCode: optionalText,
+  channelCode: optionalText,
+  recipient: optionalText,
+  threadTs: optionalText,
+  data: Type.Record(Type.String(), Type.Unknown()),
+  status: Type.Enum([...requestStatuses]),
   /** Number of its events. */
-  readonly version: number;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly lastStreamRevision: number;
-  readonly round: number;
-  readonly attempts: number;
-  readonly correlationId: string;
+  version: Type.Integer(),
+  createdAt: text,
+  updatedAt: text,
+  lastStreamRevision: Type.Integer(),
+  round: Type.Integer(),
+  attempts: Type.Integer(),
+  correlationId: text,
   /** Channel and id of the message in Slack. */
-  readonly channelId?: string;
-  readonly ts?: string;
+  channelId: optionalText,
+  ts: optionalText,
   /** Cause of the failure or of the last deferral. */
-  readonly code?: string;
-  readonly reason?: string;
-}
+  code: optionalText,
+  reason: optionalText,
+});
+export type RequestDocument = Readonly<Static<typeof requestSchema>>;
 
 type Payload<Definition extends { parse(payload: unknown): unknown }> = ReturnType<
   Definition['parse']

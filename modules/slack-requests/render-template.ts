@@ -61,7 +61,7 @@ const misplaced = /\{\{.{0,40}/s;
 export function templateProblem({ text, blocks }: Template): string | undefined {
   const parts = [text, JSON.stringify(blocks ?? [])];
   const [wrong] = parts.flatMap((part) => part.replaceAll(placeholder, '').match(misplaced) ?? []);
-  return wrong === undefined ? undefined : `'${wrong}' is no place for data, such as {{order.id}}`;
+  return wrong === undefined ? undefined : `Invalid placeholder "${wrong}". Use {{order.id}}.`;
 }
 
 /** Escapes `&`, `<` and `>`, so that data cannot create links, mentions or entities. */

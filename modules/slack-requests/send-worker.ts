@@ -140,7 +140,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
         ...prepared.message,
         channel: prepared.channelId,
         id: metadataId(run),
-        ...(threadTs === undefined ? {} : { threadTs }),
+        threadTs,
       },
       posting,
     );

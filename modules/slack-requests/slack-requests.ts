@@ -51,7 +51,7 @@ export interface SlackRequestsOptions {
   readonly jobLeaseMs?: number;
 }
 
-export const slackRequestsDefaults = {
+const slackRequestsDefaults = {
   concurrency: 8,
   attemptsMax: 10,
   timeoutMs: 10_000,

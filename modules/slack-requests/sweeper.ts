@@ -4,7 +4,7 @@
 import { slackAddressing } from 'millrace/contracts';
 import type { ModuleContext } from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
-import type { EventStore } from 'millrace/store';
+import type { EventStore, Position } from 'millrace/store';
 import type { KeyStore, WorkQueue } from 'millrace/work';
 import { jobIdOf, replaceDispatched, roundOf, sendJob } from './dispatcher.ts';
 import { requestFailed, requestQueued, requestSent } from './message-request-events.ts';
@@ -30,7 +30,7 @@ const keptMarker = 'notification.slack:v1:kept';
 export function createSweeper(options: SweeperOptions): (signal: AbortSignal) => Promise<Swept> {
   const { context, keys, queue, projections, graceMs } = options;
   const { clock, load, observer } = context;
-  const requests = createOpenRequests(context.readAll);
+  const openRequests = createOpenRequests(context.readAll);
 
   async function restoreLost(signal: AbortSignal): Promise<boolean> {
     if ((await keys.get(keptMarker)) !== undefined) return false;
@@ -71,7 +71,7 @@ export function createSweeper(options: SweeperOptions): (signal: AbortSignal) =>
   return async (signal) => {
     const restored = await restoreLost(signal);
     let requeued = 0;
-    for (const request of await requests.list(signal)) {
+    for (const request of await openRequests(signal)) {
       signal.throwIfAborted();
       if (request.dueAtMs + graceMs > clock.now()) continue;
       if (await requeueIfLost(request)) requeued += 1;
@@ -88,35 +88,25 @@ interface OpenRequest {
   readonly dueAtMs: number;
 }
 
-interface OpenRequests {
-  /** Oldest first. */
-  list(signal?: AbortSignal): Promise<readonly OpenRequest[]>;
-}
-
-function createOpenRequests(readAll: EventStore['readAll']): OpenRequests {
+/** Returns a function that lists the open requests, oldest first. */
+function createOpenRequests(
+  readAll: EventStore['readAll'],
+): (signal: AbortSignal) => Promise<readonly OpenRequest[]> {
   const open = new Map<string, OpenRequest>();
-  type Position = Awaited<ReturnType<EventStore['head']>>;
   let after: Position | undefined;
+  const filter = { types: [requestQueued.type, requestSent.type, requestFailed.type] };
 
-  return {
-    async list(signal) {
-      const filter = { types: [requestQueued.type, requestSent.type, requestFailed.type] };
-      const events = readAll({
-        filter,
-        ...(after === undefined ? {} : { after }),
-        ...(signal === undefined ? {} : { signal }),
-      });
-      for await (const event of events) {
-        const { tenant, aggregate, occurredAt, payload, position } = event;
-        const key = `${tenant} ${aggregate.id}`;
-        open.delete(key);
-        if (requestQueued.is(event)) {
-          const { dueAt = occurredAt } = requestQueued.parse(payload);
-          open.set(key, { tenant, id: aggregate.id, dueAtMs: Date.parse(dueAt) });
-        }
-        after = position;
+  return async (signal) => {
+    for await (const event of readAll({ filter, after, signal })) {
+      const { tenant, aggregate, occurredAt, payload, position } = event;
+      const key = `${tenant} ${aggregate.id}`;
+      open.delete(key);
+      if (requestQueued.is(event)) {
+        const { dueAt = occurredAt } = requestQueued.parse(payload);
+        open.set(key, { tenant, id: aggregate.id, dueAtMs: Date.parse(dueAt) });
       }
-      return [...open.values()];
-    },
+      after = position;
+    }
+    return [...open.values()];
   };
 }

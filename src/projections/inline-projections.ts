@@ -143,8 +143,7 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
     const stored = await readModels.load(projection.readModel, groups);
     const writes: DocumentWrite[] = [];
     for (const [index, group] of groups.entries()) {
-      const kept = stored[index];
-      const state = kept === undefined ? undefined : toState(projection, kept);
+      const state = toState(projection, stored[index]);
       const from = (state?.revision ?? -1) + 1;
       const upTo = bases.get(group.stream) ?? -1;
       const missed = from > upTo ? [] : await missedBy({ projection, filter, group, from, upTo });
@@ -178,8 +177,7 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
 
   const append: EventStore['append'] = async (stream, events, given = {}) => {
     const { expected = 'any', follows, ...appendOptions } = given;
-    const order = follows === undefined ? {} : { follows };
-    const [result] = await appendMany([{ stream, events, expected, ...order }], appendOptions);
+    const [result] = await appendMany([{ stream, events, expected, follows }], appendOptions);
     if (result === undefined)
       throw new MillraceError('STORE_CORRUPT', 'the engine returned fewer outcomes than appends');
     return result;

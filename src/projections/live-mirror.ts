@@ -7,6 +7,7 @@ import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/li
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { EventStore } from '../store/event-store.ts';
+import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { createMirrorBuffer, type MirrorOutlet } from './run/mirror-buffer.ts';
 
@@ -78,13 +79,9 @@ export function createLiveMirror(store: EventStore, options: LiveMirrorOptions =
     }
   }
 
-  async function follow(
-    after: Awaited<ReturnType<EventStore['head']>>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async function follow(after: Position, signal: AbortSignal): Promise<void> {
     try {
-      const feed = store.subscribe({ after, signal, ...(filter === undefined ? {} : { filter }) });
-      for await (const item of feed) {
+      for await (const item of store.subscribe({ after, signal, filter })) {
         if (item.kind !== 'events') continue;
         for (const event of item.events) {
           const message = mirrorMessage(event);

@@ -1,4 +1,4 @@
-// Everything that a projection needs besides the events. By default it is in the store's own database.
+// The parts that a projection needs in addition to the events. By default they are in the store's own database.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';

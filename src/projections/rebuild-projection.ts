@@ -128,13 +128,7 @@ export async function rebuildProjection<Document extends object>(
     let read = position;
     do {
       head = await store.head();
-      const pages = store.readAll({
-        after: read,
-        filter,
-        pageSize,
-        ...(signal === undefined ? {} : { signal }),
-      });
-      for await (const page of pages.pages()) {
+      for await (const page of store.readAll({ after: read, filter, pageSize, signal }).pages()) {
         const last = page.at(-1)?.position;
         if (last === undefined) continue;
         read = last;

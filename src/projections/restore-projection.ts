@@ -38,11 +38,12 @@ export async function restoreProjection<Document extends object>(
   let count = 0;
   for (;;) {
     const before = count;
+    const { filter } = projection;
     const reading = store.readAll({
-      filter: projection.filter,
+      filter,
+      after,
+      signal,
       pageSize: projectionLimits.rebuildPage,
-      ...(after === undefined ? {} : { after }),
-      ...(signal === undefined ? {} : { signal }),
     });
     for await (const page of reading.pages()) {
       await projectEvents(readModels, projection, page);

@@ -127,8 +127,7 @@ export function subscriptionAdmin(
       const position = positions.toSorted()[0] ?? startPosition;
       const head = await store.head();
       const filter = state?.filter;
-      const ahead = { after: position, limit: 1, ...(filter === undefined ? {} : { filter }) };
-      const [next] = await store.readAll(ahead).toArray();
+      const [next] = await store.readAll({ after: position, limit: 1, filter }).toArray();
       return {
         position,
         head,
@@ -142,8 +141,8 @@ export function subscriptionAdmin(
         .readAll({
           direction: 'backwards',
           limit: 1,
-          ...(upTo === undefined ? {} : { after: toPosition(toSequence(upTo) + 1) }),
-          ...(filter === undefined ? {} : { filter }),
+          after: upTo === undefined ? undefined : toPosition(toSequence(upTo) + 1),
+          filter,
         })
         .toArray();
       return last?.position ?? startPosition;

@@ -21,10 +21,11 @@ export interface SocketMessage {
 }
 
 export interface ApiSocket extends Disposable {
-  readonly told: readonly SocketMessage[];
-  say(message: object): void;
+  /** All messages so far. */
+  readonly received: readonly SocketMessage[];
+  send(message: object): void;
   /** Waits for the first message that matches. */
-  hear(type: string, fits?: (told: SocketMessage) => boolean): Promise<SocketMessage>;
+  receive(type: string, matches?: (message: SocketMessage) => boolean): Promise<SocketMessage>;
   closed(): Promise<void>;
 }
 
@@ -84,7 +85,7 @@ export function apiCaller(url: string, token: string): ApiCaller {
         rest += decoder.decode(chunk as Uint8Array, { stream: true });
         const blocks = rest.split('\n\n');
         rest = blocks.pop() ?? '';
-        found.push(...blocks.filter((each) => !each.startsWith(':')).map(newsIn));
+        found.push(...blocks.filter((each) => !each.startsWith(':')).map(parseBlock));
         if (found.length >= count) break;
       }
       ending.abort();
@@ -93,26 +94,26 @@ export function apiCaller(url: string, token: string): ApiCaller {
   };
 }
 
-function newsIn(block: string): SentNews {
+function parseBlock(block: string): SentNews {
   const field = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1] ?? '';
   return { event: field('event'), id: field('id'), data: JSON.parse(field('data')) as never };
 }
 
 function socketOf(url: string, token: string): ApiSocket {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/ws?token=${token}`);
-  const told: SocketMessage[] = [];
+  const received: SocketMessage[] = [];
   let isClosed = false;
   socket.addEventListener('message', ({ data }) => {
-    told.push(JSON.parse(String(data)) as SocketMessage);
+    received.push(JSON.parse(String(data)) as SocketMessage);
   });
   socket.addEventListener('close', () => (isClosed = true));
   return {
-    told,
-    say: (message) => socket.send(JSON.stringify(message)),
-    async hear(type, fits = () => true) {
-      const isIt = (each: SocketMessage): boolean => each.type === type && fits(each);
-      await eventually(() => told.some(isIt));
-      return told.find(isIt) as SocketMessage;
+    received,
+    send: (message) => socket.send(JSON.stringify(message)),
+    async receive(type, matches = () => true) {
+      const isWanted = (each: SocketMessage): boolean => each.type === type && matches(each);
+      await eventually(() => received.some(isWanted));
+      return received.find(isWanted) as SocketMessage;
     },
     closed: () => eventually(() => isClosed),
     [Symbol.dispose]: () => socket.close(),

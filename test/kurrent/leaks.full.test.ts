@@ -11,6 +11,9 @@ import type { EventStore, SubscribeOptions } from '../../src/store/event-store.t
 import { newEvents } from '../../src/testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { loadProtocol } from '../../src/server/kurrent/protocol/load-protocol.ts';
+import type { Fields } from '../../src/server/kurrent/protocol/message.ts';
+import { groupReadRequest } from '../../src/server/kurrent/protocol/persistent-messages.ts';
+import { batchRequest, readRequest } from '../../src/server/kurrent/protocol/streams-messages.ts';
 import { soakMinutes, until } from '../store/rig.ts';
 
 setFlagsFromString('--expose-gc');
@@ -41,21 +44,21 @@ test('clients that disconnect while reading leave neither memory nor handles', a
   };
   const server = await startKurrentServer(counted, { port: 0 });
   const protocol = await loadProtocol();
-  const message = (name: string, value: object): Buffer => {
-    const bytes = protocol.codec<object>(`event_store.client.${name}`).encode(value);
+  const message = (fields: Fields, value: object): Buffer => {
+    const bytes = protocol.codec(fields).encode(value);
     const header = Buffer.alloc(5);
     header.writeUInt32BE(bytes.length, 1);
     return Buffer.concat([header, bytes]);
   };
-  const all = { all: { start: {} }, noFilter: {} };
-  const subscribe = message('streams.ReadReq', { options: { ...all, subscription: {} } });
-  const bounded = message('streams.ReadReq', { options: { ...all, count: 500 } });
-  const batch = message('streams.BatchAppendReq', {
+  const all = { all: { start: {} } };
+  const subscribe = message(readRequest, { options: { ...all, subscription: {} } });
+  const bounded = message(readRequest, { options: { ...all, count: 500 } });
+  const batch = message(batchRequest, {
     correlationId: { string: '0e8c4ea8-1c2a-4d5e-9f00-000000000001' },
     options: { streamIdentifier: { streamName: Buffer.from('b-1') }, any: {} },
   });
-  const consume = message('persistent_subscriptions.ReadReq', {
-    options: { all: {}, groupName: 'nobody', bufferSize: 10 },
+  const consume = message(groupReadRequest, {
+    options: { all: {}, groupName: 'missing', bufferSize: 10 },
   });
 
   const call = (session: ClientHttp2Session, path: string, bytes: Buffer) => {

@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import type { DeliveryMessage, Destination } from 'millrace/delivery';
 import type { IntegrationEventMapper } from 'millrace/outbox';
 import { createPlatform, type Platform } from 'millrace/platform';
-import { changePreferences, collab, notificationCreated, registerUser } from '../index.ts';
+import { collab } from '../collab.ts';
+import { changePreferences, registerUser } from '../user-events.ts';
+import { notificationCreated } from './notification-events.ts';
 import { composeMail, mailDestination, notificationOutbox } from './notifier.ts';
 
 const tenant = 'core';

@@ -2,7 +2,8 @@
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import { projection, readModel, type DocumentQueries, type Page } from 'millrace/projections';
-import type { PageRequest } from '../chat-read-models.ts';
+import type { NotificationDocument } from '../documents.ts';
+import { pageLimits, type PageRequest } from '../pages.ts';
 import { update, type Projected } from '../projected.ts';
 import {
   createNotification,
@@ -11,7 +12,6 @@ import {
   notificationDeleted,
   notificationRead,
   readNotification,
-  type NotificationType,
 } from './notification-events.ts';
 
 export interface NotificationState {
@@ -61,20 +61,6 @@ function assertOwn({ status, userId }: NotificationState, by: string, id: string
   throw new Refused('notification-unknown', `Unknown notification ${id}.`);
 }
 
-export interface NotificationDocument {
-  readonly notificationId: string;
-  readonly userId: string;
-  readonly type: NotificationType;
-  readonly title: string;
-  readonly message: string;
-  readonly resourceId: string;
-  readonly workspaceId: string;
-  readonly chatId: string;
-  readonly createdAt: string;
-  /** Null: unread. */
-  readonly readAt: string | null;
-}
-
 export const notificationProjection = projection({
   name: 'sub:collab:notification-projection:v1',
   readModel: readModel<NotificationDocument>({
@@ -102,14 +88,12 @@ export const notificationProjection = projection({
   },
 });
 
-const pageSize = 50;
-
 /** Notifications of a user, newest first, with the number of unread ones. */
 export async function notificationsOf(
   notifications: DocumentQueries<NotificationDocument>,
   request: PageRequest & { readonly userId: string; readonly unreadOnly?: boolean | undefined },
 ): Promise<Page<NotificationDocument> & { readonly unreadCount: number }> {
-  const { tenant, userId, unreadOnly = false, limit = pageSize, cursor } = request;
+  const { tenant, userId, unreadOnly = false, limit = pageLimits.default, cursor } = request;
   const [page, unreadCount] = await Promise.all([
     notifications.byRange(tenant, unreadOnly ? 'unread' : 'user', {
       group: userId,

@@ -1,33 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeClock } from 'millrace/testing';
+import { joinChat, leaveChat } from '../chat-events.ts';
+import { chat } from '../chat.ts';
 import type { Role } from '../fields.ts';
-import {
-  addMember,
-  changeMemberRole,
-  changePreferences,
-  chat,
-  joinChat,
-  leaveChat,
-  notificationCreated,
-  registerUser,
-  removeMember,
-  statusChanged,
-  task,
-  unwatchTask,
-  watchTask,
-  workspace,
-} from '../index.ts';
+import { statusChanged, unwatchTask, watchTask } from '../tasks/task-events.ts';
+import { task } from '../tasks/task.ts';
 import { collabRig, says, type CollabRig } from '../testing/collab-rig.ts';
+import { changePreferences, registerUser } from '../user-events.ts';
+import { addMember, changeMemberRole, removeMember } from '../workspace-events.ts';
+import { workspace } from '../workspace.ts';
+import { notificationCreated } from './notification-events.ts';
 import { notificationIdOf, recipientsOf } from './notifier.ts';
 
-interface Told {
+interface Notified {
   readonly userId: string;
   readonly type: string;
   readonly email: boolean;
 }
 
-async function notificationsIn(rig: CollabRig): Promise<readonly Told[]> {
+async function notificationsIn(rig: CollabRig): Promise<readonly Notified[]> {
   await rig.settle();
   return (await rig.events()).flatMap((event) => {
     if (!notificationCreated.is(event)) return [];

@@ -9,7 +9,6 @@ import { reactor, type Reaction, type Reactor } from 'millrace/reactors';
 import { z } from 'zod';
 import { chat, type ChatState } from '../chat.ts';
 import { botId, own } from '../fields.ts';
-import { onBehalfOf } from '../reactors.ts';
 import type { TaskState } from '../tasks/judge-tags.ts';
 import {
   assigneeChanged,
@@ -68,27 +67,27 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
     // A slow recipient must not delay the others.
     sends: 'together',
     on: {
-      'task.status-changed.v1': (event, { signal }) =>
-        notify(event, signal, changed('status', event.payload.newStatus)),
-      'task.assignee-changed.v1': (event, { signal }) =>
-        notify(event, signal, {
-          type: 'task.assignee_changed',
-          title: 'Task assignee changed',
-          message: 'Task assignee changed',
-          mentions: event.payload.newAssignee,
-        }),
-      'task.priority-changed.v1': (event, { signal }) =>
-        notify(event, signal, changed('priority', event.payload.newPriority)),
-      'task.due-changed.v1': (event, { signal }) =>
-        notify(event, signal, changed('due', event.payload.newDue ?? 'none', 'due date')),
-      'task.title-changed.v1': (event, { signal }) =>
-        notify(event, signal, changed('title', event.payload.newTitle)),
-      'task.severity-changed.v1': (event, { signal }) =>
-        notify(event, signal, changed('severity', event.payload.newSeverity)),
-      'task.type-changed.v1': (event, { signal }) =>
-        notify(event, signal, changed('type', event.payload.newType)),
+      'task.status-changed.v1': notifyOf(({ newStatus }) => changed('status', newStatus)),
+      'task.assignee-changed.v1': notifyOf(({ newAssignee }) => ({
+        type: 'task.assignee_changed',
+        title: 'Task assignee changed',
+        message: 'Task assignee changed',
+        mentions: newAssignee,
+      })),
+      'task.priority-changed.v1': notifyOf(({ newPriority }) => changed('priority', newPriority)),
+      'task.due-changed.v1': notifyOf(({ newDue }) => changed('due', newDue ?? 'none', 'due date')),
+      'task.title-changed.v1': notifyOf(({ newTitle }) => changed('title', newTitle)),
+      'task.severity-changed.v1': notifyOf(({ newSeverity }) => changed('severity', newSeverity)),
+      'task.type-changed.v1': notifyOf(({ newType }) => changed('type', newType)),
     },
   });
+
+  function notifyOf<Payload extends TaskEvent['payload']>(noticeOf: (payload: Payload) => Notice) {
+    return (
+      event: TaskEvent & { readonly payload: Payload },
+      { signal }: { readonly signal: AbortSignal },
+    ): Promise<Reaction[]> => notify(event, signal, noticeOf(event.payload));
+  }
 
   async function notify(
     event: TaskEvent,
@@ -123,7 +122,7 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
           email:
             state.email !== undefined && (wants === 'all' || (wants === 'mentions' && isMentioned)),
         });
-        return { id: notificationIdOf(eventId, userId), command, ...onBehalfOf(event.user) };
+        return { id: notificationIdOf(eventId, userId), command, user: event.user };
       }),
     );
   }

@@ -62,7 +62,7 @@ test('accepts exactly the days of the calendar', () => {
     fc.property(fc.integer({ min: 100, max: 9_999 }), number(14), number(33), (y, m, d) => {
       const two = (each: number): string => String(each).padStart(2, '0');
       const text = `${String(y).padStart(4, '0')}-${two(m)}-${two(d)}`;
-      // A calendar of somebody else's: what it makes of the parts is the same day, or it is none.
+      // `Date` is the reference: it changes the parts of a day that does not exist.
       const date = new Date(Date.UTC(y, m - 1, d));
       const isReal = date.getUTCMonth() === m - 1 && date.getUTCDate() === d && m >= 1 && m <= 12;
       assert.equal(dueMs(text), isReal ? date.getTime() : undefined, text);

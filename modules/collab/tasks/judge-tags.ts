@@ -95,19 +95,12 @@ type Judges = {
 };
 
 const judges: Judges = {
-  ChangeStatusCommand({ status }, { type, status: oldStatus }, { change }) {
-    const known = taskStatuses[type];
-    const newStatus = known.find((each) => each === status);
-    if (newStatus === undefined) {
-      return rejected(
-        `Invalid status ${quoted(status)} for ${typeNames[type]}. Available: ${known.join(', ')}`,
-      );
-    }
-    return accepted(
-      `Status changed to ${newStatus}`,
-      newStatus === oldStatus ? undefined : statusChanged({ ...change, oldStatus, newStatus }),
-    );
-  },
+  ChangeStatusCommand: ({ status }, { type, status: oldStatus }, { change }) =>
+    judgeChoice(
+      { field: 'Status', of: ` for ${typeNames[type]}`, given: status, old: oldStatus },
+      taskStatuses[type] as readonly TaskStatus[],
+      (newStatus) => statusChanged({ ...change, oldStatus, newStatus }),
+    ),
 
   AssignUserCommand({ assignee }, { assignee: oldAssignee }, { change, users }) {
     const name = assigneeShape.exec(assignee)?.[1];
@@ -123,18 +116,12 @@ const judges: Judges = {
     );
   },
 
-  ChangePriorityCommand({ priority }, { priority: oldPriority }, { change }) {
-    const newPriority = priorities.find((each) => each === priority);
-    if (newPriority === undefined) {
-      return rejected(`Invalid priority ${quoted(priority)}. Available: ${priorities.join(', ')}`);
-    }
-    return accepted(
-      `Priority changed to ${newPriority}`,
-      newPriority === oldPriority
-        ? undefined
-        : priorityChanged({ ...change, oldPriority, newPriority }),
-    );
-  },
+  ChangePriorityCommand: ({ priority }, { priority: oldPriority }, { change }) =>
+    judgeChoice(
+      { field: 'Priority', given: priority, old: oldPriority },
+      priorities,
+      (newPriority) => priorityChanged({ ...change, oldPriority, newPriority }),
+    ),
 
   SetDueDateCommand({ dueDate }, { due: oldDue }, { change }) {
     const newDue = dueDate === '' ? null : dueDate;
@@ -158,18 +145,29 @@ const judges: Judges = {
 
   SetSeverityCommand({ severity }, { type, severity: oldSeverity }, { change }) {
     if (type !== 'bug') return { line: '⚠️ Severity is only applicable to Bugs' };
-    const newSeverity = severities.find((each) => each === severity);
-    if (newSeverity === undefined) {
-      return rejected(`Invalid severity ${quoted(severity)}. Available: ${severities.join(', ')}`);
-    }
-    return accepted(
-      `Severity changed to ${newSeverity}`,
-      newSeverity === oldSeverity
-        ? undefined
-        : severityChanged({ ...change, oldSeverity, newSeverity }),
+    return judgeChoice(
+      { field: 'Severity', given: severity, old: oldSeverity },
+      severities,
+      (newSeverity) => severityChanged({ ...change, oldSeverity, newSeverity }),
     );
   },
 };
+
+/** The value must be one of the choices; the current value again is accepted without an event. */
+function judgeChoice<Choice extends string>(
+  { field, given, old, of = '' }: { field: string; given: string; old: string | null; of?: string },
+  choices: readonly Choice[],
+  toChange: (choice: Choice) => TaskChange,
+): Judgement {
+  const choice = choices.find((each) => each === given);
+  if (choice === undefined) {
+    const available = choices.join(', ');
+    return rejected(
+      `Invalid ${field.toLowerCase()} ${quoted(given)}${of}. Available: ${available}`,
+    );
+  }
+  return accepted(`${field} changed to ${choice}`, choice === old ? undefined : toChange(choice));
+}
 
 /** `#task`, `#bug`, `#epic`: creates a task, or changes the type of the existing one. */
 function judgeType(

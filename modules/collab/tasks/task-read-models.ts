@@ -8,8 +8,10 @@ import {
   type Found,
   type Page,
 } from 'millrace/projections';
-import { inWorkspace, wordsOf, type ChatDocument, type PageRequest } from '../chat-read-models.ts';
+import { inWorkspace, wordsOf } from '../chat-read-models.ts';
+import type { ChatDocument, TaskDocument } from '../documents.ts';
 import type { TaskType } from '../fields.ts';
+import { filteredPage, pageLimits, type PageRequest } from '../pages.ts';
 import { update, type Projected } from '../projected.ts';
 import { dueEndMs, dueMs } from './due-date.ts';
 import {
@@ -19,7 +21,6 @@ import {
   type dueChanged,
   type Priority,
   type priorityChanged,
-  type Severity,
   type severityChanged,
   type statusChanged,
   type taskCreated,
@@ -29,28 +30,8 @@ import {
   type watcherAdded,
 } from './task-events.ts';
 
-export interface TaskDocument {
-  readonly taskId: string;
-  readonly chatId: string;
-  readonly workspaceId: string;
-  readonly type: TaskType;
-  readonly title: string;
-  readonly status: TaskStatus;
-  /** Copied from the chat; a private task is visible to the participants of its chat. */
-  readonly isPublic: boolean;
-  readonly assignee: string | null;
-  readonly priority: Priority | null;
-  /** A date or a date-time, as the user wrote it. */
-  readonly due: string | null;
-  readonly severity: Severity | null;
-  readonly watchers: readonly string[];
-  readonly createdBy: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
 /** The group of a board column; `In Progress` becomes `in-progress`. */
-export function columnOf(workspaceId: string, status: TaskStatus, type?: TaskType): string {
+function columnOf(workspaceId: string, status: TaskStatus, type?: TaskType): string {
   const slug = status.toLowerCase().replaceAll(' ', '-');
   return type === undefined ? `${workspaceId}.${slug}` : `${workspaceId}.${type}.${slug}`;
 }
@@ -131,7 +112,7 @@ export const taskProjection = projection({
   },
 });
 
-export interface TaskFilters {
+interface TaskFilters {
   readonly type?: TaskType | undefined;
   readonly status?: TaskStatus | undefined;
   /** A user id; null: unassigned tasks. */
@@ -145,14 +126,14 @@ export interface TaskFilters {
 }
 
 /** `due` returns only tasks with a due date. */
-export type TaskSort = 'created' | 'updated' | 'due' | 'priority';
+type TaskSort = 'created' | 'updated' | 'due' | 'priority';
 
 export interface TaskSource {
   readonly tasks: DocumentQueries<TaskDocument>;
   readonly chats: DocumentQueries<ChatDocument>;
 }
 
-export interface TasksAsked extends PageRequest {
+export interface TasksRequest extends PageRequest {
   readonly workspaceId: string;
   /** The user who sends the query. */
   readonly userId: string;
@@ -168,52 +149,34 @@ export interface BoardColumn {
   readonly tasks: readonly TaskDocument[];
 }
 
-const pageSize = 50;
-/** How many tasks a page reads at most; a page may be short and still have a cursor. */
+/** How many tasks a page reads at most. */
 const filteredMax = 2_000;
 
 export async function findTasks(
   { tasks, chats }: TaskSource,
-  request: TasksAsked,
+  request: TasksRequest,
 ): Promise<Page<TaskDocument>> {
-  const { tenant, workspaceId, limit = pageSize, sort = 'created', filters = {} } = request;
+  const { tenant, workspaceId: group, sort = 'created', filters = {} } = request;
   const { direction = sort === 'due' || sort === 'priority' ? 'ascending' : 'descending' } =
     request;
   const visible = new Set(await privateChats(chats, request));
-  const { from, to } = sort === 'due' ? dueBounds(filters) : {};
-  const items: Found<TaskDocument>[] = [];
-  let { cursor } = request;
-  for (let seen = 0; seen < filteredMax;) {
-    // Read no more than the page still needs: the cursor points after the last task read.
-    const missing = limit - items.length;
-    seen += missing;
-    const page = await tasks.byRange(tenant, sort, {
-      group: workspaceId,
-      direction,
-      from,
-      to,
-      limit: missing,
-      cursor,
-    });
-    items.push(
-      ...page.items.filter(
-        ({ id, document }) => (document.isPublic || visible.has(id)) && matches(document, filters),
-      ),
-    );
-    ({ cursor } = page);
-    if (cursor === undefined || items.length === limit) break;
-  }
-  return { items, cursor };
+  const bounds = sort === 'due' ? dueBounds(filters) : {};
+  return filteredPage(
+    request,
+    filteredMax,
+    (page) => tasks.byRange(tenant, sort, { ...page, ...bounds, group, direction }),
+    ({ id, document }) => (document.isPublic || visible.has(id)) && matches(document, filters),
+  );
 }
 
 /** Columns in status order, of one task type or of all. */
 export async function taskBoard(
   { tasks, chats }: TaskSource,
-  request: Pick<TasksAsked, 'limit' | 'tenant' | 'userId' | 'workspaceId'> & {
+  request: Pick<TasksRequest, 'limit' | 'tenant' | 'userId' | 'workspaceId'> & {
     readonly type?: TaskType | undefined;
   },
 ): Promise<readonly BoardColumn[]> {
-  const { tenant, workspaceId, type, limit = pageSize } = request;
+  const { tenant, workspaceId, type, limit = pageLimits.default } = request;
   const ids = await privateChats(chats, request);
   const found = await Promise.all(ids.map((id) => tasks.get(tenant, id)));
   const privateTasks = found.flatMap((task) => (task === undefined ? [] : [task.document]));
@@ -242,7 +205,7 @@ export async function taskBoard(
 /** Ids of the private typed chats of the user. */
 async function privateChats(
   chats: DocumentQueries<ChatDocument>,
-  { tenant, workspaceId, userId }: Pick<TasksAsked, 'tenant' | 'userId' | 'workspaceId'>,
+  { tenant, workspaceId, userId }: Pick<TasksRequest, 'tenant' | 'userId' | 'workspaceId'>,
 ): Promise<readonly string[]> {
   const ids: string[] = [];
   let cursor: string | undefined;

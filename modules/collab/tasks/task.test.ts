@@ -21,7 +21,7 @@ import {
 } from './task-events.ts';
 import { task } from './task.ts';
 
-// `given` names every aggregate `given`, at this time.
+// `given` runs every aggregate with the id `given` at this time.
 const place = { taskId: 'given', chatId: 'given', workspaceId: 'w-1' };
 const timestamp = '2025-09-30T10:00:00.000Z';
 const change = { ...place, changedBy: 'ada', timestamp };
@@ -48,7 +48,7 @@ function answered(...lines: string[]): ReturnType<typeof tagsAnswered> {
   return tagsAnswered({ messageId: 'm-1', chatId: 'given', lines });
 }
 
-/** The bot's lines for a message, and nothing else happened. */
+/** Checks that the message causes only these lines of the bot. */
 function says(history: History, content: string, ...lines: string[]): void {
   given(task, history)
     .when(tagged(content))
@@ -155,9 +155,9 @@ test('#assignee accepts the name of a member, and clears the assignee', () => {
     .thenState(({ assignedAtMs }) => assignedAtMs === Date.parse(timestamp));
   const alexs = [...aTask, assigned];
   says(alexs, '#assignee @alex', '✅ Assigned to: @alex');
-  for (const nobody of ['#assignee', '#assignee @none']) {
+  for (const tag of ['#assignee', '#assignee @none']) {
     given(task, alexs)
-      .when(tagged(nobody))
+      .when(tagged(tag))
       .then([
         assigneeChanged({ ...change, oldAssignee: 'u-alex', newAssignee: null }),
         answered('✅ Assignee removed'),

@@ -1,4 +1,4 @@
-// People in every relation to a workspace and its chats, for the tests of who may what.
+// Users with every role in a workspace and its chats, for tests of the access rules.
 
 import type { NewCommand } from 'millrace/contracts';
 import type { Platform } from 'millrace/platform';
@@ -11,24 +11,25 @@ import { personOf, type Person, type Rig } from './web-rig.ts';
 
 const tenant = 'core';
 
-/** From those who may nothing to those who may most. */
+/** From no access to full access. */
 export const roles = [
-  'nobody',
+  'anonymous',
   /** A user of another tenant, with the same name as an admin of this one. */
   'foreigner',
-  /** The same one, who asks for this tenant by its name. */
+  /** The same user, whose requests name this tenant. */
   'intruder',
   /** Credentials of the tenant for machines that only read. */
   'reader',
   'stranger',
-  /** Was a member, and took part in both chats. */
+  /** A former member and former participant of both chats. */
   'removed',
-  /** Takes part in none of the chats, as the next one. */
+  /** A member who participates in neither chat. */
   'member',
+  /** An admin who participates in neither chat. */
   'admin',
-  /** Takes part in both chats, and wrote the message. */
+  /** A participant of both chats, and the author of the messages. */
   'participant',
-  /** Made both chats. */
+  /** The creator of both chats. */
   'owner',
 ] as const;
 export type Role = (typeof roles)[number];
@@ -52,14 +53,14 @@ export async function castOf(rig: Rig): Promise<Readonly<Record<Role, Person>>> 
   ): Promise<Person> => {
     const { secret } = await rig.platform.tokens.create({ name, scopes: [scope], tenant: of });
     const known = personOf(rig.server, name, secret);
-    // Who was never there cannot be made a member.
+    // The first request registers the user, who can then become a member.
     await known.get('/api/v1/users/me');
     return known;
   };
   const foreigner = await person('foreigner', 'acme');
   const named = { 'x-tenant-id': tenant };
   return {
-    nobody: personOf(rig.server, 'nobody', ''),
+    anonymous: personOf(rig.server, 'anonymous', ''),
     foreigner,
     intruder: {
       ...foreigner,
@@ -76,7 +77,7 @@ export async function castOf(rig: Rig): Promise<Readonly<Record<Role, Person>>> 
   };
 }
 
-/** By commands: there are many of them. */
+/** Sends commands instead of requests, because the tests need many worlds. */
 export async function makeWorld(platform: Platform, name: string): Promise<World> {
   const send = (id: string, command: NewCommand): Promise<unknown> =>
     platform.handle({ tenant, id, command });
@@ -87,7 +88,7 @@ export async function makeWorld(platform: Platform, name: string): Promise<World
     send(workspace, addMember({ userId, username: userId, role, by: 'admin' }));
   for (const userId of ['owner', 'participant', 'member', 'guest', 'reader', 'removed'])
     await join(userId);
-  // Not the one who asks. With a second admin, the first one may leave.
+  // A user of this tenant with the name of the foreign user. With a second admin, the first one may leave.
   await join('foreigner', 'admin');
   const { token, ...invite } = newInviteToken({ workspaceId: workspace, inviteId: at('i') });
   const { inviteId, tokenHash } = invite;

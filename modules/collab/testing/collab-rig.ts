@@ -6,9 +6,10 @@ import { idFromKey, type Clock } from 'millrace/foundation';
 import { createPlatform, type Platform } from 'millrace/platform';
 import type { Reactor } from 'millrace/reactors';
 import type { RecordedEvent } from 'millrace/store';
+import { createChat, postMessage } from '../chat-events.ts';
 import { collab } from '../collab.ts';
 import type { ChatType } from '../fields.ts';
-import { addMember, createChat, createWorkspace, postMessage } from '../index.ts';
+import { addMember, createWorkspace } from '../workspace-events.ts';
 
 export const tenant = 'core';
 
@@ -37,7 +38,7 @@ export async function collabRig(
   const send = async (id: string, command: NewCommand): Promise<void> => {
     await platform.handle({ tenant, id, command, user: { id: 'ada' } });
   };
-  /** By reactor and stream, the events that are done. */
+  /** The number of handled events by reactor and stream. */
   const done = new Map<string, number>();
   const events = (): Promise<RecordedEvent[]> => Array.fromAsync(platform.engines.store.readAll());
 
@@ -79,7 +80,7 @@ export async function collabRig(
       const next = waiting[pick(waiting.length)];
       if (next === undefined) return false;
       await react(next.reactor, next.event);
-      // Now and then the process dies before it has written down how far it was.
+      // Sometimes the process dies before it stores its progress, so the event is delivered again.
       if (pick(4) !== 3) done.set(next.key, (done.get(next.key) ?? 0) + 1);
       return true;
     },

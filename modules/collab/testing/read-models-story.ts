@@ -1,44 +1,43 @@
-// The same events and the same questions, whatever keeps the documents.
+// The same events and queries for every engine of read models.
 
 import assert from 'node:assert/strict';
 import type { NewCommand } from 'millrace/contracts';
 import { createPlatform, type Platform, type PlatformConfig } from 'millrace/platform';
 import type { DocumentQueries, Page } from 'millrace/projections';
 import {
-  addMember,
-  applyTags,
-  changePreferences,
   chatCreated,
-  collab,
   createChat,
-  createInvite,
-  createNotification,
-  createTask,
-  createWorkspace,
   deleteMessage,
-  deleteNotification,
   editMessage,
-  ensureUser,
-  findTasks,
-  messagesOf,
-  newInviteToken,
-  notificationsOf,
-  parseTags,
   postMessage,
-  readNotification,
-  removeMember,
+} from '../chat-events.ts';
+import {
+  messagesOf,
   searchMessages,
-  taskBoard,
-  useInvite,
   visibleChats,
-  watchTask,
-  type ChatDocument,
   type MessageDocument,
-  type NotificationDocument,
-  type TaskDocument,
-  type UserDocument,
-  type WorkspaceDocument,
-} from '../index.ts';
+} from '../chat-read-models.ts';
+import { collab } from '../collab.ts';
+import type { ChatDocument, NotificationDocument, TaskDocument } from '../documents.ts';
+import {
+  createNotification,
+  deleteNotification,
+  readNotification,
+} from '../notifications/notification-events.ts';
+import { notificationsOf } from '../notifications/notification.ts';
+import { parseTags } from '../tasks/tag-parser.ts';
+import { applyTags, createTask, watchTask } from '../tasks/task-events.ts';
+import { findTasks, taskBoard } from '../tasks/task-read-models.ts';
+import { changePreferences } from '../user-events.ts';
+import { ensureUser, type UserDocument } from '../user.ts';
+import {
+  addMember,
+  createInvite,
+  createWorkspace,
+  removeMember,
+  useInvite,
+} from '../workspace-events.ts';
+import { newInviteToken, type WorkspaceDocument } from '../workspace.ts';
 
 const tenant = 'core';
 type Engines = NonNullable<PlatformConfig['engines']>;
@@ -46,7 +45,7 @@ type Engines = NonNullable<PlatformConfig['engines']>;
 export async function readModelsStory(engines: Engines): Promise<void> {
   await using platform = await createPlatform({
     engines,
-    // Nothing follows by itself: only documents are asked for here.
+    // No reactors: these tests query documents only.
     modules: [{ ...collab(), reactors: [] }],
   });
   await platform.start();
@@ -175,7 +174,7 @@ export async function readModelsStory(engines: Engines): Promise<void> {
       { code: 'CURSOR_INVALID' },
     );
 
-    /** Newest first; those of one millisecond by their id. */
+    /** Newest first; chats of the same millisecond by id. */
     async function ordered(ids: readonly string[]): Promise<readonly string[]> {
       const created = new Map<string, string>();
       for await (const event of platform.engines.store.readAll()) {
@@ -235,7 +234,7 @@ export async function readModelsStory(engines: Engines): Promise<void> {
       const wanted = { messageId: 'm', by: 'ada', tags: [...commands], leftOut: 0 };
       const bob = [{ username: 'bob', userId: 'bob' }];
       await send(id, applyTags({ ...origin, ...wanted, users: bob }));
-      // What the conversion would say: private tasks are found by their chats.
+      // The command that the conversion reactor would send: private tasks are found by their chats.
       await send(id, { type: 'chat.change-type', payload: { type: 'task', title: `Task ${at}` } });
     }
     const epic = { workspaceId: 'w-1', isPublic: true, type: 'epic', title: 'Big' } as const;

@@ -12,9 +12,9 @@ import {
 } from 'millrace/testing';
 import { collab } from '../collab.ts';
 
-export type Told = SocketMessage;
+export type { SocketMessage };
 export type Answer<Body = Readonly<Record<string, unknown>>> = ApiAnswer<Body>;
-/** A WebSocket of a person. */
+/** A WebSocket of a user. */
 export type Screen = ApiSocket;
 /** Polls for at most a minute. */
 export const until = eventually;

@@ -1,5 +1,5 @@
-// Every role, on every route and every live message, in every tenant. What is expected is written down here from
-// the rules in words, and not taken from the table that the routes obey.
+// Calls every route and every WebSocket message with every role. The expected answers are written here a second time,
+// independent of the table that the routes use.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -10,45 +10,45 @@ import {
   type Answer,
   type Person,
   type Rig,
-  type Told,
+  type SocketMessage,
 } from '../testing/web-rig.ts';
 import { aliases, endpoints, type EndpointName } from './endpoints.ts';
 
 type Expected = 'done' | 401 | 403 | 404;
 
-/** What a request is about. A private chat, its message and its task are other targets than a public one's. */
+/** The resource of a request: `open` is a public chat with its message and task, `closed` a private one. */
 type Target = 'self' | 'workspace' | 'open' | 'closed' | 'invite' | 'notification';
 
 interface Row {
-  /** Default: all who know of the target. */
+  /** The allowed roles. Default: all roles that see the target. */
   readonly may?: readonly Role[];
   readonly body?: (role: Role) => object;
-  /** Of `{userId}` in the path. */
+  /** The value of `{userId}` in the path. */
   readonly userId?: (role: Role) => string;
 }
 
 const inside: readonly Role[] = ['member', 'admin', 'participant', 'owner'];
-const known: readonly Role[] = roles.filter((role) => role !== 'nobody' && role !== 'reader');
+const known: readonly Role[] = roles.filter((role) => role !== 'anonymous' && role !== 'reader');
 const tenantsOwn = known.filter((role) => role !== 'foreigner' && role !== 'intruder');
 
-/** Who knows that the target is there: to all others it is not. */
-const whoKnows: Readonly<Record<Target, readonly Role[]>> = {
+/** The roles that see a target; all others get 404. */
+const seenBy: Readonly<Record<Target, readonly Role[]>> = {
   self: known,
   workspace: inside,
   open: inside,
   closed: ['participant', 'owner'],
-  // By its token, which is a secret.
+  // Everyone in the tenant who has the token.
   invite: tenantsOwn,
   notification: ['participant'],
 };
 
 const admins: Row['may'] = ['admin'];
 const chatAdmins: Row['may'] = ['owner'];
-const takingPart: Row['may'] = ['participant', 'owner'];
-const oneself = (role: Role): string => role;
+const participants: Row['may'] = ['participant', 'owner'];
+const self = (role: Role): string => role;
 const chats: readonly Target[] = ['open', 'closed'];
 
-/** No route without its rows: the compiler and the first test see to that. */
+/** The compiler and the first test check that every route has a row. */
 const matrix: Readonly<Record<EndpointName, readonly (Row & { of: readonly Target[] })[]>> = {
   getMe: [{ of: ['self'] }],
   changeMe: [{ of: ['self'], body: () => ({ displayName: 'Me' }) }],
@@ -67,7 +67,7 @@ const matrix: Readonly<Record<EndpointName, readonly (Row & { of: readonly Targe
   ],
   removeMember: [
     { of: ['workspace'], may: admins, userId: () => 'foreigner' },
-    { of: ['workspace'], userId: oneself },
+    { of: ['workspace'], userId: self },
   ],
   listInvites: [{ of: ['workspace'], may: admins }],
   createInvite: [{ of: ['workspace'], may: admins, body: () => ({}) }],
@@ -80,17 +80,17 @@ const matrix: Readonly<Record<EndpointName, readonly (Row & { of: readonly Targe
   addParticipant: [
     { of: chats, may: chatAdmins, body: () => ({ userId: 'guest' }) },
     { of: chats, body: (role) => ({ userId: role }) },
-    // Nobody makes an admin of oneself.
+    // Users cannot make themselves admins.
     { of: chats, may: chatAdmins, body: (role) => ({ userId: role, role: 'admin' }) },
   ],
   removeParticipant: [
     { of: chats, may: chatAdmins, userId: (role) => (role === 'owner' ? 'participant' : 'owner') },
-    { of: chats, may: takingPart, userId: oneself },
+    { of: chats, may: participants, userId: self },
   ],
   listMessages: [{ of: chats }],
   postMessage: [{ of: chats, body: () => ({ content: 'hello' }) }],
-  editMessage: [{ of: chats, may: takingPart, body: () => ({ content: 'changed' }) }],
-  deleteMessage: [{ of: chats, may: takingPart }],
+  editMessage: [{ of: chats, may: participants, body: () => ({ content: 'changed' }) }],
+  deleteMessage: [{ of: chats, may: participants }],
   listTasks: [{ of: ['workspace'] }],
   getBoard: [{ of: ['workspace'] }],
   getTask: [{ of: chats }],
@@ -113,10 +113,10 @@ interface Case {
 }
 
 function expectedOf(target: Target, role: Role, { may = roles }: Row): Expected {
-  if (role === 'nobody') return 401;
-  // Whatever it is about: that tells nothing.
+  if (role === 'anonymous') return 401;
+  // The same answer for every target, so it reveals nothing.
   if (role === 'reader') return 403;
-  if (!whoKnows[target].includes(role)) return 404;
+  if (!seenBy[target].includes(role)) return 404;
   return may.includes(role) ? 'done' : 403;
 }
 
@@ -139,8 +139,8 @@ const cases: readonly Case[] = (Object.keys(endpoints) as EndpointName[]).flatMa
 
 let rig: Rig;
 let people: Readonly<Record<Role, Person>>;
-/** What a request changes must not be what the next one is judged by. */
 let shared: World;
+/** Each request that changes something gets a separate world, so that it does not affect other cases. */
 const own = new Map<Case, World>();
 before(async () => {
   rig = await openRig();
@@ -165,7 +165,7 @@ const none: World = {
   inviteToken: `none~none~${'x'.repeat(43)}`,
 };
 
-function ask({ method, path, row, target, role }: Case, world: World): Promise<Answer> {
+function request({ method, path, row, target, role }: Case, world: World): Promise<Answer> {
   const chat = target === 'closed' ? world.closed : world.open;
   const message = target === 'closed' ? world.closedMessage : world.openMessage;
   const ofChat = path.includes('/messages/{id}') ? message : chat;
@@ -190,7 +190,7 @@ test('every route answers every role by the rules, and strangers with 404', asyn
   const codes = { 401: 'UNAUTHORIZED', 403: 'FORBIDDEN', 404: 'NOT_FOUND' } as const;
   const faults: string[] = [];
   for (const each of cases) {
-    const { status, body } = await ask(each, own.get(each) ?? shared);
+    const { status, body } = await request(each, own.get(each) ?? shared);
     const { title, expected } = each;
     if (expected === 'done') {
       if (status >= 300) faults.push(`${title}: ${status} ${JSON.stringify(body)}`);
@@ -202,16 +202,16 @@ test('every route answers every role by the rules, and strangers with 404', asyn
       faults.push(`${title}: ${status} instead of ${expected}, ${JSON.stringify(body)}`);
     }
     if (expected !== 404) continue;
-    // Word for word what is said of something that never was, but for the id that was asked for.
-    const other = await ask(each, none);
-    const words = (said: unknown): string =>
-      JSON.stringify(said).replaceAll(shared.notification, none.notification);
-    if (other.status !== 404 || words(other.body) !== words(body)) {
-      faults.push(`${title}: ${words(body)}, and of nothing ${words(other.body)}`);
+    // The answer must equal the answer for a resource that never existed, except for the requested id.
+    const other = await request(each, none);
+    const textOf = (answer: unknown): string =>
+      JSON.stringify(answer).replaceAll(shared.notification, none.notification);
+    if (other.status !== 404 || textOf(other.body) !== textOf(body)) {
+      faults.push(`${title}: ${textOf(body)}, but ${textOf(other.body)} for a missing resource`);
     }
   }
   assert.deepEqual(faults, []);
-  assert.ok(cases.length > 400, 'the matrix is as large as it was');
+  assert.ok(cases.length > 400, 'the matrix has at least as many cases as before');
 });
 
 test('lists and board counts contain only visible resources', async () => {
@@ -259,33 +259,33 @@ test('every role receives only visible messages over WebSocket', async () => {
     ],
   ];
   {
-    using screen = people.nobody.connect();
+    using screen = people.anonymous.connect();
     await screen.closed();
-    assert.deepEqual(screen.told, []);
+    assert.deepEqual(screen.received, []);
   }
   {
     using screen = people.reader.connect();
-    await screen.hear('ready');
-    for (const [, message] of live) screen.say(message(shared));
-    const errors = (): Told[] => screen.told.filter(({ type }) => type === 'error');
+    await screen.receive('ready');
+    for (const [, message] of live) screen.send(message(shared));
+    const errors = (): SocketMessage[] => screen.received.filter(({ type }) => type === 'error');
     await until(() => errors().length === live.length);
     assert.deepEqual(new Set(errors().map(({ code }) => code)), new Set(['FORBIDDEN']));
-    assert.ok(!screen.told.some(({ type }) => type === 'connected'));
+    assert.ok(!screen.received.some(({ type }) => type === 'connected'));
   }
   for (const role of known) {
     using screen = people[role].connect();
-    await screen.hear('connected');
+    await screen.receive('connected');
     for (const [at, [, message]] of live.entries()) {
-      screen.say({ ...message(shared), id: `is-${at}` });
-      screen.say({ ...message(none), id: `not-${at}` });
+      screen.send({ ...message(shared), id: `is-${at}` });
+      screen.send({ ...message(none), id: `not-${at}` });
     }
-    const errorOf = (id: string): Told | undefined =>
-      screen.told.find((told) => told.type === 'error' && told['id'] === id);
+    const errorOf = (id: string): SocketMessage | undefined =>
+      screen.received.find((message) => message.type === 'error' && message['id'] === id);
     await until(() => errorOf(`not-${live.length - 1}`) !== undefined);
     for (const [at, [target]] of live.entries()) {
       const { id: _id, ...nothing } = errorOf(`not-${at}`) ?? { type: 'none' };
       assert.equal(nothing['code'], 'NOT_FOUND');
-      if (whoKnows[target].includes(role)) {
+      if (seenBy[target].includes(role)) {
         assert.equal(errorOf(`is-${at}`), undefined, `${role} ${at}`);
       } else {
         const { id: _same, ...error } = errorOf(`is-${at}`) ?? { type: 'none' };
@@ -293,7 +293,7 @@ test('every role receives only visible messages over WebSocket', async () => {
       }
     }
     if (!inside.includes(role)) {
-      assert.ok(!screen.told.some(({ type }) => /^(subscribed|chat|task)\./.test(type)), role);
+      assert.ok(!screen.received.some(({ type }) => /^(subscribed|chat|task)\./.test(type)), role);
     }
   }
 });

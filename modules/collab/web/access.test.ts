@@ -1,8 +1,8 @@
-// The table of who may do what, and that the routes are made from theirs.
+// The access rules, and the routes that are made from the table.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ChatDocument } from '../chat-read-models.ts';
+import type { ChatDocument } from '../documents.ts';
 import type { WorkspaceDocument } from '../workspace.ts';
 import { accessRules, chatRole, decideAccess, workspaceRole, type Action } from './access.ts';
 
@@ -34,7 +34,7 @@ const chat = (isPublic: boolean): ChatDocument => ({
 });
 
 test('the role in a chat depends on the workspace first, then on the chat', () => {
-  const roles = ['boss', 'kim', 'host', 'gone', 'nobody'].map((userId) => [
+  const roles = ['boss', 'kim', 'host', 'gone', 'eve'].map((userId) => [
     userId,
     workspaceRole(workspace, userId),
     chatRole(chat(true), workspace, userId),
@@ -45,7 +45,7 @@ test('the role in a chat depends on the workspace first, then on the chat', () =
     ['kim', 'member', 'visitor', 'stranger'],
     ['host', 'member', 'chat-admin', 'chat-admin'],
     ['gone', 'stranger', 'stranger', 'stranger'],
-    ['nobody', 'stranger', 'stranger', 'stranger'],
+    ['eve', 'stranger', 'stranger', 'stranger'],
   ]);
   assert.equal(chatRole(undefined, workspace, 'boss'), 'stranger');
   assert.equal(workspaceRole(undefined, 'boss'), 'stranger');

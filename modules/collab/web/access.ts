@@ -1,9 +1,9 @@
 // Access: the table of rules that routes and WebSocket share, and the lookup of the resource that a request names.
 // A resource that the user may not see is answered like a missing one.
 
-import { chatProjection, messageProjection } from '../chat-read-models.ts';
-import type { ChatDocument, MessageDocument } from '../chat-read-models.ts';
-import { taskProjection, type TaskDocument } from '../tasks/task-read-models.ts';
+import { chatProjection, messageProjection, type MessageDocument } from '../chat-read-models.ts';
+import type { ChatDocument, TaskDocument } from '../documents.ts';
+import { taskProjection } from '../tasks/task-read-models.ts';
 import { workspaceProjection, type WorkspaceDocument } from '../workspace.ts';
 import type { CollabDocuments } from './collab-documents.ts';
 import { forbidden, notFound } from './collab-errors.ts';

@@ -19,7 +19,15 @@ import {
   visibleChats,
   type MessageDocument,
 } from '../chat-read-models.ts';
+import {
+  chatSchema,
+  chatTypeSchema,
+  messageSchema,
+  participantSchema,
+  roleSchema,
+} from '../documents.ts';
 import { collabLimits } from '../fields.ts';
+import { pageAnswer, pageOfList, pageQuery, pageSchema } from '../pages.ts';
 import { chatRole, workspaceRole, type ResourceReach } from './access.ts';
 import type { CollabDocuments } from './collab-documents.ts';
 import {
@@ -29,19 +37,7 @@ import {
   rateLimitHeaders,
   rateLimitShown,
 } from './collab-errors.ts';
-import {
-  chatSchema,
-  chatTypeSchema,
-  messageSchema,
-  pageAnswer,
-  pageLimits,
-  pageOfList,
-  pageQuery,
-  pageSchema,
-  participantSchema,
-  roleSchema,
-} from './collab-schemas.ts';
-import { aliases, idText, repeatableShown, type MakeEndpoint } from './endpoints.ts';
+import { aliases, bodyOf, idText, repeatableShown, type EndpointMaker } from './endpoints.ts';
 import type { MessageLimiter } from './message-limiter.ts';
 
 interface ChatRouteParts {
@@ -50,33 +46,26 @@ interface ChatRouteParts {
   readonly limiter: MessageLimiter;
 }
 
-const params = Type.Object({ id: idText });
-
-export function chatRoutes(endpoint: MakeEndpoint, parts: ChatRouteParts): readonly Route[] {
+export function chatRoutes(endpointsOf: EndpointMaker, parts: ChatRouteParts): readonly Route[] {
   const { reach, documents, limiter } = parts;
-  const tag = 'collab: chats';
+  const endpoint = endpointsOf('collab: chats');
   return [
     endpoint('createChat', {
       summary: 'Create a chat; any type except discussion also creates a task',
-      tag,
-      params: Type.Object({ w: idText }),
-      body: Type.Object(
-        {
-          type: Type.Optional(chatTypeSchema),
-          title: Type.String({ minLength: 1, maxLength: collabLimits.titleCharsMax }),
-          isPublic: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
-          initialMessage: Type.Optional(
-            Type.String({ minLength: 1, maxLength: collabLimits.messageBytesMax }),
-          ),
-          participants: Type.Optional(
-            Type.Array(idText, {
-              maxItems: 1_000,
-              description: 'User ids of workspace members.',
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      body: bodyOf({
+        type: Type.Optional(chatTypeSchema),
+        title: Type.String({ minLength: 1, maxLength: collabLimits.titleCharsMax }),
+        isPublic: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
+        initialMessage: Type.Optional(
+          Type.String({ minLength: 1, maxLength: collabLimits.messageBytesMax }),
+        ),
+        participants: Type.Optional(
+          Type.Array(idText, {
+            maxItems: 1_000,
+            description: 'User ids of workspace members.',
+          }),
+        ),
+      }),
       headersShown: repeatableShown,
       answers: { 201: { description: 'The chat', schema: chatSchema } },
       async handle({ params: { w }, body }, { me, rule, send, newId }) {
@@ -108,21 +97,16 @@ export function chatRoutes(endpoint: MakeEndpoint, parts: ChatRouteParts): reado
     }),
     endpoint('listChats', {
       summary: 'List the public chats of a workspace and the private chats of the caller',
-      tag,
-      params: Type.Object({ w: idText }),
       query: Type.Object(pageQuery),
       answers: { 200: { description: 'Newest first', schema: pageSchema(chatSchema) } },
       async handle({ params: { w }, query }, { me: { tenant, userId }, rule }) {
         await reach.workspace({ tenant, userId }, w, rule);
-        const { limit = pageLimits.default, cursor } = query;
-        const request = { tenant, userId, workspaceId: w, limit, cursor };
+        const request = { ...query, tenant, userId, workspaceId: w };
         return pageAnswer(await visibleChats(documents.chats, request));
       },
     }),
     endpoint('getChat', {
       summary: 'Get a chat',
-      tag,
-      params,
       answers: { 200: { description: 'The chat', schema: chatSchema } },
       async handle({ params: { id } }, { me, rule }) {
         return { body: (await reach.chat(me, id, rule)).chat };
@@ -130,8 +114,6 @@ export function chatRoutes(endpoint: MakeEndpoint, parts: ChatRouteParts): reado
     }),
     endpoint('listParticipants', {
       summary: 'List the participants of a chat',
-      tag,
-      params,
       query: Type.Object(pageQuery),
       answers: { 200: { description: 'Participants', schema: pageSchema(participantSchema) } },
       async handle({ params: { id }, query }, { me, rule }) {
@@ -141,12 +123,7 @@ export function chatRoutes(endpoint: MakeEndpoint, parts: ChatRouteParts): reado
     }),
     endpoint('addParticipant', {
       summary: 'Add a workspace member to a chat; users join public chats by adding themselves',
-      tag,
-      params,
-      body: Type.Object(
-        { userId: idText, role: Type.Optional(roleSchema) },
-        { additionalProperties: false },
-      ),
+      body: bodyOf({ userId: idText, role: Type.Optional(roleSchema) }),
       answers: { 201: { description: 'The participant', schema: participantSchema } },
       async handle({ params: { id }, body }, { me, rule, send }) {
         const { userId, role = 'member' } = body;
@@ -166,8 +143,6 @@ export function chatRoutes(endpoint: MakeEndpoint, parts: ChatRouteParts): reado
     }),
     endpoint('removeParticipant', {
       summary: 'Remove a participant from a chat; participants leave by removing themselves',
-      tag,
-      params: Type.Object({ id: idText, userId: idText }),
       answers: { 204: { description: 'Removed' } },
       async handle({ params: { id, userId } }, { me, rule, send }) {
         const action = userId === me.userId ? 'chat.leave' : rule;
@@ -180,24 +155,20 @@ export function chatRoutes(endpoint: MakeEndpoint, parts: ChatRouteParts): reado
         return { status: 204 };
       },
     }),
-    ...messageRoutes(endpoint, parts),
+    ...messageRoutes(endpointsOf('collab: messages'), parts),
   ];
 }
 
-const content = Type.Object(
-  { content: Type.String({ minLength: 1, maxLength: collabLimits.messageBytesMax }) },
-  { additionalProperties: false },
-);
+const content = bodyOf({
+  content: Type.String({ minLength: 1, maxLength: collabLimits.messageBytesMax }),
+});
 
 function messageRoutes(
-  endpoint: MakeEndpoint,
+  endpoint: ReturnType<EndpointMaker>,
   { reach, documents, limiter }: ChatRouteParts,
 ): readonly Route[] {
-  const tag = 'collab: messages';
   const list = endpoint('listMessages', {
     summary: 'List the messages of a chat, or those that contain all words of a search',
-    tag,
-    params,
     query: Type.Object({
       ...pageQuery,
       order: Type.Optional(Type.Enum(['asc', 'desc'], { description: 'Default: desc.' })),
@@ -206,7 +177,7 @@ function messageRoutes(
     answers: { 200: { description: 'Newest first', schema: pageSchema(messageSchema) } },
     async handle({ params: { id }, query }, { me, rule }) {
       await reach.chat(me, id, rule);
-      const { limit = pageLimits.default, cursor, search, order } = query;
+      const { limit, cursor, search, order } = query;
       const request = { tenant: me.tenant, chatId: id, limit, cursor };
       const direction = order === 'asc' ? 'ascending' : 'descending';
       const page =
@@ -218,8 +189,6 @@ function messageRoutes(
   });
   const post = endpoint('postMessage', {
     summary: 'Post a message; its tags are applied asynchronously',
-    tag,
-    params,
     headersShown: repeatableShown,
     body: content,
     answers: {
@@ -256,8 +225,6 @@ function messageRoutes(
     endpoint('editMessage', {
       summary: 'Edit a message: the author within five minutes, or an admin of the chat',
       description: 'The effects of its tags remain.',
-      tag,
-      params,
       body: content,
       answers: { 200: { description: 'The message', schema: messageSchema } },
       async handle({ params: { id: messageId }, body }, { me, rule, send }) {
@@ -273,8 +240,6 @@ function messageRoutes(
     }),
     endpoint('deleteMessage', {
       summary: 'Delete a message: the author within five minutes, or an admin of the chat',
-      tag,
-      params,
       answers: { 204: { description: 'Deleted' } },
       async handle({ params: { id: messageId } }, { me, rule, send }) {
         const { chatId: id } = await reach.message(me, messageId, rule);

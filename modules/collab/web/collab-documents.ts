@@ -4,51 +4,24 @@ import { hasCode } from 'millrace/foundation';
 import type { WebContext } from 'millrace/platform';
 import type { DocumentQueries, Projection } from 'millrace/projections';
 import type { Position } from 'millrace/store';
-import {
-  chatProjection,
-  messageProjection,
-  type ChatDocument,
-  type MessageDocument,
-} from '../chat-read-models.ts';
-import {
-  notificationProjection,
-  type NotificationDocument,
-} from '../notifications/notification.ts';
-import { taskProjection, type TaskDocument } from '../tasks/task-read-models.ts';
-import { userProjection, type UserDocument } from '../user.ts';
-import { workspaceProjection, type WorkspaceDocument } from '../workspace.ts';
-
-export interface CollabDocuments {
-  readonly users: DocumentQueries<UserDocument>;
-  readonly workspaces: DocumentQueries<WorkspaceDocument>;
-  readonly chats: DocumentQueries<ChatDocument>;
-  readonly messages: DocumentQueries<MessageDocument>;
-  readonly tasks: DocumentQueries<TaskDocument>;
-  readonly notifications: DocumentQueries<NotificationDocument>;
-  /** Reads; if nothing is found, waits for the projection to catch up with the store and reads again. */
-  again<Found>(
-    projection: Projection,
-    read: () => Promise<Found | undefined>,
-  ): Promise<Found | undefined>;
-  /** A document by its id, read like `again`. */
-  fresh<Document extends object>(
-    projection: Projection<Document>,
-    tenant: string,
-    id: string,
-  ): Promise<Document | undefined>;
-  /** Waits until the projection has reached the position; returns after 3 s at the latest. */
-  settled(projection: Projection, position: Position | undefined): Promise<void>;
-}
+import { chatProjection, messageProjection } from '../chat-read-models.ts';
+import { notificationProjection } from '../notifications/notification.ts';
+import { taskProjection } from '../tasks/task-read-models.ts';
+import { userProjection } from '../user.ts';
+import { workspaceProjection } from '../workspace.ts';
 
 const waitMsMax = 3_000;
 
-export function collabDocuments({ documents, store, waitFor }: WebContext): CollabDocuments {
+export type CollabDocuments = ReturnType<typeof collabDocuments>;
+
+export function collabDocuments({ documents, store, waitFor }: WebContext) {
   const of = <Document extends object>({
     readModel,
   }: Projection<Document>): DocumentQueries<Document> =>
     documents(readModel) as DocumentQueries<Document>;
 
-  const settled: CollabDocuments['settled'] = async (projection, position) => {
+  /** Waits until the projection has reached the position; returns after 3 s at the latest. */
+  const settled = async (projection: Projection, position: Position | undefined): Promise<void> => {
     if (position === undefined) return;
     try {
       await waitFor(projection, position, { timeoutMs: waitMsMax });
@@ -57,12 +30,24 @@ export function collabDocuments({ documents, store, waitFor }: WebContext): Coll
     }
   };
 
-  const again: CollabDocuments['again'] = async (projection, read) => {
+  /** Reads; if nothing is found, waits for the projection to catch up with the store and reads again. */
+  const again = async <Found>(
+    projection: Projection,
+    read: () => Promise<Found | undefined>,
+  ): Promise<Found | undefined> => {
     const found = await read();
     if (found !== undefined) return found;
     await settled(projection, await store.head());
     return read();
   };
+
+  /** A document by its id, read like `again`. */
+  const fresh = async <Document extends object>(
+    projection: Projection<Document>,
+    tenant: string,
+    id: string,
+  ): Promise<Document | undefined> =>
+    (await again(projection, () => of(projection).get(tenant, id)))?.document;
 
   return {
     users: of(userProjection),
@@ -73,7 +58,6 @@ export function collabDocuments({ documents, store, waitFor }: WebContext): Coll
     notifications: of(notificationProjection),
     settled,
     again,
-    fresh: async (projection, tenant, id) =>
-      (await again(projection, () => of(projection).get(tenant, id)))?.document,
+    fresh,
   };
 }

@@ -1,4 +1,4 @@
-// The routes over real HTTP: what they do, what they refuse, and what they tell whom.
+// The routes over real HTTP: their effects, their refusals, and the visibility of their answers.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -71,7 +71,7 @@ test('a workspace has members with roles and keeps its last admin', async () => 
     list.body.items.map(({ userId }) => userId),
     [alex.name],
   );
-  assert.deepEqual(statusAndCode(await alex.send('POST', members, { username: 'nobody' })), [
+  assert.deepEqual(statusAndCode(await alex.send('POST', members, { username: 'missing' })), [
     404,
     'NOT_FOUND',
   ]);

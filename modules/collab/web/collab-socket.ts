@@ -10,9 +10,9 @@ import {
   type WebContext,
 } from 'millrace/platform';
 import { parsePosition } from 'millrace/store';
+import { messageSchema, notificationSchema } from '../documents.ts';
 import { createReach } from './access.ts';
 import { collabError, invalid } from './collab-errors.ts';
-import { messageSchema, notificationSchema } from './collab-schemas.ts';
 import { identify, idText } from './endpoints.ts';
 import type { LiveFeed } from './live-feed.ts';
 import { topics, type LiveMessage } from './live-message.ts';
@@ -23,7 +23,7 @@ import {
   type LiveSubscription,
 } from './live-subscription.ts';
 
-export const socketLimits = { subscriptionsMax: 200, typingEveryMs: 1_000 } as const;
+const socketLimits = { subscriptionsMax: 200, typingEveryMs: 1_000 } as const;
 
 const text = Type.String();
 const position = Type.String({ description: 'For `since`.' });
@@ -108,16 +108,8 @@ export function collabSocket(
     const refuse = (): never => {
       throw reason;
     };
-    return {
-      on: {
-        'subscribe.chat': refuse,
-        'subscribe.workspace': refuse,
-        'unsubscribe.chat': refuse,
-        'unsubscribe.workspace': refuse,
-        'chat.typing': refuse,
-        ping: refuse,
-      },
-    };
+    const on = Object.fromEntries(Object.keys(messages).map((type) => [type, refuse]));
+    return { on: on as unknown as Session['on'] };
   }
 
   function openSession(
@@ -162,7 +154,7 @@ export function collabSocket(
       // The connection may have closed while the feed started.
       if (client.signal.aborted) return;
       subscriptions.get(topic)?.end();
-      const about = kind === 'chat' ? { chatId: id } : { workspaceId: id };
+      const about = { [`${kind}Id`]: id };
       const subscription = createLiveSubscription({
         topic,
         userId,
@@ -199,7 +191,7 @@ export function collabSocket(
       if (found === undefined) throw invalid(`${kind}Id`, `Not subscribed to ${kind} ${id}.`);
       found.end();
       subscriptions.delete(topic);
-      const about = kind === 'chat' ? { chatId: id } : { workspaceId: id };
+      const about = { [`${kind}Id`]: id };
       client.send({ type: `unsubscribed.${kind}`, ...about, position: feed.position });
     }
 

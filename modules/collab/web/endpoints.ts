@@ -14,7 +14,7 @@ import {
   type WebContext,
 } from 'millrace/platform';
 import type { Projection } from 'millrace/projections';
-import type { Static, TObject, TSchema } from 'typebox';
+import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { ensureUser, userIdOf } from '../user.ts';
 import type { Action } from './access.ts';
 import type { CollabDocuments } from './collab-documents.ts';
@@ -27,11 +27,11 @@ export interface Endpoint {
   readonly rule: Action | 'own';
 }
 
-const row = <Rule extends Endpoint['rule']>(method: Method, path: string, rule: Rule) => ({
-  method,
-  path: `/api/v1${path}`,
-  rule,
-});
+const row = <const Path extends string, Rule extends Endpoint['rule']>(
+  method: Method,
+  path: Path,
+  rule: Rule,
+) => ({ method, path: `/api/v1${path}` as const, rule });
 
 export const endpoints = {
   getMe: row('GET', '/users/me', 'own'),
@@ -114,17 +114,31 @@ interface NewId {
   readonly key?: string | undefined;
 }
 
-type EndpointDefinition<
+/** The names in braces of a path. */
+type ParamsIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamsIn<Rest>
+  : never;
+type EndpointRequest<
   Name extends EndpointName,
-  Params extends TObject,
   Query extends TObject,
   Body extends TSchema,
-> = Pick<Route, 'answers' | 'description' | 'headersShown' | 'summary' | 'tag'> & {
-  readonly params?: Params;
+> = ApiRequest<
+  Readonly<Record<ParamsIn<(typeof endpoints)[Name]['path']>, string>>,
+  Static<Query>,
+  Static<Body>
+>;
+
+type EndpointDefinition<
+  Name extends EndpointName,
+  Query extends TObject,
+  Body extends TSchema,
+> = Pick<Route, 'answers' | 'description' | 'headersShown' | 'summary'> & {
+  /** Default: all parameters of the path are ids. */
+  readonly params?: TObject;
   readonly query?: Query;
   readonly body?: Body;
   handle(
-    request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>,
+    request: EndpointRequest<Name, Query, Body>,
     context: EndpointContext<Name>,
   ): Promise<Answer>;
 };
@@ -132,65 +146,75 @@ type EndpointDefinition<
 /** A well-formed id; it need not exist. */
 export const idText = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9._-]+$' });
 
-export type MakeEndpoint = ReturnType<typeof createEndpointMaker>;
+/** A request body; other fields are refused. */
+export function bodyOf<Fields extends TProperties>(fields: Fields) {
+  return Type.Object(fields, { additionalProperties: false });
+}
+
+export type EndpointMaker = ReturnType<typeof createEndpointMaker>;
 
 const ids = createIds();
 
+/** Makes routes of the table; all routes of one tag are together in the reference. */
 export function createEndpointMaker(
   platform: Pick<WebContext, 'handle' | 'load'>,
   { settled }: Pick<CollabDocuments, 'settled'>,
 ) {
   const userOf = createUserLookup(platform);
-  return <
-    Name extends EndpointName,
-    Params extends TObject = TObject,
-    Query extends TObject = TObject,
-    Body extends TSchema = TSchema,
-  >(
-    name: Name,
-    definition: EndpointDefinition<Name, Params, Query, Body>,
-  ): Route => {
-    const { method, path, rule } = endpoints[name];
-    return route<Params, Query, Body>({
-      ...definition,
-      method,
-      path,
-      access: 'known',
-      errors: collabErrors,
-      ...(method === 'GET'
-        ? {}
-        : { headersShown: { ...definition.headersShown, ...flowHeadersShown } }),
-      async handle(request) {
-        const me = await userOf(request.principal);
-        const flow = flowOf(request);
-        let correlationId: string | undefined;
-        const answer = await definition.handle(request, {
-          me,
-          rule,
-          async send({ id, command, key, headers, visibleIn }) {
-            const outcome = await platform.handle({
-              ...flow,
-              tenant: me.tenant,
-              id,
-              command,
-              user: { id: me.userId },
-              signal: request.signal,
-              ...(key === undefined ? {} : { idempotencyKey: key }),
-              ...(correlationId === undefined ? {} : { correlationId }),
-              ...(headers === undefined ? {} : { headers: { ...flow.headers, ...headers } }),
-            });
-            // All commands of a request belong to the flow of the first one.
-            correlationId ??= outcome.events[0]?.correlationId;
-            if (visibleIn !== undefined) await settled(visibleIn, outcome.position);
-            return outcome;
-          },
-          newId: (operation) => newId(me, request.headers['idempotency-key'], operation),
-        });
-        if (correlationId === undefined) return answer;
-        return { ...answer, headers: { 'x-correlation-id': correlationId, ...answer.headers } };
-      },
-    });
-  };
+  return (tag: string) =>
+    <Name extends EndpointName, Query extends TObject = TObject, Body extends TSchema = TSchema>(
+      name: Name,
+      definition: EndpointDefinition<Name, Query, Body>,
+    ): Route => {
+      const { method, path, rule } = endpoints[name];
+      const { params = idParams(path) } = definition;
+      return route<TObject, Query, Body>({
+        ...definition,
+        ...(params === undefined ? {} : { params }),
+        tag,
+        method,
+        path,
+        access: 'known',
+        errors: collabErrors,
+        ...(method === 'GET'
+          ? {}
+          : { headersShown: { ...definition.headersShown, ...flowHeadersShown } }),
+        async handle(request) {
+          const me = await userOf(request.principal);
+          const flow = flowOf(request);
+          let correlationId: string | undefined;
+          const answer = await definition.handle(request as EndpointRequest<Name, Query, Body>, {
+            me,
+            rule,
+            async send({ id, command, key, headers, visibleIn }) {
+              const outcome = await platform.handle({
+                ...flow,
+                tenant: me.tenant,
+                id,
+                command,
+                user: { id: me.userId },
+                signal: request.signal,
+                idempotencyKey: key,
+                // All commands of a request belong to the flow of the first one.
+                correlationId: correlationId ?? flow.correlationId,
+                headers: headers === undefined ? flow.headers : { ...flow.headers, ...headers },
+              });
+              correlationId ??= outcome.events[0]?.correlationId;
+              if (visibleIn !== undefined) await settled(visibleIn, outcome.position);
+              return outcome;
+            },
+            newId: (operation) => newId(me, request.headers['idempotency-key'], operation),
+          });
+          if (correlationId === undefined) return answer;
+          return { ...answer, headers: { 'x-correlation-id': correlationId, ...answer.headers } };
+        },
+      });
+    };
+}
+
+function idParams(path: string): TObject | undefined {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, idText]);
+  return names.length === 0 ? undefined : Type.Object(Object.fromEntries(names));
 }
 
 function newId({ tenant, userId }: WebUser, given: string | undefined, operation: string): NewId {

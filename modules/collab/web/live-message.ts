@@ -58,18 +58,27 @@ interface TaskPayload {
   readonly chatId: string;
   readonly workspaceId: string;
   readonly timestamp: string;
+  readonly changedBy?: string | undefined;
+  readonly createdBy?: string | undefined;
 }
+
+type Change = readonly [old: unknown, new: unknown];
 
 const ofTask = (
   { tenant }: RecordedEvent,
-  { taskId, chatId, workspaceId, timestamp }: TaskPayload,
-  changedBy: string,
-  changes: Readonly<Record<string, { readonly old?: unknown; readonly new: unknown }>>,
-): Draft => ({
-  topic: topics.workspace(tenant, workspaceId),
-  ofChat: chatId,
-  message: { type: 'task.updated', taskId, chatId, workspaceId, changes, changedBy, timestamp },
-});
+  task: TaskPayload,
+  fields: Readonly<Record<string, Change>>,
+): Draft => {
+  const { taskId, chatId, workspaceId, timestamp, changedBy = task.createdBy } = task;
+  const changes = Object.fromEntries(
+    Object.entries(fields).map(([field, [before, after]]) => [field, { old: before, new: after }]),
+  );
+  return {
+    topic: topics.workspace(tenant, workspaceId),
+    ofChat: chatId,
+    message: { type: 'task.updated', taskId, chatId, workspaceId, changes, changedBy, timestamp },
+  };
+};
 
 const mappers: ReadonlyMap<string, (event: RecordedEvent) => Draft> = new Map([
   on(messagePosted, (message, event) => inChat(event, 'chat.message.posted', { message })),
@@ -82,41 +91,31 @@ const mappers: ReadonlyMap<string, (event: RecordedEvent) => Draft> = new Map([
   on(participantJoined, (who, event) => inChat(event, 'chat.participant.joined', who)),
   on(participantLeft, (who, event) => inChat(event, 'chat.participant.left', who)),
   on(taskCreated, (task, event) =>
-    ofTask(event, task, task.createdBy, {
-      type: { old: null, new: task.type },
-      title: { old: null, new: task.title },
-      status: { old: null, new: task.status },
+    ofTask(event, task, {
+      type: [null, task.type],
+      title: [null, task.title],
+      status: [null, task.status],
     }),
   ),
   on(statusChanged, (task, event) =>
-    ofTask(event, task, task.changedBy, { status: { old: task.oldStatus, new: task.newStatus } }),
+    ofTask(event, task, { status: [task.oldStatus, task.newStatus] }),
   ),
   on(assigneeChanged, (task, event) =>
-    ofTask(event, task, task.changedBy, {
-      assignee: { old: task.oldAssignee, new: task.newAssignee },
-    }),
+    ofTask(event, task, { assignee: [task.oldAssignee, task.newAssignee] }),
   ),
   on(priorityChanged, (task, event) =>
-    ofTask(event, task, task.changedBy, {
-      priority: { old: task.oldPriority, new: task.newPriority },
-    }),
+    ofTask(event, task, { priority: [task.oldPriority, task.newPriority] }),
   ),
-  on(dueChanged, (task, event) =>
-    ofTask(event, task, task.changedBy, { due: { old: task.oldDue, new: task.newDue } }),
-  ),
-  on(titleChanged, (task, event) =>
-    ofTask(event, task, task.changedBy, { title: { old: task.oldTitle, new: task.newTitle } }),
-  ),
+  on(dueChanged, (task, event) => ofTask(event, task, { due: [task.oldDue, task.newDue] })),
+  on(titleChanged, (task, event) => ofTask(event, task, { title: [task.oldTitle, task.newTitle] })),
   on(severityChanged, (task, event) =>
-    ofTask(event, task, task.changedBy, {
-      severity: { old: task.oldSeverity, new: task.newSeverity },
-    }),
+    ofTask(event, task, { severity: [task.oldSeverity, task.newSeverity] }),
   ),
   on(typeChanged, (task, event) =>
-    ofTask(event, task, task.changedBy, {
-      type: { old: task.oldType, new: task.newType },
-      title: { new: task.title },
-      status: { new: task.status },
+    ofTask(event, task, {
+      type: [task.oldType, task.newType],
+      title: [undefined, task.title],
+      status: [undefined, task.status],
     }),
   ),
   on(notificationCreated, ({ email: _mailed, ...notice }, { tenant, aggregate }) => ({

@@ -1,4 +1,4 @@
-// The parts of the live feed one by one: what holds messages back, what documents it goes by, what was missed.
+// The parts of the live feed: buffering, live documents, missed messages and the message limit.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,7 @@ const message = (count: number): Item => ({
 function subscriptionRig({ since }: { readonly since?: Position } = {}) {
   const rooms = createTopics<Item>();
   const sent: unknown[] = [];
-  /** Each is let go, or refused, by the test. */
+  /** Pending access checks, which the test passes or refuses. */
   const checks: { readonly pass: () => void; readonly refuse: () => void }[] = [];
   const lost: unknown[] = [];
   const { signal } = new AbortController();
@@ -93,7 +93,7 @@ test('messages are buffered during an access check, then sent or dropped', async
   assert.deepEqual(sent.slice(1), ['11']);
   subscription.recheck();
   rooms.publish('t', message(12));
-  // In doubt again before the answer: the answer is of before.
+  // A recheck during a check makes the running check outdated.
   subscription.recheck();
   (await next()).pass();
   (await next()).refuse();
@@ -161,7 +161,7 @@ test('live documents contain events that the read model has not applied yet', as
   later.note(third);
   later.note(fourth);
   assert.deepEqual(await names(later), ['zoe']);
-  // One that was kept and forgotten is read again, and what the read model does not have yet with it.
+  // An evicted document is read again, together with events that the read model has not applied yet.
   await documents.put({ tenant: 'core', id: 'c2', stream: 'c2', revision: 0 }, behind);
   const full = createLiveDocuments(chatProjection, documents, { cachedMax: 1, recentMax: 100 });
   assert.deepEqual(await names(full), ['zoe', 'alex']);
@@ -169,7 +169,7 @@ test('live documents contain events that the read model has not applied yet', as
   full.note(fourth);
   await full.get('core', 'c2');
   assert.deepEqual(await names(full), ['zoe']);
-  // Nothing of it is in the read model yet.
+  // The read model has not applied any event of it yet.
   const fresh = createLiveDocuments(
     chatProjection,
     documentsOf(memoryReadModels(), chatProjection.readModel),

@@ -25,7 +25,7 @@ interface List<Item> {
   readonly cursor?: string;
 }
 
-/** A task, and what is said in its chat. */
+/** Creates a task and posts messages in its chat. */
 async function make(
   workspaceId: string,
   title: string,

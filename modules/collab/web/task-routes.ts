@@ -2,6 +2,14 @@
 
 import { Type } from 'millrace/contracts';
 import type { Answer, Route } from 'millrace/platform';
+import {
+  boardSchema,
+  prioritySchema,
+  statusSchema,
+  taskSchema,
+  taskTypeSchema,
+} from '../documents.ts';
+import { pageAnswer, pageLimits, pageQuery, pageSchema } from '../pages.ts';
 import { dueMs } from '../tasks/due-date.ts';
 import { unwatchTask, watchTask } from '../tasks/task-events.ts';
 import { findTasks, taskBoard, taskProjection } from '../tasks/task-read-models.ts';
@@ -9,28 +17,16 @@ import type { WorkspaceDocument } from '../workspace.ts';
 import type { ResourceReach } from './access.ts';
 import type { CollabDocuments } from './collab-documents.ts';
 import { invalid } from './collab-errors.ts';
-import {
-  boardSchema,
-  pageAnswer,
-  pageLimits,
-  pageQuery,
-  pageSchema,
-  prioritySchema,
-  statusSchema,
-  taskSchema,
-  taskTypeSchema,
-} from './collab-schemas.ts';
-import { idText, type EndpointContext, type MakeEndpoint } from './endpoints.ts';
+import type { EndpointContext, EndpointMaker } from './endpoints.ts';
 
-const tag = 'collab: tasks';
-const params = Type.Object({ id: idText });
 const directions = { asc: 'ascending', desc: 'descending' } as const;
 const dateText = Type.String({ maxLength: 40, description: 'ISO 8601 date or date-time.' });
 
 export function taskRoutes(
-  endpoint: MakeEndpoint,
+  endpointsOf: EndpointMaker,
   { reach, documents }: { readonly reach: ResourceReach; readonly documents: CollabDocuments },
 ): readonly Route[] {
+  const endpoint = endpointsOf('collab: tasks');
   const setWatching = async (
     id: string,
     command: ReturnType<typeof unwatchTask | typeof watchTask>,
@@ -44,8 +40,6 @@ export function taskRoutes(
   return [
     endpoint('listTasks', {
       summary: 'List the tasks of a workspace that the caller may see',
-      tag,
-      params: Type.Object({ w: idText }),
       query: Type.Object({
         ...pageQuery,
         type: Type.Optional(taskTypeSchema),
@@ -80,7 +74,7 @@ export function taskRoutes(
       answers: { 200: { description: 'Tasks', schema: pageSchema(taskSchema) } },
       async handle({ params: { w }, query }, { me, rule }) {
         const workspace = await reach.workspace(me, w, rule);
-        const { limit = pageLimits.default, cursor, sort, order } = query;
+        const { limit, cursor, sort, order } = query;
         const { type, status, priority, search } = query;
         const page = await findTasks(documents, {
           tenant: me.tenant,
@@ -104,8 +98,6 @@ export function taskRoutes(
     }),
     endpoint('getBoard', {
       summary: 'Get the board: tasks by status, with counts',
-      tag,
-      params: Type.Object({ w: idText }),
       query: Type.Object({
         type: Type.Optional(taskTypeSchema),
         limit: Type.Optional(
@@ -117,7 +109,7 @@ export function taskRoutes(
         ),
       }),
       answers: { 200: { description: 'The board', schema: boardSchema } },
-      async handle({ params: { w }, query: { type, limit = pageLimits.default } }, { me, rule }) {
+      async handle({ params: { w }, query: { type, limit } }, { me, rule }) {
         await reach.workspace(me, w, rule);
         const { tenant, userId } = me;
         const request = { tenant, userId, workspaceId: w, limit, type };
@@ -126,8 +118,6 @@ export function taskRoutes(
     }),
     endpoint('getTask', {
       summary: 'Get a task; it has the id of its chat',
-      tag,
-      params,
       answers: { 200: { description: 'The task', schema: taskSchema } },
       handle: async ({ params: { id } }, { me, rule }) => ({
         body: await reach.task(me, id, rule),
@@ -135,16 +125,12 @@ export function taskRoutes(
     }),
     endpoint('watchTask', {
       summary: 'Watch a task: get notifications about its changes',
-      tag,
-      params,
       answers: { 204: { description: 'Watching' } },
       handle: ({ params: { id } }, context) =>
         setWatching(id, watchTask({ userId: context.me.userId }), context),
     }),
     endpoint('unwatchTask', {
       summary: 'Stop watching a task',
-      tag,
-      params,
       answers: { 204: { description: 'Not watching' } },
       handle: ({ params: { id } }, context) =>
         setWatching(id, unwatchTask({ userId: context.me.userId }), context),

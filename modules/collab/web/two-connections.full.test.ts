@@ -1,4 +1,4 @@
-// Two who ask for a status at the same time, each over a connection of their own: the chat's order decides.
+// Two users change a status at the same time over separate connections: the order of the messages in the chat decides.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,9 +19,9 @@ test('of two concurrent status changes the later one wins, also after a replay',
   const chats = await Promise.all(
     Array.from({ length: 12 }, () => rig.chat(zoe, w, { type: 'task' })),
   );
-  for (const chatId of chats) screen.say({ type: 'subscribe.chat', chatId });
+  for (const chatId of chats) screen.send({ type: 'subscribe.chat', chatId });
   for (const chatId of chats)
-    await screen.hear('subscribed.chat', (told) => told['chatId'] === chatId);
+    await screen.receive('subscribed.chat', (message) => message['chatId'] === chatId);
 
   const say = (who: Person, chatId: string, status: string) =>
     who.send('POST', `/api/v1/chats/${chatId}/messages`, { content: `#status ${status}` });
@@ -32,12 +32,12 @@ test('of two concurrent status changes the later one wins, also after a replay',
     }),
   );
 
-  /** What was asked for last, once the bot has answered both. */
+  /** The status in the last message, after the bot has answered both. */
   const asked = async (chatId: string): Promise<string | undefined> => {
     const { body } = await zoe.get<Page>(`/api/v1/chats/${chatId}/messages?order=asc`);
     const said = body.items.filter(({ authorId }) => authorId !== 'bot');
     const last = said.at(-1);
-    await screen.hear('chat.message.posted', ({ message }) => {
+    await screen.receive('chat.message.posted', ({ message }) => {
       const { inReplyTo } = message as MessageDocument;
       return inReplyTo !== undefined && inReplyTo === last?.messageId;
     });
@@ -72,7 +72,7 @@ async function history({ platform }: OpenRig): Promise<readonly string[]> {
   );
 }
 
-/** Reactors have nothing left to do, and queries see it. */
+/** Waits until reactors and projections have caught up. */
 async function settled({ platform }: OpenRig): Promise<void> {
   const { reactors, projections } = platform.modules;
   for (;;) {

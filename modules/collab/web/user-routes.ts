@@ -3,34 +3,28 @@
 import { Type } from 'millrace/contracts';
 import type { Route, WebContext } from 'millrace/platform';
 import { subjectHeader } from 'millrace/store';
+import { meSchema, notificationSchema } from '../documents.ts';
 import { collabLimits } from '../fields.ts';
 import { deleteNotification, readNotification } from '../notifications/notification-events.ts';
 import { notificationProjection, notificationsOf } from '../notifications/notification.ts';
+import { pageAnswer, pageQuery, pageSchema } from '../pages.ts';
 import { changePreferences, changeProfile } from '../user-events.ts';
 import { user, userProjection, userSubject, type UserState } from '../user.ts';
 import type { CollabDocuments } from './collab-documents.ts';
-import {
-  meSchema,
-  notificationSchema,
-  pageAnswer,
-  pageLimits,
-  pageQuery,
-  pageSchema,
-} from './collab-schemas.ts';
-import { idText, type MakeEndpoint } from './endpoints.ts';
+import { bodyOf, type EndpointMaker } from './endpoints.ts';
 
-const params = Type.Object({ id: idText });
 const nullableText = (charsMax: number) =>
   Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: charsMax }), Type.Null()]));
 
 export function userRoutes(
-  endpoint: MakeEndpoint,
+  endpointsOf: EndpointMaker,
   { load, documents }: { readonly load: WebContext['load']; readonly documents: CollabDocuments },
 ): readonly Route[] {
+  const endpoint = endpointsOf('collab: users');
+  const notifications = endpointsOf('collab: notifications');
   return [
     endpoint('getMe', {
       summary: 'Get the profile of the caller',
-      tag: 'collab: users',
       answers: { 200: { description: 'The user', schema: meSchema } },
       async handle(_request, { me: { tenant, userId } }) {
         const { state } = await load(user, { tenant, id: userId });
@@ -39,20 +33,11 @@ export function userRoutes(
     }),
     endpoint('changeMe', {
       summary: 'Change the profile of the caller; omitted fields stay, null removes a field',
-      tag: 'collab: users',
-      body: Type.Object(
-        {
-          displayName: nullableText(collabLimits.nameCharsMax),
-          email: nullableText(254),
-          preferences: Type.Optional(
-            Type.Object(
-              { email: Type.Enum(['all', 'mentions', 'none']) },
-              { additionalProperties: false },
-            ),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      body: bodyOf({
+        displayName: nullableText(collabLimits.nameCharsMax),
+        email: nullableText(254),
+        preferences: Type.Optional(bodyOf({ email: Type.Enum(['all', 'mentions', 'none']) })),
+      }),
       answers: { 200: { description: 'The user', schema: meSchema } },
       async handle({ body: { preferences, ...changes } }, { me: { tenant, userId: id }, send }) {
         if (Object.keys(changes).length > 0) {
@@ -77,9 +62,8 @@ export function userRoutes(
         return { body: toMe(id, (await load(user, { tenant, id })).state) };
       },
     }),
-    endpoint('listNotifications', {
+    notifications('listNotifications', {
       summary: 'List the notifications of the caller, with the number of unread ones',
-      tag: 'collab: notifications',
       query: Type.Object({ ...pageQuery, unread: Type.Optional(Type.Boolean()) }),
       answers: {
         200: {
@@ -91,16 +75,14 @@ export function userRoutes(
         },
       },
       async handle({ query }, { me: { tenant, userId } }) {
-        const { limit = pageLimits.default, cursor, unread: unreadOnly } = query;
+        const { limit, cursor, unread: unreadOnly } = query;
         const request = { tenant, userId, limit, cursor, unreadOnly };
         const page = await notificationsOf(documents.notifications, request);
         return { body: { ...pageAnswer(page).body, unreadCount: page.unreadCount } };
       },
     }),
-    endpoint('readNotification', {
+    notifications('readNotification', {
       summary: 'Mark a notification as read',
-      tag: 'collab: notifications',
-      params,
       answers: { 200: { description: 'The notification', schema: notificationSchema } },
       async handle({ params: { id } }, { me, send }) {
         const command = readNotification({ by: me.userId });
@@ -108,10 +90,8 @@ export function userRoutes(
         return { body: await documents.fresh(notificationProjection, me.tenant, id) };
       },
     }),
-    endpoint('deleteNotification', {
+    notifications('deleteNotification', {
       summary: 'Delete a notification',
-      tag: 'collab: notifications',
-      params,
       answers: { 204: { description: 'Deleted' } },
       async handle({ params: { id } }, { me, send }) {
         const command = deleteNotification({ by: me.userId });

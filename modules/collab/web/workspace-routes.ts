@@ -2,7 +2,16 @@
 
 import { Type } from 'millrace/contracts';
 import type { Route, WebContext } from 'millrace/platform';
+import {
+  inviteSchema,
+  memberSchema,
+  newInviteSchema,
+  roleSchema,
+  workspaceSchema,
+  type MemberDocument,
+} from '../documents.ts';
 import { collabLimits } from '../fields.ts';
+import { pageAnswer, pageLimits, pageOfList, pageQuery, pageSchema } from '../pages.ts';
 import { userProjection } from '../user.ts';
 import {
   addMember,
@@ -17,29 +26,13 @@ import {
   newInviteToken,
   parseInviteToken,
   workspaceProjection,
-  type MemberDocument,
   type WorkspaceDocument,
 } from '../workspace.ts';
 import { workspaceRole, type Reach } from './access.ts';
 import type { CollabDocuments } from './collab-documents.ts';
 import { notFound } from './collab-errors.ts';
-import {
-  inviteSchema,
-  memberSchema,
-  newInviteSchema,
-  pageAnswer,
-  pageLimits,
-  pageOfList,
-  pageQuery,
-  pageSchema,
-  roleSchema,
-  workspaceSchema,
-} from './collab-schemas.ts';
-import { idText, repeatableShown, type MakeEndpoint } from './endpoints.ts';
+import { bodyOf, idText, repeatableShown, type EndpointMaker } from './endpoints.ts';
 
-const tag = 'collab: workspaces';
-const params = Type.Object({ w: idText });
-const memberParams = Type.Object({ w: idText, userId: idText });
 const listQuery = Type.Object(pageQuery);
 const visibleIn = workspaceProjection;
 
@@ -47,7 +40,7 @@ const inviteDefaults = { expiresInSeconds: 7 * 86_400, maxUses: 1 } as const;
 const inviteSecondsMax = 365 * 86_400;
 
 export function workspaceRoutes(
-  endpoint: MakeEndpoint,
+  endpointsOf: EndpointMaker,
   {
     reach,
     documents,
@@ -58,6 +51,7 @@ export function workspaceRoutes(
     readonly clock: WebContext['clock'];
   },
 ): readonly Route[] {
+  const endpoint = endpointsOf('collab: workspaces');
   const memberOf = async (
     tenant: string,
     workspaceId: string,
@@ -70,7 +64,6 @@ export function workspaceRoutes(
   return [
     endpoint('createWorkspace', {
       summary: 'Create a workspace; the creator is its admin',
-      tag,
       body: Type.Object({ name: Type.String({ maxLength: 200 }) }, { additionalProperties: false }),
       headersShown: repeatableShown,
       answers: { 201: { description: 'The workspace', schema: workspaceSchema } },
@@ -85,7 +78,6 @@ export function workspaceRoutes(
     }),
     endpoint('listWorkspaces', {
       summary: 'List the workspaces of the caller',
-      tag,
       query: listQuery,
       answers: { 200: { description: 'Newest first', schema: pageSchema(workspaceSchema) } },
       async handle({ query: { limit = pageLimits.default, cursor } }, { me }) {
@@ -100,8 +92,6 @@ export function workspaceRoutes(
     }),
     endpoint('getWorkspace', {
       summary: 'Get a workspace',
-      tag,
-      params,
       answers: { 200: { description: 'The workspace', schema: workspaceSchema } },
       async handle({ params: { w } }, { me, rule }) {
         return { body: summaryOf(await reach.workspace(me, w, rule), me.userId) };
@@ -109,8 +99,6 @@ export function workspaceRoutes(
     }),
     endpoint('listMembers', {
       summary: 'List the members of a workspace',
-      tag,
-      params,
       query: listQuery,
       answers: { 200: { description: 'Members', schema: pageSchema(memberSchema) } },
       async handle({ params: { w }, query }, { me, rule }) {
@@ -120,12 +108,7 @@ export function workspaceRoutes(
     }),
     endpoint('addMember', {
       summary: 'Add a user of the tenant to a workspace',
-      tag,
-      params,
-      body: Type.Object(
-        { username: idText, role: Type.Optional(roleSchema) },
-        { additionalProperties: false },
-      ),
+      body: bodyOf({ username: idText, role: Type.Optional(roleSchema) }),
       answers: { 201: { description: 'The member', schema: memberSchema } },
       async handle({ params: { w }, body }, { me, rule, send }) {
         await reach.workspace(me, w, rule);
@@ -143,9 +126,7 @@ export function workspaceRoutes(
     }),
     endpoint('changeMemberRole', {
       summary: 'Change the role of a member',
-      tag,
-      params: memberParams,
-      body: Type.Object({ role: roleSchema }, { additionalProperties: false }),
+      body: bodyOf({ role: roleSchema }),
       answers: { 200: { description: 'The member', schema: memberSchema } },
       async handle({ params: { w, userId }, body: { role } }, { me, rule, send }) {
         await reach.workspace(me, w, rule);
@@ -156,8 +137,6 @@ export function workspaceRoutes(
     }),
     endpoint('removeMember', {
       summary: 'Remove a member; members leave by removing themselves',
-      tag,
-      params: memberParams,
       answers: {
         204: { description: 'Removed' },
         409: { description: 'The member is the last admin' },
@@ -172,8 +151,6 @@ export function workspaceRoutes(
     }),
     endpoint('listInvites', {
       summary: 'List the invites of a workspace, without their tokens',
-      tag,
-      params,
       query: listQuery,
       answers: { 200: { description: 'Invites', schema: pageSchema(inviteSchema) } },
       async handle({ params: { w }, query }, { me, rule }) {
@@ -183,28 +160,23 @@ export function workspaceRoutes(
     }),
     endpoint('createInvite', {
       summary: 'Create an invite; only this answer contains its token',
-      tag,
-      params,
-      body: Type.Object(
-        {
-          role: Type.Optional(roleSchema),
-          expiresInSeconds: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: inviteSecondsMax,
-              description: `Default: ${inviteDefaults.expiresInSeconds}, one week.`,
-            }),
-          ),
-          maxUses: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: collabLimits.inviteUsesMax,
-              description: `Default: ${inviteDefaults.maxUses}.`,
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      body: bodyOf({
+        role: Type.Optional(roleSchema),
+        expiresInSeconds: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: inviteSecondsMax,
+            description: `Default: ${inviteDefaults.expiresInSeconds}, one week.`,
+          }),
+        ),
+        maxUses: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: collabLimits.inviteUsesMax,
+            description: `Default: ${inviteDefaults.maxUses}.`,
+          }),
+        ),
+      }),
       answers: { 201: { description: 'The invite', schema: newInviteSchema } },
       async handle({ params: { w }, body }, { me, rule, send, newId }) {
         await reach.workspace(me, w, rule);
@@ -224,8 +196,6 @@ export function workspaceRoutes(
     }),
     endpoint('revokeInvite', {
       summary: 'Revoke an invite',
-      tag,
-      params: Type.Object({ w: idText, inviteId: idText }),
       answers: { 204: { description: 'Revoked' } },
       async handle({ params: { w, inviteId } }, { me, rule, send }) {
         const { invites } = await reach.workspace(me, w, rule);
@@ -236,7 +206,6 @@ export function workspaceRoutes(
     }),
     endpoint('useInvite', {
       summary: 'Join a workspace with an invite',
-      tag,
       params: Type.Object({ token: Type.String({ maxLength: 300 }) }),
       answers: {
         200: { description: 'The workspace', schema: workspaceSchema },

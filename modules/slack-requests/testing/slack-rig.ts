@@ -1,4 +1,4 @@
-// A platform with the module and a fake of Slack, ready to send: a workspace, a channel, a template.
+// A platform with the module, a fake Slack server, and the configuration of a workspace, a channel and a template.
 
 import { slackAddressing, type NewCommand } from 'millrace/contracts';
 import type { Observer } from 'millrace/foundation';
@@ -38,10 +38,10 @@ export interface SlackRig extends AsyncDisposable {
   readonly platform: Platform;
   readonly slack: FakeSlack;
   send(id: string, command: NewCommand): Promise<void>;
-  /** As the module has them. */
+  /** The key store and the queue of the module. */
   readonly keys: () => Promise<KeyStore>;
   readonly queue: () => Promise<WorkQueue>;
-  /** The snapshot, once it is in one of these statuses. */
+  /** Waits until the request has one of these statuses, and returns its snapshot. */
   inStatus(id: string, ...statuses: readonly string[]): Promise<RequestDocument>;
 }
 

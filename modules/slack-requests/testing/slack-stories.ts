@@ -1,4 +1,4 @@
-// What the module does, on whatever engines.
+// The behaviour of the module, tested on every engine.
 
 import assert from 'node:assert/strict';
 import { slackAddressing } from 'millrace/contracts';
@@ -18,7 +18,7 @@ const data = { order: { id: 'o-1' }, by: 'Ada' };
 const paid = { workspaceCode: 'acme', templateCode: 'paid', data };
 const plain = { workspaceCode: 'acme', data: { text: 'hello' } };
 
-/** One attempt, so that what follows is seen at once. */
+/** One attempt, so that its outcome is visible immediately. */
 async function once(rig: SlackRig): Promise<void> {
   const sealed = createSecretBox(secretKeys).seal(token, {
     tenant,
@@ -127,7 +127,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     rig.slack.behave('conversations.history', { error: 'missing_scope' });
     await rig.send('r-1', createRequest(plain));
     assert.equal((await rig.inStatus('r-1', 'sent', 'failed')).code, 'outcome-unknown');
-    // Somebody gives the bot the right, and asks once more: it is found.
+    // After an operator grants access, a second queueing finds the message.
     await rig.send('r-1', queueRequest({}));
     assert.equal((await rig.inStatus('r-1', 'sent')).round, 2);
     assert.equal(rig.slack.messages.length, 1);
@@ -164,7 +164,7 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
   'a lost job is added again, and a stale lock expires': async (engines) => {
     await using rig = await slackRig({ engines, starts: false });
     const { platform } = rig;
-    // Dispatched, as it seems, and locked by somebody who is gone: neither job nor worker is there.
+    // Marked as dispatched and locked by a dead worker, but without a job.
     await rig.send('r-1', createRequest(plain));
     const dead = slackAddressing.dispatched(tenant, 'r-1');
     const keys = await rig.keys();

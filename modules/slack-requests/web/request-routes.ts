@@ -4,7 +4,7 @@ import { Type } from 'millrace/contracts';
 import { route, type Route, type WebContext } from 'millrace/platform';
 import { boundedContext, slackRequestLimits } from '../fields.ts';
 import { createRequest, queueRequest, updateRequest } from '../message-request-events.ts';
-import { requestProjection } from '../message-request-projection.ts';
+import { requestProjection, requestSchema } from '../message-request-projection.ts';
 import { requestStatuses } from '../message-request.ts';
 import {
   flowHeader,
@@ -33,28 +33,6 @@ const queueing = {
   priority: Type.Optional(Type.Integer({ minimum: 1, maximum: slackRequestLimits.priorityMax })),
   delayMs: Type.Optional(Type.Integer({ minimum: 0, maximum: slackRequestLimits.delayMsMax })),
 };
-const shown = Type.Object({
-  id: Type.String(),
-  tenant: Type.String(),
-  workspaceCode: Type.String(),
-  templateCode: Type.Optional(Type.String()),
-  channelCode: Type.Optional(Type.String()),
-  recipient: Type.Optional(Type.String()),
-  threadTs: Type.Optional(Type.String()),
-  data: Type.Record(Type.String(), Type.Any()),
-  status: Type.Enum([...requestStatuses]),
-  version: Type.Integer(),
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
-  lastStreamRevision: Type.Integer(),
-  round: Type.Integer(),
-  attempts: Type.Integer(),
-  correlationId: Type.String(),
-  channelId: Type.Optional(Type.String()),
-  ts: Type.Optional(Type.String()),
-  code: Type.Optional(Type.String()),
-  reason: Type.Optional(Type.String()),
-});
 const accepted = Type.Object({ id: Type.String(), status: Type.String() });
 
 export function requestRoutes(context: WebContext): readonly Route[] {
@@ -106,7 +84,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
         200: {
           description: 'A page',
           schema: Type.Object({
-            items: Type.Array(shown),
+            items: Type.Array(requestSchema),
             cursor: Type.Optional(Type.String()),
           }),
         },
@@ -129,7 +107,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
       tag,
       access: 'read',
       params,
-      answers: { 200: { description: 'The request', schema: shown } },
+      answers: { 200: { description: 'The request', schema: requestSchema } },
       async handle(request) {
         const found = await documents.get(tenantOf(request), request.params.id);
         if (found === undefined) throw notFound('request');

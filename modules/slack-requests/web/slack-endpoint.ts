@@ -44,8 +44,8 @@ export function send(
     id,
     command,
     signal: request.signal,
-    ...(key === undefined ? {} : { idempotencyKey: key }),
-    ...(request.principal === undefined ? {} : { user: { id: request.principal.name } }),
+    idempotencyKey: key,
+    user: request.principal && { id: request.principal.name },
   });
 }
 

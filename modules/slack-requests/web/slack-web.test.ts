@@ -115,7 +115,7 @@ test('configuration is written, read without secrets, listed, tested and removed
     defaultChannelId: 'C0BETA',
   });
   assert.deepEqual([put.status, put.body['hasToken']], [200, true]);
-  // Without a token the one that is there stays.
+  // Without a token the stored one stays.
   await ask('PUT', `${root}/workspaces/beta`, { name: 'Beta 2', defaultChannelId: 'C0BETA' });
   const got = await ask('GET', `${root}/workspaces/beta`);
   assert.deepEqual([got.body['name'], got.body['hasToken']], ['Beta 2', true]);

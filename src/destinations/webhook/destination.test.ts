@@ -299,7 +299,7 @@ test('a name that does not resolve is a retry', async () => {
   };
   const url = 'https://hooks.example/';
   const outcome = await deliver({ endpoint: endpoint({ url }), resolve });
-  assert.ok(outcome.kind === 'retry' && outcome.ambiguous !== true);
+  assert.ok(outcome.kind === 'retry' && outcome.ambiguous === undefined);
 });
 
 test('skips event types without a subscription, and dead-letters messages without an endpoint', async () => {
@@ -347,18 +347,18 @@ test('disables an endpoint that fails for days without a success in between', as
 });
 
 test('a sent webhook stays sent if recording its health or notifying the owner fails', async () => {
-  const away = async (): Promise<never> => {
-    throw new Error('the database is unavailable');
+  const fail = async (): Promise<never> => {
+    throw new Error('database unavailable');
   };
   const failing = { failures: 3, failingSinceMs: 0 };
-  const health = { read: async () => failing, update: away };
+  const health = { read: async () => failing, update: fail };
   assert.equal((await deliver({ health })).kind, 'sent');
   // Without reading the health, the endpoint may be disabled, so nothing is sent.
-  const unread = await deliver({ health: { read: away, update: away } });
+  const unread = await deliver({ health: { read: fail, update: fail } });
   assert.ok(unread.kind === 'retry' && unread.error.includes('unavailable'));
   const back = receiver.answer((_request, response) => response.writeHead(410).end());
   const onDisabled = (): never => {
-    throw new Error('no mail today');
+    throw new Error('mail server unavailable');
   };
   const gone = await deliver({ health: memoryEndpointHealth(), onDisabled });
   back();
@@ -371,7 +371,7 @@ test('an abort at shutdown does not change the health of the endpoint', async ()
   const back = receiver.answer(() => arrived.resolve());
   await using webhook = webhookDestination({ endpoint: endpoint(), ...local, health });
   const stopping = new AbortController();
-  const context = { attempt: 1, isDuplicate: false, tenantId: undefined, correlationId: undefined };
+  const context = { attempt: 1, isRepeated: false, tenantId: undefined, correlationId: undefined };
   const call = webhook(message, { ...context, idempotencyKey: 'k', signal: stopping.signal });
   await arrived.promise;
   stopping.abort();

@@ -46,8 +46,9 @@ export function documentKey({ tenant, id }: DocumentKey): string {
 
 export function toState<Document extends object>(
   { readModel }: Projection<Document>,
-  stored: StoredDocument,
-): DocumentState<Document> {
+  stored: StoredDocument | undefined,
+): DocumentState<Document> | undefined {
+  if (stored === undefined) return undefined;
   const { stream, revision, document } = stored;
   return { stream, revision, document: document === null ? null : readModel.parse(document) };
 }

@@ -9,7 +9,6 @@ import {
   groupByDocument,
   toDocumentWrite,
   toState,
-  type DocumentState,
 } from '../rules/fold-documents.ts';
 
 /** Resolves when the documents are written. Events of one stream must be in order. */
@@ -22,10 +21,7 @@ export async function projectEvents<Document extends object>(
   const stored = await store.load(projection.readModel, groups);
   const writes: DocumentWrite[] = [];
   for (const [index, group] of groups.entries()) {
-    const kept = stored[index];
-    const state: DocumentState<Document> | undefined =
-      kept === undefined ? undefined : toState(projection, kept);
-    const folded = foldDocument(projection, state, group);
+    const folded = foldDocument(projection, toState(projection, stored[index]), group);
     if (folded !== undefined) writes.push(toDocumentWrite(projection, group, folded));
   }
   await writeDocuments(store, projection, writes);

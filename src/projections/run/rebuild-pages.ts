@@ -45,7 +45,7 @@ export function createPageProjector<Document extends object>(
     const stored = await store.load(projection.readModel, missing);
     for (const [index, group] of missing.entries()) {
       const found = stored[index];
-      const state = found === undefined ? undefined : toState(projection, found);
+      const state = toState(projection, found);
       remember(documentKey(group), { state, chars: found?.document?.length ?? 0 });
     }
   }

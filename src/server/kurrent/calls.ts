@@ -8,8 +8,16 @@ import { whenAborted } from '../../foundation/when-aborted.ts';
 import type { KurrentContext } from './context.ts';
 import type { KurrentIdentity } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
-import { notAuthenticated, Refusal, status, trailerText } from './refusal.ts';
-import { encodeStatus, toStatus } from './refusal.ts';
+import type { Empty, Fields, Wire } from './protocol/message.ts';
+import { nothing } from './protocol/shared-messages.ts';
+import {
+  encodeStatus,
+  notAuthenticated,
+  Refusal,
+  status,
+  toStatus,
+  trailerText,
+} from './refusal.ts';
 import { toRefusal } from './to-refusal.ts';
 
 export interface CallInfo {
@@ -23,22 +31,15 @@ export interface CallInfo {
 /** Undefined: continue. Otherwise resolves when the client can receive more. */
 export type Send<Response> = (message: Response) => Promise<void> | undefined;
 
-export interface CallKit {
-  unary<Q, R>(run: (request: Q, info: CallInfo) => Promise<R>): GrpcJs.handleUnaryCall<Q, R>;
-  /** Without authentication: clients request server features before they send credentials. */
-  anonymous<Q, R>(run: (request: Q) => Promise<R>): GrpcJs.handleUnaryCall<Q, R>;
-  /** A stream of requests, then one response. */
-  collect<Q, R>(
-    run: (requests: AsyncIterable<Q>, info: CallInfo) => Promise<R>,
-  ): GrpcJs.handleClientStreamingCall<Q, R>;
-  serve<Q, R>(
-    run: (request: Q, send: Send<R>, info: CallInfo) => Promise<void>,
-  ): GrpcJs.handleServerStreamingCall<Q, R>;
-  converse<Q, R>(
-    run: (requests: Requests<Q>, send: Send<R>, info: CallInfo) => Promise<void>,
-  ): GrpcJs.handleBidiStreamingCall<Q, R>;
-  /** Resolves when no call is running. */
-  idle(): Promise<void>;
+/** A method of a service. */
+export interface Method {
+  readonly request: Fields;
+  readonly response: Fields;
+  readonly requestStream?: boolean | undefined;
+  readonly responseStream?: boolean | undefined;
+  /** The features in the list of supported methods. */
+  readonly features?: readonly string[] | undefined;
+  readonly handler: GrpcJs.UntypedHandleCall;
 }
 
 /** The requests of a client, pushed; `pause` leaves them unread on the connection. */
@@ -59,9 +60,12 @@ interface AnyCall {
   on(event: 'cancelled', listener: () => void): unknown;
 }
 
+export type CallKit = ReturnType<typeof createCallKit>;
+
+/** Makes methods from the tables of their messages and an async function. */
 export function createCallKit(
   context: Pick<KurrentContext, 'limits' | 'access' | 'protocol' | 'observer'>,
-): CallKit {
+) {
   let running = 0;
   let waiting: (() => void)[] = [];
 
@@ -120,76 +124,107 @@ export function createCallKit(
   };
 
   return {
-    unary: (work) => (call, callback) => {
-      void run(
-        call,
-        (info) => work(call.request, info),
-        (result) => callback(null, result),
-        (error) => callback(error),
-      );
+    unary<Q extends Fields, R extends Fields>(
+      request: Q,
+      response: R,
+      work: (request: Wire<Q>, info: CallInfo) => Promise<Wire<R>>,
+    ): Method {
+      const handler: GrpcJs.handleUnaryCall<Wire<Q>, Wire<R>> = (call, callback) =>
+        void run(
+          call,
+          (info) => work(call.request, info),
+          (result) => callback(null, result),
+          (error) => callback(error),
+        );
+      return { request, response, handler };
     },
-    anonymous: (work) => (call, callback) => {
-      void (async () => {
+    /** Without authentication: clients request server features before they send credentials. */
+    anonymous<R extends Fields>(response: R, work: () => Wire<R>): Method {
+      const handler: GrpcJs.handleUnaryCall<Empty, Wire<R>> = (_call, callback) => {
         try {
-          callback(null, await work(call.request));
+          callback(null, work());
         } catch (error) {
           callback(refuse(error));
         }
-      })();
+      };
+      return { request: nothing, response, handler };
     },
-    collect: (work) => (call, callback) => {
-      void run(
-        call,
-        (info) => work(untilAborted(call as AsyncIterable<never>, info), info),
-        (result) => callback(null, result),
-        (error) => callback(error),
-      );
+    /** A stream of requests, then one response. */
+    collect<Q extends Fields, R extends Fields>(
+      request: Q,
+      response: R,
+      work: (requests: AsyncIterable<Wire<Q>>, info: CallInfo) => Promise<Wire<R>>,
+    ): Method {
+      const handler: GrpcJs.handleClientStreamingCall<Wire<Q>, Wire<R>> = (call, callback) =>
+        void run(
+          call,
+          (info) => work(untilAborted(call as AsyncIterable<Wire<Q>>, info), info),
+          (result) => callback(null, result),
+          (error) => callback(error),
+        );
+      return { request, response, requestStream: true, handler };
     },
-    serve: (work) => (call) => {
-      void run(
-        call,
-        async (info) => {
-          await work(call.request, sender(call, info.signal), info);
-          refuseAborted(info.signal);
-        },
-        () => call.end(),
-        (error) => call.emit('error', error),
-      );
+    /** One request, then a stream of responses. */
+    serve<Q extends Fields, R extends Fields>(
+      request: Q,
+      response: R,
+      work: (request: Wire<Q>, send: Send<Wire<R>>, info: CallInfo) => Promise<void>,
+    ): Method {
+      const handler: GrpcJs.handleServerStreamingCall<Wire<Q>, Wire<R>> = (call) =>
+        void run(
+          call,
+          async (info) => {
+            await work(call.request, sender(call, info.signal), info);
+            refuseAborted(info.signal);
+          },
+          () => call.end(),
+          (error) => call.emit('error', error),
+        );
+      return { request, response, responseStream: true, handler };
     },
-    converse: (work) => (call) => {
-      const ended = new Promise<void>((resolve, reject) => {
-        call.on('end', resolve);
-        call.on('error', reject);
-        call.on('cancelled', () => reject(aborted()));
-      });
-      ended.catch(() => undefined);
-      const cancelled = new AbortController();
-      call.on('cancelled', () => cancelled.abort());
-      void run(
-        call,
-        async (info) => {
-          using stop = whenAborted(info.signal);
-          const over = stop.aborted.then(() => Promise.reject(aborted(info.signal)));
-          const either = Promise.race([ended, over]);
-          // The handler may return before the end, so a later rejection must not be unhandled.
-          either.catch(() => undefined);
-          await work(
-            {
-              listen: (onRequest) => void call.on('data', onRequest),
-              pause: () => void call.pause(),
-              resume: () => void call.resume(),
-              ended: either,
-            },
-            // Results of completed work are sent even after the credentials have ended.
-            sender(call, cancelled.signal),
-            info,
-          );
-        },
-        () => call.end(),
-        (error) => call.emit('error', error),
-      );
+    /** Streams of requests and responses. */
+    converse<Q extends Fields, R extends Fields>(
+      request: Q,
+      response: R,
+      work: (requests: Requests<Wire<Q>>, send: Send<Wire<R>>, info: CallInfo) => Promise<void>,
+    ): Method {
+      const handler: GrpcJs.handleBidiStreamingCall<Wire<Q>, Wire<R>> = (call) => {
+        const ended = new Promise<void>((resolve, reject) => {
+          call.on('end', resolve);
+          call.on('error', reject);
+          call.on('cancelled', () => reject(aborted()));
+        });
+        ended.catch(() => undefined);
+        const cancelled = new AbortController();
+        call.on('cancelled', () => cancelled.abort());
+        void run(
+          call,
+          async (info) => {
+            using stop = whenAborted(info.signal);
+            const over = stop.aborted.then(() => Promise.reject(aborted(info.signal)));
+            const either = Promise.race([ended, over]);
+            // The handler may return before the end, so a later rejection must not be unhandled.
+            either.catch(() => undefined);
+            await work(
+              {
+                listen: (onRequest) => void call.on('data', onRequest),
+                pause: () => void call.pause(),
+                resume: () => void call.resume(),
+                ended: either,
+              },
+              // Results of completed work are sent even after the credentials have ended.
+              sender(call, cancelled.signal),
+              info,
+            );
+          },
+          () => call.end(),
+          (error) => call.emit('error', error),
+        );
+      };
+      return { request, response, requestStream: true, responseStream: true, handler };
     },
-    idle: () =>
+    /** Resolves when no call is running. */
+    idle: (): Promise<void> =>
       running === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
   };
 }

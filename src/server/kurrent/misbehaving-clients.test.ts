@@ -8,8 +8,22 @@ import type { EventStore, SubscribeOptions } from '../../store/event-store.ts';
 import { newEvents } from '../../testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions, startKurrentServer, type KurrentLimits } from './index.ts';
 import { loadProtocol } from './protocol/load-protocol.ts';
+import type { Fields } from './protocol/message.ts';
+import {
+  appendRequest,
+  appendResponse,
+  batchRequest,
+  batchResponse,
+  readRequest,
+  readResponse,
+} from './protocol/streams-messages.ts';
 
 const streams = 'event_store.client.streams';
+const messages: Readonly<Record<string, readonly [request: Fields, response: Fields]>> = {
+  Append: [appendRequest, appendResponse],
+  BatchAppend: [batchRequest, batchResponse],
+  Read: [readRequest, readResponse],
+};
 const id = '0e8c4ea8-1c2a-4d5e-9f00-000000000001';
 
 interface Raw {
@@ -31,10 +45,15 @@ async function serve(
     await server[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   });
-  const codecs = (method: string) => ({
-    encode: protocol.codec<object>(`${streams}.${method}Req`).encode,
-    decode: protocol.codec<Record<string, unknown>>(`${streams}.${method}Resp`).decode,
-  });
+  const codecs = (method: string) => {
+    const [request, response] = messages[method] ?? assert.fail(`no messages of ${method}`);
+    const { encode } = protocol.codec(request);
+    const { decode } = protocol.codec(response);
+    return {
+      encode: (value: object) => encode(value),
+      decode: (bytes: Buffer) => decode(bytes) as Record<string, unknown>,
+    };
+  };
   return {
     port: server.port,
     duplex(method) {
@@ -211,8 +230,8 @@ test('the server stops reading for a client that never reads, and frees its reso
   };
   const { port } = await serve(t, { store: watched });
   const protocol = await loadProtocol();
-  const request = protocol.codec<object>(`${streams}.ReadReq`).encode({
-    options: { all: { start: {} }, subscription: {}, noFilter: {} },
+  const request = protocol.codec(readRequest).encode({
+    options: { all: { start: {} }, subscription: {}, readDirection: 0, resolveLinks: false },
   });
   const session = connect(`http://127.0.0.1:${port}`);
   const call = session.request({
@@ -231,7 +250,7 @@ test('the server stops reading for a client that never reads, and frees its reso
     seen = pages;
     for (let turn = 0; turn < 1_000; turn += 1) await new Promise(setImmediate);
   }
-  assert.ok(pages < 50, `${pages} pages were read for nobody`);
+  assert.ok(pages < 50, `${pages} pages were read without a reader`);
   session.destroy();
   await left.promise;
 });

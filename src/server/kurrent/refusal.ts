@@ -1,7 +1,8 @@
 // Refusals of calls in the terms of the protocol: status, exception name, and the trailers that official clients read.
 
 import type { Protocol } from './protocol/load-protocol.ts';
-import type { WireStatus } from './protocol/wire-types.ts';
+import type { Fields } from './protocol/message.ts';
+import { rpcStatus, type WireStatus } from './protocol/shared-messages.ts';
 
 export interface RefusalParts {
   /** A gRPC status code. */
@@ -68,8 +69,7 @@ export function trailerText(text: string): string {
 export interface StatusDetails {
   /** The name of the message on the wire. */
   readonly type: string;
-  /** The codec of the message; messages with the same fields share one. */
-  readonly codec: string;
+  readonly message: Fields;
   readonly value: object;
 }
 
@@ -82,10 +82,10 @@ export function toStatus(
   }: { code: number; message: string; details?: StatusDetails | undefined },
 ): WireStatus {
   if (details === undefined) return { code, message };
-  const value = protocol.codec<object>(details.codec).encode(details.value);
+  const value = protocol.codec(details.message).encode(details.value);
   return { code, message, details: { typeUrl: `type.googleapis.com/${details.type}`, value } };
 }
 
 export function encodeStatus(protocol: Protocol, value: WireStatus): Buffer {
-  return protocol.codec<WireStatus>('event_store.client.Status').encode(value);
+  return protocol.codec(rpcStatus).encode(value);
 }

@@ -3,7 +3,9 @@
 import { idFromKey } from '../../foundation/ids.ts';
 import type { CallKit } from './calls.ts';
 import type { Address, Member } from './persistent/leadership.ts';
-import type { Method, Services } from './services.ts';
+import { list, one } from './protocol/message.ts';
+import { uuid } from './protocol/shared-messages.ts';
+import type { Services } from './services.ts';
 
 export interface Cluster {
   /** The address of this server, known after it listens. */
@@ -11,6 +13,24 @@ export interface Cluster {
   /** The servers in the election for persistent subscriptions; empty before the first use of one. */
   readonly members: () => readonly Member[];
 }
+
+export const supportedMethodsResponse = {
+  methods: list(1, {
+    methodName: one(1, 'string'),
+    serviceName: one(2, 'string'),
+    features: list(3, 'string'),
+  }),
+  eventStoreServerVersion: one(2, 'string'),
+};
+const clusterInfo = {
+  members: list(1, {
+    instanceId: one(1, uuid),
+    timeStamp: one(2, 'int64'),
+    state: one(3, 'int32'),
+    isAlive: one(4, 'bool'),
+    httpEndPoint: one(5, { address: one(1, 'string'), port: one(2, 'uint32') }),
+  }),
+};
 
 /** Clients compare this version with the one that their calls need. */
 const serverVersion = '25.1.0';
@@ -36,32 +56,23 @@ export function supportedMethods(services: Services): SupportedMethod[] {
 }
 
 export function serverServices(calls: CallKit, others: Services, cluster: Cluster): Services {
-  const scope = 'event_store.client.server';
   const own: Services = {
     'event_store.client.server_features.ServerFeatures': {
-      GetSupportedMethods: {
-        request: 'event_store.client.Empty',
-        response: `${scope}.SupportedMethods`,
-        handler: calls.anonymous(async () => ({
-          methods: supportedMethods({ ...others, ...own }),
-          eventStoreServerVersion: serverVersion,
-        })),
-      } satisfies Method,
+      GetSupportedMethods: calls.anonymous(supportedMethodsResponse, () => ({
+        methods: supportedMethods({ ...others, ...own }),
+        eventStoreServerVersion: serverVersion,
+      })),
     },
     'event_store.client.gossip.Gossip': {
-      Read: {
-        request: 'event_store.client.Empty',
-        response: `${scope}.ClusterInfo`,
-        handler: calls.anonymous(async () => ({
-          members: clusterOf(cluster).map(({ address: { host, port }, isLeader }) => ({
-            instanceId: { string: idFromKey(`${host}:${port}`) },
-            timeStamp: Date.now(),
-            state: isLeader ? states.leader : states.follower,
-            isAlive: true,
-            httpEndPoint: { address: host, port },
-          })),
+      Read: calls.anonymous(clusterInfo, () => ({
+        members: clusterOf(cluster).map(({ address: { host, port }, isLeader }) => ({
+          instanceId: { string: idFromKey(`${host}:${port}`) },
+          timeStamp: Date.now(),
+          state: isLeader ? states.leader : states.follower,
+          isAlive: true,
+          httpEndPoint: { address: host, port },
         })),
-      } satisfies Method,
+      })),
     },
   };
   return own;

@@ -1,26 +1,34 @@
-// The table of all methods of the server: their messages and handlers.
+// The table of all methods of the server.
 
 import type * as GrpcJs from '@grpc/grpc-js';
-import type { CallKit } from './calls.ts';
+import type { CallKit, Method } from './calls.ts';
 import type { KurrentContext } from './context.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
-import { streamsService } from './streams/handlers.ts';
 import { persistentService } from './persistent/handlers.ts';
 import type { Groups } from './persistent/groups.ts';
-import { streamsV2Service } from './streams-v2/handlers.ts';
 import type { Address } from './persistent/leadership.ts';
 import { serverServices } from './server-info.ts';
-
-export interface Method {
-  /** Full name of the messages. */
-  readonly request: string;
-  readonly response: string;
-  readonly requestStream?: boolean | undefined;
-  readonly responseStream?: boolean | undefined;
-  /** The features in the list of supported methods. */
-  readonly features?: readonly string[] | undefined;
-  readonly handler: GrpcJs.UntypedHandleCall;
-}
+import {
+  appendRequest,
+  appendResponse,
+  batchRequest,
+  batchResponse,
+  deleteRequest,
+  deleteResponse,
+  readRequest,
+  readResponse,
+} from './protocol/streams-messages.ts';
+import { append } from './streams/append.ts';
+import { batchAppend } from './streams/batch-append.ts';
+import { deleteStream, tombstoneStream } from './streams/delete.ts';
+import { read } from './streams/read.ts';
+import { appendRecords, appendSession } from './streams-v2/append-many.ts';
+import {
+  recordsRequest,
+  recordsResponse,
+  sessionRequest,
+  sessionResponse,
+} from './protocol/streams-v2-messages.ts';
 
 /** By service, then by method. */
 export type Services = Readonly<Record<string, Readonly<Record<string, Method>>>>;
@@ -33,12 +41,47 @@ export function createServices(
 ): Services {
   const services: Services = {
     ...streamsService(context, calls),
-    ...streamsV2Service(context, calls),
     ...persistentService(context, groups, calls),
   };
   return {
     ...services,
     ...serverServices(calls, services, { where, members: () => groups.members }),
+  };
+}
+
+function streamsService(context: KurrentContext, calls: CallKit): Services {
+  return {
+    'event_store.client.streams.Streams': {
+      Read: {
+        ...calls.serve(readRequest, readResponse, (request, send, info) =>
+          read(context, request, send, info),
+        ),
+        features: ['position', 'events'],
+      },
+      Append: calls.collect(appendRequest, appendResponse, (requests, info) =>
+        append(context, requests, info),
+      ),
+      BatchAppend: {
+        ...calls.converse(batchRequest, batchResponse, (requests, send, info) =>
+          batchAppend(context, requests, send, info),
+        ),
+        features: ['deadline_duration'],
+      },
+      Delete: calls.unary(deleteRequest, deleteResponse, (request, info) =>
+        deleteStream(context, request, info),
+      ),
+      Tombstone: calls.unary(deleteRequest, deleteResponse, (request, info) =>
+        tombstoneStream(context, request, info),
+      ),
+    },
+    'kurrentdb.protocol.v2.streams.StreamsService': {
+      AppendSession: calls.collect(sessionRequest, sessionResponse, (requests, info) =>
+        appendSession(context, requests, info),
+      ),
+      AppendRecords: calls.unary(recordsRequest, recordsResponse, (request, info) =>
+        appendRecords(context, request, info),
+      ),
+    },
   };
 }
 
@@ -49,8 +92,8 @@ export function toDefinition(
 ): GrpcJs.ServiceDefinition {
   return Object.fromEntries(
     Object.entries(methods).map(([name, method]) => {
-      const request = protocol.codec<object>(method.request);
-      const response = protocol.codec<object>(method.response);
+      const request = protocol.codec(method.request);
+      const response = protocol.codec(method.response);
       return [
         name,
         {

@@ -116,13 +116,12 @@ export function createOwnedShards<Transaction>(
     forget(each);
     if (hasCode(err, 'LEASE_LOST')) {
       observer.log?.warn({ sub: name, shard, worker }, 'shard lease lost');
-      // After a reset no process owns the shard, but a lease on another server may remain.
-      void releaseLease(each.fence);
     } else {
       observer.log?.error({ sub: name, shard, worker, err }, 'shard failed and restarts');
       restartAtMs.set(shard, clock.now() + options.restartDelayMs);
-      void releaseLease(each.fence);
     }
+    // Also of a lost shard: after a reset, a lease on another server may remain.
+    void releaseLease(each.fence);
     options.onEnded();
   }
 

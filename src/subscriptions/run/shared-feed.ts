@@ -62,7 +62,7 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
   let current: Hub | undefined;
 
   const subscribe = (after: Position, signal: AbortSignal): AsyncIterable<FeedItem> =>
-    store.subscribe({ after, signal, pageSize, ...(filter === undefined ? {} : { filter }) });
+    store.subscribe({ after, signal, pageSize, filter });
 
   function open(after: Position): Hub {
     const ending = new AbortController();

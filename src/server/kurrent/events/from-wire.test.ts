@@ -149,7 +149,7 @@ test('the tenant of an event must be the tenant of its stream', () => {
 test('an id that is not a UUID is mapped to one, and the metadata has the original id', () => {
   const event = recorded({ ...native, eventId: 'order-7' });
   const { event: wire } = toWireEvent({ event }, { structuredIds: false });
-  assert.match(wire?.id.string ?? '', /^[0-9a-f-]{36}$/);
+  assert.match(wire?.id?.string ?? '', /^[0-9a-f-]{36}$/);
   const metadata = JSON.parse(Buffer.from(wire?.customMetadata ?? []).toString()) as object;
   assert.equal((metadata as { eventId: string }).eventId, 'order-7');
 });

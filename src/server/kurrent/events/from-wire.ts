@@ -5,7 +5,7 @@ import { checkSubject } from '../../../store/prepare-append.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import { metadataType } from '../../../store/stream-metadata.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import type { WireProposed } from '../protocol/wire-types.ts';
+import type { WireProposed } from '../protocol/streams-messages.ts';
 import { badRequest } from '../refusal.ts';
 import { toUuid, uuidText } from '../uuid.ts';
 import type { EventPlace } from './event-place.ts';

@@ -6,7 +6,7 @@ import { softDeleted } from '../../../store/expected-revision.ts';
 import { toSequence } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import { metadataType } from '../../../store/stream-metadata.ts';
-import type { WireReadEvent, WireRecordedEvent } from '../protocol/wire-types.ts';
+import type { WireReadEvent, WireRecordedEvent } from '../protocol/shared-messages.ts';
 import { toUuid, wireUuid } from '../uuid.ts';
 import { binaryType, jsonType, markHeader, type Mark } from './from-wire.ts';
 import { nativeMetadata } from './native-metadata.ts';

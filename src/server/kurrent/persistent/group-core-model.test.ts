@@ -60,7 +60,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
   const perform = (effect: Effect<number>): void => {
     if (effect.kind === 'send') {
       assert.ok(!held.has(effect.message.id), 'one message is with two consumers');
-      assert.ok(rooms.has(effect.consumer), 'a message went to nobody');
+      assert.ok(rooms.has(effect.consumer), 'a message was sent to an unknown consumer');
       held.set(effect.message.id, effect.consumer);
     } else if (effect.kind === 'park') {
       held.delete(effect.message.id);

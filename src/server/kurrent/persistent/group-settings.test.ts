@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Refusal } from '../refusal.ts';
 import { parseNumber, showNumber } from './group-records.ts';
 import { parseSettings } from './group-settings.ts';
-import type { WireSettings } from './wire-types.ts';
+import type { WireSettings } from '../protocol/persistent-messages.ts';
 
 const long = (low: number) => ({ low, high: 0, unsigned: false });
 const wire: WireSettings = {

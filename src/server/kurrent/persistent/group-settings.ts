@@ -5,7 +5,7 @@ import { toCount } from '../protocol/wire-number.ts';
 import { Refusal, status } from '../refusal.ts';
 import type { From } from '../streams/read-plan.ts';
 import { strategyNames, type StrategyName } from './consumer-strategy.ts';
-import type { WireSettings } from './wire-types.ts';
+import type { WireSettings } from '../protocol/persistent-messages.ts';
 
 export interface GroupSettings {
   /** The start that the client requested. */

@@ -1,6 +1,7 @@
 // The inputs and effects of a group's core.
 
-import type { Pin, StrategyName } from './consumer-strategy.ts';
+import type { Pin } from './consumer-strategy.ts';
+import type { GroupSettings } from './group-settings.ts';
 
 export interface Message<T> {
   /** The id in acknowledgements. */
@@ -25,18 +26,17 @@ export type Effect<T> =
   /** All replayed messages up to this one are processed. */
   | { readonly kind: 'unpark'; readonly upTo: number };
 
-export interface CoreSettings {
-  readonly after: number;
-  readonly strategy: StrategyName;
-  readonly maxRetryCount: number;
-  /** 0: never. */
-  readonly messageTimeoutMs: number;
-  readonly checkpointAfterMs: number;
-  readonly minCheckpointCount: number;
-  readonly maxCheckpointCount: number;
-  /** 0: no bound. */
-  readonly maxSubscriberCount: number;
-}
+export type CoreSettings = Pick<
+  GroupSettings,
+  | 'after'
+  | 'strategy'
+  | 'maxRetryCount'
+  | 'messageTimeoutMs'
+  | 'checkpointAfterMs'
+  | 'minCheckpointCount'
+  | 'maxCheckpointCount'
+  | 'maxSubscriberCount'
+>;
 
 interface Replay<T> {
   readonly message: Message<T> | undefined;

@@ -1,6 +1,6 @@
 // The methods of the PersistentSubscriptions service: create, update, delete, inspect, replay and read groups.
 
-import type { CallInfo, CallKit } from '../calls.ts';
+import type { CallInfo, CallKit, Method } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { toSequence } from '../../../store/position.ts';
 import { toCount } from '../protocol/wire-number.ts';
@@ -13,23 +13,25 @@ import { type GroupKey, showNumber } from './group-records.ts';
 import { groupMissing } from './group-refusals.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
-import type {
-  WireGroup,
-  WireGroupReadRequest,
-  WireGroupReadResponse,
-  WireGroupRequest,
-  WireListRequest,
-  WireReplayRequest,
-  WireWriteRequest,
-} from './wire-types.ts';
+import {
+  deleteGroupRequest,
+  getInfoRequest,
+  getInfoResponse,
+  groupReadRequest,
+  groupReadResponse,
+  listRequest,
+  listResponse,
+  replayParkedRequest,
+  writeRequest,
+  type WireGroup,
+  type WireSubscriptionInfo,
+  type WireWriteRequest,
+} from '../protocol/persistent-messages.ts';
+import { nothing } from '../protocol/shared-messages.ts';
 import { compileFilter } from '../../../store/event-filter.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { toEventFilter, type From } from '../streams/read-plan.ts';
 import { parseSettings, type GroupSettings } from './group-settings.ts';
-
-const scope = 'event_store.client.persistent_subscriptions';
-const none = 'event_store.client.Empty';
-const features = ['stream', 'all'];
 
 export function persistentService(
   context: KurrentContext,
@@ -38,13 +40,21 @@ export function persistentService(
 ): Services {
   const { access, store } = context;
 
+  const planned = async (
+    options: WireWriteRequest['options'],
+    { identity }: CallInfo,
+  ): Promise<GroupPlan> => {
+    const plan = await planGroup(store, options);
+    access.checkGroup(identity, plan.key.source, 'manage');
+    return plan;
+  };
   const allowed = (options: WireGroup | undefined, { identity }: CallInfo): GroupKey => {
     if (options === undefined) throw badRequest('the request has no options');
     const key = keyOf(options);
     access.checkGroup(identity, key.source, 'manage');
     return key;
   };
-  const info = async (group: Group): Promise<object> => {
+  const info = async (group: Group): Promise<WireSubscriptionInfo> => {
     const [parked, lastKnown] = await Promise.all([
       group.countParked(),
       lastNumber(store, group.key.source),
@@ -53,54 +63,29 @@ export function persistentService(
   };
 
   return {
-    [`${scope}.PersistentSubscriptions`]: {
-      Create: {
-        request: `${scope}.WriteReq`,
-        response: none,
-        features,
-        handler: calls.unary<WireWriteRequest, object>(async ({ options }, { identity }) => {
-          const { key, settings } = await planGroup(store, options);
-          access.checkGroup(identity, key.source, 'manage');
+    'event_store.client.persistent_subscriptions.PersistentSubscriptions': {
+      ...withFeatures({
+        Create: calls.unary(writeRequest, nothing, async ({ options }, call) => {
+          const { key, settings } = await planned(options, call);
           await groups.create(key, settings);
           return {};
         }),
-      },
-      Update: {
-        request: `${scope}.WriteReq`,
-        response: none,
-        features,
-        handler: calls.unary<WireWriteRequest, object>(async ({ options }, { identity }) => {
-          const { key, settings } = await planGroup(store, options);
-          access.checkGroup(identity, key.source, 'manage');
+        Update: calls.unary(writeRequest, nothing, async ({ options }, call) => {
+          const { key, settings } = await planned(options, call);
           // The filter cannot change after the creation of a group.
           await groups.update(key, ({ filter }) => ({ ...settings, filter }));
           return {};
         }),
-      },
-      Delete: {
-        request: `${scope}.DeleteReq`,
-        response: none,
-        features,
-        handler: calls.unary<WireGroupRequest, object>(async ({ options }, call) => {
+        Delete: calls.unary(deleteGroupRequest, nothing, async ({ options }, call) => {
           await groups.remove(allowed(options, call));
           return {};
         }),
-      },
-      GetInfo: {
-        request: `${scope}.GetInfoReq`,
-        response: `${scope}.GetInfoResp`,
-        features,
-        handler: calls.unary<WireGroupRequest, object>(async ({ options }, call) => {
+        GetInfo: calls.unary(getInfoRequest, getInfoResponse, async ({ options }, call) => {
           const key = allowed(options, call);
           await groups.lead();
           return { subscriptionInfo: await info(groups.get(key)) };
         }),
-      },
-      List: {
-        request: `${scope}.ListReq`,
-        response: `${scope}.ListResp`,
-        features,
-        handler: calls.unary<WireListRequest, object>(async ({ options }, { identity }) => {
+        List: calls.unary(listRequest, listResponse, async ({ options }, { identity }) => {
           const one = options?.listForStream;
           const source =
             one === undefined
@@ -114,12 +99,7 @@ export function persistentService(
           if (source !== undefined && found.length === 0) throw groupMissing({ source, group: '' });
           return { subscriptions: await Promise.all(found.map(info)) };
         }),
-      },
-      ReplayParked: {
-        request: `${scope}.ReplayParkedReq`,
-        response: none,
-        features,
-        handler: calls.unary<WireReplayRequest, object>(async ({ options }, call) => {
+        ReplayParked: calls.unary(replayParkedRequest, nothing, async ({ options }, call) => {
           const key = allowed(options, call);
           await groups.lead();
           const group = groups.get(key);
@@ -129,35 +109,36 @@ export function persistentService(
           );
           return {};
         }),
-      },
-      RestartSubsystem: {
-        request: none,
-        response: none,
-        handler: calls.unary<object, object>(async (_request, { identity }) => {
-          access.checkGroup(identity, '$all', 'manage');
-          await groups.restart();
-          return {};
-        }),
-      },
-      Read: {
-        request: `${scope}.ReadReq`,
-        response: `${scope}.ReadResp`,
-        requestStream: true,
-        responseStream: true,
-        features,
-        handler: calls.converse<WireGroupReadRequest, WireGroupReadResponse>(
-          (requests, send, call) => readGroup(context, groups, requests, send, call),
+        Read: calls.converse(groupReadRequest, groupReadResponse, (requests, send, call) =>
+          readGroup(context, groups, requests, send, call),
         ),
-      },
+      }),
+      RestartSubsystem: calls.unary(nothing, nothing, async (_request, { identity }) => {
+        access.checkGroup(identity, '$all', 'manage');
+        await groups.restart();
+        return {};
+      }),
     },
   };
+}
+
+function withFeatures(methods: Readonly<Record<string, Method>>): Readonly<Record<string, Method>> {
+  const features = ['stream', 'all'];
+  return Object.fromEntries(
+    Object.entries(methods).map(([name, method]) => [name, { ...method, features }]),
+  );
+}
+
+interface GroupPlan {
+  readonly key: GroupKey;
+  readonly settings: GroupSettings;
 }
 
 /** The settings of a new or updated group; a start at the end becomes a fixed number here. */
 async function planGroup(
   store: Pick<EventStore, 'head' | 'streamInfo'>,
   options: WireWriteRequest['options'],
-): Promise<{ readonly key: GroupKey; readonly settings: GroupSettings }> {
+): Promise<GroupPlan> {
   if (options?.settings === undefined) throw badRequest('the request has no settings');
   const { all, groupName: group, settings: wire } = options;
   if (group === '') throw badRequest('the group has no name');
@@ -201,7 +182,7 @@ async function lastNumber(
 function groupInfo(
   { key, settings, consumers, stats }: Pick<Group, 'key' | 'settings' | 'consumers' | 'stats'>,
   { parked, lastKnown }: { readonly parked: number; readonly lastKnown: number },
-): object {
+): WireSubscriptionInfo {
   const now = stats();
   const show = (at: number): string => showNumber(key, at);
   return {

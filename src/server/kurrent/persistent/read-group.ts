@@ -10,7 +10,11 @@ import { uuidText } from '../uuid.ts';
 import type { NackAction } from './group-types.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
-import type { WireGroupReadRequest, WireGroupReadResponse, WireGroup } from './wire-types.ts';
+import type {
+  WireGroupReadRequest,
+  WireGroupReadResponse,
+  WireGroup,
+} from '../protocol/persistent-messages.ts';
 import { streamNameOf } from '../streams/stream-name.ts';
 import type { GroupKey } from './group-records.ts';
 

@@ -1,13 +1,9 @@
-// gRPC and the codecs of all messages, built once per process from the proto texts.
+// gRPC and the codecs of all messages, built once per process.
 
 import type * as GrpcJs from '@grpc/grpc-js';
-import type { Type } from 'protobufjs';
+import type { ReflectionObject, Type } from 'protobufjs';
 import { loadDriver } from '../../../foundation/load-driver.ts';
-import { persistentProto } from './persistent-proto.ts';
-import { serverProto } from './server-proto.ts';
-import { sharedProto } from './shared-proto.ts';
-import { streamsProto } from './streams-proto.ts';
-import { streamsV2Proto } from './streams-v2-proto.ts';
+import type { Field, Fields, Wire } from './message.ts';
 
 type Grpc = typeof GrpcJs;
 
@@ -18,8 +14,7 @@ interface Codec<T> {
 
 export interface Protocol {
   readonly grpc: Grpc;
-  /** The codec of the message with this full name. */
-  codec<T>(name: string): Codec<T>;
+  codec<Message extends Fields>(message: Message): Codec<Wire<Message>>;
 }
 
 let loaded: Promise<Protocol> | undefined;
@@ -39,45 +34,38 @@ async function load(): Promise<Protocol> {
     loadDriver('protobufjs', async () => (await import('protobufjs')).default),
   ]);
   const root = new protobuf.Root();
-  for (const text of [sharedProto, streamsProto, serverProto, persistentProto, streamsV2Proto]) {
-    protobuf.parse(text, root);
-  }
-  root.resolveAll();
-  const codecs = new Map<string, unknown>();
+  const types = new Map<Fields, Type>();
+
+  const typeOf = (message: Fields): Type => {
+    const known = types.get(message);
+    if (known !== undefined) return known;
+    const type = new protobuf.Type(`Message${types.size}`);
+    types.set(message, type);
+    root.add(type);
+    for (const [name, field] of Object.entries(message)) type.add(toField(name, field));
+    for (const [name, { has }] of Object.entries(message)) {
+      // The default of protobufjs is null, and zero for 64-bit numbers.
+      if (has === 'maybe') (type.ctor.prototype as Record<string, unknown>)[name] = undefined;
+    }
+    return type;
+  };
+  const toField = (name: string, { id, of, kind }: Field): ReflectionObject => {
+    const type = typeof of === 'string' ? of : typeOf(typeof of === 'function' ? of() : of).name;
+    if (kind === 'map') return new protobuf.MapField(name, id, 'string', type);
+    return new protobuf.Field(name, id, type, kind === 'list' ? 'repeated' : undefined);
+  };
+
   return {
     grpc,
-    codec<T>(name: string) {
-      let codec = codecs.get(name) as Codec<T> | undefined;
-      if (codec === undefined) {
-        const type = root.lookupType(name);
-        absentIsUndefined(type, new Set());
-        codec = {
-          // Without the validation of protobufjs, which doubles the cost: the compiler checks the types.
-          encode: (value) => asBuffer(type.encode(value as Record<string, unknown>).finish()),
-          decode: (bytes) => type.decode(bytes) as unknown as T,
-        };
-        codecs.set(name, codec);
-      }
-      return codec;
+    codec(message) {
+      const type = typeOf(message);
+      return {
+        // Without the validation of protobufjs, which doubles the cost: the compiler checks the types.
+        encode: (value) => asBuffer(type.encode(value).finish()),
+        decode: (bytes) => type.decode(bytes) as unknown as Wire<typeof message>,
+      };
     },
   };
-}
-
-/**
- * Decodes absent members as undefined; the default of protobufjs is null, and zero for 64-bit numbers.
- */
-function absentIsUndefined(type: Type, seen: Set<Type>): void {
-  if (seen.has(type)) return;
-  seen.add(type);
-  for (const field of type.fieldsArray) {
-    const message = field.resolvedType !== null && 'fieldsArray' in field.resolvedType;
-    const optional = field.options?.['proto3_optional'] === true;
-    if ((message || optional) && !field.repeated && !field.map) {
-      (type.ctor.prototype as Record<string, unknown>)[field.name] = undefined;
-    }
-    const inner = field.resolvedType;
-    if (inner !== null && 'fieldsArray' in inner) absentIsUndefined(inner, seen);
-  }
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -7,14 +7,14 @@ import { toSequence } from '../../../store/position.ts';
 import type { CallInfo } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { bytesOf, type ForeignEvent } from '../events/from-wire.ts';
-import { badRequest, Refusal, status } from '../refusal.ts';
+import { badRequest, Refusal } from '../refusal.ts';
 import { toEnvelopes, withOpaqueRetry } from '../streams/append-events.ts';
 import { streamOf } from '../to-refusal.ts';
 import { expectedState, readRecord } from './read-record.ts';
 import {
   alreadyInSession,
+  emptySession,
   inconsistent,
-  named,
   recordTooLarge,
   transactionTooLarge,
   withDetails,
@@ -26,7 +26,7 @@ import type {
   WireRecordsResponse,
   WireSessionRequest,
   WireSessionResponse,
-} from './wire-types.ts';
+} from '../protocol/streams-v2-messages.ts';
 
 interface Part {
   readonly stream: string;
@@ -47,12 +47,7 @@ export async function appendSession(
     if (events.length === 0) throw badRequest(`stream '${stream}' has no records`);
     parts.set(stream, { stream, expected: expectedState(expectedRevision), events });
   }
-  if (parts.size === 0) {
-    throw new Refusal('the session has no requests', {
-      status: status.failedPrecondition,
-      details: named('AppendSessionNoRequestsErrorDetails', {}, 'StreamErrorDetails'),
-    });
-  }
+  if (parts.size === 0) throw emptySession();
   const results = await commit(context, [...parts.values()], info);
   const output = results.map(({ stream, revision, position }) => ({
     stream,

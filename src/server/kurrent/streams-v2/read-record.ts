@@ -3,10 +3,10 @@
 import { createIds } from '../../../foundation/ids.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { ForeignEvent } from '../events/from-wire.ts';
-import { toCount, type Long } from '../protocol/wire-number.ts';
+import { toCount } from '../protocol/wire-number.ts';
 import { badRequest } from '../refusal.ts';
 import { uuidText } from '../uuid.ts';
-import type { WireRecord, WireValue } from './wire-types.ts';
+import type { WireRecord, WireValue } from '../protocol/streams-v2-messages.ts';
 
 const ids = createIds();
 const jsonFormat = 1;
@@ -29,7 +29,7 @@ export function readRecord({ recordId, properties, schema, data }: WireRecord): 
 }
 
 /** Undefined: any state. */
-export function expectedState(state: Long | undefined): ExpectedRevision {
+export function expectedState(state: Parameters<typeof toCount>[0] | undefined): ExpectedRevision {
   if (state === undefined) return 'any';
   const number = toCount(state);
   if (number >= 0) return number;

@@ -2,19 +2,29 @@
 
 import { hasCode } from '../../../foundation/error.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
-import { Refusal, status } from '../refusal.ts';
-import type { StatusDetails } from '../refusal.ts';
+import type { Fields, Wire } from '../protocol/message.ts';
+import { nothing } from '../protocol/shared-messages.ts';
+import {
+  accessDeniedError,
+  consistencyError,
+  recordSizeError,
+  revisionConflictError,
+  streamError,
+  transactionSizeError,
+} from '../protocol/streams-v2-messages.ts';
+import { Refusal, status, type StatusDetails } from '../refusal.ts';
 import { expectedNumber, streamOf } from '../to-refusal.ts';
 
-const errors = 'kurrentdb.protocol.v2.streams.errors';
-const codecs = 'kurrentdb.protocol.v2.streams';
-
-export function named(type: string, value: object, codec = type): StatusDetails {
-  return { type: `${errors}.${type}`, codec: `${codecs}.${codec}`, value };
+function named<Message extends Fields>(
+  type: string,
+  message: Message,
+  value: Wire<Message>,
+): StatusDetails {
+  return { type: `kurrentdb.protocol.v2.streams.errors.${type}`, message, value };
 }
 
 function aboutStream(type: string, stream: string): StatusDetails {
-  return named(type, { stream }, 'StreamErrorDetails');
+  return named(type, streamError, { stream });
 }
 
 /** Adds details to errors of the store; other errors are unchanged. */
@@ -23,8 +33,8 @@ export function withDetails(error: unknown, deleted: 'soft' | 'tombstone'): unkn
     const { stream, expected, actual } = error.details;
     return new Refusal(error.message, {
       status: status.failedPrecondition,
-      details: named('StreamRevisionConflictErrorDetails', {
-        stream,
+      details: named('StreamRevisionConflictErrorDetails', revisionConflictError, {
+        stream: String(stream),
         expectedRevision: expectedNumber(expected as ExpectedRevision),
         actualRevision: Number(actual ?? -1),
       }),
@@ -44,7 +54,7 @@ export function withDetails(error: unknown, deleted: 'soft' | 'tombstone'): unkn
       ...error.parts,
       details: {
         type: 'kurrent.rpc.AccessDeniedErrorDetails',
-        codec: `${codecs}.AccessDeniedErrorDetails`,
+        message: accessDeniedError,
         value: { operation: 'append' },
       },
     });
@@ -58,14 +68,17 @@ export function recordTooLarge(
 ): Refusal {
   return new Refusal(`a record of stream '${record.stream}' exceeds ${maxSize} bytes`, {
     status: status.invalidArgument,
-    details: named('AppendRecordSizeExceededErrorDetails', { ...record, maxSize }),
+    details: named('AppendRecordSizeExceededErrorDetails', recordSizeError, { ...record, maxSize }),
   });
 }
 
 export function transactionTooLarge(size: number, maxSize: number): Refusal {
   return new Refusal(`the append exceeds ${maxSize} bytes`, {
     status: status.aborted,
-    details: named('AppendTransactionSizeExceededErrorDetails', { size, maxSize }),
+    details: named('AppendTransactionSizeExceededErrorDetails', transactionSizeError, {
+      size,
+      maxSize,
+    }),
   });
 }
 
@@ -73,6 +86,13 @@ export function alreadyInSession(stream: string): Refusal {
   return new Refusal(`duplicate stream '${stream}' in the append`, {
     status: status.aborted,
     details: aboutStream('StreamAlreadyInAppendSessionErrorDetails', stream),
+  });
+}
+
+export function emptySession(): Refusal {
+  return new Refusal('the session has no requests', {
+    status: status.failedPrecondition,
+    details: named('AppendSessionNoRequestsErrorDetails', nothing, {}),
   });
 }
 
@@ -87,7 +107,7 @@ export function inconsistent(violations: readonly Violation[]): Refusal {
   const [first] = violations;
   return new Refusal(`stream '${first?.stream ?? ''}' is not in the expected state`, {
     status: status.failedPrecondition,
-    details: named('AppendConsistencyViolationErrorDetails', {
+    details: named('AppendConsistencyViolationErrorDetails', consistencyError, {
       violations: violations.map(({ checkIndex, stream, expected, actual }) => ({
         checkIndex,
         streamState: {

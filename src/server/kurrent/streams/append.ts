@@ -4,12 +4,12 @@ import { hasCode } from '../../../foundation/error.ts';
 import type { CallInfo } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { bytesOf, readProposed, type ForeignEvent } from '../events/from-wire.ts';
-import {
-  empty,
-  type WireAppendRequest,
-  type WireAppendResponse,
-  type WireAppendSuccess,
-} from '../protocol/wire-types.ts';
+import { empty } from '../protocol/shared-messages.ts';
+import type {
+  WireAppendRequest,
+  WireAppendResponse,
+  WireAppendSuccess,
+} from '../protocol/streams-messages.ts';
 import { badRequest, Refusal } from '../refusal.ts';
 import { tooLarge } from '../to-refusal.ts';
 import { appendForeign, type Appended } from './append-events.ts';

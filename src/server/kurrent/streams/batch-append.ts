@@ -4,9 +4,17 @@
 import { whenAborted } from '../../../foundation/when-aborted.ts';
 import type { CallInfo, Requests, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
-import type { WireBatchRequest, WireBatchResponse } from '../protocol/wire-types.ts';
-import { Refusal, shuttingDown, status } from '../refusal.ts';
-import { toStatus, type StatusDetails } from '../refusal.ts';
+import type { Fields, Wire } from '../protocol/message.ts';
+import { nothing } from '../protocol/shared-messages.ts';
+import {
+  invalidRequest,
+  maximumAppendSizeExceeded,
+  streamDeleted,
+  wrongExpectedVersion,
+  type WireBatchRequest,
+  type WireBatchResponse,
+} from '../protocol/streams-messages.ts';
+import { Refusal, shuttingDown, status, toStatus, type StatusDetails } from '../refusal.ts';
 import { appendForeign } from './append-events.ts';
 import { toSuccess } from './append.ts';
 import { createBatchCollector, type Batch, type Collected } from './batch-collector.ts';
@@ -142,6 +150,7 @@ function batchError(error: unknown, limits: { readonly appendBytesMax: number })
       message: error.message,
       details: named(
         'WrongExpectedVersion',
+        wrongExpectedVersion,
         wrongVersionDetails(expected, Number(error.details['actual'])),
       ),
     };
@@ -157,24 +166,26 @@ function detailsOf(
 ): StatusDetails {
   switch (exception) {
     case 'stream-deleted':
-      return named('StreamDeleted', {
+      return named('StreamDeleted', streamDeleted, {
         streamIdentifier: wireStream(trailers?.['stream-name'] ?? ''),
       });
     case 'maximum-append-size-exceeded':
-      return named('MaximumAppendSizeExceeded', { maxAppendSize: appendBytesMax });
+      return named('MaximumAppendSizeExceeded', maximumAppendSizeExceeded, {
+        maxAppendSize: appendBytesMax,
+      });
     case 'access-denied':
-      return named('AccessDenied', {}, 'Empty');
+      return named('AccessDenied', nothing, {});
     default:
   }
-  if (code === status.deadlineExceeded) return named('Timeout', {}, 'Empty');
-  if (code === status.invalidArgument) return named('BadRequest', { message });
-  return named('Unknown', {}, 'Empty');
+  if (code === status.deadlineExceeded) return named('Timeout', nothing, {});
+  if (code === status.invalidArgument) return named('BadRequest', invalidRequest, { message });
+  return named('Unknown', nothing, {});
 }
 
-function named(name: string, value: object, codec = name): StatusDetails {
-  return {
-    type: `event_store.client.${name}`,
-    codec: `event_store.client.${codec}`,
-    value,
-  };
+function named<Message extends Fields>(
+  name: string,
+  message: Message,
+  value: Wire<Message>,
+): StatusDetails {
+  return { type: `event_store.client.${name}`, message, value };
 }

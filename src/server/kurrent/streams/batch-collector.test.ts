@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WireBatchRequest } from '../protocol/wire-types.ts';
+import type { WireBatchRequest } from '../protocol/streams-messages.ts';
 import { Refusal } from '../refusal.ts';
 import { createBatchCollector } from './batch-collector.ts';
 

@@ -4,7 +4,8 @@
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import { bytesOf, readProposed, type ForeignEvent } from '../events/from-wire.ts';
 import { toCount } from '../protocol/wire-number.ts';
-import type { WireBatchRequest, WireTime } from '../protocol/wire-types.ts';
+import type { WireTime } from '../protocol/shared-messages.ts';
+import type { WireBatchRequest } from '../protocol/streams-messages.ts';
 import { badRequest, Refusal, status } from '../refusal.ts';
 import { uuidText } from '../uuid.ts';
 import { appendTooLarge } from './append.ts';

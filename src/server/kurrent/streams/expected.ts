@@ -1,11 +1,19 @@
 // Converts expected revisions between the wire and the store.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
-import { toCount, type Long } from '../protocol/wire-number.ts';
-import { empty, type Empty, type WireExpected } from '../protocol/wire-types.ts';
+import { toCount } from '../protocol/wire-number.ts';
+import { empty } from '../protocol/shared-messages.ts';
+import type {
+  WireExpected,
+  WireWrongExpectedVersion,
+  WireWrongVersion,
+} from '../protocol/streams-messages.ts';
 import { badRequest } from '../refusal.ts';
 
-export function expectedOf(options: WireExpected, revision: Long | undefined): ExpectedRevision {
+export function expectedOf(
+  options: WireExpected,
+  revision: Parameters<typeof toCount>[0] | undefined,
+): ExpectedRevision {
   if (revision !== undefined) return toCount(revision);
   if (options.noStream !== undefined) return 'none';
   if (options.streamExists !== undefined) return 'exists';
@@ -13,11 +21,8 @@ export function expectedOf(options: WireExpected, revision: Long | undefined): E
   throw badRequest('the expected revision is missing');
 }
 
-/** `AppendResp.wrong_expected_version`, with its current and its deprecated fields. */
-export function wrongVersion(
-  expected: ExpectedRevision,
-  actual: number,
-): Readonly<Record<string, number | Empty>> {
+/** With the current and the deprecated fields. */
+export function wrongVersion(expected: ExpectedRevision, actual: number): WireWrongVersion {
   return {
     ...(actual < 0
       ? { currentNoStream: empty, oldNoStream: empty }
@@ -32,11 +37,11 @@ export function wrongVersion(
   };
 }
 
-/** `event_store.client.WrongExpectedVersion`, the detail of BatchAppend. */
+/** The detail of BatchAppend. */
 export function wrongVersionDetails(
   expected: ExpectedRevision,
   actual: number,
-): Readonly<Record<string, number | Empty>> {
+): WireWrongExpectedVersion {
   return {
     ...(actual < 0 ? { currentNoStream: empty } : { currentStreamRevision: actual }),
     ...(typeof expected === 'number'

@@ -41,13 +41,7 @@ export async function* followInPages(
       return store.subscribeToStream(source.stream, { after: from, pageSize, signal });
     }
     const { filter } = source;
-    const every = source.kind === 'all' ? source.checkpointEvery : undefined;
-    return store.subscribe({
-      after: toPosition(from),
-      filter,
-      pageSize,
-      signal,
-      ...(every === undefined ? {} : { checkpointEvery: every }),
-    });
+    const checkpointEvery = source.kind === 'all' ? source.checkpointEvery : undefined;
+    return store.subscribe({ after: toPosition(from), filter, pageSize, signal, checkpointEvery });
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WireReadRequest } from '../protocol/wire-types.ts';
+import type { WireReadRequest } from '../protocol/streams-messages.ts';
 import { Refusal, status } from '../refusal.ts';
 import { planRead } from './read-plan.ts';
 import { parseLink } from './resolve-links.ts';

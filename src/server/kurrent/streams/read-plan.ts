@@ -7,9 +7,9 @@ import type {
   WireAllOptions,
   WireExpression,
   WireFilter,
-  WireReadRequest,
   WireStreamOptions,
-} from '../protocol/wire-types.ts';
+} from '../protocol/shared-messages.ts';
+import type { WireReadRequest } from '../protocol/streams-messages.ts';
 import { badRequest } from '../refusal.ts';
 import { indexFilter, refuseUnsupported } from './index-stream.ts';
 import { streamNameOf } from './stream-name.ts';

@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { CallInfo, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { toWireEvent, wireBytes } from '../events/to-wire.ts';
-import type { WireReadRequest, WireReadResponse } from '../protocol/wire-types.ts';
+import type { WireReadRequest, WireReadResponse } from '../protocol/streams-messages.ts';
 import { metadataView } from './metadata-events.ts';
 import { createPageSize, type PageSize } from './page-size.ts';
 import { planRead, type ReadPlan } from './read-plan.ts';

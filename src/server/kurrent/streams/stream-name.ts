@@ -1,6 +1,6 @@
 // Stream names on the wire are bytes.
 
-import type { WireStreamIdentifier } from '../protocol/wire-types.ts';
+import type { WireStreamIdentifier } from '../protocol/shared-messages.ts';
 import { badRequest } from '../refusal.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

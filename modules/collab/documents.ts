@@ -1,18 +1,15 @@
-// Schemas of the answers, and pages of lists: `{ items, cursor }`.
+// The documents of the read models and the other answers of the HTTP API, as schemas.
 
 import { Type } from 'millrace/contracts';
-import type { JsonAnswer } from 'millrace/platform';
-import type { Page } from 'millrace/projections';
-import type { TObject, TSchema } from 'typebox';
-import { chatType, taskType } from '../fields.ts';
-import { priorities, severities, taskStatuses } from '../tasks/task-events.ts';
-import { invalid } from './collab-errors.ts';
+import type { Static, TSchema } from 'typebox';
+import { chatType, role, taskType } from './fields.ts';
+import { priorities, severities, taskStatuses } from './tasks/task-events.ts';
 
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const text = Type.String();
 const time = Type.String({ description: 'ISO 8601.' });
 
-export const roleSchema = Type.Enum(['admin', 'member']);
+export const roleSchema = Type.Enum(role.options);
 export const chatTypeSchema = Type.Enum(chatType.options);
 export const taskTypeSchema = Type.Enum(taskType.options);
 export const statusSchema = Type.Enum([...new Set(Object.values(taskStatuses).flat())]);
@@ -22,6 +19,7 @@ export const memberSchema = Type.Object(
   { userId: text, username: text, role: roleSchema, joinedAt: time },
   { title: 'Member' },
 );
+export type MemberDocument = Readonly<Static<typeof memberSchema>>;
 
 export const workspaceSchema = Type.Object(
   {
@@ -29,7 +27,7 @@ export const workspaceSchema = Type.Object(
     name: text,
     createdBy: text,
     createdAt: time,
-    role: Type.Enum(['admin', 'member'], { description: "The caller's role." }),
+    role: Type.Enum(role.options, { description: "The caller's role." }),
     memberCount: Type.Integer(),
   },
   { title: 'Workspace' },
@@ -45,6 +43,7 @@ export const inviteSchema = Type.Object(
   { ...inviteFields, uses: Type.Integer(), isRevoked: Type.Boolean(), createdBy: text },
   { title: 'Invite' },
 );
+export type InviteDocument = Readonly<Static<typeof inviteSchema>>;
 export const newInviteSchema = Type.Object(
   { ...inviteFields, token: Type.String({ description: 'Returned only once.' }) },
   { title: 'NewInvite' },
@@ -68,6 +67,8 @@ export const chatSchema = Type.Object(
   },
   { title: 'Chat' },
 );
+/** A chat without its messages. */
+export type ChatDocument = Readonly<Static<typeof chatSchema>>;
 
 export const messageSchema = Type.Object(
   {
@@ -90,9 +91,11 @@ export const taskSchema = Type.Object(
     type: taskTypeSchema,
     title: text,
     status: statusSchema,
+    /** Copied from the chat; a private task is visible to the participants of its chat. */
     isPublic: Type.Boolean(),
     assignee: nullable(text),
     priority: nullable(prioritySchema),
+    /** A date or a date-time, as the user wrote it. */
     due: nullable(text),
     severity: nullable(Type.Enum([...severities])),
     watchers: Type.Array(text),
@@ -102,6 +105,7 @@ export const taskSchema = Type.Object(
   },
   { title: 'Task' },
 );
+export type TaskDocument = Readonly<Static<typeof taskSchema>>;
 
 export const boardSchema = Type.Object(
   {
@@ -127,10 +131,12 @@ export const notificationSchema = Type.Object(
     workspaceId: text,
     chatId: text,
     createdAt: time,
+    /** Null: unread. */
     readAt: nullable(time),
   },
   { title: 'Notification' },
 );
+export type NotificationDocument = Readonly<Static<typeof notificationSchema>>;
 
 export const meSchema = Type.Object(
   {
@@ -142,48 +148,3 @@ export const meSchema = Type.Object(
   },
   { title: 'Me' },
 );
-
-export const pageLimits = { default: 50, max: 200 } as const;
-
-export const pageQuery = {
-  limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: pageLimits.max,
-      description: `Default: ${pageLimits.default}.`,
-    }),
-  ),
-  cursor: Type.Optional(
-    Type.String({ maxLength: 1_000, description: '`cursor` of the previous page.' }),
-  ),
-};
-
-export function pageSchema(item: TSchema): TObject {
-  return Type.Object({
-    items: Type.Array(item),
-    cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
-  });
-}
-
-export function pageAnswer<Document>(
-  { items, cursor }: Page<Document>,
-  toItem: (document: Document) => unknown = (document) => document,
-): JsonAnswer & { readonly body: object } {
-  return { body: { items: items.map(({ document }) => toItem(document)), cursor } };
-}
-
-/** A page of a list that one document holds; its cursor is the id of the last item. */
-export function pageOfList<Item>(
-  list: readonly Item[],
-  { limit = pageLimits.default, cursor }: { readonly limit?: number; readonly cursor?: string },
-  idOf: (item: Item) => string,
-): JsonAnswer {
-  const index = cursor === undefined ? -1 : list.findIndex((item) => idOf(item) === cursor);
-  if (cursor !== undefined && index === -1) {
-    throw invalid('cursor', `Invalid cursor "${cursor.slice(0, 60)}".`);
-  }
-  const items = list.slice(index + 1, index + 1 + limit);
-  const last = items.at(-1);
-  const hasMore = index + 1 + limit < list.length && last !== undefined;
-  return { body: { items, cursor: hasMore ? idOf(last) : undefined } };
-}
