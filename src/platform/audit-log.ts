@@ -37,12 +37,12 @@ export interface AuditEntry extends AuditRequest {
 
 export interface AuditFilter {
   /** The name of the actor. */
-  readonly actor?: string;
-  readonly action?: string;
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
   /** Actions of actors that are bound to this tenant. */
-  readonly tenant?: string;
-  readonly sinceMs?: number;
-  readonly untilMs?: number;
+  readonly tenant?: string | undefined;
+  readonly sinceMs?: number | undefined;
+  readonly untilMs?: number | undefined;
 }
 
 export interface AuditPage {
@@ -57,7 +57,7 @@ export interface AuditLog {
   /** Newest first. A page with a cursor may be short or empty: it shows how far the log was searched. */
   list(
     filter: AuditFilter,
-    page?: { readonly limit?: number; readonly cursor?: string },
+    page?: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
   ): Promise<AuditPage>;
 }
 
