@@ -13,13 +13,13 @@ test('a customer gets a notification over the WebSocket, lists it and acknowledg
   const shop = await rig.caller('shop', ['append', 'read']);
   const me = await rig.caller('cust_1', ['use']);
   using screen = me.connect();
-  await screen.hear('ready');
-  screen.say({ type: 'notify.follow', customerId: 'cust_1' });
-  await screen.hear('notify.following');
+  await screen.waitFor('ready');
+  screen.send({ type: 'notify.follow', customerId: 'cust_1' });
+  await screen.waitFor('notify.following');
   const answer = await shop.ask('POST', `${base}/notifications`, hello);
   assert.deepEqual([answer.status, answer.body['outcome']], [201, 'delivered']);
   const { notificationId } = answer.body;
-  const { type: _type, at, ...received } = await screen.hear('notify.notification');
+  const { type: _type, at, ...received } = await screen.waitFor('notify.notification');
   assert.deepEqual(received, {
     customerId: 'cust_1',
     position: '1',
@@ -29,8 +29,8 @@ test('a customer gets a notification over the WebSocket, lists it and acknowledg
     ...hello,
   });
   assert.ok(typeof at === 'string');
-  screen.say({ type: 'notify.acknowledge', customerId: 'cust_1', notificationId });
-  const acknowledged = await screen.hear('notify.acknowledged');
+  screen.send({ type: 'notify.acknowledge', customerId: 'cust_1', notificationId });
+  const acknowledged = await screen.waitFor('notify.acknowledged');
   assert.deepEqual(
     [acknowledged['by'], acknowledged['notificationId']],
     ['cust_1', notificationId],
@@ -140,9 +140,9 @@ test('scopes, ownership and tenant limit what a caller may do', async () => {
   });
   assert.equal(asked.status, 403);
   using screen = other.connect();
-  await screen.hear('ready');
-  screen.say({ type: 'notify.follow', id: 'f', customerId: 'cust_1' });
-  const problem = await screen.hear('problem');
+  await screen.waitFor('ready');
+  screen.send({ type: 'notify.follow', id: 'f', customerId: 'cust_1' });
+  const problem = await screen.waitFor('problem');
   assert.equal((problem['problem'] as { code?: string }).code, 'NOT_ALLOWED');
 });
 
@@ -160,14 +160,14 @@ test('a broadcast reaches every customer by the own preferences, and all followe
     categories: { maintenance: off },
   });
   using screen = shop.connect();
-  await screen.hear('ready');
-  screen.say({ type: 'notify.follow-broadcasts' });
-  await screen.hear('notify.following');
+  await screen.waitFor('ready');
+  screen.send({ type: 'notify.follow-broadcasts' });
+  await screen.waitFor('notify.following');
   const sent = await shop.ask('POST', '/api/v1/notify/broadcasts', {
     category: 'maintenance',
     title: 'Sunday, 2 to 3',
   });
-  const heard = await screen.hear('notify.broadcast');
+  const heard = await screen.waitFor('notify.broadcast');
   assert.equal(heard['broadcastId'], sent.body['broadcastId']);
   const broadcasts = async () =>
     (await shop.ask<{ broadcasts: Record<string, unknown>[] }>('GET', '/api/v1/notify/broadcasts'))
@@ -240,19 +240,22 @@ test('a follower of customers with the same id in two tenants can tell them apar
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
   const all = apiCaller(rig.url, secret);
   using screen = all.connect();
-  await screen.hear('ready');
+  await screen.waitFor('ready');
   for (const tenant of ['core', 'other']) {
-    screen.say({ type: 'notify.follow', customerId: 'cust_1', tenant });
-    await screen.hear('notify.following', (each) => each['tenant'] === tenant);
+    screen.send({ type: 'notify.follow', customerId: 'cust_1', tenant });
+    await screen.waitFor('notify.following', (each) => each['tenant'] === tenant);
   }
   for (const tenant of ['core', 'other']) {
     const body = { category: 'info', title: `of ${tenant}` };
     await all.ask('POST', `${base}/notifications`, body, { 'x-tenant-id': tenant });
-    const received = await screen.hear('notify.notification', (each) => each['tenant'] === tenant);
+    const received = await screen.waitFor(
+      'notify.notification',
+      (each) => each['tenant'] === tenant,
+    );
     assert.deepEqual([received['title'], received['customerId']], [`of ${tenant}`, 'cust_1']);
   }
-  screen.say({ type: 'notify.unfollow', customerId: 'cust_1', tenant: 'core' });
-  const ended = await screen.hear('notify.unfollowed');
+  screen.send({ type: 'notify.unfollow', customerId: 'cust_1', tenant: 'core' });
+  const ended = await screen.waitFor('notify.unfollowed');
   assert.equal(ended['tenant'], 'core');
 });
 

@@ -309,7 +309,7 @@ async function startHttpApi(
     version: packageVersion(),
     observer: telemetry.observer,
     metrics: () => telemetry.metrics(),
-    beside: ntfy,
+    fallbackHandler: ntfy,
   });
 }
 

@@ -8,7 +8,7 @@ export interface ApiAnswer<Body = Readonly<Record<string, unknown>>> {
   readonly body: Body;
 }
 
-export interface SentNews {
+export interface ReceivedEvent {
   readonly event: string;
   readonly id: string;
   readonly data: Readonly<Record<string, unknown>>;
@@ -21,10 +21,11 @@ export interface SocketMessage {
 }
 
 export interface ApiSocket extends Disposable {
-  readonly told: readonly SocketMessage[];
-  say(message: object): void;
-  /** Waits for the first message that matches. */
-  hear(type: string, fits?: (told: SocketMessage) => boolean): Promise<SocketMessage>;
+  /** All received messages. */
+  readonly messages: readonly SocketMessage[];
+  send(message: object): void;
+  /** Waits for the first message of a type that matches. */
+  waitFor(type: string, matches?: (message: SocketMessage) => boolean): Promise<SocketMessage>;
   closed(): Promise<void>;
 }
 
@@ -38,7 +39,7 @@ export interface ApiCaller {
   ): Promise<ApiAnswer<Body>>;
   connect(): ApiSocket;
   /** Reads server-sent events until this many have arrived. */
-  follow(path: string, count: number): Promise<readonly SentNews[]>;
+  follow(path: string, count: number): Promise<readonly ReceivedEvent[]>;
 }
 
 /**
@@ -77,14 +78,14 @@ export function apiCaller(url: string, token: string): ApiCaller {
       const ending = new AbortController();
       const { signal } = ending;
       const answer = await fetch(url + path, { headers: { authorization }, signal });
-      const found: SentNews[] = [];
+      const found: ReceivedEvent[] = [];
       let rest = '';
       const decoder = new TextDecoder();
       for await (const chunk of answer.body ?? []) {
         rest += decoder.decode(chunk as Uint8Array, { stream: true });
         const blocks = rest.split('\n\n');
         rest = blocks.pop() ?? '';
-        found.push(...blocks.filter((each) => !each.startsWith(':')).map(newsIn));
+        found.push(...blocks.filter((each) => !each.startsWith(':')).map(eventIn));
         if (found.length >= count) break;
       }
       ending.abort();
@@ -93,26 +94,26 @@ export function apiCaller(url: string, token: string): ApiCaller {
   };
 }
 
-function newsIn(block: string): SentNews {
+function eventIn(block: string): ReceivedEvent {
   const field = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1] ?? '';
   return { event: field('event'), id: field('id'), data: JSON.parse(field('data')) as never };
 }
 
 function socketOf(url: string, token: string): ApiSocket {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/ws?token=${token}`);
-  const told: SocketMessage[] = [];
+  const messages: SocketMessage[] = [];
   let isClosed = false;
   socket.addEventListener('message', ({ data }) => {
-    told.push(JSON.parse(String(data)) as SocketMessage);
+    messages.push(JSON.parse(String(data)) as SocketMessage);
   });
   socket.addEventListener('close', () => (isClosed = true));
   return {
-    told,
-    say: (message) => socket.send(JSON.stringify(message)),
-    async hear(type, fits = () => true) {
-      const isIt = (each: SocketMessage): boolean => each.type === type && fits(each);
-      await eventually(() => told.some(isIt));
-      return told.find(isIt) as SocketMessage;
+    messages,
+    send: (message) => socket.send(JSON.stringify(message)),
+    async waitFor(type, matches = () => true) {
+      const find = () => messages.find((each) => each.type === type && matches(each));
+      await eventually(() => find() !== undefined);
+      return find() as SocketMessage;
     },
     closed: () => eventually(() => isClosed),
     [Symbol.dispose]: () => socket.close(),

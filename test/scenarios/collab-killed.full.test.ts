@@ -13,7 +13,7 @@ import {
   type Answer,
   type Person,
   type Screen,
-  type Told,
+  type SocketMessage,
 } from '../../modules/collab/testing/web-rig.ts';
 import { createWorkspace, inTime, isText, until } from '../store/rig.ts';
 import type { CollabProductInput, KillPoint } from './collab-product-main.ts';
@@ -58,7 +58,7 @@ test('every flow completes once although the product is killed after each step',
     return personOf({ url: `http://${host}:${port}` }, name, secret);
   };
   const [zoe, alex] = [await person('zoe'), await person('alex')];
-  const received: Told[] = [];
+  const received: SocketMessage[] = [];
   let chatId = '';
   let workspaceId = '';
 
@@ -77,18 +77,18 @@ test('every flow completes once although the product is killed after each step',
         'SIGKILL',
       );
       await screen.closed();
-      received.push(...screen.told);
+      received.push(...screen.messages);
     }
     child = await start();
     assert.equal((await posting)?.status, 201);
     using screen = await resume(alex, { chatId, workspaceId }, received);
     await isOver(platform);
     await until('the screen shows all messages and changes', () => {
-      const all = [...received, ...screen.told];
+      const all = [...received, ...screen.messages];
       const isAll = contentsOf(all).length >= killPoints.length * 2;
       return isAll && changesIn(all).length >= killPoints.length;
     });
-    received.push(...screen.told);
+    received.push(...screen.messages);
     await everythingOnce(platform, { zoe, alex, chatId });
   } finally {
     await child?.kill();
@@ -131,17 +131,17 @@ async function prepare(
 async function resume(
   who: Person,
   { chatId, workspaceId }: { readonly chatId: string; readonly workspaceId: string },
-  received: readonly Told[],
+  received: readonly SocketMessage[],
 ): Promise<Screen> {
   const screen = who.connect();
-  await screen.hear('connected');
+  await screen.waitFor('connected');
   const lastOf = (types: RegExp): string | undefined =>
     received.findLast(({ type }) => types.test(type))?.position;
   const chatSince = lastOf(/^chat\.|^subscribed\.chat/);
-  screen.say({ type: 'subscribe.chat', chatId, since: chatSince });
-  await screen.hear('subscribed.chat');
-  screen.say({ type: 'subscribe.workspace', workspaceId, since: lastOf(/^task\.|\.workspace$/) });
-  await screen.hear('subscribed.workspace');
+  screen.send({ type: 'subscribe.chat', chatId, since: chatSince });
+  await screen.waitFor('subscribed.chat');
+  screen.send({ type: 'subscribe.workspace', workspaceId, since: lastOf(/^task\.|\.workspace$/) });
+  await screen.waitFor('subscribed.workspace');
   return screen;
 }
 
@@ -214,12 +214,12 @@ function messagesOf(killPoint: {
   return [contentOf(killPoint), `✅ Status changed to ${killPoint.status}`];
 }
 
-function contentsOf(received: readonly Told[]): readonly string[] {
+function contentsOf(received: readonly SocketMessage[]): readonly string[] {
   return received
     .filter(({ type }) => type === 'chat.message.posted')
     .map(({ message }) => (message as { content: string }).content);
 }
 
-function changesIn(received: readonly Told[]): readonly unknown[] {
+function changesIn(received: readonly SocketMessage[]): readonly unknown[] {
   return received.filter(({ type }) => type === 'task.updated').map(({ changes }) => changes);
 }

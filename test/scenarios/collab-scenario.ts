@@ -13,7 +13,7 @@ import {
   personOf,
   type Person,
   type Screen,
-  type Told,
+  type SocketMessage,
 } from '../../modules/collab/testing/web-rig.ts';
 import { until } from '../store/rig.ts';
 
@@ -153,14 +153,14 @@ async function follow(
   }: { readonly chatId?: string | undefined; readonly workspaceId?: string | undefined },
 ): Promise<Screen> {
   const screen = who.connect();
-  await screen.hear('connected');
+  await screen.waitFor('connected');
   if (chatId !== undefined) {
-    screen.say({ type: 'subscribe.chat', chatId });
-    await screen.hear('subscribed.chat');
+    screen.send({ type: 'subscribe.chat', chatId });
+    await screen.waitFor('subscribed.chat');
   }
   if (workspaceId !== undefined) {
-    screen.say({ type: 'subscribe.workspace', workspaceId });
-    await screen.hear('subscribed.workspace');
+    screen.send({ type: 'subscribe.workspace', workspaceId });
+    await screen.waitFor('subscribed.workspace');
   }
   return screen;
 }
@@ -209,7 +209,7 @@ async function boardIsUpdated(
   screens: readonly Screen[],
 ): Promise<void> {
   for (const screen of screens) {
-    const { position, timestamp, ...update } = await screen.hear('task.updated');
+    const { position, timestamp, ...update } = await screen.waitFor('task.updated');
     assert.deepEqual(update, {
       type: 'task.updated',
       taskId: chatId,
@@ -254,11 +254,14 @@ async function chatShows(
   { alex, chatId }: Cast,
   { screens, messageId }: { readonly screens: readonly Screen[]; readonly messageId: unknown },
 ): Promise<void> {
-  const isAnswer = ({ message }: Told): boolean => (message as ChatMessage).authorId === 'bot';
+  const isAnswer = ({ message }: SocketMessage): boolean =>
+    (message as ChatMessage).authorId === 'bot';
   for (const screen of screens) {
-    const answer = (await screen.hear('chat.message.posted', isAnswer))['message'] as ChatMessage;
+    const answer = (await screen.waitFor('chat.message.posted', isAnswer))[
+      'message'
+    ] as ChatMessage;
     assert.deepEqual([answer.content, answer.inReplyTo], ['✅ Status changed to Done', messageId]);
-    const posted = screen.told.filter(({ type }) => type === 'chat.message.posted');
+    const posted = screen.messages.filter(({ type }) => type === 'chat.message.posted');
     assert.deepEqual(
       posted.map(({ message }) => (message as ChatMessage).content),
       [content, answer.content],
@@ -283,7 +286,7 @@ async function othersAreNotified(
   }: { readonly notified: ReadonlyMap<Person, Screen>; readonly notNotified: Screen },
 ): Promise<void> {
   for (const [who, screen] of notified) {
-    const { notification } = await screen.hear('notification.new');
+    const { notification } = await screen.waitFor('notification.new');
     const { notificationId, createdAt, ...notice } = notification as Record<string, unknown>;
     assert.deepEqual(notice, {
       userId: who.name,
@@ -301,9 +304,9 @@ async function othersAreNotified(
       return body['unreadCount'] === 1;
     });
   }
-  notNotified.say({ type: 'ping' });
-  await notNotified.hear('pong');
-  assert.ok(!notNotified.told.some(({ type }) => type === 'notification.new'));
+  notNotified.send({ type: 'ping' });
+  await notNotified.waitFor('pong');
+  assert.ok(!notNotified.messages.some(({ type }) => type === 'notification.new'));
   assert.equal((await zoe.get('/api/v1/notifications')).body['unreadCount'], 0);
 }
 

@@ -62,9 +62,9 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
     topic: 'server-alerts',
   });
   using screen = ada.connect();
-  await screen.hear('ready');
-  screen.say({ type: 'notify.follow', customerId: 'ada' });
-  await screen.hear('notify.following');
+  await screen.waitFor('ready');
+  screen.send({ type: 'notify.follow', customerId: 'ada' });
+  await screen.waitFor('notify.following');
 
   // Delivered immediately on every channel; equal notifications are merged.
   const fire = { category: 'alert', title: 'Fire', key: 'fire' };
@@ -74,7 +74,7 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
     [(await notify('ada', fire)).outcome, (await notify('ada', fire)).outcome],
     ['merged', 'merged'],
   );
-  await screen.hear('notify.merged', ({ count }) => count === 3);
+  await screen.waitFor('notify.merged', ({ count }) => count === 3);
   await smtp.whenReceived(1, AbortSignal.timeout(60_000));
   await until('the webhook is called', () => hooks.bodies.length === 1);
   const bus = await rig.platform.engines.bus();
@@ -92,7 +92,7 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   );
   assert.ok(sold.every(({ outcome }) => outcome === 'digested'));
   const digests = (): readonly SocketMessage[] =>
-    screen.told.filter(({ category }) => category === 'digest');
+    screen.messages.filter(({ category }) => category === 'digest');
   await until('all notifications are in digests', () => {
     return digests().reduce((sum, { count }) => sum + Number(count), 0) === 20;
   });
@@ -106,7 +106,7 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   const reminded = await notify('ada', { category: 'info', title: 'Answer', nag });
   const isReminded = ({ notificationId }: SocketMessage): boolean =>
     notificationId === reminded.notificationId;
-  await screen.hear(
+  await screen.waitFor(
     'notify.notification',
     (message) => isReminded(message) && message['reminder'] === 2,
   );
@@ -114,8 +114,8 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   assert.equal(copy['title'], 'Answer');
   const path = `${base}/boss/notifications/${String(copy['notificationId'])}/acknowledge`;
   assert.equal((await shop.ask('POST', path)).status, 204);
-  await screen.hear('notify.acknowledged', isReminded);
-  const reminders = screen.told.filter(
+  await screen.waitFor('notify.acknowledged', isReminded);
+  const reminders = screen.messages.filter(
     (message) => isReminded(message) && message.type === 'notify.notification',
   );
   assert.deepEqual(

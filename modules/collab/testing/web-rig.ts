@@ -3,16 +3,10 @@
 import { createHmac } from 'node:crypto';
 import { createPlatform, type Platform } from 'millrace/platform';
 import { startApi, type ApiServer } from 'millrace/server/api';
-import {
-  apiCaller,
-  eventually,
-  type ApiAnswer,
-  type ApiSocket,
-  type SocketMessage,
-} from 'millrace/testing';
+import { apiCaller, eventually, type ApiAnswer, type ApiSocket } from 'millrace/testing';
 import { collab } from '../collab.ts';
 
-export type Told = SocketMessage;
+export type { SocketMessage } from 'millrace/testing';
 export type Answer<Body = Readonly<Record<string, unknown>>> = ApiAnswer<Body>;
 /** A WebSocket of a person. */
 export type Screen = ApiSocket;

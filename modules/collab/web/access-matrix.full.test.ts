@@ -10,7 +10,7 @@ import {
   type Answer,
   type Person,
   type Rig,
-  type Told,
+  type SocketMessage,
 } from '../testing/web-rig.ts';
 import { aliases, endpoints, type EndpointName } from './endpoints.ts';
 
@@ -261,26 +261,26 @@ test('every role receives only visible messages over WebSocket', async () => {
   {
     using screen = people.nobody.connect();
     await screen.closed();
-    assert.deepEqual(screen.told, []);
+    assert.deepEqual(screen.messages, []);
   }
   {
     using screen = people.reader.connect();
-    await screen.hear('ready');
-    for (const [, message] of live) screen.say(message(shared));
-    const errors = (): Told[] => screen.told.filter(({ type }) => type === 'error');
+    await screen.waitFor('ready');
+    for (const [, message] of live) screen.send(message(shared));
+    const errors = (): SocketMessage[] => screen.messages.filter(({ type }) => type === 'error');
     await until(() => errors().length === live.length);
     assert.deepEqual(new Set(errors().map(({ code }) => code)), new Set(['FORBIDDEN']));
-    assert.ok(!screen.told.some(({ type }) => type === 'connected'));
+    assert.ok(!screen.messages.some(({ type }) => type === 'connected'));
   }
   for (const role of known) {
     using screen = people[role].connect();
-    await screen.hear('connected');
+    await screen.waitFor('connected');
     for (const [at, [, message]] of live.entries()) {
-      screen.say({ ...message(shared), id: `is-${at}` });
-      screen.say({ ...message(none), id: `not-${at}` });
+      screen.send({ ...message(shared), id: `is-${at}` });
+      screen.send({ ...message(none), id: `not-${at}` });
     }
-    const errorOf = (id: string): Told | undefined =>
-      screen.told.find((told) => told.type === 'error' && told['id'] === id);
+    const errorOf = (id: string): SocketMessage | undefined =>
+      screen.messages.find((message) => message.type === 'error' && message['id'] === id);
     await until(() => errorOf(`not-${live.length - 1}`) !== undefined);
     for (const [at, [target]] of live.entries()) {
       const { id: _id, ...nothing } = errorOf(`not-${at}`) ?? { type: 'none' };
@@ -293,7 +293,7 @@ test('every role receives only visible messages over WebSocket', async () => {
       }
     }
     if (!inside.includes(role)) {
-      assert.ok(!screen.told.some(({ type }) => /^(subscribed|chat|task)\./.test(type)), role);
+      assert.ok(!screen.messages.some(({ type }) => /^(subscribed|chat|task)\./.test(type)), role);
     }
   }
 });

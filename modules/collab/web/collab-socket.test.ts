@@ -9,7 +9,7 @@ import {
   type Person,
   type Rig,
   type Screen,
-  type Told,
+  type SocketMessage,
 } from '../testing/web-rig.ts';
 
 let rig: Rig;
@@ -25,16 +25,16 @@ after(() => rig[Symbol.asyncDispose]());
 const post = (who: Person, chatId: string, content: string) =>
   who.send<{ messageId: string }>('POST', `/api/v1/chats/${chatId}/messages`, { content });
 
-const contentsOf = ({ told }: Screen): unknown[] =>
-  told
+const contentsOf = ({ messages }: Screen): unknown[] =>
+  messages
     .filter(({ type }) => type === 'chat.message.posted')
     .map(({ message }) => (message as { content: string }).content);
 
 async function follow(who: Person, kind: 'chat' | 'workspace', id: string): Promise<Screen> {
   const screen = who.connect();
-  await screen.hear('connected');
-  screen.say({ type: `subscribe.${kind}`, [`${kind}Id`]: id });
-  await screen.hear(`subscribed.${kind}`);
+  await screen.waitFor('connected');
+  screen.send({ type: `subscribe.${kind}`, [`${kind}Id`]: id });
+  await screen.waitFor(`subscribed.${kind}`);
   return screen;
 }
 
@@ -56,10 +56,10 @@ test('a subscriber of a chat receives all its messages, each with a position', a
   await alex.send('PUT', `/api/v1/messages/${messageId}`, { content: 'hallo' });
   await alex.send('DELETE', `/api/v1/messages/${messageId}`);
   await alex.send('DELETE', `/api/v1/chats/${chatId}/participants/${alex.name}`);
-  await screen.hear('chat.participant.left');
-  const told = screen.told.filter(({ type }) => /^chat\.(message|participant)/.test(type));
+  await screen.waitFor('chat.participant.left');
+  const messages = screen.messages.filter(({ type }) => /^chat\.(message|participant)/.test(type));
   assert.deepEqual(
-    told.map(({ type }) => type),
+    messages.map(({ type }) => type),
     [
       'chat.participant.joined',
       'chat.message.posted',
@@ -68,23 +68,23 @@ test('a subscriber of a chat receives all its messages, each with a position', a
       'chat.participant.left',
     ],
   );
-  const isAhead = told.map(
-    ({ position = '' }, at) => at === 0 || position > (told[at - 1]?.position ?? ''),
+  const isAhead = messages.map(
+    ({ position = '' }, at) => at === 0 || position > (messages[at - 1]?.position ?? ''),
   );
   assert.ok(isAhead.every(Boolean));
-  assert.deepEqual([told[1]?.['chatId'], told[2]?.['content']], [chatId, 'hallo']);
+  assert.deepEqual([messages[1]?.['chatId'], messages[2]?.['content']], [chatId, 'hallo']);
   // Whoever left a public chat may still look on.
-  other.say({ type: 'chat.typing', chatId });
-  other.say({ type: 'chat.typing', chatId });
-  const typing = await screen.hear('chat.typing');
+  other.send({ type: 'chat.typing', chatId });
+  other.send({ type: 'chat.typing', chatId });
+  const typing = await screen.waitFor('chat.typing');
   assert.deepEqual([typing['userId'], typing['username']], [alex.name, alex.name]);
-  other.say({ type: 'ping' });
-  await other.hear('pong');
-  assert.ok(!other.told.some(({ type }) => type === 'chat.typing'));
-  screen.say({ type: 'unsubscribe.chat', chatId });
-  await screen.hear('unsubscribed.chat');
+  other.send({ type: 'ping' });
+  await other.waitFor('pong');
+  assert.ok(!other.messages.some(({ type }) => type === 'chat.typing'));
+  screen.send({ type: 'unsubscribe.chat', chatId });
+  await screen.waitFor('unsubscribed.chat');
   await post(zoe, chatId, 'unheard');
-  await other.hear(
+  await other.waitFor(
     'chat.message.posted',
     ({ message }) => (message as { content: string }).content === 'unheard',
   );
@@ -99,33 +99,33 @@ test('missed messages come before live ones, without gaps and duplicates', async
   {
     using screen = await follow(alex, 'chat', chatId);
     await post(zoe, chatId, 'm0');
-    since = (await screen.hear('chat.message.posted')).position;
+    since = (await screen.waitFor('chat.message.posted')).position;
   }
   await post(zoe, task, '#status In Progress');
   const posting = (async () => {
     for (let at = 1; at <= 50; at += 1) await post(zoe, chatId, `m${at}`);
   })();
   using screen = alex.connect();
-  await screen.hear('connected');
-  screen.say({ type: 'subscribe.chat', chatId, since });
-  screen.say({ type: 'subscribe.workspace', workspaceId: w, since });
+  await screen.waitFor('connected');
+  screen.send({ type: 'subscribe.chat', chatId, since });
+  screen.send({ type: 'subscribe.workspace', workspaceId: w, since });
   await posting;
   await post(zoe, task, '#status Done');
   const expected = Array.from({ length: 50 }, (_each, at) => `m${at + 1}`);
   await until(() => contentsOf(screen).length >= expected.length);
-  await until(() => screen.told.filter(({ type }) => type === 'task.updated').length >= 2);
-  screen.say({ type: 'ping' });
-  await screen.hear('pong');
+  await until(() => screen.messages.filter(({ type }) => type === 'task.updated').length >= 2);
+  screen.send({ type: 'ping' });
+  await screen.waitFor('pong');
   assert.deepEqual(contentsOf(screen), expected);
-  const changes = screen.told
+  const changes = screen.messages
     .filter(({ type }) => type === 'task.updated')
     .map((each) => each['changes']);
   assert.deepEqual(changes, [
     { status: { old: 'To Do', new: 'In Progress' } },
     { status: { old: 'In Progress', new: 'Done' } },
   ]);
-  screen.say({ type: 'subscribe.chat', chatId, since: 'yesterday' });
-  assert.equal((await screen.hear('error'))['code'], 'VALIDATION_ERROR');
+  screen.send({ type: 'subscribe.chat', chatId, since: 'yesterday' });
+  assert.equal((await screen.waitFor('error'))['code'], 'VALIDATION_ERROR');
 });
 
 test('a subscription needs access, and ends when access is lost', async () => {
@@ -133,31 +133,31 @@ test('a subscription needs access, and ends when access is lost', async () => {
   const closed = await rig.chat(zoe, w, { isPublic: false, participants: [alex.name] });
   const mine = await rig.chat(zoe, w, { isPublic: false });
   using screen = await follow(alex, 'chat', closed);
-  screen.say({ type: 'subscribe.chat', chatId: mine, id: 'a' });
-  const refused = await screen.hear('error', ({ id }) => id === 'a');
+  screen.send({ type: 'subscribe.chat', chatId: mine, id: 'a' });
+  const refused = await screen.waitFor('error', ({ id }) => id === 'a');
   assert.deepEqual([refused['code']], ['NOT_FOUND']);
-  screen.say({ type: 'chat.typing', chatId: mine, id: 'b' });
-  await screen.hear('error', ({ id }) => id === 'b');
+  screen.send({ type: 'chat.typing', chatId: mine, id: 'b' });
+  await screen.waitFor('error', ({ id }) => id === 'b');
   const stranger = await rig.person('stranger', 'acme');
   using strange = stranger.connect();
-  await strange.hear('connected');
-  strange.say({ type: 'subscribe.workspace', workspaceId: w });
-  assert.equal((await strange.hear('error'))['code'], 'NOT_FOUND');
+  await strange.waitFor('connected');
+  strange.send({ type: 'subscribe.workspace', workspaceId: w });
+  assert.equal((await strange.waitFor('error'))['code'], 'NOT_FOUND');
 
   await post(zoe, closed, 'for both');
-  await screen.hear('chat.message.posted');
+  await screen.waitFor('chat.message.posted');
   await zoe.send('DELETE', `/api/v1/chats/${closed}/participants/${alex.name}`);
-  await screen.hear('unsubscribed.chat', ({ chatId }) => chatId === closed);
+  await screen.waitFor('unsubscribed.chat', ({ chatId }) => chatId === closed);
   using board = await follow(alex, 'workspace', w);
   await post(zoe, closed, 'for one');
   await zoe.send('DELETE', `/api/v1/workspaces/${w}/members/${alex.name}`);
-  await board.hear('unsubscribed.workspace');
+  await board.waitFor('unsubscribed.workspace');
   await makeTask(w);
-  screen.say({ type: 'ping' });
-  board.say({ type: 'ping' });
-  await Promise.all([screen.hear('pong'), board.hear('pong')]);
+  screen.send({ type: 'ping' });
+  board.send({ type: 'ping' });
+  await Promise.all([screen.waitFor('pong'), board.waitFor('pong')]);
   assert.deepEqual(contentsOf(screen), ['for both']);
-  assert.ok(!board.told.some(({ type }) => type === 'task.updated'));
+  assert.ok(!board.messages.some(({ type }) => type === 'task.updated'));
 });
 
 test('a subscriber of a workspace receives only visible tasks', async () => {
@@ -166,21 +166,21 @@ test('a subscriber of a workspace receives only visible tasks', async () => {
   using his = await follow(alex, 'workspace', w);
   const closed = await makeTask(w, { isPublic: false });
   const open = await makeTask(w);
-  const last = ({ taskId }: Told): boolean => taskId === open;
-  await Promise.all([hers.hear('task.updated', last), his.hear('task.updated', last)]);
-  const tasks = ({ told }: Screen): unknown[] =>
-    told.filter(({ type }) => type === 'task.updated').map(({ taskId }) => taskId);
+  const last = ({ taskId }: SocketMessage): boolean => taskId === open;
+  await Promise.all([hers.waitFor('task.updated', last), his.waitFor('task.updated', last)]);
+  const tasks = ({ messages }: Screen): unknown[] =>
+    messages.filter(({ type }) => type === 'task.updated').map(({ taskId }) => taskId);
   assert.deepEqual([tasks(hers), tasks(his)], [[closed, open], [open]]);
-  assert.deepEqual(his.told.find(({ type }) => type === 'task.updated')?.['changes'], {
+  assert.deepEqual(his.messages.find(({ type }) => type === 'task.updated')?.['changes'], {
     type: { old: null, new: 'task' },
     title: { old: null, new: 'T' },
     status: { old: null, new: 'To Do' },
   });
   // Of what was missed, the same.
   using later = alex.connect();
-  await later.hear('connected');
-  later.say({ type: 'subscribe.workspace', workspaceId: w, since: '0000000000000000' });
-  await later.hear('task.updated', last);
+  await later.waitFor('connected');
+  later.send({ type: 'subscribe.workspace', workspaceId: w, since: '0000000000000000' });
+  await later.waitFor('task.updated', last);
   assert.deepEqual(tasks(later), [open]);
 });
 
@@ -188,7 +188,7 @@ test('a notification reaches all connections of its user and no other user', asy
   using one = alex.connect();
   using two = alex.connect();
   using hers = zoe.connect();
-  await Promise.all([one, two, hers].map((screen) => screen.hear('connected')));
+  await Promise.all([one, two, hers].map((screen) => screen.waitFor('connected')));
   const notify = (id: string, userId: string) =>
     rig.platform.handle({
       tenant: 'core',
@@ -206,28 +206,30 @@ test('a notification reaches all connections of its user and no other user', asy
     });
   await notify('n-alex', alex.name);
   await notify('n-zoe', zoe.name);
-  const idOf = ({ notification }: Told): string =>
+  const idOf = ({ notification }: SocketMessage): string =>
     (notification as { notificationId: string }).notificationId;
-  const isOne = (told: Told): boolean => idOf(told).startsWith('n-');
-  const told = await Promise.all(
-    [one, two, hers].map((screen) => screen.hear('notification.new', isOne)),
+  const isOne = (message: SocketMessage): boolean => idOf(message).startsWith('n-');
+  const messages = await Promise.all(
+    [one, two, hers].map((screen) => screen.waitFor('notification.new', isOne)),
   );
-  assert.deepEqual(told.map(idOf), ['n-alex', 'n-alex', 'n-zoe']);
-  assert.ok(!JSON.stringify(told).includes('"email"'));
+  assert.deepEqual(messages.map(idOf), ['n-alex', 'n-alex', 'n-zoe']);
+  assert.ok(!JSON.stringify(messages).includes('"email"'));
 });
 
 test('credentials for all tenants get only the messages of the platform', async () => {
   const { secret } = await rig.platform.tokens.create({ name: 'ops', scopes: ['admin'] });
   const socket = new WebSocket(`${rig.server.url.replace('http', 'ws')}/ws?token=${secret}`);
-  const told: Told[] = [];
-  socket.addEventListener('message', ({ data }) => told.push(JSON.parse(String(data)) as Told));
-  await until(() => told.some(({ type }) => type === 'ready'));
+  const messages: SocketMessage[] = [];
+  socket.addEventListener('message', ({ data }) =>
+    messages.push(JSON.parse(String(data)) as SocketMessage),
+  );
+  await until(() => messages.some(({ type }) => type === 'ready'));
   socket.send(JSON.stringify({ type: 'ping' }));
-  await until(() => told.some(({ code }) => code === 'FORBIDDEN'));
+  await until(() => messages.some(({ code }) => code === 'FORBIDDEN'));
   socket.send(
     JSON.stringify({ type: 'subscribe', id: 's', category: 'collab.chat.v1', after: 'end' }),
   );
-  await until(() => told.some(({ type }) => type === 'subscribed'));
-  assert.ok(!told.some(({ type }) => type === 'connected'));
+  await until(() => messages.some(({ type }) => type === 'subscribed'));
+  assert.ok(!messages.some(({ type }) => type === 'connected'));
   socket.close();
 });

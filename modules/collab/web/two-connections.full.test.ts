@@ -19,9 +19,9 @@ test('of two concurrent status changes the later one wins, also after a replay',
   const chats = await Promise.all(
     Array.from({ length: 12 }, () => rig.chat(zoe, w, { type: 'task' })),
   );
-  for (const chatId of chats) screen.say({ type: 'subscribe.chat', chatId });
+  for (const chatId of chats) screen.send({ type: 'subscribe.chat', chatId });
   for (const chatId of chats)
-    await screen.hear('subscribed.chat', (told) => told['chatId'] === chatId);
+    await screen.waitFor('subscribed.chat', (message) => message['chatId'] === chatId);
 
   const say = (who: Person, chatId: string, status: string) =>
     who.send('POST', `/api/v1/chats/${chatId}/messages`, { content: `#status ${status}` });
@@ -37,7 +37,7 @@ test('of two concurrent status changes the later one wins, also after a replay',
     const { body } = await zoe.get<Page>(`/api/v1/chats/${chatId}/messages?order=asc`);
     const said = body.items.filter(({ authorId }) => authorId !== 'bot');
     const last = said.at(-1);
-    await screen.hear('chat.message.posted', ({ message }) => {
+    await screen.waitFor('chat.message.posted', ({ message }) => {
       const { inReplyTo } = message as MessageDocument;
       return inReplyTo !== undefined && inReplyTo === last?.messageId;
     });

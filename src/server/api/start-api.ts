@@ -17,7 +17,7 @@ import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
-  'beside' | 'corsOrigins' | 'host' | 'limits' | 'port' | 'tls'
+  'corsOrigins' | 'fallbackHandler' | 'host' | 'limits' | 'port' | 'tls'
 > {
   readonly jwt?: JwtOptions | undefined;
   readonly rateLimits?: RequestLimits | undefined;

@@ -26,9 +26,9 @@ interface Asked {
 interface Client extends Disposable {
   readonly socket: WebSocket;
   readonly received: readonly Received[];
-  say(message: unknown): void;
+  send(message: unknown): void;
   /** The first message, received already or later, that matches. */
-  hear(fits: (received: Received) => boolean): Promise<Received>;
+  waitFor(fits: (received: Received) => boolean): Promise<Received>;
   closed(): Promise<number>;
 }
 
@@ -48,8 +48,8 @@ function open(
   return {
     socket,
     received,
-    say: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
-    async hear(fits) {
+    send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
+    async waitFor(fits) {
       await until(() => received.some(fits));
       return received.find(fits) as Received;
     },
@@ -75,37 +75,37 @@ test('a command is answered with its id, its events are sent, and its document c
   await using api = await openApi();
   using client = open(api, await api.token('append', 'core'));
   using reader = open(api, await api.token('read', 'core'));
-  await reader.hear(isReady);
-  reader.say({ type: 'subscribe', id: 's', types: ['account.deposited.v1'] });
-  await reader.hear(of('s', 'caughtUp'));
-  await client.hear(isReady);
-  client.say({ ...deposit('c1', 5), idempotencyKey: 'order-1', correlationId: 'flow-1' });
-  const { result } = await client.hear(of('c1', 'result'));
+  await reader.waitFor(isReady);
+  reader.send({ type: 'subscribe', id: 's', types: ['account.deposited.v1'] });
+  await reader.waitFor(of('s', 'caughtUp'));
+  await client.waitFor(isReady);
+  client.send({ ...deposit('c1', 5), idempotencyKey: 'order-1', correlationId: 'flow-1' });
+  const { result } = await client.waitFor(of('c1', 'result'));
   assert.equal(result?.['correlationId'], 'flow-1');
-  client.say({ ...deposit('c2', 5), idempotencyKey: 'order-1' });
-  assert.equal((await client.hear(of('c2', 'result'))).result?.['repeated'], true);
-  assert.equal((await reader.hear(of('s', 'event'))).event?.revision, 0);
+  client.send({ ...deposit('c2', 5), idempotencyKey: 'order-1' });
+  assert.equal((await client.waitFor(of('c2', 'result'))).result?.['repeated'], true);
+  assert.equal((await reader.waitFor(of('s', 'event'))).event?.revision, 0);
   const asked = { type: 'query', bc: 'banking', aggregate: 'account' };
   const waitFor = result?.['position'];
-  reader.say({ ...asked, id: 'q1', documentId: 'a1', query: { waitFor } });
-  assert.deepEqual((await reader.hear(of('q1', 'result'))).result?.['document'], { balance: 5 });
-  reader.say({ ...asked, id: 'q2', query: { range: 'balance', from: 4, to: 6 } });
-  const page = (await reader.hear(of('q2', 'result'))).result as { readonly items: unknown[] };
+  reader.send({ ...asked, id: 'q1', documentId: 'a1', query: { waitFor } });
+  assert.deepEqual((await reader.waitFor(of('q1', 'result'))).result?.['document'], { balance: 5 });
+  reader.send({ ...asked, id: 'q2', query: { range: 'balance', from: 4, to: 6 } });
+  const page = (await reader.waitFor(of('q2', 'result'))).result as { readonly items: unknown[] };
   assert.equal(page.items.length, 1);
-  reader.say({ type: 'unsubscribe', id: 's' });
-  await reader.hear(of('s', 'unsubscribed'));
+  reader.send({ type: 'unsubscribe', id: 's' });
+  await reader.waitFor(of('s', 'unsubscribed'));
 });
 
 test('a subscription resumes after the last event, for all streams or one', async () => {
   await using api = await openApi();
   using client = open(api, await api.token('admin', 'core'));
-  await client.hear(isReady);
+  await client.waitFor(isReady);
   for (const id of ['c0', 'c1', 'c2']) {
-    client.say(deposit(id));
-    await client.hear(of(id, 'result'));
+    client.send(deposit(id));
+    await client.waitFor(of(id, 'result'));
   }
-  client.say({ type: 'subscribe', id: 's', stream: 'banking.account.v1-core-a1', after: '0' });
-  await client.hear(of('s', 'caughtUp'));
+  client.send({ type: 'subscribe', id: 's', stream: 'banking.account.v1-core-a1', after: '0' });
+  await client.waitFor(of('s', 'caughtUp'));
   const revisions = client.received.filter(of('s', 'event')).map(({ event }) => event?.revision);
   assert.deepEqual(revisions, [1, 2]);
 });
@@ -115,20 +115,20 @@ test('a first message with valid credentials is accepted, all others are refused
   const token = await api.token('read', 'core');
   using good = open(api);
   await once(good.socket, 'open');
-  good.say({ type: 'auth', token });
-  good.say({ type: 'subscribe', id: 's' });
-  await good.hear(of('s', 'caughtUp'));
+  good.send({ type: 'auth', token });
+  good.send({ type: 'subscribe', id: 's' });
+  await good.waitFor(of('s', 'caughtUp'));
   using wrong = open(api);
   using rude = open(api);
   await Promise.all([once(wrong.socket, 'open'), once(rude.socket, 'open')]);
-  wrong.say({ type: 'auth', token: 'mr_nobody' });
-  rude.say({ type: 'subscribe', id: 's' });
+  wrong.send({ type: 'auth', token: 'mr_nobody' });
+  rude.send({ type: 'subscribe', id: 's' });
   assert.deepEqual(await Promise.all([wrong.closed(), rude.closed()]), [4401, 4401]);
   assert.equal(wrong.received[0]?.problem?.status, 401);
   assert.equal(rude.received[0]?.problem?.status, 401);
   assert.equal(good.socket.readyState, WebSocket.OPEN);
-  good.say({ type: 'auth', token });
-  await good.hear(({ problem }) => problem?.code === 'REQUEST_INVALID');
+  good.send({ type: 'auth', token });
+  await good.waitFor(({ problem }) => problem?.code === 'REQUEST_INVALID');
 });
 
 test('a connection without credentials is closed after the time limit', async () => {
@@ -153,9 +153,9 @@ test('invalid credentials, other origins and other paths are refused before the 
   using foreign = open(api, token, { origin: 'https://evil.example' });
   assert.equal(await refused(foreign), 403);
   using listed = open(api, token, { origin: 'https://shop.example' });
-  await listed.hear(isReady);
+  await listed.waitFor(isReady);
   using own = open(api, token, { origin: api.server.url });
-  await own.hear(isReady);
+  await own.waitFor(isReady);
   const elsewhere = new WebSocket(`${api.server.url.replace('http', 'ws')}/other`);
   elsewhere.on('error', () => {});
   const [, response] = (await once(elsewhere, 'unexpected-response')) as [
@@ -172,10 +172,10 @@ test('a tenant has access to its own events, commands and documents, within its 
   await api.fail('acme');
   using client = open(api, await api.token('admin', 'core'));
   using reader = open(api, await api.token('read', 'core'));
-  await Promise.all([client.hear(isReady), reader.hear(isReady)]);
+  await Promise.all([client.waitFor(isReady), reader.waitFor(isReady)]);
   const code = async (from: Client, message: Asked) => {
-    from.say(message);
-    return (await from.hear(of(message.id, 'problem'))).problem?.code;
+    from.send(message);
+    return (await from.waitFor(of(message.id, 'problem'))).problem?.code;
   };
   const follow = { type: 'subscribe' };
   const stream = 'banking.account.v1-acme-saga';
@@ -187,15 +187,15 @@ test('a tenant has access to its own events, commands and documents, within its 
   assert.equal(await code(client, { ...query, id: '5' }), 'NOT_FOUND');
   assert.equal(await code(client, { ...query, id: '6', tenant: 'acme' }), 'NOT_ALLOWED');
   assert.equal(await code(reader, deposit('7')), 'NOT_ALLOWED');
-  client.say({ ...follow, id: 'all' });
-  await client.hear(of('all', 'caughtUp'));
+  client.send({ ...follow, id: 'all' });
+  await client.waitFor(of('all', 'caughtUp'));
   assert.deepEqual(client.received.filter(of('all', 'event')), []);
 });
 
 test('an invalid message gets a problem with its id, and the connection stays open', async () => {
   await using api = await openApi({ wsLimits: { subscriptionsMax: 1 } });
   using client = open(api, await api.token('admin', 'core'));
-  await client.hear(isReady);
+  await client.waitFor(isReady);
   const codes: (string | undefined)[] = [];
   for (const [at, message] of [
     { type: 'dance' },
@@ -208,8 +208,8 @@ test('an invalid message gets a problem with its id, and the connection stays op
     { type: 'command', command: 'account.deposit', aggregateId: 'a', payload: { amount: 5_000 } },
     { type: 'query', bc: 'banking', aggregate: 'account', query: { limit: 0 } },
   ].entries()) {
-    client.say({ ...message, id: `m${at}` });
-    codes.push((await client.hear(of(`m${at}`, 'problem'))).problem?.code);
+    client.send({ ...message, id: `m${at}` });
+    codes.push((await client.waitFor(of(`m${at}`, 'problem'))).problem?.code);
   }
   assert.deepEqual(codes, [
     'REQUEST_INVALID',
@@ -222,21 +222,21 @@ test('an invalid message gets a problem with its id, and the connection stays op
     'COMMAND_REFUSED',
     'REQUEST_INVALID',
   ]);
-  client.say('{not json');
-  await client.hear(({ id, type }) => type === 'problem' && id === undefined);
-  client.say({ type: 'subscribe', id: 's1' });
-  await client.hear(of('s1', 'caughtUp'));
-  client.say({ type: 'subscribe', id: 's1' });
-  assert.equal((await client.hear(of('s1', 'problem'))).problem?.code, 'REQUEST_INVALID');
-  client.say({ type: 'subscribe', id: 's2' });
-  assert.equal((await client.hear(of('s2', 'problem'))).problem?.code, 'RATE_LIMITED');
+  client.send('{not json');
+  await client.waitFor(({ id, type }) => type === 'problem' && id === undefined);
+  client.send({ type: 'subscribe', id: 's1' });
+  await client.waitFor(of('s1', 'caughtUp'));
+  client.send({ type: 'subscribe', id: 's1' });
+  assert.equal((await client.waitFor(of('s1', 'problem'))).problem?.code, 'REQUEST_INVALID');
+  client.send({ type: 'subscribe', id: 's2' });
+  assert.equal((await client.waitFor(of('s2', 'problem'))).problem?.code, 'RATE_LIMITED');
 });
 
 test('a revoked token ends the connection', async () => {
   await using api = await openApi();
   const made = await api.platform.tokens.create({ name: 'gone', scopes: ['read'] });
   using client = open(api, made.secret);
-  await client.hear(isReady);
+  await client.waitFor(isReady);
   await api.platform.tokens.revoke('gone');
   assert.equal(await client.closed(), 4401);
 });
@@ -268,9 +268,9 @@ test('binary, too large and invalid frames close the connection with their codes
   using binary = open(api, token);
   using large = open(api, token);
   using broken = open(api, token);
-  await Promise.all([binary, large, broken].map((client) => client.hear(isReady)));
+  await Promise.all([binary, large, broken].map((client) => client.waitFor(isReady)));
   binary.socket.send(Buffer.from('{}'));
-  large.say('x'.repeat(2_000));
+  large.send('x'.repeat(2_000));
   // Invalid UTF-8.
   broken.socket.send(Buffer.from([0xff, 0xfe]), { binary: false });
   assert.equal(await binary.closed(), 1003);
@@ -339,13 +339,13 @@ test('a stop answers running requests, then closes with 1001', async () => {
   });
   const api = await openApi({ routes: [slow] });
   using client = open(api, await api.token('admin', 'core'));
-  await client.hear(isReady);
-  client.say({ type: 'subscribe', id: 's' });
-  await client.hear(of('s', 'caughtUp'));
-  client.say({ type: 'command', id: 'c', command: 'demo.slow', payload: {} });
+  await client.waitFor(isReady);
+  client.send({ type: 'subscribe', id: 's' });
+  await client.waitFor(of('s', 'caughtUp'));
+  client.send({ type: 'command', id: 'c', command: 'demo.slow', payload: {} });
   await asked.promise;
   const stopped = api[Symbol.asyncDispose]();
-  await client.hear(of('s', 'unsubscribed'));
+  await client.waitFor(of('s', 'unsubscribed'));
   gate.resolve();
   await stopped;
   assert.equal(await client.closed(), 1001);

@@ -29,14 +29,14 @@ import {
 } from './ws-message.ts';
 
 /** The context of a message: caller, abort signal and request id. */
-export type WsAsking = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
+export type WsContext = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
   readonly principal: Principal;
 };
 
 export interface WsOperations {
   /** Throws immediately if the request is invalid. */
-  follow(message: WsMessage['subscribe'], asking: WsAsking): AsyncIterable<SentEvent>;
-  answer(message: WsMessage['command'] | WsMessage['query'], asking: WsAsking): Promise<unknown>;
+  follow(message: WsMessage['subscribe'], context: WsContext): AsyncIterable<SentEvent>;
+  answer(message: WsMessage['command'] | WsMessage['query'], context: WsContext): Promise<unknown>;
 }
 
 export interface WsConnectionOptions {
@@ -79,7 +79,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   const over = new AbortController();
   const feeds = new Map<string, AbortController>();
   const sessions = new Map<ModuleSocket, SocketSession>();
-  let known: Promise<Principal> | undefined;
+  let caller: Promise<Principal> | undefined;
   let requests = 0;
   let idle: (() => void) | undefined;
   let hasPong = true;
@@ -94,18 +94,18 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   socket.on('message', (data, isBinary) => void take(data, isBinary));
 
   const late = setTimeout(
-    () => cutOff(wsCloseCodes.notAuthenticated, 'say who you are'),
+    () => cutOff(wsCloseCodes.notAuthenticated, 'authentication required'),
     limits.authMsMax,
   );
   const heart = setInterval(() => {
-    if (!hasPong) return cutOff(wsCloseCodes.tooSlow, 'no sign of life');
+    if (!hasPong) return cutOff(wsCloseCodes.tooSlow, 'no pong received');
     hasPong = false;
     socket.ping();
   }, limits.heartbeatMs);
   if (options.principal !== undefined) {
     const { principal } = options;
     welcome(principal);
-    known = Promise.resolve(principal);
+    caller = Promise.resolve(principal);
   }
 
   function end(): void {
@@ -129,7 +129,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   async function send(message: object | string): Promise<void> {
     if (over.signal.aborted || socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount > limits.unreadBytesMax) {
-      cutOff(wsCloseCodes.tooSlow, 'read what you asked for');
+      cutOff(wsCloseCodes.tooSlow, 'the client reads too slowly');
       return;
     }
     const bytes = bytesOf(typeof message === 'string' ? message : JSON.stringify(message));
@@ -170,8 +170,8 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       if ('ours' in message) await handle(message.ours, requestId);
       else await passOn(message.socket, message.theirs, requestId);
     } catch (error) {
-      await tell(error, about, requestId);
-      if (known === undefined) cutOff(wsCloseCodes.notAuthenticated, 'say who you are');
+      await sendError(error, about, requestId);
+      if (caller === undefined) cutOff(wsCloseCodes.notAuthenticated, 'authentication required');
     } finally {
       requests -= 1;
       if (requests === 0) idle?.();
@@ -180,26 +180,26 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   async function handle(message: AnyWsMessage, requestId: string): Promise<void> {
     if (message.type === 'auth') {
-      if (known !== undefined) throw invalid('type', 'it is known already who you are');
-      known = signIn(message.token);
+      if (caller !== undefined) throw invalid('type', 'already authenticated');
+      caller = signIn(message.token);
       // The caller gets its error by a message; this prevents an unhandled rejection.
-      known.catch(() => {
-        known = undefined;
+      caller.catch(() => {
+        caller = undefined;
       });
-      await known;
+      await caller;
       return;
     }
     const principal = await admitted();
     if (message.type === 'unsubscribe') return unsubscribe(message.id);
-    const asking = { principal, address, requestId };
-    if (message.type === 'subscribe') return subscribe(message, asking);
-    const result = await operations.answer(message, { ...asking, signal: over.signal });
+    const context = { principal, address, requestId };
+    if (message.type === 'subscribe') return subscribe(message, context);
+    const result = await operations.answer(message, { ...context, signal: over.signal });
     await send({ type: 'result', id: message.id, result });
   }
 
   async function admitted(): Promise<Principal> {
-    if (known === undefined) throw notAuthenticated('the first message must be auth');
-    const principal = await known;
+    if (caller === undefined) throw notAuthenticated('the first message must be auth');
+    const principal = await caller;
     admit?.({ address, principal });
     return principal;
   }
@@ -263,22 +263,22 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       }
     } catch (error) {
       observer.log?.error({ err: error }, 'websocket session failed');
-      cutOff(wsCloseCodes.failed, 'something went wrong here');
+      cutOff(wsCloseCodes.failed, 'internal error');
     }
   }
 
-  function subscribe(message: WsMessage['subscribe'], asking: Omit<WsAsking, 'signal'>): void {
+  function subscribe(message: WsMessage['subscribe'], context: Omit<WsContext, 'signal'>): void {
     const { id } = message;
-    checkAccess('read', asking.principal);
-    if (feeds.has(id)) throw invalid('id', 'there is a subscription of this id');
+    checkAccess('read', context.principal);
+    if (feeds.has(id)) throw invalid('id', 'duplicate subscription id');
     if (feeds.size >= limits.subscriptionsMax) {
       throw tooMany(`a connection has at most ${limits.subscriptionsMax} subscriptions`);
     }
     const ending = new AbortController();
     const signal = AbortSignal.any([over.signal, ending.signal]);
-    const events = operations.follow(message, { ...asking, signal });
+    const events = operations.follow(message, { ...context, signal });
     feeds.set(id, ending);
-    void pass(id, events, signal, asking.requestId);
+    void pass(id, events, signal, context.requestId);
   }
 
   async function pass(
@@ -295,7 +295,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
         await send({ type: event, id, ...content });
       }
     } catch (error) {
-      if (!signal.aborted) await tell(error, { id }, requestId);
+      if (!signal.aborted) await sendError(error, { id }, requestId);
     }
     feeds.delete(id);
     await send({ type: 'unsubscribed', id });
@@ -303,11 +303,11 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   function unsubscribe(id: string): void {
     const ending = feeds.get(id);
-    if (ending === undefined) throw invalid('id', 'there is no subscription of this id');
+    if (ending === undefined) throw invalid('id', 'unknown subscription id');
     ending.abort();
   }
 
-  async function tell(
+  async function sendError(
     error: unknown,
     {
       id,
@@ -333,7 +333,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
         ]);
         clearTimeout(timer);
       }
-      cutOff(wsCloseCodes.goingAway, 'the server stops');
+      cutOff(wsCloseCodes.goingAway, 'the server is stopping');
       await closed;
     },
   };

@@ -50,8 +50,8 @@ export function createWsServer(options: WsServerOptions): WsServer {
 
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server is stopping');
-    const [asked, search = ''] = request.url?.split('?', 2) ?? [];
-    if (asked !== path) throw new MillraceError('NOT_FOUND', 'no WebSocket at this path');
+    const [requested, search = ''] = request.url?.split('?', 2) ?? [];
+    if (requested !== path) throw new MillraceError('NOT_FOUND', 'no WebSocket at this path');
     checkOrigin(request, corsOrigins);
     const address = request.socket.remoteAddress ?? '';
     const principal = await authenticate(
