@@ -23,11 +23,15 @@ export interface ServerSettings {
   readonly corsOrigins?: readonly string[];
   /** Accepts tokens of an identity provider in addition to API keys. */
   readonly jwt?: {
+    /** HS256: a shared secret of at least 32 bytes. */
     readonly secret?: string;
+    /** RS256, ES256: the URL of the provider's key set. */
     readonly jwksUrl?: string;
     readonly audience: string;
     readonly issuer?: string;
+    /** Clock tolerance. Default: 30 s. */
     readonly clockSkewSeconds?: number;
+    /** The claim with the tenant. Default: `tenant`. */
     readonly tenantClaim?: string;
   };
   /** Rate limits per caller. Default: 1,000 requests a second with credentials, 50 without. */

@@ -236,8 +236,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const headers =
       seen.span === undefined ? input.headers : { ...input.headers, ...seen.span.context };
     const apiRequest = { ...input, headers, principal, requestId, address };
+    // An endless answer also ends with the credentials and when the server stops.
     if (route.isLong === true) {
-      return route.handle({ ...apiRequest, signal: longSignal(over.signal, principal) });
+      return route.handle({
+        ...apiRequest,
+        signal: AbortSignal.any([over.signal, stopping.signal, ...credentialSignals(principal)]),
+      });
     }
     // One signal for all reasons, because combining signals costs more than the rest.
     let isLate = false;
@@ -258,17 +262,6 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       clearTimeout(timer);
       principal?.ended?.removeEventListener('abort', end);
     }
-  }
-
-  /** An endless answer also ends with the credentials and when the server stops. */
-  function longSignal(over: AbortSignal, principal: Principal | undefined): AbortSignal {
-    const signals = [over, stopping.signal];
-    if (principal?.ended !== undefined) signals.push(principal.ended);
-    if (principal?.expiresAtMs !== undefined) {
-      const leftMs = Math.max(0, Math.min(principal.expiresAtMs - Date.now(), timerMsMax));
-      signals.push(AbortSignal.timeout(leftMs));
-    }
-    return AbortSignal.any(signals);
   }
 
   async function authenticate(request: IncomingMessage): Promise<Principal | undefined> {
@@ -393,6 +386,15 @@ function firstSegment(path: string): string {
 function pathOf(url: string | undefined): string {
   const at = url?.indexOf('?') ?? -1;
   return at === -1 ? (url ?? '/') : (url ?? '/').slice(0, at);
+}
+
+/** Fire when the credentials are revoked or expire. */
+export function credentialSignals(principal: Principal | undefined): readonly AbortSignal[] {
+  const { ended, expiresAtMs } = principal ?? {};
+  const signals = ended === undefined ? [] : [ended];
+  if (expiresAtMs === undefined) return signals;
+  const leftMs = Math.max(0, Math.min(expiresAtMs - Date.now(), timerMsMax));
+  return [...signals, AbortSignal.timeout(leftMs)];
 }
 
 async function listen(server: Server, host: string, port: number): Promise<void> {

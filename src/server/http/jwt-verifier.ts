@@ -7,21 +7,11 @@ import { checkTenant } from '../../contracts/tenant.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import type { ServerSettings } from '../../platform/config/millrace-config.ts';
 import { tokenScopes, type TokenScope } from '../../platform/tokens/token.ts';
 import { notAuthenticated, type Principal } from '../../platform/modules/principal.ts';
 
-export interface JwtOptions {
-  /** HS256: a shared secret of at least 32 bytes. */
-  readonly secret?: string;
-  /** RS256, ES256: the URL of the provider's key set. */
-  readonly jwksUrl?: string;
-  readonly audience: string;
-  readonly issuer?: string;
-  /** Clock tolerance. Default: 30 s. */
-  readonly clockSkewSeconds?: number;
-  /** The claim with the tenant. Default: `tenant`. */
-  readonly tenantClaim?: string;
-}
+export type JwtOptions = NonNullable<ServerSettings['jwt']>;
 
 export interface JwtVerifier {
   /** Rejects with `NOT_AUTHENTICATED`, or with `IDENTITY_UNAVAILABLE` if the keys are not available. */

@@ -48,6 +48,20 @@ export async function auditedGlobal<T>(
   });
 }
 
+/** A route that lists something that all tenants share. */
+export function globalList({
+  list,
+  ...definition
+}: Omit<Route, 'handle'> & { readonly list: () => Promise<readonly unknown[]> }): Route {
+  return {
+    ...definition,
+    async handle(request) {
+      checkGlobal(request);
+      return { body: { items: await list() } };
+    },
+  };
+}
+
 /** The name of the caller, stored with the change. */
 export function actorName({ principal }: Pick<ApiRequest, 'principal'>): string {
   return (principal?.name ?? '').slice(0, tokenLimits.byCharsMax);

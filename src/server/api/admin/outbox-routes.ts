@@ -15,6 +15,7 @@ import {
   bulkFilter,
   checkGlobal,
   closed,
+  globalList,
   idOf,
   idPageQuery,
   idsField,
@@ -151,15 +152,12 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
         return { body: await ledger.counts() };
       },
     }),
-    route({
+    globalList({
       ...get,
       path: '/admin/outbox/paused',
       summary: 'Paused destinations',
       answers: { 200: returns('All paused destinations', pageOf(paused)) },
-      async handle(request) {
-        checkGlobal(request);
-        return { body: { items: await ledger.paused() } };
-      },
+      list: () => ledger.paused(),
     }),
     route({
       ...get,

@@ -15,6 +15,7 @@ import {
   auditedGlobal,
   checkGlobal,
   closed,
+  globalList,
   pageOf,
   text,
   type AdminContext,
@@ -81,16 +82,12 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
   };
 
   return [
-    route({
+    globalList({
       ...get,
       path: '/admin/projections',
       summary: 'All versions of all read models',
       answers: { 200: returns('All versions', pageOf(status)) },
-      async handle(request) {
-        checkGlobal(request);
-        const all = await projectionStatus(store, host);
-        return { body: { items: all.map(withRebuild) } };
-      },
+      list: async () => (await projectionStatus(store, host)).map(withRebuild),
     }),
     route({
       ...get,

@@ -9,8 +9,8 @@ import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
   auditedGlobal,
-  checkGlobal,
   closed,
+  globalList,
   pageOf,
   text,
   type AdminContext,
@@ -57,18 +57,16 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
     });
 
   return [
-    route({
+    globalList({
       ...get,
       path: '/admin/subscriptions',
       summary: 'All subscriptions with state, workers, lag and dead letters',
       answers: { 200: returns('All subscriptions', pageOf(overview)) },
-      async handle(request) {
-        checkGlobal(request);
+      list: async () => {
         const all = await subscriptionOverview(admin, storage);
-        const items = await Promise.all(
+        return Promise.all(
           all.map(async (each) => ({ ...each, ...(await admin.lag(each.subscription)) })),
         );
-        return { body: { items } };
       },
     }),
     pauseRoute('pause'),

@@ -12,8 +12,8 @@ import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
   auditedGlobal,
-  checkGlobal,
   closed,
+  globalList,
   pageOf,
   text,
   time,
@@ -46,15 +46,12 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
   const shown = (each: Token) => ({ ...each, state: tokenState(each, Date.now()) });
 
   return [
-    route({
+    globalList({
       ...get,
       path: '/admin/tokens',
       summary: 'All tokens and their states, without secrets',
       answers: { 200: returns('All tokens, oldest first', pageOf(token)) },
-      async handle(request) {
-        checkGlobal(request);
-        return { body: { items: (await tokens.list()).map(shown) } };
-      },
+      list: async () => (await tokens.list()).map(shown),
     }),
     route({
       ...post,

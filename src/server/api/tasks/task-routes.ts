@@ -18,6 +18,7 @@ import {
   auditedGlobal,
   checkGlobal,
   closed,
+  globalList,
   pageOf,
   pageQuery,
   tenantWithin,
@@ -142,18 +143,14 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         return { body: { items: page.tasks, cursor: page.cursor } };
       },
     }),
-    route({
+    globalList({
       ...read,
       path: '/api/v1/jobs/counts',
       summary: 'The number of jobs by type and state, for all tenants',
       answers: {
         200: returns('By type', pageOf(closed({ type: Type.String(), states: counts }))),
       },
-      async handle(request) {
-        checkGlobal(request);
-        const tasks = await platform.tasks();
-        return { body: { items: await tasks.counts() } };
-      },
+      list: async () => (await platform.tasks()).counts(),
     }),
     route({
       ...read,
@@ -167,7 +164,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         return { body: { items } };
       },
     }),
-    route({
+    globalList({
       ...read,
       path: '/api/v1/jobs/workers',
       summary: 'Workers, for all tenants',
@@ -184,11 +181,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
           ),
         },
       },
-      async handle(request) {
-        checkGlobal(request);
-        const tasks = await platform.tasks();
-        return { body: { items: await tasks.workers() } };
-      },
+      list: async () => (await platform.tasks()).workers(),
     }),
     route({
       ...read,
@@ -291,15 +284,12 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
 function monitorRoutes(context: AdminContext): readonly Route[] {
   const { platform } = context;
   return [
-    route({
+    globalList({
       ...read,
       path: '/api/v1/jobs/groups',
       summary: 'Consumer groups of the job streams and their lag, for all tenants',
       answers: { 200: returns('All groups', pageOf(groupInfo)) },
-      async handle(request) {
-        checkGlobal(request);
-        return { body: { items: await taskGroups(await platform.taskBus()) } };
-      },
+      list: async () => taskGroups(await platform.taskBus()),
     }),
     route({
       method: 'GET',
