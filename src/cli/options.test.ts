@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { durationSeconds, expectedRevision, pairs, wholeNumber } from './options.ts';
+import {
+  durationSeconds,
+  expectedRevision,
+  futureTime,
+  oneOf,
+  pairs,
+  pastTime,
+  wholeNumber,
+} from './options.ts';
 
 test('durations are seconds, or have a unit', () => {
   const seconds = ['90', '90s', '15m', '12h', '30d', '2w'].map((text) =>
@@ -31,4 +39,29 @@ test('expected revisions are words or numbers', () => {
 test('a pair ends its name at the first equals sign', () => {
   assert.deepEqual(pairs('a', ['b=c=d', 'e=']), { b: 'c=d', e: '' });
   assert.throws(() => pairs('a', ['=b']), /--a takes name=value/);
+});
+
+test('times are durations from now, or dates', () => {
+  const hourMs = 3_600_000;
+  const isNear = (time: Date, offsetMs: number): boolean =>
+    Math.abs(time.getTime() - Date.now() - offsetMs) < 60_000;
+  assert.ok(isNear(pastTime('a', '12h'), -12 * hourMs));
+  assert.ok(isNear(futureTime('a', '12h'), 12 * hourMs));
+  assert.ok(isNear(futureTime('a', '90'), 90_000));
+  assert.equal(pastTime('a', '2026').toISOString(), '2026-01-01T00:00:00.000Z');
+  assert.equal(pastTime('a', undefined), undefined);
+  for (const text of ['', 'soon', '99999999999w']) {
+    assert.throws(() => pastTime('a', text), /--a takes a duration such as 12h, or a date/);
+    assert.throws(
+      () => futureTime('a', text),
+      /--a takes a duration such as 12h or 30d, or a date/,
+    );
+  }
+});
+
+test('a choice names all known values', () => {
+  const sizeOf = oneOf(['small', 'medium', 'large']);
+  assert.equal(sizeOf('size', 'medium'), 'medium');
+  assert.equal(sizeOf('size', undefined), undefined);
+  assert.throws(() => sizeOf('size', 'huge'), /--size takes small, medium, or large, not 'huge'/);
 });
