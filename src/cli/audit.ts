@@ -6,17 +6,17 @@ import { hasCode } from '../foundation/error.ts';
 import { createAuditLog, type AuditRequest } from '../platform/audit-log.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { CommandContext } from './command.ts';
+import { option } from './options.ts';
 import { displayUrl, openExistingStore, storeUrl } from './stores.ts';
 
 const nameCharsMax = 120;
 
 export const byOption = {
-  by: {
-    type: 'string',
-    value: 'name',
-    summary: 'name to record (default: MILLRACE_USER, or the user of the operating system)',
-  },
-} as const;
+  by: option(
+    'name',
+    'name to record (default: MILLRACE_USER, or the user of the operating system)',
+  ),
+};
 
 /** The operator's name: `MILLRACE_USER`, or the user of the operating system. */
 export function operatorName({ env }: Pick<CommandContext, 'env'>): string {

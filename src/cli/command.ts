@@ -27,6 +27,8 @@ interface Option {
   readonly summary: string;
   /** The placeholder for the value in the help. */
   readonly value?: string;
+  /** A table about its values, below the options in the help. */
+  readonly section?: HelpSection;
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -61,20 +63,64 @@ type Parsed<O extends Options> = ReturnType<
 
 export type Values<O extends Options> = Parsed<O>['values'];
 
-/** The parsed arguments, and the command's name for error messages. */
-type Input<O extends Options> = Parsed<O> & { readonly name: string };
+/** The context of a command with its parsed arguments. */
+type Invocation<O extends Options, A> = CommandContext &
+  Parsed<O> & {
+    /** The command's name, for error messages. */
+    readonly name: string;
+    readonly argument: A extends string ? string : undefined;
+  };
 
-interface CommandDefinition<O extends Options> extends Omit<Command, 'options' | 'run'> {
+interface CommandDefinition<O extends Options, A extends string | undefined> extends Omit<
+  Command,
+  'options' | 'run' | 'usage'
+> {
+  /** What follows the name in the command line. */
+  readonly usage?: string;
   readonly options: O;
-  readonly run: (context: CommandContext, input: Input<O>) => Promise<number>;
+  /** What the only argument is, with an example. Without it, the command takes options only. */
+  readonly argument?: A;
+  /** The command reads `positionals` itself. */
+  readonly hasArguments?: boolean;
+  readonly run: (invocation: Invocation<O, A>) => Promise<number | CommandResult>;
+}
+
+/** What a command prints: the JSON with `--json`, otherwise the text. */
+export type CommandResult = { readonly text: string; readonly exitCode?: number } & (
+  | { /** One line. */ readonly json: unknown }
+  | { /** Indented. */ readonly document: unknown }
+  | ListResult
+);
+
+interface ListResult {
+  /** One line each. */
+  readonly items: readonly unknown[];
+  /** Printed on stderr if there are no items. */
+  readonly none?: string;
+  /** The value of `--after` for the next page, if there may be one. */
+  readonly next?: string | undefined;
 }
 
 /** A command that gets its arguments parsed, with the types that its options declare. */
-export function defineCommand<const O extends Options>(definition: CommandDefinition<O>): Command {
-  const { name, options, run } = definition;
+export function defineCommand<
+  const O extends Options,
+  const A extends string | undefined = undefined,
+>(definition: CommandDefinition<O, A>): Command {
+  const { argument: what, hasArguments, run, ...command } = definition;
+  const { name, options, usage: rest } = command;
   return {
-    ...definition,
-    run: async (context) => run(context, { name, ...readArgs(name, context.args, options) }),
+    ...command,
+    usage: rest === undefined ? name : `${name} ${rest}`,
+    async run(context) {
+      const parsed = { name, ...readArgs(name, context.args, options) };
+      const argument = what === undefined ? undefined : oneArgument(parsed, what);
+      if (what === undefined && hasArguments !== true) noArguments(parsed);
+      const result = await run({ ...context, ...parsed, argument } as Invocation<O, A>);
+      if (typeof result === 'number') return result;
+      const { json: isJson } = parsed.values as { readonly json?: boolean };
+      await print(context, result, isJson === true);
+      return result.exitCode ?? exitCodes.ok;
+    },
   };
 }
 
@@ -99,8 +145,7 @@ interface Arguments {
   readonly positionals: readonly string[];
 }
 
-/** The only argument of a command; `what` says what it is, with an example. */
-export function oneArgument({ name, positionals }: Arguments, what: string): string {
+function oneArgument({ name, positionals }: Arguments, what: string): string {
   const [argument, ...rest] = positionals;
   if (argument === undefined || argument === '' || rest.length > 0) {
     throw usage(`${name} takes one ${what}`);
@@ -108,7 +153,12 @@ export function oneArgument({ name, positionals }: Arguments, what: string): str
   return argument;
 }
 
-export function noArguments({ name, positionals }: Arguments): void {
+/** The only argument of a command that may also have none. */
+export function optionalArgument(given: Arguments, what: string): string | undefined {
+  return given.positionals.length === 0 ? undefined : oneArgument(given, what);
+}
+
+function noArguments({ name, positionals }: Arguments): void {
   if (positionals.length > 0) throw usage(`${name} takes options only, not '${positionals[0]}'`);
 }
 
@@ -122,34 +172,20 @@ export function didYouMean(typed: string, known: Iterable<string>): string {
   return near === undefined ? `'${typed}'` : `'${typed}': did you mean ${near}?`;
 }
 
-/** Prints the result of a command: as one line of JSON with `--json`, otherwise as text. */
-export function printResult(
-  { stdout }: Pick<CommandContext, 'stdout'>,
-  { json }: { readonly json?: boolean | undefined },
-  result: { readonly json: unknown; readonly text: string },
-): number {
-  stdout.write(json === true ? `${JSON.stringify(result.json)}\n` : `${result.text}\n`);
-  return exitCodes.ok;
+async function print(
+  { stdout, stderr, signal }: CommandContext,
+  result: CommandResult,
+  isJson: boolean,
+): Promise<void> {
+  const text = isJson ? jsonText(result) : result.text;
+  await writeOut(stdout, text === '' || text.endsWith('\n') ? text : `${text}\n`, signal);
+  if (isJson || !('items' in result)) return;
+  const { items, none, next } = result;
+  if (items.length === 0 && none !== undefined) stderr.write(`${none}\n`);
+  if (next !== undefined) stderr.write(`next page: --after ${next}\n`);
 }
 
-/** Prints a page of a list: a line of JSON per item with `--json`, otherwise a line of text and how to get the next page. */
-export async function printPage<Item>(
-  { stdout, stderr, signal }: Pick<CommandContext, 'signal' | 'stderr' | 'stdout'>,
-  { json }: { readonly json?: boolean | undefined },
-  page: {
-    readonly items: readonly Item[];
-    readonly line: (item: Item) => string;
-    /** Printed if the page has no items. */
-    readonly none: string;
-    /** The value of `--after` for the next page, if there may be one. */
-    readonly next: string | undefined;
-  },
-): Promise<number> {
-  const { items, line, none, next } = page;
-  const lines = items.map((item) => (json === true ? `${JSON.stringify(item)}\n` : line(item)));
-  await writeOut(stdout, lines.join(''), signal);
-  if (json === true) return exitCodes.ok;
-  if (items.length === 0) stderr.write(`${none}\n`);
-  if (next !== undefined) stderr.write(`next page: --after ${next}\n`);
-  return exitCodes.ok;
+function jsonText(result: CommandResult): string {
+  if ('items' in result) return result.items.map((item) => `${JSON.stringify(item)}\n`).join('');
+  return 'json' in result ? JSON.stringify(result.json) : JSON.stringify(result.document, null, 2);
 }

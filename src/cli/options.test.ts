@@ -4,6 +4,7 @@ import {
   durationMs,
   expectedRevision,
   futureTime,
+  oneOf,
   pairs,
   pastTime,
   wholeNumber,
@@ -12,15 +13,6 @@ import {
 test('an invalid duration is reported with its option', () => {
   assert.equal(durationMs('a', '15m'), 900_000);
   assert.throws(() => durationMs('a', '90'), /--a takes a duration such as 30s, .* not '90'/);
-});
-
-test('times are durations from now, or dates', () => {
-  assert.equal(pastTime('a', '1h', 7_200_000), '1970-01-01T01:00:00.000Z');
-  assert.equal(futureTime('a', '1h', 0), '1970-01-01T01:00:00.000Z');
-  assert.equal(pastTime('a', '2026-01-02', 0), '2026-01-02T00:00:00.000Z');
-  for (const text of ['90', 'soon', '9999999999w']) {
-    assert.throws(() => futureTime('a', text, 0), /--a takes a duration .* or a date and time/);
-  }
 });
 
 test('whole numbers are whole, and no larger than a number can be', () => {
@@ -42,4 +34,25 @@ test('expected revisions are words or numbers', () => {
 test('a pair ends its name at the first equals sign', () => {
   assert.deepEqual(pairs('a', ['b=c=d', 'e=']), { b: 'c=d', e: '' });
   assert.throws(() => pairs('a', ['=b']), /--a takes name=value/);
+});
+
+test('times are durations from now, or dates', () => {
+  const hourMs = 3_600_000;
+  const isNear = (time: Date, offsetMs: number): boolean =>
+    Math.abs(time.getTime() - Date.now() - offsetMs) < 60_000;
+  assert.ok(isNear(pastTime('a', '12h'), -12 * hourMs));
+  assert.ok(isNear(futureTime('a', '12h'), 12 * hourMs));
+  assert.equal(pastTime('a', '2026-01-02').toISOString(), '2026-01-02T00:00:00.000Z');
+  assert.equal(pastTime('a', undefined), undefined);
+  for (const text of ['', '90', 'soon', '9999999999w']) {
+    assert.throws(() => pastTime('a', text), /--a takes a duration .* or a date and time/);
+    assert.throws(() => futureTime('a', text), /--a takes a duration .* or a date and time/);
+  }
+});
+
+test('a choice names all known values', () => {
+  const sizeOf = oneOf(['small', 'medium', 'large']);
+  assert.equal(sizeOf('size', 'medium'), 'medium');
+  assert.equal(sizeOf('size', undefined), undefined);
+  assert.throws(() => sizeOf('size', 'huge'), /--size takes small, medium, or large, not 'huge'/);
 });

@@ -3,51 +3,88 @@
 import { durationShape, parseDuration } from '../foundation/duration.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { ExpectedRevision } from '../store/expected-revision.ts';
-import { usage } from './command.ts';
+import { usage, type Values } from './command.ts';
 
-export const jsonOption = {
-  json: { type: 'boolean', summary: 'prints JSON' },
-} as const;
+/** `--name <value>`. */
+export function option(value: string, summary: string) {
+  return { type: 'string', value, summary } as const;
+}
 
-export const confirmBulkOption = {
-  yes: { type: 'boolean', summary: 'confirms a bulk operation' },
-} as const;
+/** `--name <value> --name <value>`. */
+export function repeatable(value: string, summary: string) {
+  return { type: 'string', multiple: true, value, summary } as const;
+}
+
+/** `--name`. */
+export function flag(summary: string) {
+  return { type: 'boolean', summary } as const;
+}
+
+export const jsonOption = { json: flag('prints JSON') };
+
+export const tenantOption = { tenant: option('key', 'only of this tenant') };
+
+export const sinceOption = {
+  since: option('time', 'only since 12h ago, 30d ago, or a date and time'),
+};
+
+export const configOption = {
+  config: option('file', 'configuration file (default: ./millrace.config.ts)'),
+};
+
+const pageSizeDefault = 50;
+
+export const pageSizeOption = { limit: option('N', `page size (default: ${pageSizeDefault})`) };
+
+export function pageSizeOf(values: Values<typeof pageSizeOption>): number {
+  return wholeNumber('limit', values.limit) ?? pageSizeDefault;
+}
+
+/** Of a command that changes items by their ids, by a filter, or all of them. */
+export function bulkOptions(all: string) {
+  return { all: flag(all), yes: flag('confirms a bulk operation') };
+}
+
+/** The ids or the filter of a bulk command. Everything but ids must be confirmed. */
+export function bulkFilter<Filter extends object>(
+  {
+    name,
+    values,
+    positionals: ids,
+  }: {
+    readonly name: string;
+    readonly values: Values<ReturnType<typeof bulkOptions>>;
+    readonly positionals: readonly string[];
+  },
+  filter: Filter,
+  { example, warning }: { readonly example: string; readonly warning: string },
+): Filter | { readonly ids: readonly string[] } {
+  const ways = [ids.length > 0, values.all === true, Object.keys(filter).length > 0];
+  if (ways.filter(Boolean).length !== 1) {
+    throw usage(`${name} takes ids, a filter (such as ${example}), or --all`);
+  }
+  if (ids.length > 0) return { ids };
+  checkConfirmed(values, warning);
+  return filter;
+}
+
+export function checkConfirmed(
+  { yes }: { readonly yes?: boolean | undefined },
+  warning: string,
+): void {
+  if (yes !== true) throw usage(`${warning}: pass --yes to confirm`);
+}
 
 export const eventFilterOptions = {
-  category: {
-    type: 'string',
-    value: 'category',
-    summary: 'only streams of this category, such as banking.currency.v1',
-  },
-  tenant: { type: 'string', value: 'key', summary: 'only events of this tenant' },
-  type: {
-    type: 'string',
-    multiple: true,
-    value: 'event-type',
-    summary: 'only events of this type (repeatable)',
-  },
-  'type-prefix': {
-    type: 'string',
-    multiple: true,
-    value: 'text',
-    summary: 'only event types with this prefix (repeatable)',
-  },
-  'stream-prefix': {
-    type: 'string',
-    multiple: true,
-    value: 'text',
-    summary: 'only streams with this prefix (repeatable)',
-  },
-} as const;
+  category: option('category', 'only streams of this category, such as banking.currency.v1'),
+  tenant: option('key', 'only events of this tenant'),
+  type: repeatable('event-type', 'only events of this type (repeatable)'),
+  'type-prefix': repeatable('text', 'only event types with this prefix (repeatable)'),
+  'stream-prefix': repeatable('text', 'only streams with this prefix (repeatable)'),
+};
 
 /** Undefined if no filter option is given. */
-export function eventFilterOf(values: {
-  readonly category?: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly type?: readonly string[] | undefined;
-  readonly 'type-prefix'?: readonly string[] | undefined;
-  readonly 'stream-prefix'?: readonly string[] | undefined;
-}): EventFilter | undefined {
+export function eventFilterOf(values: Values<typeof eventFilterOptions>): EventFilter | undefined {
   const filter: EventFilter = defined({
     category: values.category,
     tenant: values.tenant,
@@ -66,64 +103,70 @@ export function defined<T extends object>(
   return Object.fromEntries(entries) as { [Name in keyof T]?: Exclude<T[Name], undefined> };
 }
 
-export function oneOf<const T extends string>(
-  option: string,
-  known: readonly T[],
-  text: string,
-): T {
-  const found = known.find((each) => each === text);
-  if (found !== undefined) return found;
-  const list = new Intl.ListFormat('en', { type: 'disjunction' }).format(known);
-  throw usage(`--${option} takes ${list}, not '${text}'`);
+/** The value of an option; undefined if the option is not given. */
+interface Parser<T> {
+  (name: string, text: string): T;
+  (name: string, text: string | undefined): T | undefined;
 }
 
-export function wholeNumber(option: string, text: string): number;
-export function wholeNumber(option: string, text: string | undefined): number | undefined;
-export function wholeNumber(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const value = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw usage(`--${option} takes a whole number, not '${text}'`);
+/** `read` returns undefined for an invalid text. */
+function parser<T>(expected: string, read: (text: string) => T | undefined): Parser<T> {
+  const parse = (name: string, text: string | undefined): T | undefined => {
+    if (text === undefined) return undefined;
+    const value = read(text);
+    if (value === undefined) throw usage(`--${name} takes ${expected}, not '${text}'`);
+    return value;
+  };
+  return parse as Parser<T>;
 }
+
+export function oneOf<const T extends string>(known: readonly T[]): Parser<T> {
+  const list = new Intl.ListFormat('en', { type: 'disjunction' }).format(known);
+  return parser(list, (text) => known.find((each) => each === text));
+}
+
+export const wholeNumber = parser('a whole number', (text) => {
+  const value = Number(text);
+  return /^\d+$/.test(text) && Number.isSafeInteger(value) ? value : undefined;
+});
+
+const revision = parser<ExpectedRevision>('any, none, exists or a revision', (text) => {
+  if (text === 'any' || text === 'none' || text === 'exists') return text;
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+});
 
 export function expectedRevision(text: string | undefined): ExpectedRevision | undefined {
-  if (text === undefined || text === 'any' || text === 'none' || text === 'exists') return text;
-  if (/^\d+$/.test(text)) return wholeNumber('expected', text);
-  throw usage(`--expected takes any, none, exists or a revision, not '${text}'`);
+  return revision('expected', text);
 }
 
-export function durationMs(option: string, text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== undefined) return ms;
-  throw usage(`--${option} takes ${durationShape}, not '${text}'`);
-}
+export const durationMs = parser(durationShape, parseDuration);
 
-/** A duration before now, or a date and time, as ISO 8601. */
-export function pastTime(option: string, text: string, nowMs: number): string {
-  return timeAt(option, text, (ms) => nowMs - ms);
-}
+/** A duration before now, or a date and time. */
+export const pastTime = parser(`${durationShape}, or a date and time`, (text) =>
+  timeAt(text, (ms) => Date.now() - ms),
+);
 
-/** A duration after now, or a date and time, as ISO 8601. */
-export function futureTime(option: string, text: string, nowMs: number): string {
-  return timeAt(option, text, (ms) => nowMs + ms);
-}
+/** A duration after now, or a date and time. */
+export const futureTime = parser(`${durationShape}, or a date and time`, (text) =>
+  timeAt(text, (ms) => Date.now() + ms),
+);
 
-function timeAt(option: string, text: string, shift: (ms: number) => number): string {
+function timeAt(text: string, shift: (ms: number) => number): Date | undefined {
   const ms = parseDuration(text);
   // JavaScript would read a number without a unit as a year.
   const dateMs = /^\d+$/.test(text) ? Number.NaN : Date.parse(text);
   const time = new Date(ms === undefined ? dateMs : shift(ms));
-  if (!Number.isNaN(time.getTime())) return time.toISOString();
-  throw usage(`--${option} takes ${durationShape}, or a date and time, not '${text}'`);
+  return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
-/** Values of the form `name=value`. */
-export function pairs(option: string, texts: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    texts.map((text) => {
-      const at = text.indexOf('=');
-      if (at < 1) throw usage(`--${option} takes name=value, not '${text}'`);
-      return [text.slice(0, at), text.slice(at + 1)];
-    }),
-  );
+const pair = parser('name=value', (text): readonly [string, string] | undefined => {
+  const at = text.indexOf('=');
+  return at < 1 ? undefined : [text.slice(0, at), text.slice(at + 1)];
+});
+
+export function pairs(
+  name: string,
+  texts: readonly string[] | undefined,
+): Readonly<Record<string, string>> | undefined {
+  return texts && Object.fromEntries(texts.map((text) => pair(name, text)));
 }

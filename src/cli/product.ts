@@ -15,59 +15,38 @@ import { isLoopback } from '../server/kurrent/listen.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
-import { defined, durationMs, oneOf, wholeNumber } from './options.ts';
+import { configOption, defined, durationMs, flag, oneOf, option, wholeNumber } from './options.ts';
 import { packageVersion } from './package-version.ts';
 import { displayUrl, storeOption, storeUrl } from './stores.ts';
 import { counted } from './terminal/text.ts';
 
 export const productOptions = {
   ...storeOption,
-  config: {
-    type: 'string',
-    value: 'file',
-    summary: 'configuration file (default: ./millrace.config.ts)',
-  },
-  roles: {
-    type: 'string',
-    value: 'a,b',
-    summary: `roles of this process: ${platformRoles.join(', ')} (default: all)`,
-  },
-  host: { type: 'string', value: 'address', summary: 'address to listen on (default: 127.0.0.1)' },
-  port: {
-    type: 'string',
-    value: 'N',
-    summary: 'port of the HTTP API (default: 7480; 0 picks a free one)',
-  },
-  'kurrent-port': {
-    type: 'string',
-    value: 'N',
-    summary: 'port of the KurrentDB protocol (default: 2113; 0 picks a free one)',
-  },
-  'kurrent-auth': {
-    type: 'string',
-    value: 'how',
-    summary: 'authentication of the KurrentDB protocol: tokens or none (default: none, local only)',
-  },
-  tenants: {
-    type: 'string',
-    value: 'a-b,c-d',
-    summary: 'tenants with a hyphen in their name (tenants of tokens are known)',
-  },
-  'no-kurrent': { type: 'boolean', summary: 'does not serve the KurrentDB protocol' },
-  'ntfy-port': {
-    type: 'string',
-    value: 'N',
-    summary: 'separate port for ntfy clients (default: that of the HTTP API; 0 picks a free one)',
-  },
-  'no-ntfy': { type: 'boolean', summary: 'does not serve ntfy topics' },
-  'tls-cert': { type: 'string', value: 'file', summary: 'TLS certificate (PEM)' },
-  'tls-key': { type: 'string', value: 'file', summary: 'private key of the certificate (PEM)' },
-  'shutdown-timeout': {
-    type: 'string',
-    value: 'duration',
-    summary: 'maximum time for running work to finish after a stop signal (default: 30s)',
-  },
-} as const;
+  ...configOption,
+  roles: option('a,b', `roles of this process: ${platformRoles.join(', ')} (default: all)`),
+  host: option('address', 'address to listen on (default: 127.0.0.1)'),
+  port: option('N', 'port of the HTTP API (default: 7480; 0 picks a free one)'),
+  'kurrent-port': option('N', 'port of the KurrentDB protocol (default: 2113; 0 picks a free one)'),
+  'kurrent-auth': option(
+    'how',
+    'authentication of the KurrentDB protocol: tokens or none (default: none, local only)',
+  ),
+  tenants: option('a-b,c-d', 'tenants with a hyphen in their name (tenants of tokens are known)'),
+  'no-kurrent': flag('does not serve the KurrentDB protocol'),
+  'ntfy-port': option(
+    'N',
+    'separate port for ntfy clients (default: that of the HTTP API; 0 picks a free one)',
+  ),
+  'no-ntfy': flag('does not serve ntfy topics'),
+  'tls-cert': option('file', 'TLS certificate (PEM)'),
+  'tls-key': option('file', 'private key of the certificate (PEM)'),
+  'shutdown-timeout': option(
+    'duration',
+    'maximum time for running work to finish after a stop signal (default: 30s)',
+  ),
+};
+
+const kurrentAuthOf = oneOf(['tokens', 'none']);
 
 export interface ProductHooks {
   /** Event store to use instead of the configured engines, unless `--store` is given. */
@@ -155,7 +134,7 @@ async function readSettings(
     port: wholeNumber('port', values.port) ?? written.server?.port ?? 7480,
     ntfyPort: wholeNumber('ntfy-port', values['ntfy-port']),
     kurrentPort: wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113,
-    kurrentAuth: oneOf('kurrent-auth', ['tokens', 'none'], values['kurrent-auth'] ?? 'none'),
+    kurrentAuth: kurrentAuthOf('kurrent-auth', values['kurrent-auth'] ?? 'none'),
     tenants: values.tenants?.split(',').map((name) => name.trim()) ?? [],
     shutdown: shutdownTimes(values['shutdown-timeout']),
   };
@@ -196,7 +175,7 @@ async function readPem(cwd: string, file: string): Promise<string> {
 }
 
 function shutdownTimes(text: string | undefined): ShutdownTimes {
-  const totalMs = text === undefined ? 30_000 : durationMs('shutdown-timeout', text);
+  const totalMs = durationMs('shutdown-timeout', text) ?? 30_000;
   if (totalMs < 1_000) throw usage('--shutdown-timeout must be at least 1s');
   return { totalMs, requestsMs: totalMs * 0.5, workMs: totalMs * 0.4 };
 }
@@ -297,7 +276,7 @@ async function openNtfyHandler(
 ): Promise<NtfyHandler> {
   const { openNtfy } = await import('../server/topics/index.ts');
   return openNtfy(platform, {
-    ...defined({ settings: settings.config.notify }),
+    settings: settings.config.notify,
     isLoopback: isLoopback(settings.host),
     cwd: context.cwd,
     url: () => urls.ntfy,
@@ -321,7 +300,7 @@ async function startHttpApi(
     version: packageVersion(),
     observer: telemetry.observer,
     metrics: () => telemetry.metrics(),
-    ...defined({ beside: ntfy }),
+    fallbackHandler: ntfy,
   });
 }
 
@@ -336,7 +315,8 @@ async function startKurrentProtocol({ settings, platform }: Product): Promise<Se
     port,
     tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
     limits: { stopMsMax: shutdown.requestsMs },
-    ...defined({ authenticate, tls }),
+    authenticate,
+    tls,
   });
 }
 

@@ -106,6 +106,7 @@ export function commandHelp(command: Command, paint: Paint): string {
       title: 'Options',
       rows: [...optionRows(command.options), ['-h, --help', 'shows this help'] as const],
     },
+    ...Object.values(command.options).flatMap(({ section }) => section ?? []),
     ...(command.sections ?? []),
   ];
   for (const { title, rows } of sections) {

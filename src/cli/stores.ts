@@ -6,33 +6,41 @@ import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { OpenEventStoreOptions } from '../platform/index.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { CommandContext, HelpSection } from './command.ts';
+import { option } from './options.ts';
 
 const storeDefault = 'sqlite:.millrace/events.db';
 const storeVariable = 'MILLRACE_STORE';
 const outboxVariable = 'MILLRACE_OUTBOX';
 
-export const storeOption = {
-  store: { type: 'string', value: 'url', summary: `event store (default: ${storeDefault})` },
-} as const;
-
-export const storeSections: readonly HelpSection[] = [
-  {
-    title: 'Stores',
-    rows: [
-      ['sqlite:<file>', 'a local file, without a server'],
-      ['postgres://user:password@host/database', 'PostgreSQL; ?schema=<name> selects the schema'],
-      [storeVariable, 'environment variable, used if --store is not given'],
-    ],
-  },
-];
-
-export const outboxSections: readonly HelpSection[] = storeSections.map((section) => ({
-  ...section,
+const storeSection: HelpSection = {
+  title: 'Stores',
   rows: [
-    ...section.rows,
-    [outboxVariable, 'environment variable, for an outbox in another database than the events'],
+    ['sqlite:<file>', 'a local file, without a server'],
+    ['postgres://user:password@host/database', 'PostgreSQL; ?schema=<name> selects the schema'],
+    [storeVariable, 'environment variable, used if --store is not given'],
   ],
-}));
+};
+
+const storeUrlOption = option('url', `event store (default: ${storeDefault})`);
+
+export const storeOption = { store: { ...storeUrlOption, section: storeSection } };
+
+/** Of a command on an outbox. */
+export const outboxOption = {
+  store: {
+    ...storeUrlOption,
+    section: {
+      title: storeSection.title,
+      rows: [
+        ...storeSection.rows,
+        [outboxVariable, 'environment variable, for an outbox in another database than the events'],
+      ] as const,
+    },
+  },
+};
+
+/** Of a command on jobs, which are audited in the event store. */
+export const auditStoreOption = { store: storeUrlOption };
 
 type StoreContext = Pick<CommandContext, 'cwd' | 'env'>;
 

@@ -58,7 +58,7 @@ export interface AuditLog {
   /** Newest first. A page with a cursor may be short or empty: it shows how far the log was searched. */
   list(
     filter: AuditFilter,
-    page?: { readonly limit?: number; readonly cursor?: string },
+    page?: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
   ): Promise<AuditPage>;
 }
 

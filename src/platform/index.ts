@@ -112,9 +112,9 @@ export type { ProjectionRebuild, ProjectionRebuilds } from './projection-rebuild
 export { platformRoles, type PlatformRole } from './config/platform-role.ts';
 export {
   defineSocket,
+  type MessageContext,
   type ModuleSocket,
   type ModuleWeb,
-  type SocketAsking,
   type SocketClient,
   type SocketSession,
   type WebContext,

@@ -1,3 +1,6 @@
+// Collectors of metrics that are queried at a scrape: subscription lag, dead letters, outbox and tasks of a platform,
+// and figures of the process. Any process can query the engines, including for subscriptions that no process runs.
+
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
@@ -5,9 +8,6 @@ import type { SubscriptionStorage } from '../subscriptions/subscription-storage.
 import type { TypeCount } from '../tasks/task-engine.ts';
 import type { Collector } from './collect-metrics.ts';
 import type { Sample } from './create-metrics.ts';
-
-// Collectors of metrics that are queried at a scrape: subscription lag, dead letters, outbox and tasks of a platform,
-// and figures of the process. Any process can query the engines, including for subscriptions that no process runs.
 
 /** The required parts of a platform; a `Platform` fits. */
 export interface CollectedPlatform {
@@ -101,44 +101,35 @@ export function processCollector(): Collector & Disposable {
   delay.enable();
   let before = performance.eventLoopUtilization();
 
+  function collect(): readonly Sample[] {
+    const { user, system } = process.cpuUsage();
+    const memory = process.memoryUsage();
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, before);
+    before = now;
+    // The histogram contains whole timer intervals: subtract the resolution.
+    const lagOf = (percent: number): number =>
+      delay.count === 0 ? 0 : Math.max(0, delay.percentile(percent) / 1e6 - resolutionMs) / 1_000;
+    const samples = [
+      { name: 'process_cpu_seconds_total', value: (user + system) / 1e6 },
+      { name: 'process_resident_memory_bytes', value: memory.rss },
+      { name: 'process_start_time_seconds', value: performance.timeOrigin / 1_000 },
+      { name: 'nodejs_heap_size_used_bytes', value: memory.heapUsed },
+      { name: 'nodejs_heap_size_total_bytes', value: memory.heapTotal },
+      { name: 'nodejs_external_memory_bytes', value: memory.external },
+      { name: 'nodejs_eventloop_lag_p50_seconds', value: lagOf(50) },
+      { name: 'nodejs_eventloop_lag_p99_seconds', value: lagOf(99) },
+      { name: 'nodejs_eventloop_utilization', value: utilization },
+      { name: 'nodejs_version_info', value: 1, labels: { version: process.version } },
+    ];
+    delay.reset();
+    return samples;
+  }
+
   return {
     name: 'process',
-    metrics: [
-      'process_cpu_seconds_total',
-      'process_resident_memory_bytes',
-      'process_start_time_seconds',
-      'nodejs_heap_size_used_bytes',
-      'nodejs_heap_size_total_bytes',
-      'nodejs_external_memory_bytes',
-      'nodejs_eventloop_lag_p50_seconds',
-      'nodejs_eventloop_lag_p99_seconds',
-      'nodejs_eventloop_utilization',
-      'nodejs_version_info',
-    ],
-    collect(): readonly Sample[] {
-      const { user, system } = process.cpuUsage();
-      const memory = process.memoryUsage();
-      const now = performance.eventLoopUtilization();
-      const { utilization } = performance.eventLoopUtilization(now, before);
-      before = now;
-      // The histogram contains whole timer intervals: subtract the resolution.
-      const lagOf = (percent: number): number =>
-        delay.count === 0 ? 0 : Math.max(0, delay.percentile(percent) / 1e6 - resolutionMs) / 1_000;
-      const samples = [
-        { name: 'process_cpu_seconds_total', value: (user + system) / 1e6 },
-        { name: 'process_resident_memory_bytes', value: memory.rss },
-        { name: 'process_start_time_seconds', value: performance.timeOrigin / 1_000 },
-        { name: 'nodejs_heap_size_used_bytes', value: memory.heapUsed },
-        { name: 'nodejs_heap_size_total_bytes', value: memory.heapTotal },
-        { name: 'nodejs_external_memory_bytes', value: memory.external },
-        { name: 'nodejs_eventloop_lag_p50_seconds', value: lagOf(50) },
-        { name: 'nodejs_eventloop_lag_p99_seconds', value: lagOf(99) },
-        { name: 'nodejs_eventloop_utilization', value: utilization },
-        { name: 'nodejs_version_info', value: 1, labels: { version: process.version } },
-      ];
-      delay.reset();
-      return samples;
-    },
+    metrics: collect().map(({ name }) => name),
+    collect,
     [Symbol.dispose]: () => void delay.disable(),
   };
 }

@@ -1,8 +1,8 @@
-import type { Attributes, Observer } from '../foundation/observer.ts';
-import { type MetricDefinition, metricTable } from './metric-table.ts';
-
 // The metrics of the process: declared names and labels, a bounded number of series, and Prometheus' text format.
 // Counting is on the hot path, so as much work as possible happens at the scrape.
+
+import type { Attributes, Observer } from '../foundation/observer.ts';
+import { type MetricDefinition, metricTable } from './metric-table.ts';
 
 export interface MetricsOptions {
   /** Default: `metricTable`. */
@@ -61,14 +61,15 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       createMetric(definition, limits),
     ]),
   );
-  const drop = (reason: string): void =>
-    metrics.get('telemetry_dropped_total')?.seriesOf({ reason }).add(1);
+  const drop = (reason: string): void => {
+    const dropped = metrics.get('telemetry_dropped_total')?.seriesOf({ reason });
+    if (dropped !== undefined) dropped.value += 1;
+  };
 
-  function find(name: string, type: MetricDefinition['type'] | undefined): Metric | undefined {
+  /** Undefined if the metric is not declared, or has another type. */
+  function find(name: string, type?: MetricDefinition['type']): Metric | undefined {
     const metric = metrics.get(name);
-    if (metric !== undefined && (type === undefined || metric.definition.type === type)) {
-      return metric;
-    }
+    if (metric !== undefined && (type === undefined || metric.type === type)) return metric;
     drop('undeclared');
     return undefined;
   }
@@ -85,44 +86,53 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         const metric = find(name, 'counter');
         if (metric === undefined) return;
         // A decreasing counter looks like a restart.
-        if (by >= 0 && Number.isFinite(by)) seriesOf(metric, attributes).add(by);
+        if (by >= 0 && Number.isFinite(by)) seriesOf(metric, attributes).value += by;
         else drop('invalid');
       },
       gauge(name, value, attributes) {
         const metric = find(name, 'gauge');
-        if (metric !== undefined) seriesOf(metric, attributes).set(value);
+        if (metric !== undefined) seriesOf(metric, attributes).value = value;
       },
       record(name, value, attributes) {
         const metric = find(name, 'histogram');
         if (metric === undefined) return;
-        if (Number.isFinite(value)) seriesOf(metric, attributes).observe(value);
-        else drop('invalid');
+        if (!Number.isFinite(value)) return drop('invalid');
+        const series = seriesOf(metric, attributes);
+        series.value += value;
+        series.count += 1;
+        const at = metric.buckets.findIndex((bound) => value <= bound);
+        if (at !== -1) series.inBucket[at] = (series.inBucket[at] ?? 0) + 1;
       },
     },
     replace(names, samples) {
       for (const name of names) metrics.get(name)?.clear();
       for (const { name, value, labels = {} } of samples) {
-        const metric = find(name, undefined);
-        if (metric !== undefined) seriesOf(metric, labels).set(value);
+        const metric = find(name);
+        if (metric !== undefined) seriesOf(metric, labels).value = value;
       }
     },
-    expose: () => exposeMetrics([...metrics.values()].map((metric) => metric.exposed())),
+    expose: () => [...metrics.values()].flatMap(metricLines).join(''),
   };
 }
 
-interface Series extends ExposedSeries {
-  add(by: number): void;
-  set(value: number): void;
-  observe(value: number): void;
+interface Series {
+  /** In the order of the labels. */
+  readonly values: readonly string[];
+  /** Of a histogram: the sum. */
+  value: number;
+  count: number;
+  /** Non-cumulative counts per bucket. */
+  readonly inBucket: number[];
 }
 
-interface Metric {
-  readonly definition: MetricDefinition;
+interface Metric extends MetricDefinition {
+  readonly labels: readonly string[];
+  readonly buckets: readonly number[];
+  readonly series: ReadonlyMap<string, Series>;
   seriesOf(attributes: Attributes): Series;
   /** Whether the last returned series was a shared `other` series. */
   isPastLimit(): boolean;
   clear(): void;
-  exposed(): ExposedMetric;
 }
 
 function createMetric(definition: MetricDefinition, limits: MetricLimits): Metric {
@@ -133,7 +143,7 @@ function createMetric(definition: MetricDefinition, limits: MetricLimits): Metri
   );
   const all = new Map<string, Series>();
   /** The exposed text of each value, by label. */
-  let shown = labels.map(() => new Map<string, string>());
+  const shown = labels.map(() => new Map<string, string>());
   let isPastLimit = false;
 
   function shownAs(at: number, value: string): string {
@@ -151,87 +161,44 @@ function createMetric(definition: MetricDefinition, limits: MetricLimits): Metri
     return text;
   }
 
-  function seriesOf(attributes: Attributes): Series {
-    isPastLimit = false;
-    let key = '';
-    let at = 0;
-    for (const label of labels) {
-      const value = attributes[label] ?? attributes[attributeNames[at] ?? ''];
-      key += `${shownAs(at, textOf(value))}\n`;
-      at += 1;
-    }
-    const found = all.get(key);
-    if (found !== undefined) return found;
-    if (all.size < limits.seriesPerMetricMax) return add(key);
-    isPastLimit = true;
-    const rest = `${other}\n`.repeat(labels.length);
-    return all.get(rest) ?? add(rest);
-  }
-
   function add(key: string): Series {
-    const series = createSeries(key.split('\n'), buckets);
+    const series = {
+      values: key.split('\n'),
+      value: 0,
+      count: 0,
+      inBucket: buckets.map(() => 0),
+    };
     all.set(key, series);
     return series;
   }
 
   return {
-    definition,
-    seriesOf,
+    ...definition,
+    labels,
+    buckets,
+    series: all,
+    seriesOf(attributes) {
+      isPastLimit = false;
+      let key = '';
+      let at = 0;
+      for (const label of labels) {
+        const value = attributes[label] ?? attributes[attributeNames[at] ?? ''] ?? '';
+        key += `${shownAs(at, String(value))}\n`;
+        at += 1;
+      }
+      const found = all.get(key);
+      if (found !== undefined) return found;
+      if (all.size < limits.seriesPerMetricMax) return add(key);
+      isPastLimit = true;
+      const rest = `${other}\n`.repeat(labels.length);
+      return all.get(rest) ?? add(rest);
+    },
     isPastLimit: () => isPastLimit,
     clear() {
       all.clear();
-      shown = labels.map(() => new Map<string, string>());
-    },
-    exposed: () => ({ ...definition, labels, buckets, series: [...all.values()] }),
-  };
-}
-
-function createSeries(values: readonly string[], buckets: readonly number[]): Series {
-  const inBucket = buckets.map(() => 0);
-  let value = 0;
-  let count = 0;
-  return {
-    values,
-    inBucket,
-    get value() {
-      return value;
-    },
-    get count() {
-      return count;
-    },
-    add(by) {
-      value += by;
-    },
-    set(to) {
-      value = to;
-    },
-    observe(one) {
-      value += one;
-      count += 1;
-      const at = buckets.findIndex((bound) => one <= bound);
-      if (at !== -1) inBucket[at] = (inBucket[at] ?? 0) + 1;
+      for (const known of shown) known.clear();
     },
   };
-}
-
-function textOf(value: string | number | boolean | undefined): string {
-  return value === undefined ? '' : String(value);
-}
-
-interface ExposedSeries {
-  /** In the order of the labels. */
-  readonly values: readonly string[];
-  /** For a histogram: the sum. */
-  readonly value: number;
-  readonly count: number;
-  /** Non-cumulative counts per bucket. */
-  readonly inBucket: readonly number[];
-}
-
-interface ExposedMetric extends MetricDefinition {
-  readonly labels: readonly string[];
-  readonly buckets: readonly number[];
-  readonly series: readonly ExposedSeries[];
 }
 
 /**
@@ -244,22 +211,18 @@ interface ExposedMetric extends MetricDefinition {
  */
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
-function exposeMetrics(metrics: readonly ExposedMetric[]): string {
-  const lines: string[] = [];
-  for (const metric of metrics) {
-    const { name, type, help, series } = metric;
-    if (series.length === 0) continue;
-    lines.push(`# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`);
-    lines.push(`# TYPE ${name} ${type}`);
-    for (const each of series) {
-      if (type === 'histogram') lines.push(...histogramLines(metric, each));
-      else lines.push(`${name}${labelText(metric, each)} ${numberText(each.value)}`);
-    }
+function metricLines(metric: Metric): string[] {
+  const { name, type, help, series } = metric;
+  if (series.size === 0) return [];
+  const lines = [`# HELP ${name} ${escapedLine(help)}`, `# TYPE ${name} ${type}`];
+  for (const each of series.values()) {
+    if (type === 'histogram') lines.push(...histogramLines(metric, each));
+    else lines.push(`${name}${labelText(metric, each)} ${numberText(each.value)}`);
   }
-  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+  return lines.map((line) => `${line}\n`);
 }
 
-function histogramLines(metric: ExposedMetric, series: ExposedSeries): string[] {
+function histogramLines(metric: Metric, series: Series): string[] {
   const { name, buckets } = metric;
   let below = 0;
   const lines = buckets.map((bound, at) => {
@@ -274,8 +237,7 @@ function histogramLines(metric: ExposedMetric, series: ExposedSeries): string[] 
   ];
 }
 
-function labelText(metric: ExposedMetric, { values }: ExposedSeries, le?: string): string {
-  const { labels, derived } = metric;
+function labelText({ labels, derived }: Metric, { values }: Series, le?: string): string {
   const parts = labelPairs(labels, values);
   if (derived !== undefined) {
     const source = values[labels.indexOf(derived.from)] ?? '';
@@ -289,20 +251,17 @@ function labelPairs(labels: readonly string[], values: readonly string[]): strin
   return labels.flatMap((label, at) => {
     const value = values[at] ?? '';
     // Prometheus treats an empty label as absent.
-    return value === '' ? [] : [`${label}="${escaped(value)}"`];
+    return value === ''
+      ? []
+      : [`${label}="${escapedLine(value.toWellFormed()).replaceAll('"', '\\"')}"`];
   });
 }
 
-function escaped(value: string): string {
-  return value
-    .toWellFormed()
-    .replaceAll('\\', '\\\\')
-    .replaceAll('"', '\\"')
-    .replaceAll('\n', '\\n');
+function escapedLine(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }
 
 function numberText(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
-  if (value === Number.NEGATIVE_INFINITY) return '-Inf';
-  return String(value);
+  return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value);
 }

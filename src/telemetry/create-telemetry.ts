@@ -4,12 +4,12 @@ import type { OtlpTracing, OtlpTracingOptions } from '../engines/otel/start-otlp
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { loadDriver } from '../foundation/load-driver.ts';
-import type { Logger, Observer, Span } from '../foundation/observer.ts';
+import type { Logger, Observer } from '../foundation/observer.ts';
 import { type Collector, collectMetrics } from './collect-metrics.ts';
+import { processCollector } from './collectors.ts';
 import { type LogStream, type LoggerOptions, createLogger } from './create-logger.ts';
 import { createMetrics } from './create-metrics.ts';
 import type { MetricDefinition } from './metric-table.ts';
-import { processCollector } from './collectors.ts';
 
 export interface TelemetryOptions {
   /**
@@ -63,13 +63,7 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
   const metrics = createMetrics({ table: options.table });
   const log = opened.use(createLogger({ ...logOptions(options), clock, onDropped }));
   const tracing = hasOtlp(env)
-    ? opened.use(
-        await startTracing({
-          env,
-          log,
-          serviceVersion: version,
-        }),
-      )
+    ? opened.use(await startTracing({ env, log, serviceVersion: version }))
     : undefined;
   const own = opened.use(processCollector());
   let collectors = [own, ...(options.collectors ?? [])];
@@ -81,7 +75,7 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
   }
 
   return {
-    observer: combineObservers(metrics.observer, { log }, tracing?.observer ?? {}),
+    observer: { ...metrics.observer, ...tracing?.observer, log },
     log,
     collect(more) {
       collectors = [...collectors, ...more];
@@ -124,8 +118,8 @@ function logOptions({
     hasColours: isTerminal && (env['NO_COLOR'] ?? '') === '',
     fields: {
       app: env['OTEL_SERVICE_NAME'] || 'millrace',
-      ...(env['MILLRACE_ENV'] ? { env: env['MILLRACE_ENV'] } : {}),
-      ...(version === undefined ? {} : { version }),
+      env: env['MILLRACE_ENV'] || undefined,
+      version,
     },
   };
 }
@@ -155,58 +149,46 @@ function oneOf<const Name extends string>(
  * observer.count?.('events_published_total', { event_type: 'payment.completed.v1' });
  */
 export function combineObservers(...observers: readonly Observer[]): Observer {
-  const all = <Part>(pick: (observer: Observer) => Part | undefined): Part[] =>
-    observers.map(pick).filter((part) => part !== undefined);
-  const counts = all(({ count }) => count);
-  const gauges = all(({ gauge }) => gauge);
-  const records = all(({ record }) => record);
-  const spans = all(({ span }) => span);
-  const logs = all(({ log }) => log);
+  return observers.reduce(combineTwo, {});
+}
+
+function combineTwo(one: Observer, other: Observer): Observer {
   return {
-    ...(counts.length === 0 ? {} : { count: each(counts) }),
-    ...(gauges.length === 0 ? {} : { gauge: each(gauges) }),
-    ...(records.length === 0 ? {} : { record: each(records) }),
-    ...(spans.length === 0
-      ? {}
-      : { span: (...args) => combineSpans(spans.map((span) => span(...args))) }),
-    ...(logs.length === 0 ? {} : { log: combineLogs(logs) }),
+    ...one,
+    ...other,
+    ...(one.count && other.count && { count: inTurn(one.count, other.count) }),
+    ...(one.gauge && other.gauge && { gauge: inTurn(one.gauge, other.gauge) }),
+    ...(one.record && other.record && { record: inTurn(one.record, other.record) }),
+    ...(one.span && other.span && { span: spanInTurn(one.span, other.span) }),
+    ...(one.log && other.log && { log: logInTurn(one.log, other.log) }),
   };
 }
 
-function each<Args extends readonly unknown[]>(
-  calls: readonly ((...args: Args) => void)[],
+function inTurn<Args extends readonly unknown[]>(
+  a: (...args: Args) => void,
+  b: (...args: Args) => void,
 ): (...args: Args) => void {
-  const [first] = calls;
-  if (calls.length === 1 && first !== undefined) return first;
   return (...args) => {
-    for (const call of calls) call(...args);
+    a(...args);
+    b(...args);
   };
 }
 
-function combineSpans(spans: readonly Span[]): Span {
-  const [first] = spans;
-  if (spans.length === 1 && first !== undefined) return first;
-  return {
-    context: spans.find(({ context }) => context !== undefined)?.context,
-    set: (attributes) => {
-      for (const span of spans) span.set(attributes);
-    },
-    fail: (error) => {
-      for (const span of spans) span.fail(error);
-    },
-    end: () => {
-      for (const span of spans) span.end();
-    },
-  };
-}
+type StartSpan = Required<Observer>['span'];
 
-function combineLogs(logs: readonly Logger[]): Logger {
-  const [first] = logs;
-  if (logs.length === 1 && first !== undefined) return first;
-  const at =
-    (level: keyof Logger) =>
-    (fields: object, message: string): void => {
-      for (const log of logs) log[level](fields, message);
+function spanInTurn(startA: StartSpan, startB: StartSpan): StartSpan {
+  return (...args) => {
+    const [a, b] = [startA(...args), startB(...args)];
+    return {
+      context: a.context ?? b.context,
+      set: inTurn(a.set.bind(a), b.set.bind(b)),
+      fail: inTurn(a.fail.bind(a), b.fail.bind(b)),
+      end: inTurn(a.end.bind(a), b.end.bind(b)),
     };
+  };
+}
+
+function logInTurn(a: Logger, b: Logger): Logger {
+  const at = (level: keyof Logger) => inTurn(a[level].bind(a), b[level].bind(b));
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -6,7 +6,7 @@ export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   /** Other attributes are ignored, because each label multiplies the series. */
-  readonly labels?: readonly string[];
+  readonly labels?: readonly string[] | undefined;
   /** Labels derived from another one at the scrape, off the hot path. */
   readonly derived?: {
     readonly from: string;
@@ -14,11 +14,39 @@ export interface MetricDefinition {
     readonly of: (value: string) => readonly string[];
   };
   /** Upper bounds, in the unit at the end of the name. */
-  readonly buckets?: readonly number[];
+  readonly buckets?: readonly number[] | undefined;
 }
 
 const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-const millisecondsBuckets = secondsBuckets.map((seconds) => seconds * 1_000);
+
+const define =
+  (type: MetricDefinition['type'], buckets?: readonly number[]) =>
+  (name: string, help: string, labels?: readonly string[]): MetricDefinition => ({
+    name,
+    type,
+    help,
+    labels,
+    buckets,
+  });
+const counter = define('counter');
+const gauge = define('gauge');
+const seconds = define('histogram', secondsBuckets);
+const milliseconds = define(
+  'histogram',
+  secondsBuckets.map((bound) => bound * 1_000),
+);
+
+/** The parts of `<agg>.<action>.v<version>`. */
+const eventTypeParts: NonNullable<MetricDefinition['derived']> = {
+  from: 'event_type',
+  labels: ['agg', 'action', 'version'],
+  of(type) {
+    const [agg = '', action = '', version = ''] = type.split('.');
+    return [agg, action, version.replace(/^v/, '')];
+  },
+};
+
+const messageLabels = ['integration_type', 'event_type'];
 
 /**
  * The metrics of the product; pass yours to `createMetrics` in addition.
@@ -33,376 +61,147 @@ const millisecondsBuckets = secondsBuckets.map((seconds) => seconds * 1_000);
  */
 export const metricTable: readonly MetricDefinition[] = [
   // Commands and the store.
-  {
-    name: 'commands_handled_total',
-    type: 'counter',
-    help: 'Commands by outcome.',
-    labels: ['bc', 'aggregate', 'command', 'tenant', 'outcome'],
-  },
-  {
-    name: 'command_conflicts_total',
-    type: 'counter',
-    help: 'Commands decided again after a version conflict.',
-    labels: ['aggregate'],
-  },
-  {
-    name: 'snapshots_taken_total',
-    type: 'counter',
-    help: 'Snapshots of aggregates by outcome.',
-    labels: ['outcome'],
-  },
-  {
-    name: 'events_published_total',
-    type: 'counter',
-    help: 'Events appended to the store.',
-    labels: ['event_type'],
-  },
-  {
-    name: 'events_duplicates_total',
-    type: 'counter',
-    help: 'Duplicate events of appends.',
-    labels: ['event_type'],
-  },
+  counter('commands_handled_total', 'Commands by outcome.', [
+    'bc',
+    'aggregate',
+    'command',
+    'tenant',
+    'outcome',
+  ]),
+  counter('command_conflicts_total', 'Commands decided again after a version conflict.', [
+    'aggregate',
+  ]),
+  counter('snapshots_taken_total', 'Snapshots of aggregates by outcome.', ['outcome']),
+  counter('events_published_total', 'Events appended to the store.', ['event_type']),
+  counter('events_duplicates_total', 'Duplicate events of appends.', ['event_type']),
   // Subscriptions.
   {
-    name: 'events_processed_total',
-    type: 'counter',
-    help: 'Handler attempts by result.',
-    labels: ['handler', 'event_type', 'status', 'bc', 'tenant'],
-    derived: {
-      from: 'event_type',
-      labels: ['agg', 'action', 'version'],
-      of(type) {
-        const [agg = '', action = '', version = ''] = type.split('.');
-        return [agg, action, version.replace(/^v/, '')];
-      },
-    },
+    ...counter('events_processed_total', 'Handler attempts by result.', [
+      'handler',
+      'event_type',
+      'status',
+      'bc',
+      'tenant',
+    ]),
+    derived: eventTypeParts,
   },
-  {
-    name: 'event_processing_duration_seconds',
-    type: 'histogram',
-    help: 'Duration of a handler per event.',
-    labels: ['handler', 'event_type'],
-    buckets: secondsBuckets,
-  },
-  {
-    name: 'projection_lag_seconds',
-    type: 'gauge',
-    help: 'Age of the oldest event that a subscription has not processed.',
-    labels: ['sub'],
-  },
-  {
-    name: 'dead_letter_queue_size',
-    type: 'gauge',
-    help: 'Dead letters waiting for replay or discard.',
-    labels: ['handler'],
-  },
-  {
-    name: 'sagas_total',
-    type: 'counter',
-    help: 'Ended sagas by outcome.',
-    labels: ['saga', 'outcome'],
-  },
-  {
-    name: 'live_mirror_published_total',
-    type: 'counter',
-    help: 'Events forwarded by the live mirror.',
-  },
-  {
-    name: 'live_mirror_dropped_total',
-    type: 'counter',
-    help: 'Events dropped by the live mirror because no consumer took them in time.',
-  },
+  seconds('event_processing_duration_seconds', 'Duration of a handler per event.', [
+    'handler',
+    'event_type',
+  ]),
+  gauge(
+    'projection_lag_seconds',
+    'Age of the oldest event that a subscription has not processed.',
+    ['sub'],
+  ),
+  gauge('dead_letter_queue_size', 'Dead letters waiting for replay or discard.', ['handler']),
+  counter('sagas_total', 'Ended sagas by outcome.', ['saga', 'outcome']),
+  counter('live_mirror_published_total', 'Events forwarded by the live mirror.'),
+  counter(
+    'live_mirror_dropped_total',
+    'Events dropped by the live mirror because no consumer took them in time.',
+  ),
   // The outbox and delivery.
-  {
-    name: 'outbox_enqueued_total',
-    type: 'counter',
-    help: 'Messages enqueued in the outbox.',
-    labels: ['source'],
-  },
-  {
-    name: 'outbox_pending_total',
-    type: 'gauge',
-    help: 'Messages in the outbox without an attempt.',
-  },
-  { name: 'outbox_claimed_total', type: 'counter', help: 'Messages claimed for sending.' },
-  ...(['jobs', 'sent', 'failed', 'dead', 'stale'] as const).map((outcome): MetricDefinition => ({
-    name: `outbox_${outcome}_total`,
-    type: 'counter',
-    help: {
-      jobs: 'Messages handed to a queue of workers.',
-      sent: 'Sent messages.',
-      failed: 'Failed attempts that will be retried.',
-      dead: 'Dead-lettered messages.',
-      stale: 'Outcomes reported after another process had claimed the message.',
-    }[outcome],
-    labels: ['integration_type', 'event_type'],
-  })),
-  {
-    name: 'outbox_queue_full_total',
-    type: 'counter',
-    help: 'Messages that stayed in the ledger because their queue was full.',
-  },
-  {
-    name: 'outbox_purged_total',
-    type: 'counter',
-    help: 'Sent messages purged after their retention.',
-  },
-  {
-    name: 'outbox_claim_duration_ms',
-    type: 'histogram',
-    help: 'Duration of settling and claiming a batch.',
-    buckets: millisecondsBuckets,
-  },
-  {
-    name: 'outbox_delivery_duration_ms',
-    type: 'histogram',
-    help: 'Duration of a delivery attempt.',
-    labels: ['integration_type', 'event_type', 'outcome'],
-    buckets: millisecondsBuckets,
-  },
-  {
-    name: 'outbox_messages',
-    type: 'gauge',
-    help: 'Messages in the outbox by status.',
-    labels: ['status'],
-  },
-  {
-    name: 'queue_depth',
-    type: 'gauge',
-    help: 'Items waiting in a queue.',
-    labels: ['queue'],
-  },
-  {
-    name: 'delivery_attempts_total',
-    type: 'counter',
-    help: 'Delivery attempts by outcome, including those deferred by a limit.',
-    labels: ['destination', 'outcome'],
-  },
-  {
-    name: 'delivery_duration_seconds',
-    type: 'histogram',
-    help: 'Response time of a destination.',
-    labels: ['destination'],
-    buckets: secondsBuckets,
-  },
-  {
-    name: 'delivery_breaker_open',
-    type: 'gauge',
-    help: '1 while the circuit breaker of a destination is open.',
-    labels: ['destination'],
-  },
+  counter('outbox_enqueued_total', 'Messages enqueued in the outbox.', ['source']),
+  gauge('outbox_pending_total', 'Messages in the outbox without an attempt.'),
+  counter('outbox_claimed_total', 'Messages claimed for sending.'),
+  counter('outbox_jobs_total', 'Messages handed to a queue of workers.', messageLabels),
+  counter('outbox_sent_total', 'Sent messages.', messageLabels),
+  counter('outbox_failed_total', 'Failed attempts that will be retried.', messageLabels),
+  counter('outbox_dead_total', 'Dead-lettered messages.', messageLabels),
+  counter(
+    'outbox_stale_total',
+    'Outcomes reported after another process had claimed the message.',
+    messageLabels,
+  ),
+  counter(
+    'outbox_queue_full_total',
+    'Messages that stayed in the ledger because their queue was full.',
+  ),
+  counter('outbox_purged_total', 'Sent messages purged after their retention.'),
+  milliseconds('outbox_claim_duration_ms', 'Duration of settling and claiming a batch.'),
+  milliseconds('outbox_delivery_duration_ms', 'Duration of a delivery attempt.', [
+    ...messageLabels,
+    'outcome',
+  ]),
+  gauge('outbox_messages', 'Messages in the outbox by status.', ['status']),
+  gauge('queue_depth', 'Items waiting in a queue.', ['queue']),
+  counter(
+    'delivery_attempts_total',
+    'Delivery attempts by outcome, including those deferred by a limit.',
+    ['destination', 'outcome'],
+  ),
+  seconds('delivery_duration_seconds', 'Response time of a destination.', ['destination']),
+  gauge('delivery_breaker_open', '1 while the circuit breaker of a destination is open.', [
+    'destination',
+  ]),
   // The bus.
-  {
-    name: 'bus_published_total',
-    type: 'counter',
-    help: 'Messages stored in streams of the bus.',
-  },
-  {
-    name: 'bus_duplicates_total',
-    type: 'counter',
-    help: 'Duplicate messages by id.',
-  },
-  {
-    name: 'bus_handler_duration_ms',
-    type: 'histogram',
-    help: 'Duration of a handler per message.',
-    labels: ['group'],
-    buckets: millisecondsBuckets,
-  },
-  {
-    name: 'bus_handler_failures_total',
-    type: 'counter',
-    help: 'Failed handler calls.',
-    labels: ['group'],
-  },
-  {
-    name: 'bus_dead_letters_total',
-    type: 'counter',
-    help: 'Dead-lettered messages by cause.',
-    labels: ['group', 'cause'],
-  },
-  {
-    name: 'bus_malformed_skipped_total',
-    type: 'counter',
-    help: 'Malformed messages skipped by a reader without a group.',
-  },
-  {
-    name: 'bus_consumer_interruptions_total',
-    type: 'counter',
-    help: 'Broker connections lost by consumers.',
-    labels: ['group'],
-  },
-  {
-    name: 'bus_consumer_resumes_total',
-    type: 'counter',
-    help: 'Broker connections restored by consumers.',
-    labels: ['group'],
-  },
-  {
-    name: 'bus_swept_total',
-    type: 'counter',
-    help: 'Messages removed after their retention.',
-  },
-  {
-    name: 'bus_archived_total',
-    type: 'counter',
-    help: 'Messages archived to cold storage.',
-  },
-  {
-    name: 'bus_held_back',
-    type: 'gauge',
-    help: 'Expired messages kept because a group has not acked them.',
-  },
+  counter('bus_published_total', 'Messages stored in streams of the bus.'),
+  counter('bus_duplicates_total', 'Duplicate messages by id.'),
+  milliseconds('bus_handler_duration_ms', 'Duration of a handler per message.', ['group']),
+  counter('bus_handler_failures_total', 'Failed handler calls.', ['group']),
+  counter('bus_dead_letters_total', 'Dead-lettered messages by cause.', ['group', 'cause']),
+  counter('bus_malformed_skipped_total', 'Malformed messages skipped by a reader without a group.'),
+  counter('bus_consumer_interruptions_total', 'Broker connections lost by consumers.', ['group']),
+  counter('bus_consumer_resumes_total', 'Broker connections restored by consumers.', ['group']),
+  counter('bus_swept_total', 'Messages removed after their retention.'),
+  counter('bus_archived_total', 'Messages archived to cold storage.'),
+  gauge('bus_held_back', 'Expired messages kept because a group has not acked them.'),
   // Topics.
-  {
-    name: 'notify_published_total',
-    type: 'counter',
-    help: 'Messages published to topics by this process.',
-  },
-  {
-    name: 'notify_delivered_total',
-    type: 'counter',
-    help: 'Messages of topics delivered to readers by this process.',
-  },
+  counter('notify_published_total', 'Messages published to topics by this process.'),
+  counter('notify_delivered_total', 'Messages of topics delivered to readers by this process.'),
   // Tasks.
-  {
-    name: 'tasks_jobs',
-    type: 'gauge',
-    help: 'Stored jobs by type and state.',
-    labels: ['type', 'state'],
-  },
-  {
-    name: 'tasks_enqueued_total',
-    type: 'counter',
-    help: 'Enqueued jobs.',
-    labels: ['type'],
-  },
-  {
-    name: 'tasks_duplicates_total',
-    type: 'counter',
-    help: 'Duplicate jobs by key.',
-    labels: ['type'],
-  },
-  {
-    name: 'tasks_refused_total',
-    type: 'counter',
-    help: 'Jobs rejected by a draining type.',
-    labels: ['type'],
-  },
-  {
-    name: 'tasks_ended_total',
-    type: 'counter',
-    help: 'Ended jobs by state.',
-    labels: ['type', 'state'],
-  },
-  {
-    name: 'task_duration_seconds',
-    type: 'histogram',
-    help: 'Time from enqueueing a job to its end.',
-    labels: ['type', 'state'],
-    buckets: secondsBuckets,
-  },
-  {
-    name: 'task_start_delay_ms',
-    type: 'histogram',
-    help: 'Time from due to claimed.',
-    labels: ['type'],
-    buckets: millisecondsBuckets,
-  },
-  {
-    name: 'task_run_duration_ms',
-    type: 'histogram',
-    help: 'Duration of a run by outcome.',
-    labels: ['type', 'outcome'],
-    buckets: millisecondsBuckets,
-  },
-  {
-    name: 'tasks_swept_total',
-    type: 'counter',
-    help: 'Running jobs requeued by the sweeper.',
-  },
-  {
-    name: 'tasks_signals_repaired_total',
-    type: 'counter',
-    help: 'Missing signals published again.',
-  },
-  {
-    name: 'tasks_parents_woken_total',
-    type: 'counter',
-    help: 'Parent jobs woken by the orchestrator after a lost wake-up.',
-  },
+  gauge('tasks_jobs', 'Stored jobs by type and state.', ['type', 'state']),
+  counter('tasks_enqueued_total', 'Enqueued jobs.', ['type']),
+  counter('tasks_duplicates_total', 'Duplicate jobs by key.', ['type']),
+  counter('tasks_refused_total', 'Jobs rejected by a draining type.', ['type']),
+  counter('tasks_ended_total', 'Ended jobs by state.', ['type', 'state']),
+  seconds('task_duration_seconds', 'Time from enqueueing a job to its end.', ['type', 'state']),
+  milliseconds('task_start_delay_ms', 'Time from due to claimed.', ['type']),
+  milliseconds('task_run_duration_ms', 'Duration of a run by outcome.', ['type', 'outcome']),
+  counter('tasks_swept_total', 'Running jobs requeued by the sweeper.'),
+  counter('tasks_signals_repaired_total', 'Missing signals published again.'),
+  counter(
+    'tasks_parents_woken_total',
+    'Parent jobs woken by the orchestrator after a lost wake-up.',
+  ),
   // Servers and engines.
-  {
-    name: 'http_request_duration_seconds',
-    type: 'histogram',
-    help: 'Duration of an HTTP request.',
-    labels: ['method', 'route', 'status'],
-    buckets: secondsBuckets,
-  },
-  {
-    name: 'kurrent_calls_total',
-    type: 'counter',
-    help: "Calls of KurrentDB's protocol, by gRPC status.",
-    labels: ['method', 'status'],
-  },
-  { name: 'redis_up', type: 'gauge', help: '1 while Redis responds.' },
+  seconds('http_request_duration_seconds', 'Duration of an HTTP request.', [
+    'method',
+    'route',
+    'status',
+  ]),
+  counter('kurrent_calls_total', "Calls of KurrentDB's protocol, by gRPC status.", [
+    'method',
+    'status',
+  ]),
+  gauge('redis_up', '1 while Redis responds.'),
   // Telemetry itself.
-  {
-    name: 'telemetry_collector_up',
-    type: 'gauge',
-    help: '1 if the collector returned in time at the last scrape.',
-    labels: ['collector'],
-  },
-  {
-    name: 'telemetry_dropped_total',
-    type: 'counter',
-    help: 'Observations beyond a limit or without a declaration.',
-    labels: ['reason'],
-  },
-  {
-    name: 'log_lines_dropped_total',
-    type: 'counter',
-    help: 'Log lines dropped because the reader is too slow.',
-  },
+  gauge('telemetry_collector_up', '1 if the collector returned in time at the last scrape.', [
+    'collector',
+  ]),
+  counter('telemetry_dropped_total', 'Observations beyond a limit or without a declaration.', [
+    'reason',
+  ]),
+  counter('log_lines_dropped_total', 'Log lines dropped because the reader is too slow.'),
   // The process.
-  {
-    name: 'process_cpu_seconds_total',
-    type: 'counter',
-    help: 'CPU time of user and system.',
-  },
-  { name: 'process_resident_memory_bytes', type: 'gauge', help: 'Resident memory.' },
-  {
-    name: 'process_start_time_seconds',
-    type: 'gauge',
-    help: 'Start time of the process, in seconds since 1970.',
-  },
-  { name: 'nodejs_heap_size_used_bytes', type: 'gauge', help: 'Heap in use.' },
-  { name: 'nodejs_heap_size_total_bytes', type: 'gauge', help: 'Heap allocated from the system.' },
-  {
-    name: 'nodejs_external_memory_bytes',
-    type: 'gauge',
-    help: 'Memory of buffers and native objects.',
-  },
-  {
-    name: 'nodejs_eventloop_lag_p50_seconds',
-    type: 'gauge',
-    help: 'Delay of the event loop since the last scrape, median.',
-  },
-  {
-    name: 'nodejs_eventloop_lag_p99_seconds',
-    type: 'gauge',
-    help: 'Delay of the event loop since the last scrape, 99th percentile.',
-  },
-  {
-    name: 'nodejs_eventloop_utilization',
-    type: 'gauge',
-    help: 'Utilisation of the event loop since the last scrape, 0 to 1.',
-  },
-  {
-    name: 'nodejs_version_info',
-    type: 'gauge',
-    help: 'Version of Node.js.',
-    labels: ['version'],
-  },
+  counter('process_cpu_seconds_total', 'CPU time of user and system.'),
+  gauge('process_resident_memory_bytes', 'Resident memory.'),
+  gauge('process_start_time_seconds', 'Start time of the process, in seconds since 1970.'),
+  gauge('nodejs_heap_size_used_bytes', 'Heap in use.'),
+  gauge('nodejs_heap_size_total_bytes', 'Heap allocated from the system.'),
+  gauge('nodejs_external_memory_bytes', 'Memory of buffers and native objects.'),
+  gauge(
+    'nodejs_eventloop_lag_p50_seconds',
+    'Delay of the event loop since the last scrape, median.',
+  ),
+  gauge(
+    'nodejs_eventloop_lag_p99_seconds',
+    'Delay of the event loop since the last scrape, 99th percentile.',
+  ),
+  gauge(
+    'nodejs_eventloop_utilization',
+    'Utilisation of the event loop since the last scrape, 0 to 1.',
+  ),
+  gauge('nodejs_version_info', 'Version of Node.js.', ['version']),
 ];

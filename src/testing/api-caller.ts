@@ -8,7 +8,7 @@ export interface ApiAnswer<Body = Readonly<Record<string, unknown>>> {
   readonly body: Body;
 }
 
-export interface SentNews {
+export interface ReceivedEvent {
   readonly event: string;
   readonly id: string;
   readonly data: Readonly<Record<string, unknown>>;
@@ -39,7 +39,7 @@ export interface ApiCaller {
   ): Promise<ApiAnswer<Body>>;
   connect(): ApiSocket;
   /** Reads server-sent events until this many have arrived. */
-  follow(path: string, count: number): Promise<readonly SentNews[]>;
+  follow(path: string, count: number): Promise<readonly ReceivedEvent[]>;
 }
 
 /**
@@ -78,7 +78,7 @@ export function apiCaller(url: string, token: string): ApiCaller {
       const ending = new AbortController();
       const { signal } = ending;
       const answer = await fetch(url + path, { headers: { authorization }, signal });
-      const found: SentNews[] = [];
+      const found: ReceivedEvent[] = [];
       let rest = '';
       const decoder = new TextDecoder();
       for await (const chunk of answer.body ?? []) {
@@ -94,7 +94,7 @@ export function apiCaller(url: string, token: string): ApiCaller {
   };
 }
 
-function parseBlock(block: string): SentNews {
+function parseBlock(block: string): ReceivedEvent {
   const field = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1] ?? '';
   return { event: field('event'), id: field('id'), data: JSON.parse(field('data')) as never };
 }

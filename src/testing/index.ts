@@ -4,7 +4,7 @@ export {
   type ApiAnswer,
   type ApiCaller,
   type ApiSocket,
-  type SentNews,
+  type ReceivedEvent,
   type SocketMessage,
 } from './api-caller.ts';
 export { fakeClock, type FakeClock } from './fake-clock.ts';

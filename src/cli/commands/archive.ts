@@ -11,14 +11,13 @@ import { validatePattern } from '../../contracts/subject-match.ts';
 import {
   defineCommand,
   exitCodes,
-  oneArgument,
-  printResult,
+  optionalArgument,
   usage,
   type Command,
   type CommandContext,
-  type HelpSection,
+  type Values,
 } from '../command.ts';
-import { jsonOption, pastTime, wholeNumber } from '../options.ts';
+import { flag, jsonOption, option, pastTime, wholeNumber } from '../options.ts';
 import { storeUrl } from '../stores.ts';
 import { grouped } from '../terminal/text.ts';
 import { writeOut } from '../terminal/write-out.ts';
@@ -27,42 +26,38 @@ const archiveDefault = 'file:.millrace/archive';
 const archiveVariable = 'MILLRACE_ARCHIVE';
 const busVariable = 'MILLRACE_BUS';
 
+const onePattern = "subject or pattern, such as 'gbe.events.audit.>'";
+
 const archiveOption = {
-  archive: { type: 'string', value: 'url', summary: `archive (default: ${archiveDefault})` },
+  archive: {
+    ...option('url', `archive (default: ${archiveDefault})`),
+    section: {
+      title: 'Archives',
+      rows: [
+        ['file:<folder>', 'a folder'],
+        ['s3://<bucket>/<prefix>', 'a bucket; ?region= and &endpoint= for services other than AWS'],
+        ['AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY', 'keys of the bucket, with AWS_SESSION_TOKEN'],
+        [archiveVariable, 'environment variable, used if --archive is not given'],
+      ],
+    },
+  },
 } as const;
 
 const rangeOptions = {
-  since: {
-    type: 'string',
-    value: 'time',
-    summary: 'only stored since 12h ago, 30d ago, or a date and time',
-  },
-  until: { type: 'string', value: 'time', summary: 'only stored before this time' },
-} as const;
-
-const archiveSections: readonly HelpSection[] = [
-  {
-    title: 'Archives',
-    rows: [
-      ['file:<folder>', 'a folder'],
-      ['s3://<bucket>/<prefix>', 'a bucket; ?region= and &endpoint= for services other than AWS'],
-      ['AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY', 'keys of the bucket, with AWS_SESSION_TOKEN'],
-      [archiveVariable, 'environment variable, used if --archive is not given'],
-    ],
-  },
-];
+  since: option('time', 'only stored since 12h ago, 30d ago, or a date and time'),
+  until: option('time', 'only stored before this time'),
+};
 
 const list = defineCommand({
   name: 'archive list',
   summary: 'lists archived segments of the bus (NDJSON with --json)',
-  usage: 'archive list [<pattern>]',
+  usage: '[<pattern>]',
   options: { ...archiveOption, ...jsonOption },
   examples: ['millrace archive list', `millrace archive list 'gbe.events.audit.>' --json`],
-  sections: archiveSections,
-  async run(context, input) {
-    const { stdout, stderr, signal, paint } = context;
-    const { values, positionals } = input;
-    const pattern = positionals.length === 0 ? '>' : patternOf(input);
+  hasArguments: true,
+  async run(context) {
+    const { values, stdout, stderr, signal, paint } = context;
+    const pattern = patternOf(optionalArgument(context, onePattern) ?? '>');
     const storage = await openArchive(context, values.archive);
     let count = 0;
     for await (const segment of listArchive(storage, pattern)) {
@@ -84,18 +79,17 @@ const list = defineCommand({
 const read = defineCommand({
   name: 'archive read',
   summary: 'prints archived messages as NDJSON, oldest first',
-  usage: 'archive read <pattern> [options]',
+  usage: '<pattern> [options]',
   options: {
     ...archiveOption,
     ...rangeOptions,
-    limit: { type: 'string', value: 'N', summary: 'maximum number of messages' },
+    limit: option('N', 'maximum number of messages'),
   },
   examples: ['millrace archive read gbe.events.audit.change --since 2026-01-01 --limit 100'],
-  sections: archiveSections,
-  async run(context, input) {
-    const { stdout, signal } = context;
-    const { values } = input;
-    const pattern = patternOf(input);
+  argument: onePattern,
+  async run(context) {
+    const { values, stdout, signal } = context;
+    const pattern = patternOf(context.argument);
     const limit = wholeNumber('limit', values.limit) ?? Number.POSITIVE_INFINITY;
     const storage = await openArchive(context, values.archive);
     let count = 0;
@@ -113,41 +107,31 @@ const read = defineCommand({
 const restore = defineCommand({
   name: 'archive restore',
   summary: 'publishes archived messages again',
-  usage: 'archive restore <pattern> --to <subject> | --same-subject',
+  usage: '<pattern> --to <subject> | --same-subject',
   options: {
     ...archiveOption,
     ...rangeOptions,
     bus: {
-      type: 'string',
-      value: 'url',
-      summary: 'bus (default: the database of the event store)',
+      ...option('url', 'bus (default: the database of the event store)'),
+      section: {
+        title: 'Bus',
+        rows: [[busVariable, 'environment variable, used if --bus is not given']],
+      },
     },
-    to: {
-      type: 'string',
-      value: 'subject',
-      summary: 'publishes to this subject, which existing consumer groups do not read',
-    },
-    'same-subject': {
-      type: 'boolean',
-      summary: 'publishes to the original subjects: consumer groups receive the messages again',
-    },
+    to: option('subject', 'publishes to this subject, which existing consumer groups do not read'),
+    'same-subject': flag(
+      'publishes to the original subjects: consumer groups receive the messages again',
+    ),
     ...jsonOption,
   },
   examples: [
     'millrace archive restore gbe.events.audit.change --since 30d --to gbe.restored.audit',
     `millrace archive restore 'gbe.tasks.*.terminal' --same-subject`,
   ],
-  sections: [
-    ...archiveSections,
-    {
-      title: 'Bus',
-      rows: [[busVariable, 'environment variable, used if --bus is not given']],
-    },
-  ],
-  async run(context, input) {
-    const { env, paint } = context;
-    const { name, values } = input;
-    const pattern = patternOf(input);
+  argument: onePattern,
+  async run(context) {
+    const { name, values, env, paint } = context;
+    const pattern = patternOf(context.argument);
     const { to: subject } = values;
     if ((subject === undefined) === (values['same-subject'] !== true)) {
       throw usage(`${name} takes --to <subject>, or --same-subject`);
@@ -165,7 +149,7 @@ const restore = defineCommand({
       ...(duplicates > 0 ? [`${grouped(duplicates)} duplicates`] : []),
       ...(malformed > 0 ? [`${grouped(malformed)} malformed`] : []),
     ];
-    return printResult(context, values, { json: restored, text: parts.join(', ') });
+    return { json: restored, text: parts.join(', ') };
   },
 });
 
@@ -180,23 +164,13 @@ async function openArchive(
   return openColdStorage(given ?? set ?? archiveDefault, { cwd, keys: archiveKeysOf(env) });
 }
 
-function patternOf(input: {
-  readonly name: string;
-  readonly positionals: readonly string[];
-}): string {
-  const pattern = oneArgument(input, "subject or pattern, such as 'gbe.events.audit.>'");
+function patternOf(pattern: string): string {
   validatePattern(pattern);
   return pattern;
 }
 
-function rangeOf(values: {
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-}): ReadArchiveOptions {
-  const nowMs = Date.now();
-  const time = (option: string, text: string | undefined): Date | undefined =>
-    text === undefined ? undefined : new Date(pastTime(option, text, nowMs));
-  return { from: time('since', values.since), to: time('until', values.until) };
+function rangeOf({ since, until }: Values<typeof rangeOptions>): ReadArchiveOptions {
+  return { from: pastTime('since', since), to: pastTime('until', until) };
 }
 
 /** The envelope if the message is JSON, otherwise its bytes. */

@@ -2,69 +2,62 @@
 
 import { systemClock } from '../../foundation/clock.ts';
 import { filterText } from '../../platform/audit-log.ts';
-import type {
-  DeadLetter,
-  DeadLetterFilter,
-  DeadLetterStatus,
-} from '../../subscriptions/dead-letter.ts';
+import type { DeadLetter, DeadLetterFilter } from '../../subscriptions/dead-letter.ts';
 import { workersOf } from '../../subscriptions/subscription-admin.ts';
 import type { SubscriptionStorage } from '../../subscriptions/subscription-storage.ts';
 import { audited, byOption, operatorName } from '../audit.ts';
 import {
   defineCommand,
   exitCodes,
-  noArguments,
-  oneArgument,
-  printResult,
   usage,
   type Command,
   type CommandContext,
-  printPage,
+  type CommandResult,
+  type Values,
 } from '../command.ts';
 import {
-  confirmBulkOption,
+  bulkFilter,
+  bulkOptions,
+  checkConfirmed,
   defined,
   durationMs,
+  flag,
   jsonOption,
   oneOf,
+  option,
+  pageSizeOf,
+  pageSizeOption,
   pastTime,
-  wholeNumber,
+  sinceOption,
+  tenantOption,
 } from '../options.ts';
-import { storeOption, storeSections } from '../stores.ts';
+import { storeOption } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { createProgress, progressBar } from '../terminal/progress.ts';
 import { fieldLines, grouped } from '../terminal/text.ts';
 import { openSubscriptions } from './subscriptions.ts';
 
-const limitDefault = 50;
 const statuses = ['pending', 'replayed', 'discarded', 'all'] as const;
+const statusOf = oneOf(statuses);
 
 const filterOptions = {
-  subscription: { type: 'string', value: 'name', summary: 'only of this subscription' },
-  type: { type: 'string', value: 'event-type', summary: 'only of this event type' },
-  tenant: { type: 'string', value: 'key', summary: 'only of this tenant' },
-  stream: { type: 'string', value: 'stream', summary: 'only of this stream' },
-  since: {
-    type: 'string',
-    value: 'time',
-    summary: 'only since 12h ago, 30d ago, or a date and time',
-  },
-} as const;
+  subscription: option('name', 'only of this subscription'),
+  type: option('event-type', 'only of this event type'),
+  ...tenantOption,
+  stream: option('stream', 'only of this stream'),
+  ...sinceOption,
+};
 
 const list = defineCommand({
   name: 'dlq list',
   summary: 'lists dead letters, oldest first (NDJSON with --json)',
-  usage: 'dlq list [options]',
+  usage: '[options]',
   options: {
     ...storeOption,
     ...filterOptions,
-    status: {
-      type: 'string',
-      value: 'status',
-      summary: `${statuses.join(', ')} (default: pending)`,
-    },
-    limit: { type: 'string', value: 'N', summary: `page size (default: ${limitDefault})` },
-    after: { type: 'string', value: 'id', summary: 'last id of the previous page' },
+    status: option('status', `${statuses.join(', ')} (default: pending)`),
+    ...pageSizeOption,
+    after: option('id', 'last id of the previous page'),
     ...jsonOption,
   },
   examples: [
@@ -72,68 +65,51 @@ const list = defineCommand({
     'millrace dlq list --subscription sub:notify:greetings:v1 --since 12h',
     'millrace dlq list --status all --limit 100 --after <id of the last one> --json',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { values } = input;
-    noArguments(input);
-    const limit = wholeNumber('limit', values.limit) ?? limitDefault;
+  async run(context) {
+    const { values, paint } = context;
+    const { after } = values;
+    const limit = pageSizeOf(values);
     if (limit < 1) throw usage('--limit must be at least 1');
-    const filter = {
-      ...letterFilterOf(values, Date.now()),
-      ...defined({ status: statusOf(values.status) }),
-    };
+    const status = statusOf('status', values.status ?? 'pending');
+    const filter = { ...filterOf(values), ...(status === 'all' ? {} : { status }) };
     await using subscriptions = await openSubscriptions(context, values.store);
     const { admin, storage } = subscriptions;
     // Fails for an unknown id, which would silently start at the first page.
-    if (values.after !== undefined) await admin.letter(values.after);
-    const letters = await storage.deadLetters.list(filter, {
-      limit,
-      ...defined({ after: values.after }),
-    });
-    return printPage(context, values, {
-      items: letters,
-      line: (letter) => letterLine(letter, context.paint),
+    if (after !== undefined) await admin.letter(after);
+    const items = await storage.deadLetters.list(filter, { limit, after });
+    return {
+      items,
+      text: items.map((letter) => letterLine(letter, paint)).join(''),
       none: 'no dead letters',
-      next: letters.length === limit ? letters.at(-1)?.id : undefined,
-    });
+      next: items.length === limit ? items.at(-1)?.id : undefined,
+    };
   },
 });
 
 const show = defineCommand({
   name: 'dlq show',
   summary: 'shows a dead letter with its payload and all attempts',
-  usage: 'dlq show <id>',
+  usage: '<id>',
   options: { ...storeOption, ...jsonOption },
   examples: ['millrace dlq show 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --json'],
-  sections: storeSections,
-  async run(context, input) {
-    const { stdout, paint } = context;
-    const { values } = input;
-    const id = oneArgument(input, 'id');
-    await using subscriptions = await openSubscriptions(context, values.store);
-    const letter = await subscriptions.admin.letter(id);
-    stdout.write(
-      values.json === true ? `${JSON.stringify(letter, null, 2)}\n` : letterPage(letter, paint),
-    );
-    return exitCodes.ok;
+  argument: 'id',
+  async run(context) {
+    await using subscriptions = await openSubscriptions(context, context.values.store);
+    const letter = await subscriptions.admin.letter(context.argument);
+    return { document: letter, text: letterPage(letter, context.paint) };
   },
 });
 
 const replay = defineCommand({
   name: 'dlq replay',
   summary: 'retries dead letters in the handler that failed; other handlers do not run',
-  usage: 'dlq replay (<id>… | --all | <filter>) [--yes] [--wait]',
+  usage: '(<id>… | --all | <filter>) [--yes] [--wait]',
   options: {
     ...storeOption,
     ...filterOptions,
-    all: { type: 'boolean', summary: 'all pending dead letters' },
-    ...confirmBulkOption,
-    wait: { type: 'boolean', summary: 'waits until each dead letter has succeeded or failed' },
-    timeout: {
-      type: 'string',
-      value: 'time',
-      summary: 'with --wait: maximum time, such as 90s or 15m',
-    },
+    ...bulkOptions('all pending dead letters'),
+    wait: flag('waits until each dead letter has succeeded or failed'),
+    timeout: option('time', 'with --wait: maximum time, such as 90s or 15m'),
     ...byOption,
     ...jsonOption,
   },
@@ -142,20 +118,17 @@ const replay = defineCommand({
     'millrace dlq replay --subscription sub:notify:greetings:v1 --since 12h --yes',
     'millrace dlq replay --all --yes --wait --timeout 5m --json',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { values, positionals: ids } = input;
-    const filter = chosenLetters(input);
-    if (ids.length === 0 && values.yes !== true) {
-      throw usage('this may retry many dead letters: pass --yes to confirm');
-    }
+  hasArguments: true,
+  async run(context) {
+    const { values, positionals: ids } = context;
+    const filter = bulkFilter<DeadLetterFilter>(context, filterOf(values), {
+      example: '--subscription',
+      warning: 'this may retry many dead letters',
+    });
     if (values.timeout !== undefined && values.wait !== true) {
       throw usage('--timeout requires --wait');
     }
-    const timeoutMs =
-      values.timeout === undefined
-        ? Number.POSITIVE_INFINITY
-        : durationMs('timeout', values.timeout);
+    const timeoutMs = durationMs('timeout', values.timeout) ?? Number.POSITIVE_INFINITY;
     await using subscriptions = await openSubscriptions(context, values.store);
     const { admin, storage, store } = subscriptions;
     const by = values.by ?? operatorName(context);
@@ -174,7 +147,7 @@ const replay = defineCommand({
       for (const page of pagesOf(awaited)) await admin.replayAll({ ids: page }, { by });
       return awaited.length;
     });
-    if (values.wait !== true) return printReplay(context, values, { requested });
+    if (values.wait !== true) return replayResult({ requested }, context.paint);
     const [first] = awaited;
     if (first !== undefined) {
       const { handler } = await admin.letter(first);
@@ -182,20 +155,21 @@ const replay = defineCommand({
         context.stderr.write(`no process runs ${handler}: the replay starts when one does\n`);
       }
     }
-    return printReplay(context, values, await whenReplayed(context, storage, awaited, timeoutMs));
+    const outcome = await whenReplayed(context, storage, awaited, timeoutMs);
+    return replayResult(outcome, context.paint);
   },
 });
 
 const discard = defineCommand({
   name: 'dlq discard',
   summary: 'discards dead letters; events parked after them are handled',
-  usage: 'dlq discard (<id> | --all | <filter>) --reason <text> [--yes]',
+  usage: '(<id> | --all | <filter>) --reason <text> [--yes]',
   options: {
     ...storeOption,
     ...filterOptions,
-    all: { type: 'boolean', summary: 'all pending dead letters' },
-    reason: { type: 'string', value: 'text', summary: 'reason, stored with the dead letter' },
-    ...confirmBulkOption,
+    all: flag('all pending dead letters'),
+    reason: option('text', 'reason, stored with the dead letter'),
+    yes: flag('confirms a bulk operation'),
     ...byOption,
     ...jsonOption,
   },
@@ -203,17 +177,19 @@ const discard = defineCommand({
     `millrace dlq discard 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --reason 'a test payment'`,
     `millrace dlq discard --type account.credited.v1 --tenant demo --reason 'demo data' --yes`,
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { name, values, positionals: ids } = input;
+  hasArguments: true,
+  async run(context) {
+    const { name, values, positionals: ids, paint } = context;
     const { reason } = values;
     if (reason === undefined || reason.trim() === '') throw usage(`${name} needs a --reason`);
-    const filter = chosenLetters(input);
+    const warning = 'discarded dead letters cannot be restored';
+    const filter = bulkFilter<DeadLetterFilter>(context, filterOf(values), {
+      example: '--subscription',
+      warning,
+    });
     const [id] = ids;
     const isOne = ids.length === 1 && id !== undefined;
-    if (!isOne && values.yes !== true) {
-      throw usage('discarded dead letters cannot be restored: pass --yes to confirm');
-    }
+    if (!isOne) checkConfirmed(values, warning);
     await using subscriptions = await openSubscriptions(context, values.store);
     const { admin, store } = subscriptions;
     const request = { by: values.by ?? operatorName(context), reason };
@@ -225,79 +201,42 @@ const discard = defineCommand({
       await admin.discard(id, request);
       return 1;
     });
-    return printResult(context, values, {
-      json: { discarded },
-      text: `${context.paint.green('discarded')} ${grouped(discarded)}`,
-    });
+    return { json: { discarded }, text: `${paint.green('discarded')} ${grouped(discarded)}` };
   },
 });
 
 const note = defineCommand({
   name: 'dlq note',
   summary: 'sets the note of a dead letter',
-  usage: 'dlq note <id> <text>',
+  usage: '<id> <text>',
   options: { ...storeOption, ...jsonOption },
   examples: ["millrace dlq note 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 'asked the bank'"],
-  sections: storeSections,
-  async run(context, { values, positionals }) {
-    const [id, notes, ...rest] = positionals;
+  hasArguments: true,
+  async run(context) {
+    const [id, notes, ...rest] = context.positionals;
     if (id === undefined || notes === undefined || rest.length > 0) {
       throw usage('dlq note takes an id and one text, in quotes');
     }
-    await using subscriptions = await openSubscriptions(context, values.store);
+    await using subscriptions = await openSubscriptions(context, context.values.store);
     const { store, admin } = subscriptions;
     const action = { store, action: 'dead-letter.note', target: id };
     await audited(context, action, () => admin.note(id, notes));
-    return printResult(context, values, {
-      json: { id, notes },
-      text: `${context.paint.green('noted')} ${id}`,
-    });
+    return { json: { id, notes }, text: `${context.paint.green('noted')} ${id}` };
   },
 });
 
 export const deadLetterCommands: readonly Command[] = [list, show, replay, discard, note];
 
-interface FilterValues {
-  readonly subscription?: string | undefined;
-  readonly type?: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly stream?: string | undefined;
-  readonly since?: string | undefined;
-  readonly all?: boolean | undefined;
-}
-
-function letterFilterOf(values: FilterValues, nowMs: number): DeadLetterFilter {
+/** Only the given fields: a bulk command refuses an empty filter. */
+function filterOf(values: Values<typeof filterOptions>): DeadLetterFilter {
   const { subscription, type, tenant, stream, since } = values;
   return defined({
     handler: subscription,
     eventType: type,
     tenant,
     stream,
-    since: since === undefined ? undefined : pastTime('since', since, nowMs),
+    since: pastTime('since', since)?.toISOString(),
   });
-}
-
-/** The dead letters that a command changes: given by id, by a filter, or `--all`. */
-function chosenLetters({
-  name,
-  values,
-  positionals: ids,
-}: {
-  readonly name: string;
-  readonly values: FilterValues;
-  readonly positionals: readonly string[];
-}): DeadLetterFilter {
-  const filter = letterFilterOf(values, Date.now());
-  const ways = [ids.length > 0, values.all === true, Object.keys(filter).length > 0];
-  if (ways.filter(Boolean).length !== 1) {
-    throw usage(`${name} takes ids, a filter (such as --subscription), or --all`);
-  }
-  return ids.length > 0 ? { ids } : filter;
-}
-
-function statusOf(text: string = 'pending'): DeadLetterStatus | undefined {
-  const status = oneOf('status', statuses, text);
-  return status === 'all' ? undefined : status;
 }
 
 interface ReplayOutcome {
@@ -343,13 +282,8 @@ async function whenReplayed(
   }
 }
 
-function printReplay(
-  context: CommandContext,
-  values: { readonly json?: boolean | undefined },
-  outcome: ReplayOutcome,
-): number {
+function replayResult(outcome: ReplayOutcome, paint: Paint): CommandResult {
   const { requested, replayed, failed = 0, left = 0 } = outcome;
-  const { paint } = context;
   const done =
     replayed === undefined
       ? `${paint.green('replay requested:')} ${grouped(requested)}`
@@ -359,8 +293,8 @@ function printReplay(
     ...(failed > 0 ? [`${grouped(failed)} failed again`] : []),
     ...(left > 0 ? [`${grouped(left)} not retried yet`] : []),
   ];
-  printResult(context, values, { json: outcome, text: parts.join(', ') });
-  return failed > 0 || left > 0 ? exitCodes.failed : exitCodes.ok;
+  const exitCode = failed > 0 || left > 0 ? exitCodes.failed : exitCodes.ok;
+  return { json: outcome, text: parts.join(', '), exitCode };
 }
 
 async function pendingIds(
@@ -371,7 +305,7 @@ async function pendingIds(
   for (;;) {
     const page = await deadLetters.list(
       { ...filter, status: 'pending' },
-      { limit: pageSize, ...defined({ after: ids.at(-1) }) },
+      { limit: pageSize, after: ids.at(-1) },
     );
     if (page.length === 0) return ids;
     ids.push(...page.map(({ id }) => id));

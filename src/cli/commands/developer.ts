@@ -1,6 +1,7 @@
 // Commands for developers: `millrace tour`, `new`, `lint` and `completion`.
 
-import { access, mkdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { checkIdentifier } from '../../contracts/identifier.ts';
 import {
@@ -12,7 +13,7 @@ import {
 import type { LintReport } from '../../contracts/lint/lint-paths.ts';
 import { checkTenant } from '../../contracts/tenant.ts';
 import { defineCommand, didYouMean, exitCodes, usage, type Command } from '../command.ts';
-import { defined, wholeNumber } from '../options.ts';
+import { flag, option, repeatable, wholeNumber } from '../options.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { createProgress } from '../terminal/progress.ts';
 import { counted } from '../terminal/text.ts';
@@ -20,7 +21,6 @@ import { counted } from '../terminal/text.ts';
 export const tourCommand = defineCommand({
   name: 'tour',
   summary: 'shows the contracts by calling them',
-  usage: 'tour',
   options: {},
   examples: ['millrace tour'],
   async run({ stdout, paint }) {
@@ -54,20 +54,12 @@ type Kind = (typeof kinds)[number];
 export const newCommand = defineCommand({
   name: 'new',
   summary: 'generates an aggregate (names, rules, projection, a passing test) or outbox.config.ts',
-  usage: 'new aggregate <bounded-context> <aggregate> | outbox <bounded-context> [options]',
+  usage: 'aggregate <bounded-context> <aggregate> | outbox <bounded-context> [options]',
   options: {
-    dir: {
-      type: 'string',
-      value: 'folder',
-      summary: 'folder of the bounded contexts (default: .)',
-    },
-    tenant: {
-      type: 'string',
-      value: 'key',
-      summary: 'tenant in the tests and examples (default: core)',
-    },
-    force: { type: 'boolean', summary: 'overwrites existing files' },
-    'dry-run': { type: 'boolean', summary: 'lists the files without writing them' },
+    dir: option('folder', 'folder of the bounded contexts (default: .)'),
+    tenant: option('key', 'tenant in the tests and examples (default: core)'),
+    force: flag('overwrites existing files'),
+    'dry-run': flag('lists the files without writing them'),
   },
   examples: [
     'millrace new aggregate banking currency',
@@ -76,7 +68,8 @@ export const newCommand = defineCommand({
     'millrace new outbox banking',
   ],
   words: kinds,
-  async run({ stdout, cwd, paint }, { values, positionals }) {
+  hasArguments: true,
+  async run({ values, positionals, stdout, cwd, paint }) {
     const [typed, ...words] = positionals;
     if (typed === undefined) {
       throw usage(`new needs ${kinds.join(' or ')}: try millrace new aggregate banking currency`);
@@ -96,15 +89,15 @@ export const newCommand = defineCommand({
     const isDryRun = values['dry-run'] === true;
     const isForced = values.force === true;
     for (const { path } of isForced ? [] : files) {
-      if (await exists(path)) {
+      if (existsSync(path)) {
         throw usage(`'${shown(path)}' already exists: pass --force to overwrite it`);
       }
     }
     if (!isDryRun) {
       await mkdir(folder, { recursive: true });
       // `wx` also refuses a file created since the check.
-      const flag = isForced ? 'w' : 'wx';
-      for (const { path, text } of files) await writeFile(path, text, { flag });
+      const options = { flag: isForced ? 'w' : 'wx' };
+      for (const { path, text } of files) await writeFile(path, text, options);
     }
     for (const { path } of files) {
       stdout.write(`${paint.green(isDryRun ? 'would write' : 'wrote')} ${shown(path)}\n`);
@@ -133,13 +126,6 @@ function namesOf(
   return { bc, agg };
 }
 
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 const nextSteps: Readonly<Record<Kind, (folder: string, agg: string) => string>> = {
   aggregate: (folder, agg) =>
     [
@@ -163,23 +149,13 @@ const nextSteps: Readonly<Record<Kind, (folder: string, agg: string) => string>>
 export const lintCommand = defineCommand({
   name: 'lint',
   summary: 'finds names that break the grammar or are not made by the builders',
-  usage: 'lint <paths…> [options]',
+  usage: '<paths…> [options]',
   options: {
-    json: { type: 'boolean', summary: 'prints one JSON document: findings, files, skipped' },
-    rule: {
-      type: 'string',
-      multiple: true,
-      value: 'rule',
-      summary: 'only this rule (repeatable)',
-    },
-    quiet: { type: 'boolean', summary: 'hides warnings' },
-    'max-warnings': { type: 'string', value: 'N', summary: 'fails if there are more warnings' },
-    root: {
-      type: 'string',
-      multiple: true,
-      value: 'token',
-      summary: 'first token of subjects (repeatable; default: gbe)',
-    },
+    json: flag('prints one JSON document: findings, files, skipped'),
+    rule: repeatable('rule', 'only this rule (repeatable)'),
+    quiet: flag('hides warnings'),
+    'max-warnings': option('N', 'fails if there are more warnings'),
+    root: repeatable('token', 'first token of subjects (repeatable; default: gbe)'),
   },
   examples: [
     'millrace lint src',
@@ -199,7 +175,8 @@ export const lintCommand = defineCommand({
       ],
     },
   ],
-  async run({ stdout, stderr, signal, cwd, paint }, { values, positionals }) {
+  hasArguments: true,
+  async run({ values, positionals, stderr, signal, cwd, paint }) {
     if (positionals.length === 0) throw usage('lint needs a path: try millrace lint src');
     const warningsMax = wholeNumber('max-warnings', values['max-warnings']) ?? Infinity;
     const rules = values.rule?.map(ruleOf);
@@ -210,7 +187,8 @@ export const lintCommand = defineCommand({
       {
         signal,
         onProgress: ({ files, file }) => progress.show(`${files} files … ${shortPath(cwd, file)}`),
-        ...defined({ rules, roots: values.root }),
+        rules,
+        roots: values.root,
       },
     ).finally(() => progress.clear());
 
@@ -218,12 +196,12 @@ export const lintCommand = defineCommand({
     const warnings = findings.filter(({ severity }) => severity === 'warning').length;
     const errors = findings.length - warnings;
     const shown = withShortPaths(report, cwd, values.quiet === true);
-    stdout.write(
-      values.json === true
-        ? `${JSON.stringify(shown, null, 2)}\n`
-        : `${shown.findings.map((finding) => findingText(finding, paint)).join('')}${lintSummary(report, { errors, warnings }, paint)}\n`,
-    );
-    return errors > 0 || warnings > warningsMax ? exitCodes.failed : exitCodes.ok;
+    const lines = shown.findings.map((finding) => findingText(finding, paint));
+    return {
+      document: shown,
+      text: `${lines.join('')}${lintSummary(report, { errors, warnings }, paint)}`,
+      exitCode: errors > 0 || warnings > warningsMax ? exitCodes.failed : exitCodes.ok,
+    };
   },
 });
 
@@ -279,18 +257,15 @@ export function completionCommand(table: () => readonly Command[]): Command {
   return defineCommand({
     name: 'completion',
     summary: 'prints the completion script of a shell',
-    usage: 'completion bash|zsh',
+    usage: 'bash|zsh',
     options: {},
     examples: [
       'source <(millrace completion bash)',
       'millrace completion zsh > ~/.zfunc/_millrace',
     ],
     words: Object.keys(shells),
-    async run({ stdout }, { positionals }) {
-      const [shell, ...rest] = positionals;
-      if (shell === undefined || rest.length > 0) {
-        throw usage('completion takes one shell: bash or zsh');
-      }
+    argument: 'shell: bash or zsh',
+    async run({ argument: shell, stdout }) {
       if (!isShell(shell)) {
         throw usage(`completion does not support ${didYouMean(shell, Object.keys(shells))}`);
       }

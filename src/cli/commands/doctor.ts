@@ -5,10 +5,10 @@ import { isAtLeast, type Finding, type FindingLevel } from '../../foundation/fin
 import { MillraceError } from '../../foundation/error.ts';
 import { errorCodes } from '../../foundation/error-codes.ts';
 import type { MillraceConfig } from '../../platform/config/millrace-config.ts';
-import { defineCommand, exitCodes, noArguments, usage, type CommandContext } from '../command.ts';
-import { defined, durationMs, jsonOption } from '../options.ts';
+import { defineCommand, exitCodes, usage, type CommandContext } from '../command.ts';
+import { configOption, defined, durationMs, jsonOption, option } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
-import { storeOption, storeSections, storeUrl } from '../stores.ts';
+import { storeOption, storeUrl } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { counted } from '../terminal/text.ts';
 
@@ -24,19 +24,11 @@ export const doctorCommand = defineCommand({
   name: 'doctor',
   summary:
     'checks every configured engine: reachable, usable, safe, fast; shows how to fix problems',
-  usage: 'doctor [--store <url>] [--timeout <duration>] [--json]',
+  usage: '[--store <url>] [--timeout <duration>] [--json]',
   options: {
     ...storeOption,
-    config: {
-      type: 'string',
-      value: 'file',
-      summary: 'configuration file (default: ./millrace.config.ts)',
-    },
-    timeout: {
-      type: 'string',
-      value: 'duration',
-      summary: 'time limit of each check (default: 5s)',
-    },
+    ...configOption,
+    timeout: option('duration', 'time limit of each check (default: 5s)'),
     ...jsonOption,
   },
   examples: [
@@ -45,7 +37,6 @@ export const doctorCommand = defineCommand({
     'MILLRACE_KEYS=redis://localhost:6379 millrace doctor --json',
   ],
   sections: [
-    ...storeSections,
     {
       title: 'Signs',
       rows: [
@@ -56,22 +47,19 @@ export const doctorCommand = defineCommand({
       ],
     },
   ],
-  async run(context, input) {
-    const { stdout, paint } = context;
-    const { values } = input;
-    noArguments(input);
-    const timeoutMs = values.timeout === undefined ? 5_000 : durationMs('timeout', values.timeout);
+  async run(context) {
+    const { values, paint } = context;
+    const timeoutMs = durationMs('timeout', values.timeout) ?? 5_000;
     if (timeoutMs < 1_000) throw usage('--timeout must be at least 1s');
     const process = { subject: 'process', findings: processFindings(context) };
     const subjects = [process, ...(await engineSubjects(context, values, timeoutMs))];
     const levels = subjects.flatMap(({ findings }) => findings.map(({ level }) => level));
     const isBroken = levels.includes('broken');
-    stdout.write(
-      values.json === true
-        ? `${JSON.stringify({ ok: !isBroken, subjects }, null, 2)}\n`
-        : `${subjects.map((each) => section(each, paint)).join('\n')}\n${summary(levels, paint)}`,
-    );
-    return isBroken ? exitCodes.failed : exitCodes.ok;
+    return {
+      document: { ok: !isBroken, subjects },
+      text: `${subjects.map((each) => section(each, paint)).join('\n')}\n${summary(levels, paint)}`,
+      exitCode: isBroken ? exitCodes.failed : exitCodes.ok,
+    };
   },
 });
 

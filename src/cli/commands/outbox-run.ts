@@ -7,26 +7,20 @@ import { MillraceError } from '../../foundation/error.ts';
 import { whenAborted } from '../../foundation/when-aborted.ts';
 import type { OutboxDefinition, OutboxModule } from '../../platform/define-outbox.ts';
 import type { OutboxSettings } from '../../platform/config/outbox-environment.ts';
-import { defineCommand, exitCodes, noArguments, type CommandContext } from '../command.ts';
-import { displayUrl, outboxSections, storeOption, storeUrl } from '../stores.ts';
+import { defineCommand, exitCodes, type CommandContext } from '../command.ts';
+import { flag, option } from '../options.ts';
+import { displayUrl, outboxOption, storeUrl } from '../stores.ts';
 
 export const outboxRun = defineCommand({
   name: 'outbox run',
   summary: 'projects events into the outbox and sends due messages, until Ctrl-C',
-  usage: 'outbox run [--config <file>] [--drain]',
+  usage: '[--config <file>] [--drain]',
   options: {
-    ...storeOption,
-    config: {
-      type: 'string',
-      value: 'file',
-      summary: 'outbox definition (default: outbox.config.ts)',
-    },
-    drain: {
-      type: 'boolean',
-      summary: 'stops when all events are projected and no message is due',
-    },
-    verbose: { type: 'boolean', summary: 'logs every message instead of problems only' },
-    json: { type: 'boolean', summary: 'logs JSON lines' },
+    ...outboxOption,
+    config: option('file', 'outbox definition (default: outbox.config.ts)'),
+    drain: flag('stops when all events are projected and no message is due'),
+    verbose: flag('logs every message instead of problems only'),
+    json: flag('logs JSON lines'),
   },
   examples: [
     'millrace outbox run',
@@ -34,7 +28,6 @@ export const outboxRun = defineCommand({
     'OUTBOX_CLAIM_BATCH_SIZE=500 millrace outbox run --drain',
   ],
   sections: [
-    ...outboxSections,
     {
       title: 'Environment',
       rows: [
@@ -49,10 +42,8 @@ export const outboxRun = defineCommand({
       ],
     },
   ],
-  async run(context, input) {
-    const { stdout, signal, env, isTTY } = context;
-    const { values } = input;
-    noArguments(input);
+  async run(context) {
+    const { values, stdout, signal, env, isTTY } = context;
     const { readOutboxEnvironment } = await import('../../platform/config/outbox-environment.ts');
     const { createLogger } = await import('../../telemetry/create-logger.ts');
     const { startOutbox } = await import('../../platform/start-outbox.ts');

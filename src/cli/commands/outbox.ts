@@ -7,103 +7,83 @@ import type { OutboxFilter } from '../../outbox/outbox-ledger.ts';
 import type { OutboxMessage, OutboxStatus } from '../../outbox/outbox-message.ts';
 import { filterText } from '../../platform/audit-log.ts';
 import { auditedIfStoreExists, byOption, operatorName } from '../audit.ts';
+import { defineCommand, exitCodes, usage, type Command, type Values } from '../command.ts';
 import {
-  defineCommand,
-  exitCodes,
-  noArguments,
-  oneArgument,
-  printResult,
-  usage,
-  type Command,
-  printPage,
-} from '../command.ts';
-import {
-  confirmBulkOption,
+  bulkFilter,
+  bulkOptions,
+  checkConfirmed,
   defined,
   durationMs,
+  flag,
   jsonOption,
   oneOf,
+  option,
+  pageSizeOf,
+  pageSizeOption,
   pastTime,
-  wholeNumber,
+  sinceOption,
+  tenantOption,
 } from '../options.ts';
-import { openOutbox, outboxSections, storeOption } from '../stores.ts';
+import { openOutbox, outboxOption } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { createProgress } from '../terminal/progress.ts';
 import { fieldLines, grouped } from '../terminal/text.ts';
 import { outboxRun } from './outbox-run.ts';
 
 const statuses = ['pending', 'claimed', 'failed', 'dead', 'sent'] as const;
-const limitDefault = 50;
+const statusOf = oneOf(statuses);
 
 const filterOptions = {
-  to: { type: 'string', value: 'type', summary: 'only this destination, such as kafka:payments' },
-  tenant: { type: 'string', value: 'key', summary: 'only of this tenant' },
-  since: {
-    type: 'string',
-    value: 'time',
-    summary: 'only since 12h ago, 30d ago, or a date and time',
-  },
-} as const;
+  to: option('type', 'only this destination, such as kafka:payments'),
+  ...tenantOption,
+  ...sinceOption,
+};
 
 const olderThanOption = {
-  'older-than': {
-    type: 'string',
-    value: 'time',
-    summary: 'minimum time since sending, such as 30d',
-  },
-} as const;
+  'older-than': option('time', 'minimum time since sending, such as 30d'),
+};
 
 const list = defineCommand({
   name: 'outbox list',
   summary: 'lists outbox messages, oldest first (NDJSON with --json)',
-  usage: 'outbox list [options]',
+  usage: '[options]',
   options: {
-    ...storeOption,
+    ...outboxOption,
     ...filterOptions,
-    status: { type: 'string', value: 'status', summary: `${statuses.join(', ')} (default: all)` },
-    limit: { type: 'string', value: 'N', summary: `page size (default: ${limitDefault})` },
-    after: { type: 'string', value: 'id', summary: 'last id of the previous page' },
+    status: option('status', `${statuses.join(', ')} (default: all)`),
+    ...pageSizeOption,
+    after: option('id', 'last id of the previous page'),
     ...jsonOption,
   },
   examples: [
     'millrace outbox list --status dead',
     'millrace outbox list --to kafka:payments --since 12h --json',
   ],
-  sections: outboxSections,
-  async run(context, input) {
-    const { values } = input;
-    noArguments(input);
-    const limit = wholeNumber('limit', values.limit) ?? limitDefault;
-    const status =
-      values.status === undefined
-        ? undefined
-        : (oneOf('status', statuses, values.status).toUpperCase() as OutboxStatus);
+  async run(context) {
+    const { values, paint } = context;
+    const page = { limit: pageSizeOf(values), after: values.after };
+    const status = statusOf('status', values.status)?.toUpperCase() as OutboxStatus | undefined;
     await using ledger = await openOutbox(context, values.store);
-    const messages = await ledger.list(
-      { ...filterOf(values), status },
-      { limit, after: values.after },
-    );
-    return printPage(context, values, {
-      items: messages,
-      line: (message) => messageLine(message, context.paint),
+    const items = await ledger.list({ ...filterOf(values), status }, page);
+    return {
+      items,
+      text: items.map((message) => messageLine(message, paint)).join(''),
       none: 'no messages',
-      next: messages.length === limit ? messages.at(-1)?.id : undefined,
-    });
+      next: items.length === page.limit ? items.at(-1)?.id : undefined,
+    };
   },
 });
 
 const show = defineCommand({
   name: 'outbox show',
   summary: 'shows an outbox message with its payload, headers and last error',
-  usage: 'outbox show <id>',
-  options: { ...storeOption, ...jsonOption },
+  usage: '<id>',
+  options: { ...outboxOption, ...jsonOption },
   examples: ['millrace outbox show 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --json'],
-  sections: outboxSections,
-  async run(context, input) {
-    const { stdout, paint } = context;
-    const { values } = input;
-    const id = oneArgument(input, 'id');
-    await using ledger = await openOutbox(context, values.store);
+  argument: 'id',
+  async run(context) {
+    const { argument: id, paint } = context;
+    await using ledger = await openOutbox(context, context.values.store);
     const message = await ledger.find(id);
     if (message === undefined) {
       throw new MillraceError('OUTBOX_UNKNOWN', `the outbox has no message '${id}'`, {
@@ -111,24 +91,19 @@ const show = defineCommand({
       });
     }
     const fields = Object.entries({ ...message, status: statusText(message, paint) });
-    stdout.write(
-      values.json === true
-        ? `${JSON.stringify(message, null, 2)}\n`
-        : fieldLines(fields, { width: 16, paintName: (name) => paint.cyan(name) }),
-    );
-    return exitCodes.ok;
+    const text = fieldLines(fields, { width: 16, paintName: (name) => paint.cyan(name) });
+    return { document: message, text };
   },
 });
 
 const replay = defineCommand({
   name: 'outbox replay',
   summary: 'makes dead messages due again, with all their attempts',
-  usage: 'outbox replay (<id>… | --all | <filter>) [--yes]',
+  usage: '(<id>… | --all | <filter>) [--yes]',
   options: {
-    ...storeOption,
+    ...outboxOption,
     ...filterOptions,
-    all: { type: 'boolean', summary: 'all dead messages' },
-    ...confirmBulkOption,
+    ...bulkOptions('all dead messages'),
     ...jsonOption,
   },
   examples: [
@@ -136,53 +111,45 @@ const replay = defineCommand({
     'millrace outbox replay --to webhook:partner-x --since 12h --yes',
     'millrace outbox replay --all --yes --json',
   ],
-  sections: outboxSections,
-  async run(context, { name, values, positionals: ids }) {
-    const filter = filterOf(values);
-    const ways = [ids.length > 0, values.all === true, Object.keys(filter).length > 0];
-    if (ways.filter(Boolean).length !== 1) {
-      throw usage(`${name} takes ids, a filter (such as --to), or --all`);
-    }
-    if (ids.length === 0 && values.yes !== true) {
-      throw usage('this may send many messages again: pass --yes to confirm');
-    }
-    await using ledger = await openOutbox(context, values.store);
-    const chosen = ids.length > 0 ? { ids } : filter;
-    const replayed = await auditedIfStoreExists(
-      context,
-      { action: 'outbox.replay', target: filterText(chosen), storeUrl: values.store },
-      () => ledger.replay(chosen),
-    );
-    printResult(context, values, {
-      json: { replayed },
-      text: `${context.paint.green('due again')} ${grouped(replayed)}`,
+  hasArguments: true,
+  async run(context) {
+    const { values, positionals: ids, paint } = context;
+    const filter = bulkFilter(context, filterOf(values), {
+      example: '--to',
+      warning: 'this may send many messages again',
     });
-    // Some of the given ids are unknown or not dead.
-    return ids.length > replayed ? exitCodes.failed : exitCodes.ok;
+    await using ledger = await openOutbox(context, values.store);
+    const action = {
+      action: 'outbox.replay',
+      target: filterText(filter),
+      storeUrl: values.store,
+    };
+    const replayed = await auditedIfStoreExists(context, action, () => ledger.replay(filter));
+    return {
+      json: { replayed },
+      text: `${paint.green('due again')} ${grouped(replayed)}`,
+      // Some of the given ids are unknown or not dead.
+      exitCode: ids.length > replayed ? exitCodes.failed : exitCodes.ok,
+    };
   },
 });
 
 const purge = defineCommand({
   name: 'outbox purge',
   summary: 'deletes sent messages; their events can then be enqueued again',
-  usage: 'outbox purge --older-than <time> --yes',
+  usage: '--older-than <time> --yes',
   options: {
-    ...storeOption,
+    ...outboxOption,
     ...olderThanOption,
-    yes: { type: 'boolean', summary: 'confirms the deletion' },
+    yes: flag('confirms the deletion'),
     ...jsonOption,
   },
   examples: ['millrace outbox purge --older-than 30d --yes'],
-  sections: outboxSections,
-  async run(context, { name, values, positionals }) {
-    const { signal, paint } = context;
-    const { 'older-than': olderThan } = values;
-    if (positionals.length > 0 || olderThan === undefined) {
-      throw usage(`${name} takes --older-than, such as --older-than 30d`);
-    }
-    if (values.yes !== true)
-      throw usage('purged messages cannot be restored: pass --yes to confirm');
-    const before = new Date(Date.now() - durationMs('older-than', olderThan));
+  async run(context) {
+    const { name, values, signal, paint } = context;
+    const before = sentBeforeOf(values);
+    if (before === undefined) throw usage(`${name} takes --older-than, such as --older-than 30d`);
+    checkConfirmed(values, 'purged messages cannot be restored');
     await using ledger = await openOutbox(context, values.store);
     const target = `sent before ${before.toISOString()}`;
     const action = { action: 'outbox.purge', target, storeUrl: values.store };
@@ -194,36 +161,28 @@ const purge = defineCommand({
         if (count < outboxLimits.purgeBatchDefault) return sum;
       }
     });
-    return printResult(context, values, {
-      json: { purged },
-      text: `${paint.green('purged')} ${grouped(purged)}`,
-    });
+    return { json: { purged }, text: `${paint.green('purged')} ${grouped(purged)}` };
   },
 });
 
 const archive = defineCommand({
   name: 'outbox archive',
   summary: 'moves sent messages into a file; their events can then be enqueued again',
-  usage: 'outbox archive --older-than <time> --to <file>',
+  usage: '--older-than <time> --to <file>',
   options: {
-    ...storeOption,
+    ...outboxOption,
     ...olderThanOption,
-    to: {
-      type: 'string',
-      value: 'file',
-      summary: 'NDJSON file; an existing one is appended to, .gz compresses',
-    },
+    to: option('file', 'NDJSON file; an existing one is appended to, .gz compresses'),
     ...jsonOption,
   },
   examples: ['millrace outbox archive --older-than 30d --to sent.ndjson.gz'],
-  sections: outboxSections,
-  async run(context, { name, values, positionals }) {
-    const { stderr, signal, paint } = context;
-    const { to, 'older-than': olderThan } = values;
-    if (positionals.length > 0 || olderThan === undefined || to === undefined) {
+  async run(context) {
+    const { name, values, stderr, signal, paint } = context;
+    const { to } = values;
+    const sentBefore = sentBeforeOf(values);
+    if (sentBefore === undefined || to === undefined) {
       throw usage(`${name} takes --older-than, such as 30d, and --to, such as sent.ndjson.gz`);
     }
-    const sentBefore = new Date(Date.now() - durationMs('older-than', olderThan));
     const { archiveOutbox } = await import('../../platform/transfer/archive-outbox.ts');
     await using ledger = await openOutbox(context, values.store);
     const progress = createProgress(stderr);
@@ -251,30 +210,25 @@ const archive = defineCommand({
     } finally {
       progress.clear();
     }
-    return printResult(context, values, {
+    return {
       json: { archived, to },
       text: `${paint.green('archived')} ${grouped(archived)} to ${to}`,
-    });
+    };
   },
 });
 
 /** Dispatchers in all processes follow the change with their next claim. */
-function pauseCommand(
-  verb: 'pause' | 'resume',
-  { summary, done }: { readonly summary: string; readonly done: string },
-): Command {
+function pauseCommand(verb: 'pause' | 'resume', summary: string): Command {
   const name = `outbox ${verb}`;
   return defineCommand({
     name,
     summary,
-    usage: `${name} <destination>`,
-    options: { ...storeOption, ...byOption, ...jsonOption },
+    usage: '<destination>',
+    options: { ...outboxOption, ...byOption, ...jsonOption },
     examples: [`millrace ${name} webhook:partner-x`],
-    sections: outboxSections,
-    async run(context, input) {
-      const { paint } = context;
-      const { values } = input;
-      const destination = oneArgument(input, 'destination, such as webhook:partner-x');
+    argument: 'destination, such as webhook:partner-x',
+    async run(context) {
+      const { values, argument: destination, paint } = context;
       await using ledger = await openOutbox(context, values.store);
       const action = { action: `outbox.${verb}`, target: destination, storeUrl: values.store };
       const changed = await auditedIfStoreExists(context, action, () =>
@@ -282,24 +236,14 @@ function pauseCommand(
           ? ledger.pause(destination, values.by ?? operatorName(context))
           : ledger.resume(destination),
       );
-      const text = changed ? paint.green(done) : paint.dim(`already ${done}:`);
-      return printResult(context, values, {
+      const done = changed ? paint.green(`${verb}d`) : paint.dim(`already ${verb}d:`);
+      return {
         json: { destination, paused: verb === 'pause', changed },
-        text: `${text} ${destination}`,
-      });
+        text: `${done} ${destination}`,
+      };
     },
   });
 }
-
-const pause = pauseCommand('pause', {
-  summary: 'pauses sending to a destination',
-  done: 'paused',
-});
-
-const resume = pauseCommand('resume', {
-  summary: 'resumes sending to a paused destination',
-  done: 'resumed',
-});
 
 export const outboxCommands: readonly Command[] = [
   outboxRun,
@@ -308,21 +252,22 @@ export const outboxCommands: readonly Command[] = [
   replay,
   purge,
   archive,
-  pause,
-  resume,
+  pauseCommand('pause', 'pauses sending to a destination'),
+  pauseCommand('resume', 'resumes sending to a paused destination'),
 ];
 
-function filterOf(values: {
-  readonly to?: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly since?: string | undefined;
-}): OutboxFilter {
-  const { to, tenant, since } = values;
+/** Only the given fields: a bulk command refuses an empty filter. */
+function filterOf({ to, tenant, since }: Values<typeof filterOptions>): OutboxFilter {
   return defined({
     integrationType: to,
     tenantId: tenant,
-    since: since === undefined ? undefined : new Date(pastTime('since', since, Date.now())),
+    since: pastTime('since', since),
   });
+}
+
+function sentBeforeOf(values: Values<typeof olderThanOption>): Date | undefined {
+  const ms = durationMs('older-than', values['older-than']);
+  return ms === undefined ? undefined : new Date(Date.now() - ms);
 }
 
 function messageLine(message: OutboxMessage, paint: Paint): string {

@@ -8,56 +8,35 @@ import type { Projection } from '../../projections/projection.ts';
 import type { ReadModelStore } from '../../projections/read-model-store.ts';
 import type { RebuildProgress } from '../../projections/rules/rebuild-progress.ts';
 import { audited } from '../audit.ts';
-import {
-  defineCommand,
-  didYouMean,
-  exitCodes,
-  noArguments,
-  oneArgument,
-  printResult,
-  usage,
-  type Command,
-  type CommandContext,
-} from '../command.ts';
-import { defined, jsonOption } from '../options.ts';
-import { openExistingStore, storeOption, storeSections } from '../stores.ts';
+import { defineCommand, didYouMean, usage, type Command, type CommandContext } from '../command.ts';
+import { checkConfirmed, flag, jsonOption, repeatable } from '../options.ts';
+import { openExistingStore, storeOption } from '../stores.ts';
 import { createProgress, progressBar } from '../terminal/progress.ts';
 import { counted, grouped } from '../terminal/text.ts';
 
 const oneProjection = 'projection, such as sub:banking:accounts:v2';
 
 const modulesOption = {
-  modules: {
-    type: 'string',
-    multiple: true,
-    value: 'file',
-    summary: 'file that exports projections, and `readModels` if they are not in the store',
-  },
-} as const;
+  modules: repeatable(
+    'file',
+    'file that exports projections, and `readModels` if they are not in the store',
+  ),
+};
 
 const status = defineCommand({
   name: 'projections status',
   summary: 'lists the versions of read models: which one queries use, and the lag of each',
-  usage: 'projections status',
   options: { ...storeOption, ...jsonOption },
   examples: [
     'millrace projections status',
     'millrace projections status --store postgres://localhost/shop --json',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { stdout, paint } = context;
-    const { values } = input;
-    noArguments(input);
-    await using store = await openExistingStore(context, values.store);
+  async run(context) {
+    const { paint } = context;
+    await using store = await openExistingStore(context, context.values.store);
     const { projectionStatus } = await import('../../projections/switch-projection.ts');
     const all = await projectionStatus(store);
-    if (values.json === true) {
-      stdout.write(`${JSON.stringify(all, null, 2)}\n`);
-      return exitCodes.ok;
-    }
-    if (all.length === 0) stdout.write('no projections: none was ever started on this store\n');
-    for (const each of all) {
+    const lines = all.map((each) => {
       const { family, version, projection, active, behind, paused, deadLetters } = each;
       const notes = [
         behind === undefined ? 'never started' : `${counted(behind, 'event')} behind`,
@@ -65,27 +44,28 @@ const status = defineCommand({
         ...(deadLetters > 0 ? [paint.yellow(counted(deadLetters, 'dead letter'))] : []),
       ];
       const state = active ? paint.green(`${each.status}, active`) : each.status;
-      stdout.write(`${family} v${version}  ${state}  ${projection}  ${notes.join(', ')}\n`);
-    }
-    return exitCodes.ok;
+      return `${family} v${version}  ${state}  ${projection}  ${notes.join(', ')}\n`;
+    });
+    return {
+      document: all,
+      text: lines.join('') || 'no projections: none was ever started on this store',
+    };
   },
 });
 
 const rebuild = defineCommand({
   name: 'projections rebuild',
   summary: 'builds a new version of a read model while queries use the old one; resumable',
-  usage: 'projections rebuild <projection> --modules <file>',
+  usage: '<projection> --modules <file>',
   options: { ...modulesOption, ...storeOption, ...jsonOption },
   examples: [
     'millrace projections rebuild sub:banking:accounts:v2 --modules ./projections.ts',
     'millrace projections rebuild sub:banking:accounts:v2 --modules ./projections.ts --json',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { stderr, signal, paint } = context;
-    const { values } = input;
-    const name = oneArgument(input, oneProjection);
-    if (values.modules === undefined) throw usage(`${input.name} needs --modules <file>`);
+  argument: oneProjection,
+  async run(context) {
+    const { name: command, values, argument: name, stderr, signal, paint } = context;
+    if (values.modules === undefined) throw usage(`${command} needs --modules <file>`);
     const { projections, readModels } = await loadProjections(context, values.modules);
     const projection = projections.get(name);
     if (projection === undefined) {
@@ -99,63 +79,58 @@ const rebuild = defineCommand({
       rebuildProjection(store, projection, {
         signal,
         onProgress: (now) => progress.show(progressBar(now.done, progressText(now))),
-        ...defined({ readModels }),
+        readModels,
       }),
     ).finally(() => progress.clear());
     const { events, deadLetters } = result;
     const dead =
       deadLetters === 0 ? '' : `, ${paint.yellow(`${grouped(deadLetters)} dead letters`)}`;
-    return printResult(context, values, {
+    return {
       json: result,
       text:
         `${paint.green('built')} ${name} from ${grouped(events)} events${dead}\n` +
         `next: millrace projections switch ${name}`,
-    });
+    };
   },
 });
 
 const activate = defineCommand({
   name: 'projections switch',
   summary: 'makes queries use this version, which must have caught up',
-  usage: 'projections switch <projection>',
+  usage: '<projection>',
   options: { ...storeOption, ...jsonOption },
   examples: ['millrace projections switch sub:banking:accounts:v2'],
-  sections: storeSections,
-  async run(context, input) {
-    const { values } = input;
-    const name = oneArgument(input, oneProjection);
+  argument: oneProjection,
+  async run(context) {
+    const { values, argument: name, paint } = context;
     await using store: ProjectionStore = await openExistingStore(context, values.store);
     const version = await namedVersion(store.readModelVersions, name);
     const { switchProjection } = await import('../../projections/switch-projection.ts');
     const action = { store, action: 'projection.switch', target: version.name };
     await audited(context, action, () => switchProjection(store, version));
     const { bc, aggregate, version: number } = version.readModel;
-    return printResult(context, values, {
+    return {
       json: { family: `${bc}.${aggregate}`, active: number },
-      text: `${context.paint.green('switched')} ${bc}.${aggregate} to v${number}`,
-    });
+      text: `${paint.green('switched')} ${bc}.${aggregate} to v${number}`,
+    };
   },
 });
 
 const retire = defineCommand({
   name: 'projections retire',
   summary: 'stops an inactive version and removes its documents; resumable',
-  usage: 'projections retire <projection> --yes',
+  usage: '<projection> --yes',
   options: {
     ...modulesOption,
-    yes: { type: 'boolean', summary: 'confirms the removal of its documents' },
+    yes: flag('confirms the removal of its documents'),
     ...storeOption,
     ...jsonOption,
   },
   examples: ['millrace projections retire sub:banking:accounts:v1 --yes'],
-  sections: storeSections,
-  async run(context, input) {
-    const { stderr, signal, paint } = context;
-    const { values } = input;
-    const name = oneArgument(input, oneProjection);
-    if (values.yes !== true) {
-      throw usage(`${input.name} removes all documents of ${name}: pass --yes to confirm`);
-    }
+  argument: oneProjection,
+  async run(context) {
+    const { name: command, values, argument: name, stderr, signal, paint } = context;
+    checkConfirmed(values, `${command} removes all documents of ${name}`);
     const { readModels } = await loadProjections(context, values.modules);
     await using store: ProjectionStore = await openExistingStore(context, values.store);
     const version = await namedVersion(store.readModelVersions, name);
@@ -166,13 +141,13 @@ const retire = defineCommand({
       retireProjection(store, version, {
         signal,
         onProgress: (count) => progress.show(`${grouped(count)} documents removed`),
-        ...defined({ readModels }),
+        readModels,
       }),
     ).finally(() => progress.clear());
-    return printResult(context, values, {
+    return {
       json: { removed },
       text: `${paint.green('retired')} ${version.name}: ${grouped(removed)} documents removed`,
-    });
+    };
   },
 });
 

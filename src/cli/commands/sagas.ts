@@ -5,108 +5,90 @@ import type { SagaEntry, SagaHost, SagaIndex, SagaInfo } from '../../reactors/in
 import { sagaStatuses } from '../../reactors/saga-index.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { audited, byOption, operatorName } from '../audit.ts';
-import {
-  defineCommand,
-  exitCodes,
-  noArguments,
-  oneArgument,
-  printResult,
-  type Command,
-  type CommandContext,
-} from '../command.ts';
-import { defined, jsonOption, oneOf, wholeNumber } from '../options.ts';
-import { openExistingStore, storeOption, storeSections } from '../stores.ts';
+import { defineCommand, type Command, type CommandContext } from '../command.ts';
+import { defined, flag, jsonOption, oneOf, option, wholeNumber } from '../options.ts';
+import { openExistingStore, storeOption } from '../stores.ts';
 import { fieldLines } from '../terminal/text.ts';
 
 const oneSaga = "saga's stream, such as shop.fulfilment.v1-core-o1";
+const statusOf = oneOf(sagaStatuses);
 
 const list = defineCommand({
   name: 'sagas list',
   summary: 'lists sagas and their status',
-  usage: 'sagas list [--saga <category>] [--status <status>] [--tenant <tenant>]',
+  usage: '[--saga <category>] [--status <status>] [--tenant <tenant>]',
   options: {
     ...storeOption,
-    index: {
-      type: 'string',
-      value: 'url',
-      summary: 'index of sagas, if it is not in the event store',
-    },
-    saga: { type: 'string', value: 'category', summary: 'only of this saga: shop.fulfilment.v1' },
-    status: { type: 'string', value: 'status', summary: `only ${sagaStatuses.join(', ')}` },
-    tenant: { type: 'string', value: 'tenant', summary: 'only of this tenant' },
-    limit: { type: 'string', value: 'count', summary: 'page size (default: 100)' },
-    after: { type: 'string', value: 'stream', summary: 'last stream of the previous page' },
+    index: option('url', 'index of sagas, if it is not in the event store'),
+    saga: option('category', 'only of this saga: shop.fulfilment.v1'),
+    status: option('status', `only ${sagaStatuses.join(', ')}`),
+    tenant: option('tenant', 'only of this tenant'),
+    limit: option('count', 'page size (default: 100)'),
+    after: option('stream', 'last stream of the previous page'),
     ...jsonOption,
   },
   examples: [
     'millrace sagas list --status parked',
     'millrace sagas list --index redis://localhost:6379 --saga shop.fulfilment.v1',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { stdout, stderr } = context;
-    const { values } = input;
-    noArguments(input);
+  async run(context) {
+    const { values } = context;
     const { saga, tenant, after } = values;
-    const status =
-      values.status === undefined ? undefined : oneOf('status', sagaStatuses, values.status);
+    const status = statusOf('status', values.status);
     const limit = wholeNumber('limit', values.limit ?? '100');
     await using opened = new AsyncDisposableStack();
     const index = await openIndex(context, values, opened);
     // One more than the page shows whether there is a next page.
     const found = await index.list({
-      ...defined({ saga, status, tenant, after }),
+      saga,
+      status,
+      tenant,
+      after,
       limit: limit + 1,
     });
-    const page = found.slice(0, limit);
-    for (const entry of page) {
-      stdout.write(values.json === true ? `${JSON.stringify(entry)}\n` : entryText(entry));
-    }
-    const last = page.at(-1);
-    if (found.length > limit && last !== undefined && values.json !== true) {
-      stderr.write(`next page: --after ${last.stream}\n`);
-    }
-    return exitCodes.ok;
+    const items = found.slice(0, limit);
+    return {
+      items,
+      text: items.map(entryText).join(''),
+      next: found.length > limit ? items.at(-1)?.stream : undefined,
+    };
   },
 });
 
 const show = defineCommand({
   name: 'sagas show',
   summary: 'shows a saga: its steps, timers, data, and why it is parked',
-  usage: 'sagas show <stream>',
+  usage: '<stream>',
   options: { ...storeOption, ...jsonOption },
   examples: ['millrace sagas show shop.fulfilment.v1-core-o1'],
-  sections: storeSections,
-  async run(context, input) {
-    const { values } = input;
-    const stream = oneArgument(input, oneSaga);
-    await using store = await openExistingStore(context, values.store);
+  argument: oneSaga,
+  async run(context) {
+    await using store = await openExistingStore(context, context.values.store);
     const { sagaAt } = await import('../../reactors/saga-admin.ts');
-    const { sagas, address } = await sagaAt(sagaHost(store), stream);
+    const { sagas, address } = await sagaAt(sagaHost(store), context.argument);
     const info = await sagas.get(address);
-    return printResult(context, values, { json: info, text: infoText(info).trimEnd() });
+    return { json: info, text: infoText(info) };
   },
 });
 
 const resume = defineCommand({
   name: 'sagas resume',
   summary: 'resumes a parked saga: retries the step that failed, or skips it',
-  usage: 'sagas resume <stream> [--skip] [--note <text>]',
+  usage: '<stream> [--skip] [--note <text>]',
   options: {
     ...storeOption,
-    skip: { type: 'boolean', summary: 'skips the failed step, which was done by hand' },
+    skip: flag('skips the failed step, which was done by hand'),
     ...byOption,
-    note: { type: 'string', value: 'text', summary: 'reason, stored in the saga' },
+    note: option('text', 'reason, stored in the saga'),
     ...jsonOption,
   },
   examples: [
     'millrace sagas resume shop.fulfilment.v1-core-o1',
     'millrace sagas resume shop.fulfilment.v1-core-o1 --skip --note "refunded by hand"',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { values } = input;
-    const stream = oneArgument(input, oneSaga);
+  argument: oneSaga,
+  async run(context) {
+    const { values, argument: stream, paint } = context;
     const { by = operatorName(context), note } = values;
     const how = values.skip === true ? 'skip' : 'resume';
     await using store = await openExistingStore(context, values.store);
@@ -115,10 +97,8 @@ const resume = defineCommand({
     await audited(context, { store, action: `saga.${how}`, target: stream }, () =>
       sagas[how](address, { by, ...defined({ note }) }),
     );
-    return printResult(context, values, {
-      json: { stream, how },
-      text: `${context.paint.green(how === 'skip' ? 'skipped' : 'resumed')} ${stream}`,
-    });
+    const done = paint.green(how === 'skip' ? 'skipped' : 'resumed');
+    return { json: { stream, how }, text: `${done} ${stream}` };
   },
 });
 

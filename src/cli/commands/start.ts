@@ -8,18 +8,18 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import { createEnvelope } from '../../contracts/envelope.ts';
 import type { Platform } from '../../platform/create-platform.ts';
-import { defineCommand, exitCodes, noArguments, type CommandContext } from '../command.ts';
+import { defineCommand, exitCodes, type CommandContext } from '../command.ts';
+import { flag } from '../options.ts';
 import { productOptions, runProduct, type BannerLine, type RunningProduct } from '../product.ts';
-import { storeSections } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
 
 export const startCommand = defineCommand({
   name: 'start',
   summary: 'runs the product in one process until Ctrl-C',
-  usage: 'start [options]',
+  usage: '[options]',
   options: {
     ...productOptions,
-    json: { type: 'boolean', summary: 'prints the addresses as one line of JSON when ready' },
+    json: flag('prints the addresses as one line of JSON when ready'),
   },
   examples: [
     'millrace start',
@@ -28,10 +28,8 @@ export const startCommand = defineCommand({
     'millrace start --store postgres://localhost/shop --kurrent-port 2114',
     'millrace start --host 0.0.0.0 --kurrent-auth tokens --tls-cert server.crt --tls-key server.key',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    noArguments(input);
-    const { json, ...values } = input.values;
+  async run(context) {
+    const { json, ...values } = context.values;
     return runProduct(context, values, { isJson: json === true });
   },
 });
@@ -43,12 +41,12 @@ const tokenName = 'dev';
 export const devCommand = defineCommand({
   name: 'dev',
   summary: 'runs the product with sample data and restarts it when a file changes',
-  usage: 'dev [options]',
+  usage: '[options]',
   options: {
     ...productOptions,
     store: { ...productOptions.store, summary: `event store (default: sqlite:${storeFile})` },
-    fresh: { type: 'boolean', summary: `deletes ${storeFile} first` },
-    'no-watch': { type: 'boolean', summary: 'does not restart when a file changes' },
+    fresh: flag(`deletes ${storeFile} first`),
+    'no-watch': flag('does not restart when a file changes'),
   },
   examples: [
     'millrace dev',
@@ -56,7 +54,6 @@ export const devCommand = defineCommand({
     'millrace dev --config shop.config.ts --no-watch',
   ],
   sections: [
-    ...storeSections,
     {
       title: 'Sample data',
       rows: [
@@ -65,10 +62,9 @@ export const devCommand = defineCommand({
       ],
     },
   ],
-  async run(context, input) {
-    noArguments(input);
+  async run(context) {
     const { cwd, env } = context;
-    const { fresh, 'no-watch': isOnce, ...values } = input.values;
+    const { fresh, 'no-watch': isOnce, ...values } = context.values;
     if (fresh === true) {
       const files = ['', '-wal', '-shm'].map((end) => resolve(cwd, `${storeFile}${end}`));
       await Promise.all(files.map((file) => rm(file, { force: true })));

@@ -7,23 +7,26 @@ import type { RecordedEvent } from '../../store/recorded-event.ts';
 import {
   defineCommand,
   exitCodes,
-  oneArgument,
-  printResult,
+  optionalArgument,
   usage,
   type Command,
   type CommandContext,
 } from '../command.ts';
 import {
+  checkConfirmed,
   defined,
   durationMs,
   eventFilterOf,
   eventFilterOptions,
   expectedRevision,
+  flag,
   jsonOption,
+  option,
   pairs,
+  repeatable,
   wholeNumber,
 } from '../options.ts';
-import { openExistingStore, openStore, storeOption, storeSections } from '../stores.ts';
+import { openExistingStore, openStore, storeOption } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { fieldLines, printable } from '../terminal/text.ts';
 import { writeOut } from '../terminal/write-out.ts';
@@ -31,37 +34,30 @@ import { writeOut } from '../terminal/write-out.ts';
 const oneStream = 'stream, such as banking.currency.v1-core-USD';
 
 const expectedOption = {
-  expected: {
-    type: 'string',
-    value: 'revision',
-    summary: 'fails unless this is the revision of the last event',
-  },
-} as const;
+  expected: option('revision', 'fails unless this is the revision of the last event'),
+};
 
 const streamRead = defineCommand({
   name: 'stream read',
   summary: "shows a stream's events (NDJSON with --json)",
-  usage: 'stream read <stream> [--from <revision>] [--backwards] [--limit <N>]',
+  usage: '<stream> [--from <revision>] [--backwards] [--limit <N>]',
   options: {
     ...storeOption,
-    from: {
-      type: 'string',
-      value: 'revision',
-      summary: 'first revision to show (default: the first event, or the last with --backwards)',
-    },
-    backwards: { type: 'boolean', summary: 'newest events first' },
-    limit: { type: 'string', value: 'N', summary: 'maximum number of events' },
+    from: option(
+      'revision',
+      'first revision to show (default: the first event, or the last with --backwards)',
+    ),
+    backwards: flag('newest events first'),
+    limit: option('N', 'maximum number of events'),
     ...jsonOption,
   },
   examples: [
     'millrace stream read banking.currency.v1-core-USD',
     'millrace stream read banking.currency.v1-core-USD --backwards --limit 1 --json',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { stdout, stderr, signal, paint } = context;
-    const { values } = input;
-    const stream = oneArgument(input, oneStream);
+  argument: oneStream,
+  async run(context) {
+    const { values, argument: stream, stdout, stderr, signal, paint } = context;
     const from = wholeNumber('from', values.from);
     const limit = wholeNumber('limit', values.limit);
     const json = values.json === true;
@@ -69,7 +65,8 @@ const streamRead = defineCommand({
     const reader = store.readStream(stream, {
       direction: values.backwards === true ? 'backwards' : 'forwards',
       signal,
-      ...defined({ from, limit }),
+      from,
+      limit,
     });
     let events = 0;
     for await (const page of reader.pages()) {
@@ -88,60 +85,33 @@ const inputCharsMax = 64 * 1_048_576;
 const streamAppend = defineCommand({
   name: 'stream append',
   summary: 'appends an event to a stream',
-  usage: 'stream append <stream> --type <event-type> --data <json|-> [options]',
+  usage: '<stream> --type <event-type> --data <json|-> [options]',
   options: {
     ...storeOption,
-    type: { type: 'string', value: 'event-type', summary: 'such as currency.renamed.v1' },
-    data: { type: 'string', value: 'json', summary: 'payload; - reads it from stdin' },
-    expected: {
-      type: 'string',
-      value: 'revision',
-      summary: 'any (default), none, exists, or the revision of the last event',
-    },
-    tenant: {
-      type: 'string',
-      value: 'key',
-      summary: 'tenant, if its name contains a hyphen: demo-za',
-    },
-    'event-id': {
-      type: 'string',
-      value: 'id',
-      summary: 'an event with the same id is appended only once',
-    },
-    correlation: {
-      type: 'string',
-      value: 'id',
-      summary: 'flow that the event belongs to (default: a new one)',
-    },
-    causation: { type: 'string', value: 'id', summary: 'event or command that caused the event' },
-    'idempotency-key': {
-      type: 'string',
-      value: 'key',
-      summary: 'idempotency key of the original request',
-    },
-    user: { type: 'string', value: 'id', summary: 'user who caused the event' },
-    header: {
-      type: 'string',
-      multiple: true,
-      value: 'name=value',
-      summary: 'header (repeatable); dataSubject=<id> encrypts the payload',
-    },
+    type: option('event-type', 'such as currency.renamed.v1'),
+    data: option('json', 'payload; - reads it from stdin'),
+    expected: option('revision', 'any (default), none, exists, or the revision of the last event'),
+    tenant: option('key', 'tenant, if its name contains a hyphen: demo-za'),
+    'event-id': option('id', 'an event with the same id is appended only once'),
+    correlation: option('id', 'flow that the event belongs to (default: a new one)'),
+    causation: option('id', 'event or command that caused the event'),
+    'idempotency-key': option('key', 'idempotency key of the original request'),
+    user: option('id', 'user who caused the event'),
+    header: repeatable('name=value', 'header (repeatable); dataSubject=<id> encrypts the payload'),
     ...jsonOption,
   },
   examples: [
     `millrace stream append banking.currency.v1-core-USD --type currency.created.v1 --data '{"name":"Dollar"}'`,
     'millrace stream append banking.currency.v1-core-USD --type currency.renamed.v1 --data - --expected 0 < payload.json',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { signal, paint } = context;
-    const { values } = input;
-    const stream = oneArgument(input, oneStream);
+  argument: oneStream,
+  async run(context) {
+    const { values, argument: stream, signal, paint } = context;
     const { type, data, user } = values;
     if (type === undefined) throw usage('stream append needs --type, such as currency.created.v1');
     if (data === undefined) throw usage(`stream append needs --data, such as '{"name":"Dollar"}'`);
     const expected = expectedRevision(values.expected);
-    const headers = values.header === undefined ? undefined : pairs('header', values.header);
+    const headers = pairs('header', values.header);
     const { tenant, bc, agg, id } = partsOf(stream, values.tenant);
     const payload = parsePayload(data === '-' ? await readInput(context) : data);
     const { createEnvelope } = await import('../../contracts/envelope.ts');
@@ -163,25 +133,25 @@ const streamAppend = defineCommand({
     await using store = await openStore(context, values.store);
     const { revision, position, isDuplicate } = await store.append(stream, [envelope], {
       signal,
-      ...defined({ expected }),
+      expected,
     });
     const done = paint.green(isDuplicate ? 'already appended:' : 'appended');
-    return printResult(context, values, {
+    return {
       json: { stream, eventId: envelope.eventId, revision, position, isDuplicate },
       text: `${done} ${type} at revision ${revision} of ${stream}`,
-    });
+    };
   },
 });
 
 const streamTail = defineCommand({
   name: 'stream tail',
   summary: 'follows one stream or all streams until Ctrl-C (NDJSON with --json)',
-  usage: 'stream tail [<stream>] [options]',
+  usage: '[<stream>] [options]',
   options: {
     ...storeOption,
     ...eventFilterOptions,
-    'from-start': { type: 'boolean', summary: 'shows existing events first' },
-    limit: { type: 'string', value: 'N', summary: 'stops after this number of events' },
+    'from-start': flag('shows existing events first'),
+    limit: option('N', 'stops after this number of events'),
     ...jsonOption,
   },
   examples: [
@@ -189,11 +159,10 @@ const streamTail = defineCommand({
     'millrace stream tail banking.currency.v1-core-USD --from-start',
     'millrace stream tail --category banking.currency.v1 --type-prefix currency.re --json',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { stdout, stderr, signal, paint } = context;
-    const { values, positionals } = input;
-    const stream = positionals.length === 0 ? undefined : oneArgument(input, oneStream);
+  hasArguments: true,
+  async run(context) {
+    const { values, stdout, stderr, signal, paint } = context;
+    const stream = optionalArgument(context, oneStream);
     const filter = eventFilterOf(values);
     if (stream !== undefined && filter !== undefined) {
       throw usage('stream tail takes a stream or a filter, not both');
@@ -204,7 +173,7 @@ const streamTail = defineCommand({
     await using store = await openExistingStore(context, values.store);
     const feed =
       stream === undefined
-        ? store.subscribe({ ...from, signal, ...defined({ filter }) })
+        ? store.subscribe({ ...from, signal, filter })
         : store.subscribeToStream(stream, { ...from, signal });
     for await (const item of feed) {
       if (item.kind === 'caughtUp' && stderr.isTTY === true) {
@@ -225,129 +194,118 @@ const streamTail = defineCommand({
 const streamInfo = defineCommand({
   name: 'stream info',
   summary: "shows a stream's revision, retention and state",
-  usage: 'stream info <stream>',
+  usage: '<stream>',
   options: { ...storeOption, ...jsonOption },
   examples: ['millrace stream info banking.currency.v1-core-USD'],
-  sections: storeSections,
-  async run(context, input) {
-    const { values } = input;
-    const stream = oneArgument(input, oneStream);
-    await using store = await openExistingStore(context, values.store);
-    const info = await store.streamInfo(stream);
-    if (info === undefined) return unknownStream(context, values, stream);
-    return printResult(context, values, { json: info, text: infoText(info).trimEnd() });
+  argument: oneStream,
+  async run(context) {
+    await using store = await openExistingStore(context, context.values.store);
+    const info = await store.streamInfo(context.argument);
+    return info === undefined ? unknownStream(context) : { json: info, text: infoText(info) };
   },
 });
+
+const retentionOptions = {
+  'max-count': option('N', 'keeps only the last N events; none removes the limit'),
+  'max-age': option(
+    'duration',
+    'keeps only events younger than 90s, 12h, 30d; none removes the limit',
+  ),
+  'truncate-before': option(
+    'revision',
+    'hides events before this revision; none removes the limit',
+  ),
+};
 
 const streamMetadata = defineCommand({
   name: 'stream metadata',
   summary: "shows or changes a stream's retention",
-  usage:
-    'stream metadata <stream> [--max-count <N>] [--max-age <duration>] [--truncate-before <revision>]',
+  usage: '<stream> [--max-count <N>] [--max-age <duration>] [--truncate-before <revision>]',
   options: {
     ...storeOption,
-    'max-count': {
-      type: 'string',
-      value: 'N',
-      summary: 'keeps only the last N events; none removes the limit',
-    },
-    'max-age': {
-      type: 'string',
-      value: 'duration',
-      summary: 'keeps only events younger than 90s, 12h, 30d; none removes the limit',
-    },
-    'truncate-before': {
-      type: 'string',
-      value: 'revision',
-      summary: 'hides events before this revision; none removes the limit',
-    },
+    ...retentionOptions,
     ...jsonOption,
   },
   examples: [
     'millrace stream metadata banking.currency.v1-core-USD',
     'millrace stream metadata banking.currency.v1-core-USD --max-count 100 --max-age none',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { values } = input;
-    const stream = oneArgument(input, oneStream);
+  argument: oneStream,
+  async run(context) {
+    const { values, argument: stream } = context;
+    const change = (name: keyof typeof retentionOptions, parse = wholeNumber): Change =>
+      values[name] === 'none' ? 'none' : parse(name, values[name]);
+    const maxAgeMs = change('max-age', durationMs);
     const changes: Changes = {
-      maxCount: change(values['max-count'], (text) => wholeNumber('max-count', text)),
-      maxAgeSeconds: change(values['max-age'], (text) => durationMs('max-age', text) / 1_000),
-      truncateBefore: change(values['truncate-before'], (text) =>
-        wholeNumber('truncate-before', text),
-      ),
+      maxCount: change('max-count'),
+      maxAgeSeconds: typeof maxAgeMs === 'number' ? maxAgeMs / 1_000 : maxAgeMs,
+      truncateBefore: change('truncate-before'),
     };
     await using store = await openExistingStore(context, values.store);
     const info = await store.streamInfo(stream);
     const isChanged = Object.values(changes).some((each) => each !== undefined);
-    if (info === undefined && !isChanged) return unknownStream(context, values, stream);
+    if (info === undefined && !isChanged) return unknownStream(context);
     const metadata = merge(info?.metadata ?? {}, changes);
     if (isChanged) {
       if (info !== undefined) assertLive(info);
       await store.setStreamMetadata(stream, metadata);
     }
-    return printResult(context, values, {
+    return {
       json: { stream, metadata },
-      text: metadataText(metadata).trimEnd() || 'no retention limits: all events are kept',
-    });
+      text: metadataText(metadata) || 'no retention limits: all events are kept',
+    };
   },
 });
 
 const streamDelete = defineCommand({
   name: 'stream delete',
   summary: "hides all of a stream's events; the next append reopens the stream",
-  usage: 'stream delete <stream> [--expected <revision>]',
+  usage: '<stream> [--expected <revision>]',
   options: { ...storeOption, ...expectedOption, ...jsonOption },
   examples: ['millrace stream delete banking.currency.v1-core-USD --expected 12'],
-  sections: storeSections,
-  async run(context, input) {
-    const { values } = input;
-    const stream = oneArgument(input, oneStream);
+  argument: oneStream,
+  async run(context) {
+    const { values, argument: stream, paint } = context;
     const expected = expectedRevision(values.expected);
     await using store = await openExistingStore(context, values.store);
     const info = await store.streamInfo(stream);
-    if (info === undefined) return unknownStream(context, values, stream);
+    if (info === undefined) return unknownStream(context);
     if (info.deleted === 'tombstone') {
       throw new MillraceError('STREAM_DELETED', `stream '${stream}' already has a tombstone`, {
         details: { stream },
       });
     }
     await store.deleteStream(stream, defined({ expected }));
-    return printResult(context, values, {
+    return {
       json: { stream, deleted: 'soft' },
-      text: `${context.paint.green('deleted')} ${stream}; the next append continues its revisions`,
-    });
+      text: `${paint.green('deleted')} ${stream}; the next append continues its revisions`,
+    };
   },
 });
 
 const streamTombstone = defineCommand({
   name: 'stream tombstone',
   summary: 'deletes a stream permanently: it can no longer be read or appended to',
-  usage: 'stream tombstone <stream> --yes [--expected <revision>]',
+  usage: '<stream> --yes [--expected <revision>]',
   options: {
     ...storeOption,
     ...expectedOption,
-    yes: { type: 'boolean', summary: 'confirms the permanent deletion' },
+    yes: flag('confirms the permanent deletion'),
     ...jsonOption,
   },
   examples: ['millrace stream tombstone banking.currency.v1-core-USD --yes'],
-  sections: storeSections,
-  async run(context, input) {
-    const { values } = input;
-    const stream = oneArgument(input, oneStream);
+  argument: oneStream,
+  async run(context) {
+    const { values, argument: stream, paint } = context;
     const expected = expectedRevision(values.expected);
-    if (values.yes !== true) {
-      throw usage(`a tombstone deletes '${stream}' permanently: pass --yes to confirm`);
-    }
+    checkConfirmed(values, `a tombstone deletes '${stream}' permanently`);
     await using store = await openExistingStore(context, values.store);
-    const info = await store.streamInfo(stream);
-    if (info === undefined) return unknownStream(context, values, stream);
+    if ((await store.streamInfo(stream)) === undefined) return unknownStream(context);
     await store.tombstoneStream(stream, defined({ expected }));
-    return printResult(context, values, {
+    return {
       json: { stream, deleted: 'tombstone' },
-      text: `${context.paint.green('permanently deleted')} ${stream}`,
-    });
+      text: `${paint.green('permanently deleted')} ${stream}`,
+    };
   },
 });
 
@@ -361,12 +319,16 @@ export const streamCommands: readonly Command[] = [
   streamTombstone,
 ];
 
-function unknownStream(
-  { stdout, stderr }: CommandContext,
-  { json }: { readonly json?: boolean | undefined },
-  stream: string,
-): number {
-  if (json === true) stdout.write('null\n');
+function unknownStream({
+  stdout,
+  stderr,
+  values,
+  argument: stream,
+}: CommandContext & {
+  readonly values: { readonly json?: boolean };
+  readonly argument: string;
+}): number {
+  if (values.json === true) stdout.write('null\n');
   else stderr.write(`there is no stream '${stream}'\n`);
   return exitCodes.failed;
 }
@@ -444,10 +406,6 @@ function metadataText({ maxCount, maxAgeSeconds, truncateBefore, custom }: Strea
 type Change = number | 'none' | undefined;
 type Limit = 'maxCount' | 'maxAgeSeconds' | 'truncateBefore';
 type Changes = Readonly<Record<Limit, Change>>;
-
-function change(text: string | undefined, read: (text: string) => number): Change {
-  return text === undefined || text === 'none' ? text : read(text);
-}
 
 function merge(metadata: StreamMetadata, changes: Changes): StreamMetadata {
   const merged: { -readonly [Key in keyof StreamMetadata]: StreamMetadata[Key] } = { ...metadata };

@@ -14,54 +14,40 @@ import { auditedIfStoreExists } from '../audit.ts';
 import {
   defineCommand,
   exitCodes,
-  noArguments,
-  oneArgument,
-  printResult,
   usage,
   type Command,
   type CommandContext,
+  type CommandResult,
+  type Values,
 } from '../command.ts';
-import { confirmBulkOption, jsonOption } from '../options.ts';
-import { storeOption } from '../stores.ts';
+import { bulkFilter, bulkOptions, flag, jsonOption, option } from '../options.ts';
+import { auditStoreOption } from '../stores.ts';
 import { createProgress, progressBar } from '../terminal/progress.ts';
 import { grouped } from '../terminal/text.ts';
 import { writeOut } from '../terminal/write-out.ts';
-import {
-  openFolderTasks,
-  taskFilterOptions,
-  taskQueryOf,
-  tasksOption,
-  tasksSections,
-  type TaskFilterValues,
-} from './tasks.ts';
+import { openFolderTasks, taskFilterOptions, taskQueryOf, tasksOption } from './tasks.ts';
 
-const bulkOptions = {
+const bulkTaskOptions = {
   ...tasksOption,
-  ...storeOption,
+  ...auditStoreOption,
   ...taskFilterOptions,
-  all: { type: 'boolean', summary: 'all jobs' },
-  ...confirmBulkOption,
+  ...bulkOptions('all jobs'),
   ...jsonOption,
-} as const;
+};
 
 const cancel = defineCommand({
   name: 'tasks cancel',
   summary: 'cancels jobs; running ones get a signal and are ended after cancel_deadline',
-  usage: 'tasks cancel (<id>… | --all | <filter>) [--yes]',
-  options: {
-    ...bulkOptions,
-    reason: { type: 'string', value: 'text', summary: 'reason, stored with the job' },
-  },
+  usage: '(<id>… | --all | <filter>) [--yes]',
+  options: { ...bulkTaskOptions, reason: option('text', 'reason, stored with the job') },
   examples: [
     'millrace tasks cancel email-send.01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --reason mistake',
     'millrace tasks cancel --type email-send --label campaign=spring --yes',
   ],
-  sections: tasksSections,
-  async run(context, { name, values, positionals: ids }) {
-    const { reason } = values;
-    return runBulkAction(context, values, {
-      name,
-      ids,
+  hasArguments: true,
+  async run(context) {
+    const { reason } = context.values;
+    return runBulkAction(context, {
       done: 'cancelled',
       one: (tasks, id) => tasks.cancel(id, { reason }),
       many: (tasks, query, options) => tasks.cancelMany(query, { ...options, reason }),
@@ -72,28 +58,22 @@ const cancel = defineCommand({
 const retry = defineCommand({
   name: 'tasks retry',
   summary: 'runs finished jobs again; completed steps are not repeated',
-  usage: 'tasks retry (<id>… | --all | <filter>) [--yes]',
+  usage: '(<id>… | --all | <filter>) [--yes]',
   options: {
-    ...bulkOptions,
-    'from-step': {
-      type: 'string',
-      value: 'name',
-      summary: 'repeats this step and all later ones',
-    },
+    ...bulkTaskOptions,
+    'from-step': option('name', 'repeats this step and all later ones'),
   },
   examples: [
     'millrace tasks retry report-gen.01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --from-step render',
     'millrace tasks retry --type email-send --state failed --since 12h --yes',
   ],
-  sections: tasksSections,
-  async run(context, { name, values, positionals: ids }) {
-    const { 'from-step': fromStep } = values;
-    if (fromStep !== undefined && ids.length === 0) {
+  hasArguments: true,
+  async run(context) {
+    const { 'from-step': fromStep } = context.values;
+    if (fromStep !== undefined && context.positionals.length === 0) {
       throw usage('--from-step requires job ids');
     }
-    return runBulkAction(context, values, {
-      name,
-      ids,
+    return runBulkAction(context, {
       done: 'due again',
       one: (tasks, id) => tasks.retry(id, { fromStep }),
       many: (tasks, query, options) => tasks.retryMany(query, options),
@@ -106,53 +86,44 @@ function modeCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Comma
   return defineCommand({
     name,
     summary,
-    usage: `${name} <type>`,
-    options: { ...tasksOption, ...storeOption, ...jsonOption },
+    usage: '<type>',
+    options: { ...tasksOption, ...auditStoreOption, ...jsonOption },
     examples: [`millrace ${name} email-send`],
-    sections: tasksSections,
-    async run(context, input) {
-      const { values } = input;
-      const type = oneArgument(input, 'task type, such as email-send');
+    argument: 'task type, such as email-send',
+    async run(context) {
+      const { values, argument: type } = context;
       await using opened = await openFolderTasks(context, values.tasks);
       const { tasks } = opened;
       const action = { action: `task.${verb}`, target: type, storeUrl: values.store };
       await auditedIfStoreExists(context, action, () => tasks[verb](type));
       const mode = (await tasks.modes())[type] ?? 'open';
-      return printResult(context, values, { json: { type, mode }, text: `${type} is ${mode}` });
+      return { json: { type, mode }, text: `${type} is ${mode}` };
     },
   });
 }
 
-const pause = modeCommand('pause', 'stops giving jobs of a type to workers; new jobs are accepted');
-const resume = modeCommand('resume', 'ends pause or drain of a task type');
-const drain = modeCommand('drain', 'refuses new jobs of a type; existing jobs still run');
-
 const monitor = defineCommand({
   name: 'tasks monitor',
   summary: 'prints the result of every finished job from where the group stopped, until Ctrl-C',
-  usage: 'tasks monitor [--group <name>] [--once | --forget]',
+  usage: '[--group <name>] [--once | --forget]',
   options: {
     ...tasksOption,
     ...jsonOption,
-    ...storeOption,
-    group: {
-      type: 'string',
-      value: 'name',
-      summary: `consumer group; a new one starts at the oldest stored result (default: ${consumerGroups.monitors})`,
-    },
-    once: { type: 'boolean', summary: 'stops when no result is left' },
-    forget: { type: 'boolean', summary: 'deletes the group, so that old results can be removed' },
+    ...auditStoreOption,
+    group: option(
+      'name',
+      `consumer group; a new one starts at the oldest stored result (default: ${consumerGroups.monitors})`,
+    ),
+    once: flag('stops when no result is left'),
+    forget: flag('deletes the group, so that old results can be removed'),
   },
   examples: [
     'millrace tasks monitor --json',
     'millrace tasks monitor --group pager --once',
     'millrace tasks monitor --group pager --forget',
   ],
-  sections: tasksSections,
-  async run(context, input) {
-    const { stdout, signal, paint } = context;
-    const { values } = input;
-    noArguments(input);
+  async run(context) {
+    const { values, stdout, signal, paint } = context;
     if (values.forget === true && values.once === true) {
       throw usage('--forget and --once exclude each other');
     }
@@ -165,10 +136,10 @@ const monitor = defineCommand({
       const forgotten = await auditedIfStoreExists(context, action, () =>
         forgetMonitors(bus, group),
       );
-      return printResult(context, values, {
+      return {
         json: { group, forgotten },
         text: forgotten ? `deleted group ${group}` : `there is no group ${group}`,
-      });
+      };
     }
     const results = await monitorTasks(bus, { group, isOnce: values.once, signal });
     for await (const { at, tenant, deliveryCount, signal: message } of results) {
@@ -187,50 +158,38 @@ const monitor = defineCommand({
 const groups = defineCommand({
   name: 'tasks groups',
   summary: 'lists the consumer groups of task streams and their lag',
-  usage: 'tasks groups',
   options: { ...tasksOption, ...jsonOption },
   examples: ['millrace tasks groups', 'millrace tasks groups --json'],
-  sections: tasksSections,
-  async run(context, { values }) {
-    const { stdout, stderr, paint } = context;
+  async run(context) {
+    const { values, paint } = context;
     const { taskGroups } = await import('../../platform/monitor-tasks.ts');
     await using opened = await openFolderTasks(context, values.tasks);
-    const all = await taskGroups(await opened.bus());
-    for (const each of all) {
-      const { name, subject, lag, pending } = each;
-      stdout.write(
-        values.json === true
-          ? `${JSON.stringify(each)}\n`
-          : `${paint.bold(name)}  ${paint.dim(subject)}  ${grouped(lag)} behind, ${grouped(pending)} unacknowledged\n`,
-      );
-    }
-    if (all.length === 0 && values.json !== true) stderr.write('no consumer groups\n');
-    return exitCodes.ok;
+    const items = await taskGroups(await opened.bus());
+    const lines = items.map(
+      ({ name, subject, lag, pending }) =>
+        `${paint.bold(name)}  ${paint.dim(subject)}  ${grouped(lag)} behind, ${grouped(pending)} unacknowledged\n`,
+    );
+    return { items, text: lines.join(''), none: 'no consumer groups' };
   },
 });
 
 export const taskAdminCommands: readonly Command[] = [
   cancel,
   retry,
-  pause,
-  resume,
-  drain,
+  modeCommand('pause', 'stops giving jobs of a type to workers; new jobs are accepted'),
+  modeCommand('resume', 'ends pause or drain of a task type'),
+  modeCommand('drain', 'refuses new jobs of a type; existing jobs still run'),
   monitor,
   groups,
 ];
 
-interface BulkValues extends TaskFilterValues {
-  readonly tasks?: string | undefined;
-  readonly store?: string | undefined;
-  readonly all?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-  readonly json?: boolean | undefined;
+interface BulkInvocation extends CommandContext {
+  readonly name: string;
+  readonly values: Values<typeof bulkTaskOptions>;
+  readonly positionals: readonly string[];
 }
 
 interface BulkAction {
-  /** The command's name. */
-  readonly name: string;
-  readonly ids: readonly string[];
   /** Printed before the number of changed jobs. */
   readonly done: string;
   readonly one: (tasks: Tasks, id: string) => Promise<boolean>;
@@ -238,19 +197,12 @@ interface BulkAction {
 }
 
 async function runBulkAction(
-  context: CommandContext,
-  values: BulkValues,
-  { name, ids, done, one, many }: BulkAction,
-): Promise<number> {
-  const { stderr, signal, paint } = context;
+  context: BulkInvocation,
+  { done, one, many }: BulkAction,
+): Promise<CommandResult> {
+  const { name, values, positionals: ids, stderr, signal, paint } = context;
   const query = taskQueryOf(values);
-  const ways = [ids.length > 0, values.all === true, Object.keys(query).length > 0];
-  if (ways.filter(Boolean).length !== 1) {
-    throw usage(`${name} takes ids, a filter (such as --type), or --all`);
-  }
-  if (ids.length === 0 && values.yes !== true) {
-    throw usage('this may change many jobs: pass --yes to confirm');
-  }
+  bulkFilter(context, query, { example: '--type', warning: 'this may change many jobs' });
   await using opened = await openFolderTasks(context, values.tasks);
   const { tasks } = opened;
   const action = {
@@ -273,11 +225,11 @@ async function runBulkAction(
   });
   const { changed, skipped } = outcome;
   const rest = skipped === 0 ? '' : `, ${grouped(skipped)} unchanged`;
-  printResult(context, values, {
+  return {
     json: outcome,
     text: `${paint.green(done)} ${grouped(changed)}${rest}`,
-  });
-  return ids.length > changed ? exitCodes.failed : exitCodes.ok;
+    exitCode: ids.length > changed ? exitCodes.failed : exitCodes.ok,
+  };
 }
 
 function progressText({ changed, skipped, matching }: BulkProgress): string {

@@ -111,3 +111,9 @@ test('reports a failed command by its exit code', async () => {
   assert.equal(await exitCode('cancel', '--all'), 2);
   assert.equal(await exitCode('list', '--state', 'gone'), 2);
 });
+
+test('lists without a filter refuse arguments', async () => {
+  for (const command of ['types', 'workers', 'groups']) {
+    assert.equal((await run(command, 'email-send')).exitCode, 2, command);
+  }
+});

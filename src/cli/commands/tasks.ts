@@ -5,26 +5,29 @@ import { MillraceError } from '../../foundation/error.ts';
 import { taskStates } from '../../tasks/task-job.ts';
 import type { Task } from '../../tasks/task-record.ts';
 import type { TaskType } from '../../tasks/task-type.ts';
-import type { NewTask, TaskQuery, Tasks, TimelineEntry } from '../../tasks/tasks.ts';
+import type { NewTask, TaskQuery, Tasks, TimelineEntry, WorkerInfo } from '../../tasks/tasks.ts';
 import {
   defineCommand,
   exitCodes,
-  noArguments,
-  oneArgument,
-  printResult,
+  optionalArgument,
   usage,
   type Command,
   type CommandContext,
-  type HelpSection,
-  printPage,
+  type Values,
 } from '../command.ts';
 import {
   defined,
   durationMs,
+  flag,
   jsonOption,
   oneOf,
+  option,
+  pageSizeOf,
+  pageSizeOption,
   pairs,
   pastTime,
+  repeatable,
+  tenantOption,
   wholeNumber,
 } from '../options.ts';
 import { storeUrl } from '../stores.ts';
@@ -32,73 +35,44 @@ import type { Paint } from '../terminal/paint.ts';
 import { fieldLines } from '../terminal/text.ts';
 import { writeOut } from '../terminal/write-out.ts';
 
-const limitDefault = 50;
 const enqueueBatchMax = 500;
 
 export const tasksOption = {
   tasks: {
-    type: 'string',
-    value: 'url',
-    summary: 'database of the jobs (default: that of the bus)',
+    ...option('url', 'database of the jobs (default: that of the bus)'),
+    section: {
+      title: 'Tasks',
+      rows: [
+        ['sqlite:<file>', 'a local file, without a server'],
+        ['MILLRACE_TASKS', 'environment variable, used if --tasks is not given'],
+        ['MILLRACE_TASK_TYPES', 'YAML file of task types (millrace.tasks.yaml, tasks.yaml)'],
+      ],
+    },
   },
 } as const;
-
-export const tasksSections: readonly HelpSection[] = [
-  {
-    title: 'Tasks',
-    rows: [
-      ['sqlite:<file>', 'a local file, without a server'],
-      ['MILLRACE_TASKS', 'environment variable, used if --tasks is not given'],
-      ['MILLRACE_TASK_TYPES', 'YAML file of task types (millrace.tasks.yaml, tasks.yaml)'],
-    ],
-  },
-];
 
 export const taskFilterOptions = {
-  type: { type: 'string', value: 'type', summary: 'only this task type, such as email-send' },
-  state: {
-    type: 'string',
-    value: 'state',
-    multiple: true,
-    summary: `only ${taskStates.join(', ')} (repeatable)`,
-  },
-  tenant: { type: 'string', value: 'key', summary: 'only of this tenant' },
-  label: {
-    type: 'string',
-    value: 'name=value',
-    multiple: true,
-    summary: 'only with this label (repeatable)',
-  },
-  parent: { type: 'string', value: 'id', summary: 'only children of this job' },
-  since: {
-    type: 'string',
-    value: 'time',
-    summary: 'only enqueued since 12h ago, 30d ago, or a date',
-  },
-  until: { type: 'string', value: 'time', summary: 'only enqueued before this time' },
-} as const;
+  type: option('type', 'only this task type, such as email-send'),
+  state: repeatable('state', `only ${taskStates.join(', ')} (repeatable)`),
+  ...tenantOption,
+  label: repeatable('name=value', 'only with this label (repeatable)'),
+  parent: option('id', 'only children of this job'),
+  since: option('time', 'only enqueued since 12h ago, 30d ago, or a date'),
+  until: option('time', 'only enqueued before this time'),
+};
 
 const enqueue = defineCommand({
   name: 'tasks enqueue',
   summary: 'enqueues a job, or one for each line of stdin',
-  usage: 'tasks enqueue <type> (<payload> | --lines)',
+  usage: '<type> (<payload> | --lines)',
   options: {
     ...tasksOption,
-    tenant: { type: 'string', value: 'key', summary: 'tenant of the job' },
-    key: {
-      type: 'string',
-      value: 'text',
-      summary: 'a second job with the same key is not stored',
-    },
-    priority: { type: 'string', value: 'N', summary: '0 to 9; higher runs first' },
-    delay: { type: 'string', value: 'time', summary: 'delay before the job is due: 30s, 15m, 12h' },
-    label: {
-      type: 'string',
-      value: 'name=value',
-      multiple: true,
-      summary: 'label for filters (repeatable)',
-    },
-    lines: { type: 'boolean', summary: 'reads one payload per line from stdin' },
+    tenant: option('key', 'tenant of the job'),
+    key: option('text', 'a second job with the same key is not stored'),
+    priority: option('N', '0 to 9; higher runs first'),
+    delay: option('time', 'delay before the job is due: 30s, 15m, 12h'),
+    label: repeatable('name=value', 'label for filters (repeatable)'),
+    lines: flag('reads one payload per line from stdin'),
     ...jsonOption,
   },
   examples: [
@@ -106,9 +80,9 @@ const enqueue = defineCommand({
     `millrace tasks enqueue report-gen '{}' --delay 12h --priority 9`,
     'millrace tasks enqueue email-send --lines < receivers.ndjson',
   ],
-  sections: tasksSections,
-  async run(context, { name, values, positionals }) {
-    const { stderr, paint } = context;
+  hasArguments: true,
+  async run(context) {
+    const { name, values, positionals, isTTY, stdin, stderr, paint } = context;
     const [type, payload, ...rest] = positionals;
     const isLines = values.lines === true;
     if (type === undefined || rest.length > 0 || (payload === undefined) !== isLines) {
@@ -117,119 +91,102 @@ const enqueue = defineCommand({
     if (isLines && values.key !== undefined) {
       throw usage('--key is for a single job and does not go with --lines');
     }
-    const { tenant, key, delay, label } = values;
+    const { tenant, key } = values;
     const common: Omit<NewTask, 'payload'> = {
       type,
       tenant,
       key,
       priority: wholeNumber('priority', values.priority),
-      delayMs: delay === undefined ? undefined : durationMs('delay', delay),
-      labels: label === undefined ? undefined : pairs('label', label),
+      delayMs: durationMs('delay', values.delay),
+      labels: pairs('label', values.label),
     };
     await using opened = await openFolderTasks(context, values.tasks);
     if (payload !== undefined) {
       const job = await opened.tasks.enqueue({ ...common, payload: payloadOf(payload) });
       const done = job.isDuplicate ? paint.dim('duplicate of') : paint.green('enqueued');
-      return printResult(context, values, { json: job, text: `${done} ${job.id}` });
+      return { json: job, text: `${done} ${job.id}` };
     }
     let enqueued = 0;
     let batch: NewTask[] = [];
     const flush = async (): Promise<void> => {
       enqueued += (await opened.tasks.enqueueMany(batch)).length;
       batch = [];
-      if (context.isTTY) stderr.write(`\r${enqueued} enqueued`);
+      if (isTTY) stderr.write(`\r${enqueued} enqueued`);
     };
-    for await (const line of linesOf(context.stdin())) {
+    for await (const line of linesOf(stdin())) {
       if (line.trim() === '') continue;
       batch.push({ ...common, payload: payloadOf(line) });
       if (batch.length === enqueueBatchMax) await flush();
     }
     await flush();
-    if (context.isTTY) stderr.write('\n');
-    return printResult(context, values, {
-      json: { enqueued },
-      text: `${paint.green('enqueued')} ${enqueued}`,
-    });
+    if (isTTY) stderr.write('\n');
+    return { json: { enqueued }, text: `${paint.green('enqueued')} ${enqueued}` };
   },
 });
 
 const list = defineCommand({
   name: 'tasks list',
   summary: 'lists jobs, newest first (NDJSON with --json)',
-  usage: 'tasks list [options]',
+  usage: '[options]',
   options: {
     ...tasksOption,
     ...taskFilterOptions,
-    limit: { type: 'string', value: 'N', summary: `page size (default: ${limitDefault})` },
-    after: { type: 'string', value: 'cursor', summary: 'cursor of the previous page' },
+    ...pageSizeOption,
+    after: option('cursor', 'cursor of the previous page'),
     ...jsonOption,
   },
   examples: [
     'millrace tasks list --type email-send --state failed',
     'millrace tasks list --label campaign=spring --since 12h --json',
   ],
-  sections: tasksSections,
-  async run(context, input) {
-    const { values } = input;
-    noArguments(input);
-    const limit = wholeNumber('limit', values.limit) ?? limitDefault;
+  async run(context) {
+    const { values, paint } = context;
+    const page = { limit: pageSizeOf(values), cursor: values.after };
     const query = taskQueryOf(values);
     await using opened = await openFolderTasks(context, values.tasks);
-    const page = await opened.tasks.list(query, { limit, cursor: values.after });
-    return printPage(context, values, {
-      items: page.tasks,
-      line: (job) => jobLine(job, context.paint),
-      none: 'no jobs',
-      next: page.cursor,
-    });
+    const { tasks, cursor } = await opened.tasks.list(query, page);
+    const text = tasks.map((job) => jobLine(job, paint)).join('');
+    return { items: tasks, text, none: 'no jobs', next: cursor };
   },
 });
 
 const show = defineCommand({
   name: 'tasks show',
   summary: 'shows a job: its payload, steps, result or error, and its timeline',
-  usage: 'tasks show <id>',
+  usage: '<id>',
   options: { ...tasksOption, ...jsonOption },
   examples: ['millrace tasks show email-send.01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77'],
-  sections: tasksSections,
-  async run(context, input) {
-    const { stdout, paint } = context;
-    const { values } = input;
-    const id = oneArgument(input, 'id');
+  argument: 'id',
+  async run(context) {
+    const { values, argument: id, paint } = context;
     await using opened = await openFolderTasks(context, values.tasks);
     const task = await opened.tasks.get(id);
     if (task === undefined) {
       throw new MillraceError('TASK_UNKNOWN', `there is no job ${id}`, { details: { id } });
     }
     const timeline = await opened.tasks.timeline(id);
-    stdout.write(
-      values.json === true
-        ? `${JSON.stringify({ task, timeline }, null, 2)}\n`
-        : jobPage(task, timeline, paint),
-    );
-    return exitCodes.ok;
+    return { document: { task, timeline }, text: jobPage(task, timeline, paint) };
   },
 });
 
 const tail = defineCommand({
   name: 'tasks tail',
   summary: 'follows the progress and results of jobs until Ctrl-C',
-  usage: 'tasks tail [<id>]',
+  usage: '[<id>]',
   options: {
     ...tasksOption,
     ...jsonOption,
-    type: { type: 'string', value: 'type', summary: 'only this task type' },
-    tenant: { type: 'string', value: 'key', summary: 'only of this tenant' },
+    type: option('type', 'only this task type'),
+    ...tenantOption,
   },
   examples: [
     'millrace tasks tail --type email-send',
     'millrace tasks tail report-gen.01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --json',
   ],
-  sections: tasksSections,
-  async run(context, { values, positionals }) {
-    const { stdout, signal, paint } = context;
-    const [id, ...rest] = positionals;
-    if (rest.length > 0) throw usage('tasks tail takes one id, or none');
+  hasArguments: true,
+  async run(context) {
+    const { values, stdout, signal, paint } = context;
+    const id = optionalArgument(context, 'id, or none');
     const { followTasks } = await import('../../platform/follow-tasks.ts');
     await using opened = await openFolderTasks(context, values.tasks);
     const engines = { tasks: opened.tasks, bus: await opened.bus() };
@@ -249,53 +206,31 @@ const tail = defineCommand({
 const types = defineCommand({
   name: 'tasks types',
   summary: 'lists task types with their mode, concurrency and jobs',
-  usage: 'tasks types',
   options: { ...tasksOption, ...jsonOption },
   examples: ['millrace tasks types', 'millrace tasks types --json'],
-  sections: tasksSections,
-  async run(context, { values }) {
-    const { stdout, paint } = context;
-    await using opened = await openFolderTasks(context, values.tasks);
+  async run(context) {
+    await using opened = await openFolderTasks(context, context.values.tasks);
     const { tasks } = opened;
     const [modes, counts] = await Promise.all([tasks.modes(), tasks.counts()]);
-    for (const type of tasks.types()) {
-      const mode = modes[type.name] ?? 'open';
-      const states = counts.find((each) => each.type === type.name)?.states;
-      const jobs = Object.entries(states ?? {})
-        .filter(([, count]) => count > 0)
-        .map(([state, count]) => `${count} ${state}`);
-      stdout.write(
-        values.json === true
-          ? `${JSON.stringify({ ...type, mode, states: states ?? {} })}\n`
-          : `${paint.bold(type.name)}  ${mode}, concurrency ${type.workers}  ${paint.dim(jobs.join(', ') || 'no jobs')}\n`,
-      );
-    }
-    return exitCodes.ok;
+    const items = tasks.types().map((type) => ({
+      ...type,
+      mode: modes[type.name] ?? 'open',
+      states: counts.find((each) => each.type === type.name)?.states ?? {},
+    }));
+    return { items, text: items.map((type) => typeLine(type, context.paint)).join('') };
   },
 });
 
 const workers = defineCommand({
   name: 'tasks workers',
   summary: 'lists active and stale workers',
-  usage: 'tasks workers',
   options: { ...tasksOption, ...jsonOption },
   examples: ['millrace tasks workers'],
-  sections: tasksSections,
-  async run(context, { values }) {
-    const { stdout, stderr, paint } = context;
-    await using opened = await openFolderTasks(context, values.tasks);
-    const all = await opened.tasks.workers();
-    for (const each of all) {
-      const until = each.aliveUntil.toISOString();
-      const state = each.isAlive ? paint.green('active') : paint.red('stale');
-      stdout.write(
-        values.json === true
-          ? `${JSON.stringify(each)}\n`
-          : `${paint.bold(each.worker)}  ${state}, lease until ${until}  ${paint.dim(JSON.stringify(each.about ?? {}))}\n`,
-      );
-    }
-    if (all.length === 0 && values.json !== true) stderr.write('no active workers\n');
-    return exitCodes.ok;
+  async run(context) {
+    await using opened = await openFolderTasks(context, context.values.tasks);
+    const items = await opened.tasks.workers();
+    const text = items.map((worker) => workerLine(worker, context.paint)).join('');
+    return { items, text, none: 'no active workers' };
   },
 });
 
@@ -343,29 +278,19 @@ export async function openFolderTasks(
   };
 }
 
-export interface TaskFilterValues {
-  readonly type?: string | undefined;
-  readonly state?: readonly string[] | undefined;
-  readonly tenant?: string | undefined;
-  readonly label?: readonly string[] | undefined;
-  readonly parent?: string | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-}
+const stateOf = oneOf(taskStates);
 
-export function taskQueryOf(values: TaskFilterValues): TaskQuery {
+/** Only the given fields: a bulk command refuses an empty query. */
+export function taskQueryOf(values: Values<typeof taskFilterOptions>): TaskQuery {
   const { type, state, tenant, label, parent, since, until } = values;
-  const nowMs = Date.now();
-  const time = (option: string, text: string | undefined): Date | undefined =>
-    text === undefined ? undefined : new Date(pastTime(option, text, nowMs));
   return defined({
     type,
-    state: state?.map((text) => oneOf('state', taskStates, text)),
+    state: state?.map((text) => stateOf('state', text)),
     tenant,
-    labels: label === undefined ? undefined : pairs('label', label),
+    labels: pairs('label', label),
     parentId: parent,
-    enqueuedFrom: time('since', since),
-    enqueuedBefore: time('until', until),
+    enqueuedFrom: pastTime('since', since),
+    enqueuedBefore: pastTime('until', until),
   });
 }
 
@@ -395,6 +320,26 @@ function jobLine(job: Task, paint: Paint): string {
   const owner = tenant === undefined ? '' : `  ${tenant}`;
   const reason = error === undefined ? '' : `: ${error.message.split('\n')[0] ?? ''}`;
   return `${paint.bold(id)}  ${enqueuedAt.toISOString()}  ${stateText(job, paint)}${percent}, attempt ${attempt}${owner}${reason}\n`;
+}
+
+function typeLine(
+  {
+    name,
+    mode,
+    workers: concurrency,
+    states,
+  }: TaskType & { readonly mode: string; readonly states: object },
+  paint: Paint,
+): string {
+  const jobs = Object.entries(states)
+    .filter(([, count]) => count > 0)
+    .map(([state, count]) => `${count} ${state}`);
+  return `${paint.bold(name)}  ${mode}, concurrency ${concurrency}  ${paint.dim(jobs.join(', ') || 'no jobs')}\n`;
+}
+
+function workerLine({ worker, isAlive, aliveUntil, about = {} }: WorkerInfo, paint: Paint): string {
+  const state = isAlive ? paint.green('active') : paint.red('stale');
+  return `${paint.bold(worker)}  ${state}, lease until ${aliveUntil.toISOString()}  ${paint.dim(JSON.stringify(about))}\n`;
 }
 
 function jobPage(job: Task, timeline: readonly TimelineEntry[], paint: Paint): string {

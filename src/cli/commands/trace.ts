@@ -6,15 +6,9 @@ import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import type { TraceHost } from '../../traces/trace-index.ts';
-import { defineCommand, exitCodes, oneArgument, type CommandContext } from '../command.ts';
-import { jsonOption, wholeNumber } from '../options.ts';
-import {
-  openExistingStore,
-  openOutbox,
-  outboxSections,
-  outboxUrl,
-  storeOption,
-} from '../stores.ts';
+import { defineCommand, type CommandContext } from '../command.ts';
+import { jsonOption, option, tenantOption, wholeNumber } from '../options.ts';
+import { openExistingStore, openOutbox, outboxOption, outboxUrl } from '../stores.ts';
 import { traceText } from './trace-text.ts';
 
 type Host = EventStore & Partial<SubscriptionHost & TraceHost>;
@@ -22,23 +16,17 @@ type Host = EventStore & Partial<SubscriptionHost & TraceHost>;
 export const traceCommand = defineCommand({
   name: 'trace',
   summary: 'shows the commands, events, handlers, deliveries and jobs of one flow as a tree',
-  usage: 'trace <correlationId>',
+  usage: '<correlationId>',
   options: {
-    ...storeOption,
-    tenant: { type: 'string', value: 'key', summary: 'only of this tenant' },
-    wait: {
-      type: 'string',
-      value: 'ms',
-      summary: 'maximum wait for the trace index to catch up (default: 2000)',
-    },
+    ...outboxOption,
+    ...tenantOption,
+    wait: option('ms', 'maximum wait for the trace index to catch up (default: 2000)'),
     ...jsonOption,
   },
   examples: ['millrace trace order-4711', 'millrace trace order-4711 --json'],
-  sections: outboxSections,
-  async run(context, input) {
-    const { stdout, paint, signal } = context;
-    const { values } = input;
-    const correlationId = oneArgument(input, 'correlation id');
+  argument: 'correlation id',
+  async run(context) {
+    const { values, argument: correlationId, paint, signal } = context;
     const waitMs = wholeNumber('wait', values.wait);
     await using opened = new AsyncDisposableStack();
     const store: Host = opened.use(await openExistingStore(context, values.store));
@@ -69,10 +57,7 @@ export const traceCommand = defineCommand({
         details: { correlationId },
       });
     }
-    stdout.write(
-      values.json === true ? `${JSON.stringify(trace, null, 2)}\n` : traceText(trace, paint),
-    );
-    return exitCodes.ok;
+    return { document: trace, text: traceText(trace, paint) };
   },
 });
 

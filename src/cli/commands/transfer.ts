@@ -14,21 +14,26 @@ import type { ScavengeProgress } from '../../store/store-engine.ts';
 import {
   defineCommand,
   exitCodes,
-  noArguments,
-  oneArgument,
-  printResult,
   usage,
   type CommandContext,
+  type CommandResult,
 } from '../command.ts';
-import { defined, eventFilterOf, eventFilterOptions, jsonOption } from '../options.ts';
+import {
+  checkConfirmed,
+  defined,
+  eventFilterOf,
+  eventFilterOptions,
+  flag,
+  jsonOption,
+  option,
+} from '../options.ts';
 import {
   displayUrl,
   openExistingStore,
   openStore,
-  outboxSections,
+  outboxOption,
   outboxUrl,
   storeOption,
-  storeSections,
   storeUrl,
 } from '../stores.ts';
 import { createEventRate, createProgress, progressBar } from '../terminal/progress.ts';
@@ -38,17 +43,13 @@ import { writeOut } from '../terminal/write-out.ts';
 export const exportCommand = defineCommand({
   name: 'export',
   summary: 'writes events, stream metadata and tombstones as NDJSON; resumable',
-  usage: 'export [--out <file|->] [--resume] [options]',
+  usage: '[--out <file|->] [--resume] [options]',
   options: {
     ...storeOption,
-    out: {
-      type: 'string',
-      value: 'file',
-      summary: 'output file; .gz compresses, - is stdout (default: -)',
-    },
-    resume: { type: 'boolean', summary: 'continues an interrupted or older export file' },
-    force: { type: 'boolean', summary: 'overwrites an existing file' },
-    after: { type: 'string', value: 'position', summary: 'only events after this position' },
+    out: option('file', 'output file; .gz compresses, - is stdout (default: -)'),
+    resume: flag('continues an interrupted or older export file'),
+    force: flag('overwrites an existing file'),
+    after: option('position', 'only events after this position'),
     ...eventFilterOptions,
     ...jsonOption,
   },
@@ -58,11 +59,8 @@ export const exportCommand = defineCommand({
     'millrace export --category banking.currency.v1 --out currencies.ndjson.gz',
     'millrace export | millrace import --store postgres://localhost/shop',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { stderr, signal } = context;
-    const { values } = input;
-    noArguments(input);
+  async run(context) {
+    const { values, stderr, signal } = context;
     const { out = '-', resume = false, force = false, json = false } = values;
     if (resume && force) throw usage('--resume and --force exclude each other');
     if (out === '-' && (resume || force || json)) {
@@ -83,12 +81,12 @@ export const exportCommand = defineCommand({
     };
     await using store = await openExistingStore(context, values.store);
     try {
-      if (out === '-') await exportToStdout(store, context, exportOptions);
-      else {
-        const existing = resume ? 'resume' : force ? 'overwrite' : 'refuse';
-        await exportToFile(store, context, { out, json, options: { ...exportOptions, existing } });
+      if (out === '-') {
+        await exportToStdout(store, context, exportOptions);
+        return exitCodes.ok;
       }
-      return exitCodes.ok;
+      const existing = resume ? 'resume' : force ? 'overwrite' : 'refuse';
+      return await exportToFile(store, context, out, { ...exportOptions, existing });
     } catch (error) {
       if (!signal.aborted) throw error;
       progress.clear();
@@ -112,19 +110,18 @@ async function exportToStdout(
 
 async function exportToFile(
   store: EventStore,
-  context: CommandContext,
-  target: { readonly out: string; readonly json: boolean; readonly options: ExportFileOptions },
-): Promise<void> {
-  const { out, json, options } = target;
+  { cwd, paint }: CommandContext,
+  out: string,
+  options: ExportFileOptions,
+): Promise<CommandResult> {
   const { exportToFile: write } = await import('../../platform/transfer/export-file.ts');
-  const result = await write(store, resolve(context.cwd, out), options);
+  const result = await write(store, resolve(cwd, out), options);
   const more = result.resumedAfter === undefined ? '' : ' more';
-  const done = `${context.paint.green('exported')} ${grouped(result.events)}${more} events`;
-  printResult(
-    context,
-    { json },
-    { json: { out, ...result }, text: `${done} to ${out}, up to position ${result.position}` },
-  );
+  const done = `${paint.green('exported')} ${grouped(result.events)}${more} events`;
+  return {
+    json: { out, ...result },
+    text: `${done} to ${out}, up to position ${result.position}`,
+  };
 }
 
 /** Accepts all names and payloads that the source accepted, above the usual limits. */
@@ -137,25 +134,18 @@ const importLimits: OpenEventStoreOptions = {
 export const importCommand = defineCommand({
   name: 'import',
   summary: 'appends exported events, each once; run it again to resume',
-  usage: 'import [--in <file|->]',
+  usage: '[--in <file|->]',
   options: {
     ...storeOption,
-    in: {
-      type: 'string',
-      value: 'file',
-      summary: 'input file; .gz is decompressed, - is stdin (default: -)',
-    },
+    in: option('file', 'input file; .gz is decompressed, - is stdin (default: -)'),
     ...jsonOption,
   },
   examples: [
     'millrace import --in events.ndjson',
     'millrace import --store postgres://localhost/shop < events.ndjson',
   ],
-  sections: storeSections,
-  async run(context, input) {
-    const { stdin, stderr, signal, cwd } = context;
-    const { values } = input;
-    noArguments(input);
+  async run(context) {
+    const { values, stdin, stderr, signal, cwd } = context;
     const { in: from = '-' } = values;
     const progress = createProgress(stderr);
     const rate = createEventRate();
@@ -173,7 +163,8 @@ export const importCommand = defineCommand({
           ? await importEvents(store, stdin(), { signal, onProgress })
           : await importFromFile(store, resolve(cwd, from), { signal, onProgress });
       progress.clear();
-      return printImport(context, values, { in: from, ...result });
+      if (values.json !== true) warnAboutImport(context, result);
+      return { json: { in: from, ...result }, text: importText(result, context) };
     } catch (error) {
       if (!signal.aborted) throw error;
       progress.clear();
@@ -186,19 +177,15 @@ export const importCommand = defineCommand({
   },
 });
 
-function printImport(
-  context: CommandContext,
-  values: { readonly json?: boolean | undefined },
-  result: ImportResult & { readonly in: string },
-): number {
-  const { stderr, paint } = context;
-  const { appended, duplicates, complete, forgottenSubjects } = result;
+function importText({ appended, duplicates }: ImportResult, { paint }: CommandContext): string {
   const skipped = duplicates === 0 ? '' : `, ${grouped(duplicates)} duplicates`;
-  printResult(context, values, {
-    json: result,
-    text: `${paint.green('imported')} ${grouped(appended)} events${skipped}`,
-  });
-  if (values.json === true) return exitCodes.ok;
+  return `${paint.green('imported')} ${grouped(appended)} events${skipped}`;
+}
+
+function warnAboutImport(
+  { stderr, paint }: CommandContext,
+  { complete, forgottenSubjects }: ImportResult,
+): void {
   if (!complete) {
     stderr.write(
       `${paint.yellow('incomplete:')} the file does not end with a checkpoint, so the export was interrupted\n`,
@@ -209,21 +196,16 @@ function printImport(
       `${paint.yellow('forgotten in the source:')} ${forgottenSubjects.join(', ')}: run millrace forget <subject> --yes here, too\n`,
     );
   }
-  return exitCodes.ok;
 }
 
 export const scavengeCommand = defineCommand({
   name: 'scavenge',
   summary: 'permanently removes events that retention or deletion hides',
-  usage: 'scavenge',
   options: { ...storeOption, ...jsonOption },
   examples: ['millrace scavenge', 'millrace scavenge --store postgres://localhost/shop --json'],
-  sections: storeSections,
-  async run(context, input) {
+  async run(context) {
     const { stderr, signal, paint } = context;
-    const { values } = input;
-    noArguments(input);
-    await using store = await openExistingStore(context, values.store);
+    await using store = await openExistingStore(context, context.values.store);
     const progress = createProgress(stderr);
     const onProgress = ({ streamsDone, streamsTotal, eventsRemoved }: ScavengeProgress): void =>
       progress.show(
@@ -233,53 +215,47 @@ export const scavengeCommand = defineCommand({
         ),
       );
     const result = await store.scavenge({ signal, onProgress }).finally(() => progress.clear());
-    return printResult(context, values, {
+    return {
       json: result,
       text: `${paint.green('removed')} ${grouped(result.eventsRemoved)} events from ${grouped(result.streamsTotal)} streams with retention`,
-    });
+    };
   },
 });
 
 export const forgetCommand = defineCommand({
   name: 'forget',
   summary: "destroys a person's key: payloads encrypted with it become unreadable",
-  usage: 'forget <subject> --yes',
+  usage: '<subject> --yes',
   options: {
     ...storeOption,
-    yes: { type: 'boolean', summary: 'confirms the permanent loss of the data' },
+    yes: flag('confirms the permanent loss of the data'),
     ...jsonOption,
   },
   examples: ['millrace forget customer-4711 --yes'],
-  sections: storeSections,
-  async run(context, input) {
-    const { values } = input;
-    const subject = oneArgument(input, 'subject: the dataSubject header of the events');
-    if (values.yes !== true) {
-      throw usage(`the data of '${subject}' cannot be restored: pass --yes to confirm`);
-    }
+  argument: 'subject: the dataSubject header of the events',
+  async run(context) {
+    const { values, argument: subject, paint } = context;
+    checkConfirmed(values, `the data of '${subject}' cannot be restored`);
     await using store = await openExistingStore(context, values.store);
     const { forgotten } = await store.forget(subject);
-    return printResult(context, values, {
+    return {
       json: { subject, forgotten },
       text: forgotten
-        ? `${context.paint.green('forgot')} ${subject}`
+        ? `${paint.green('forgot')} ${subject}`
         : `there is no data of ${subject}; new data is refused from now on`,
-    });
+    };
   },
 });
 
 export const migrateCommand = defineCommand({
   name: 'migrate',
   summary: "brings the store's schema up to date, or prints the SQL",
-  usage: 'migrate [--outbox] [--store <url>] [--print [--all]]',
+  usage: '[--outbox] [--store <url>] [--print [--all]]',
   options: {
-    ...storeOption,
-    outbox: {
-      type: 'boolean',
-      summary: 'migrates the schema of the outbox instead (core_outbox in PostgreSQL)',
-    },
-    print: { type: 'boolean', summary: 'prints the SQL of pending migrations, and applies none' },
-    all: { type: 'boolean', summary: 'with --print: all migrations, without a connection' },
+    ...outboxOption,
+    outbox: flag('migrates the schema of the outbox instead (core_outbox in PostgreSQL)'),
+    print: flag('prints the SQL of pending migrations, and applies none'),
+    all: flag('with --print: all migrations, without a connection'),
     ...jsonOption,
   },
   examples: [
@@ -288,35 +264,27 @@ export const migrateCommand = defineCommand({
     'millrace migrate --store postgres://localhost/shop --print --all > schema.sql',
     'millrace migrate --outbox --store postgres://localhost/shop --print --all > outbox.sql',
   ],
-  sections: outboxSections,
-  async run(context, input) {
-    const { stdout, paint } = context;
-    const { values } = input;
-    noArguments(input);
+  async run(context) {
+    const { values, paint } = context;
     if (values.all === true && values.print !== true) throw usage('--all requires --print');
     const isOutbox = values.outbox === true;
     const url = (isOutbox ? outboxUrl : storeUrl)(context, values.store);
     const store = await displayUrl(context, url);
-    const schema = isOutbox
-      ? await (await import('../../platform/engines/engine-schemas.ts')).outboxSchema(url)
-      : await (await import('../../platform/engines/engine-schemas.ts')).eventStoreSchema(url);
+    const schemas = await import('../../platform/engines/engine-schemas.ts');
+    const schema = await (isOutbox ? schemas.outboxSchema : schemas.eventStoreSchema)(url);
     if (values.print === true) {
       const steps = values.all === true ? schema.steps : await schema.pending();
-      if (values.json === true) stdout.write(`${JSON.stringify({ store, steps }, null, 2)}\n`);
-      else stdout.write(steps.length === 0 ? `-- nothing to do\n` : schema.script(steps));
-      return exitCodes.ok;
+      const text = steps.length === 0 ? '-- nothing to do' : schema.script(steps);
+      return { document: { store, steps }, text };
     }
     const applied = (await schema.migrate()).map(({ number, title }) => ({ number, title }));
-    if (values.json === true) {
-      stdout.write(`${JSON.stringify({ store, applied }, null, 2)}\n`);
-      return exitCodes.ok;
-    }
-    for (const { number, title } of applied) {
-      stdout.write(`${paint.green('applied migration')} ${number}: ${title}\n`);
-    }
-    stdout.write(
-      applied.length === 0 ? `${store} is up to date: nothing to do\n` : `${store} is up to date\n`,
+    const lines = applied.map(
+      ({ number, title }) => `${paint.green('applied migration')} ${number}: ${title}\n`,
     );
-    return exitCodes.ok;
+    const note = applied.length === 0 ? ': nothing to do' : '';
+    return {
+      document: { store, applied },
+      text: `${lines.join('')}${store} is up to date${note}`,
+    };
   },
 });

@@ -371,7 +371,7 @@ test('an abort at shutdown does not change the health of the endpoint', async ()
   const back = receiver.answer(() => arrived.resolve());
   await using webhook = webhookDestination({ endpoint: endpoint(), ...local, health });
   const stopping = new AbortController();
-  const context = { attempt: 1, isRepeated: false, tenantId: undefined, correlationId: undefined };
+  const context = { attempt: 1, isDuplicate: false, tenantId: undefined, correlationId: undefined };
   const call = webhook(message, { ...context, idempotencyKey: 'k', signal: stopping.signal });
   await arrived.promise;
   stopping.abort();

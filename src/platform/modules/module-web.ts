@@ -45,7 +45,7 @@ export interface SocketClient {
   readonly whenSent: () => Promise<void>;
 }
 
-export type SocketAsking = Pick<ApiRequest, 'address' | 'requestId' | 'signal'>;
+export type MessageContext = Pick<ApiRequest, 'address' | 'requestId' | 'signal'>;
 
 type SocketMessages = Readonly<Record<string, TObject>>;
 
@@ -56,7 +56,7 @@ export interface SocketSession<
   readonly on: {
     readonly [Type in keyof Messages]: (
       message: Static<Messages[Type]>,
-      asking: SocketAsking,
+      context: MessageContext,
     ) => Promise<void> | void;
   };
 }

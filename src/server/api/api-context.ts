@@ -1,9 +1,10 @@
-// What the routes of the API share: the platform, the tenant of a request, access to streams, and plain-text answers.
+// What the routes of the API share: the platform, common fields, the tenant of a request, and access to streams.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Platform } from '../../platform/create-platform.ts';
-import { tenantFor } from '../../platform/modules/principal.ts';
-import type { ApiRequest, StreamAnswer } from '../../platform/modules/route.ts';
+import { tenantFor, type Access } from '../../platform/modules/principal.ts';
+import type { TSchema } from 'typebox';
+import type { AnswerInfo, ApiRequest, StreamAnswer } from '../../platform/modules/route.ts';
 import { tenantOfStream } from '../kurrent/events/event-place.ts';
 
 export type ApiPlatform = Pick<
@@ -26,6 +27,15 @@ export type ApiPlatform = Pick<
   | 'traces'
   | 'waitFor'
 >;
+
+/** The common fields of routes with one tag and one access. */
+export function routesOf(tag: string, access: Access) {
+  return { get: { method: 'GET', tag, access }, post: { method: 'POST', tag, access } } as const;
+}
+
+export function returns(description: string, schema: TSchema): AnswerInfo {
+  return { description, schema };
+}
 
 type Caller = Pick<ApiRequest, 'headers' | 'principal'>;
 

@@ -83,8 +83,8 @@ function commandRoute(
         tenant,
         id,
         command: { type, payload },
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-        ...(expected === undefined ? {} : { expected }),
+        idempotencyKey,
+        expected,
         ...flowOf(request),
         signal: request.signal,
       });

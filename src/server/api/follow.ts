@@ -6,6 +6,7 @@ import type { FeedItem } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
 import type { ApiRequest } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
+import { tenantWithin } from './admin/admin-context.ts';
 import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
 
 type Caller = Pick<ApiRequest, 'headers' | 'principal' | 'signal'>;
@@ -26,7 +27,7 @@ export function followEvents(
   const items = engines.store.subscribe({
     filter: filterFor({ principal, query }),
     signal,
-    ...(after === undefined ? {} : { after: after === 'end' ? after : parsePosition(after) }),
+    after: after === undefined || after === 'end' ? after : parsePosition(after),
   });
   return feedEvents(items, ({ position }) => position);
 }
@@ -40,7 +41,7 @@ export function followStream(
   checkStreamAccess(platform, stream, caller);
   const items = platform.engines.store.subscribeToStream(stream, {
     signal: caller.signal,
-    ...(after === undefined ? {} : { after: after === 'end' ? after : revisionOf(after) }),
+    after: after === undefined || after === 'end' ? after : revisionOf(after),
   });
   return feedEvents(items, ({ revision }) => String(revision));
 }
@@ -50,18 +51,12 @@ export function filterFor({
   query,
   principal,
 }: Pick<ApiRequest<unknown, EventQuery>, 'principal' | 'query'>): EventFilter {
-  const own = principal?.tenant;
-  if (own !== undefined && query.tenant !== undefined && query.tenant !== own) {
-    throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
-      details: { field: 'tenant' },
-    });
-  }
-  const tenant = own ?? query.tenant;
+  const { types, typePrefix, category } = query;
   return {
-    ...(query.types === undefined ? {} : { types: query.types }),
-    ...(query.typePrefix === undefined ? {} : { typePrefixes: [query.typePrefix] }),
-    ...(query.category === undefined ? {} : { category: query.category }),
-    ...(tenant === undefined ? {} : { tenant }),
+    types,
+    typePrefixes: typePrefix === undefined ? undefined : [typePrefix],
+    category,
+    tenant: tenantWithin({ principal }, query.tenant),
   };
 }
 

@@ -28,8 +28,8 @@ function connect(api: Pick<Api, 'server'>, token?: string) {
   socket.addEventListener('close', ({ code }) => (closedBy = code));
   return {
     received,
-    say: (message: object) => socket.send(JSON.stringify(message)),
-    async hear(type: string): Promise<Received> {
+    send: (message: object) => socket.send(JSON.stringify(message)),
+    async waitFor(type: string): Promise<Received> {
       await until(() => received.some((each) => each.type === type));
       return received.find((each) => each.type === type) as Received;
     },
@@ -97,9 +97,9 @@ test('the scope use allows module routes, but no streams, commands or documents'
     [403, 403, 403, 403, 403],
   );
   using client = connect(api, person);
-  await client.hear('ready');
-  client.say({ type: 'subscribe', id: 's', category: 'banking.account.v1' });
-  assert.equal((await client.hear('problem'))['id'], 's');
+  await client.waitFor('ready');
+  client.send({ type: 'subscribe', id: 's', category: 'banking.account.v1' });
+  assert.equal((await client.waitFor('problem'))['id'], 's');
 });
 
 test('a route that hides an API route, or a duplicate message, is refused at start', async () => {
@@ -145,27 +145,27 @@ test('module messages are validated and answered, and their session ends with th
   await using api = await openApi();
   const token = await api.token('append', 'core');
   using client = connect(api, token);
-  const hello = await client.hear('bell.hello');
+  const hello = await client.waitFor('bell.hello');
   assert.deepEqual(
     client.received.map(({ type }) => type),
     ['ready', 'bell.hello'],
   );
   assert.equal(typeof hello['name'], 'string');
-  client.say({ type: 'bell.hear', times: 2 });
-  await client.hear('bell.heard');
+  client.send({ type: 'bell.hear', times: 2 });
+  await client.waitFor('bell.heard');
   await api.post('/vault/v1', { amount: 7 }, token);
   await until(() => client.received.filter(({ type }) => type === 'bell.rung').length === 2);
-  client.say({ type: 'bell.hear', times: 9, id: 'x' });
-  assert.deepEqual(await client.hear('error'), {
+  client.send({ type: 'bell.hear', times: 9, id: 'x' });
+  assert.deepEqual(await client.waitFor('error'), {
     type: 'error',
     code: 'REQUEST_INVALID',
     message: client.received.find(({ type }) => type === 'error')?.['message'],
     id: 'x',
   });
-  client.say({ type: 'bell.break', id: 'y' });
+  client.send({ type: 'bell.break', id: 'y' });
   await until(() => client.received.some(({ code, id }) => code === 'NOT_ALLOWED' && id === 'y'));
-  client.say({ type: 'bell.unknown' });
-  assert.equal((await client.hear('problem')).type, 'problem');
+  client.send({ type: 'bell.unknown' });
+  assert.equal((await client.waitFor('problem')).type, 'problem');
   client[Symbol.dispose]();
   await client.closed();
   await until(() => api.server.connections === 0);
@@ -179,17 +179,17 @@ test('a valid token in the URL is accepted, and an upgrade with an invalid one i
   assert.equal(await bad.closed(), 1006);
   using late = connect(api);
   await late.opened();
-  late.say({ type: 'bell.hear', times: 1 });
+  late.send({ type: 'bell.hear', times: 1 });
   assert.equal(await late.closed(), 4401);
 });
 
 test('messages that a module sends in one turn are written together, in order', async (t) => {
-  let say: (text: string) => void = () => undefined;
+  let send: (text: string) => void = () => undefined;
   const talk = defineSocket({
     messages: {},
     sends: {},
     connect(client) {
-      say = client.send;
+      send = client.send;
       return { on: {} };
     },
   });
@@ -200,18 +200,18 @@ test('messages that a module sends in one turn are written together, in order', 
   const { secret } = await platform.tokens.create({ name: 'a', scopes: ['read'] });
   await using server = await startApi(platform, { port: 0 });
   using client = connect({ server }, secret);
-  await client.hear('ready');
+  await client.waitFor('ready');
   // Optional in the types: only streams that can write several chunks at once have it.
   const sockets = Socket.prototype as Required<Pick<Socket, '_writev'>>;
   const writes = t.mock.method(sockets, '_writev');
   const said = Array.from({ length: 100 }, (_, at) => ({ type: 'word', at }));
-  for (const each of said) say(JSON.stringify(each));
+  for (const each of said) send(JSON.stringify(each));
   await until(() => client.received.length === 101);
   assert.deepEqual(client.received.slice(1), said);
   assert.equal(writes.mock.callCount(), 1);
   // Slightly less than the limit of unread data.
   const much = 'x'.repeat(400_000);
-  for (let at = 0; at < 10; at += 1) say(JSON.stringify({ type: 'much', much }));
+  for (let at = 0; at < 10; at += 1) send(JSON.stringify({ type: 'much', much }));
   await until(() => client.received.length === 111);
 });
 

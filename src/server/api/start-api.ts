@@ -1,13 +1,22 @@
 // Starts the API server: all routes over HTTP, and WebSockets on the same port.
 
+import { bucketOf, checkRateLimit } from '../../delivery/rate-limit.ts';
+import { systemClock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import { reserveTokens } from '../../foundation/token-bucket.ts';
 import { createAuditLog } from '../../platform/audit-log.ts';
-import { startHttpServer, type HttpServer, type HttpServerOptions } from '../http/http-server.ts';
+import type { ServerSettings } from '../../platform/config/millrace-config.ts';
+import {
+  startHttpServer,
+  type Caller,
+  type HttpServer,
+  type HttpServerOptions,
+} from '../http/http-server.ts';
 import type { Tokens } from '../../platform/tokens/open-tokens.ts';
 import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
 import type { JwtSettings } from '../../platform/config/millrace-config.ts';
 import { createJwtVerifier, type JwtVerifier } from '../http/jwt-verifier.ts';
-import { createRequestLimiter, type RequestLimits } from '../http/request-limiter.ts';
 import type { Route } from '../../platform/modules/route.ts';
 import { createWsServer } from '../http/ws-server.ts';
 import type { WsLimits } from '../http/ws-limits.ts';
@@ -18,7 +27,7 @@ import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
-  'beside' | 'corsOrigins' | 'host' | 'limits' | 'port' | 'tls'
+  'corsOrigins' | 'fallbackHandler' | 'host' | 'limits' | 'port' | 'tls'
 > {
   readonly jwt?: JwtSettings | undefined;
   readonly rateLimits?: RequestLimits | undefined;
@@ -114,5 +123,49 @@ function authenticateByTokens(tokens: Pick<Tokens, 'verify'>, jwt?: JwtVerifier)
     const { token, ended } = verified;
     const { name, scopes, tenant } = token;
     return { kind: 'token', name, scopes, ended, ...(tenant === undefined ? {} : { tenant }) };
+  };
+}
+
+type RequestLimits = NonNullable<ServerSettings['rateLimits']>;
+
+const requestLimits: RequestLimits = {
+  known: { perSecond: 1_000, burst: 2_000 },
+  unknown: { perSecond: 50, burst: 200 },
+};
+
+const callersMax = 100_000;
+
+/** One token bucket per API token or address; a full bucket can be dropped. */
+function createRequestLimiter(limits: RequestLimits = requestLimits): (caller: Caller) => void {
+  checkRateLimit(limits.known, 'known callers');
+  checkRateLimit(limits.unknown, 'unknown callers');
+  const buckets = { known: bucketOf(limits.known), unknown: bucketOf(limits.unknown) };
+  const fullAt = new Map<string, number>();
+
+  function makeRoom(nowMs: number): void {
+    for (const [key, fullAtMs] of fullAt) if (fullAtMs <= nowMs) fullAt.delete(key);
+    // All buckets are in use: drop the oldest one.
+    const [oldest] = fullAt.keys();
+    if (fullAt.size >= callersMax && oldest !== undefined) fullAt.delete(oldest);
+  }
+
+  return ({ address, principal }) => {
+    // JWT subjects are unique per tenant only, so the key contains the tenant.
+    const key =
+      principal === undefined
+        ? `address ${address}`
+        : `${principal.kind} ${principal.tenant ?? '*'} ${principal.name}`;
+    const nowMs = systemClock.now();
+    if (!fullAt.has(key) && fullAt.size >= callersMax) makeRoom(nowMs);
+    const bucket = principal === undefined ? buckets.unknown : buckets.known;
+    const state = { fullAtMs: fullAt.get(key) ?? 0, nowMs, wanted: 1 };
+    const { waitMs, fullAtMs } = reserveTokens({ ...bucket, ...state });
+    if (waitMs === 0) {
+      fullAt.set(key, fullAtMs);
+      return;
+    }
+    throw new MillraceError('RATE_LIMITED', 'too many requests', {
+      details: { retryAfterSeconds: Math.ceil(waitMs / 1_000) },
+    });
   };
 }

@@ -9,10 +9,11 @@ import { parsePosition } from '../../store/position.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
-import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
+import { checkStreamAccess, returns, routesOf, type ApiPlatform } from './api-context.ts';
 import { filterFor, followEvents, followStream } from './follow.ts';
 
-const tag = 'streams';
+const { get: read } = routesOf('streams', 'read');
+const { post: append } = routesOf('streams', 'append');
 const readMax = 1_000;
 const appendMax = 1_000;
 
@@ -94,19 +95,17 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
 
   return [
     route({
-      method: 'POST',
+      ...append,
       path: '/api/v1/streams/{stream}/events',
       summary: 'Appends events to a stream',
       description:
         'Atomic. Events whose ids are already stored are not appended again. `expected` is the revision that the caller has seen. If a module defines the aggregate, events must be of its types and match their schemas.',
-      tag,
-      access: 'append',
       params: streamParams,
       headersShown: flowHeadersShown,
       body: appendBody,
       answers: {
-        201: { description: 'Durable', schema: appended },
-        200: { description: 'Appended before', schema: appended },
+        201: returns('Durable', appended),
+        200: returns('Appended before', appended),
         409: { description: 'Version conflict; `details` has the actual revision' },
       },
       async handle(request) {
@@ -135,11 +134,9 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/streams/{stream}',
       summary: 'The last revision and metadata of a stream',
-      tag,
-      access: 'read',
       params: streamParams,
       answers: { 200: { description: 'The stream' } },
       async handle(request) {
@@ -155,11 +152,9 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/streams/{stream}/events',
       summary: 'Reads a stream',
-      tag,
-      access: 'read',
       params: streamParams,
       query: Type.Object({
         from: Type.Optional(
@@ -169,7 +164,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         limit,
         cursor: Type.Optional(Type.Integer({ minimum: 0, description: cursorDescription })),
       }),
-      answers: { 200: { description: 'A page of events', schema: page } },
+      answers: { 200: returns('A page of events', page) },
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
@@ -180,7 +175,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
             direction: way,
             limit: count,
             signal: request.signal,
-            ...(from === undefined ? {} : { from }),
+            from,
           })
           .toArray();
         const last = items.at(-1)?.revision ?? 0;
@@ -190,11 +185,9 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/events',
       summary: 'Reads the events of all streams',
-      tag,
-      access: 'read',
       query: Type.Object({
         ...filterQuery,
         after: Type.Optional(Type.String({ description: 'A position, exclusive.' })),
@@ -202,7 +195,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         limit,
         cursor: Type.Optional(Type.String({ description: cursorDescription })),
       }),
-      answers: { 200: { description: 'A page of events', schema: page } },
+      answers: { 200: returns('A page of events', page) },
       async handle(request) {
         const { limit: count = 100, direction: way = 'forwards', cursor } = request.query;
         const after = cursor ?? request.query.after;
@@ -212,7 +205,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
             direction: way,
             limit: count,
             signal: request.signal,
-            ...(after === undefined ? {} : { after: parsePosition(after) }),
+            after: after === undefined ? undefined : parsePosition(after),
           })
           .toArray();
         const next = items.length === count ? items.at(-1)?.position : undefined;
@@ -220,13 +213,11 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/events/subscribe',
       summary: 'Follows the events of all streams (server-sent events)',
       description:
         'Sends stored events, then new ones. The id of each event is its position: `Last-Event-ID` resumes after it.',
-      tag,
-      access: 'read',
       isLong: true,
       query: Type.Object({
         ...filterQuery,
@@ -243,13 +234,11 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/streams/{stream}/subscribe',
       summary: 'Follows a stream (server-sent events)',
       description:
         'Sends stored events, then new ones. The id of each event is its revision: `Last-Event-ID` resumes after it.',
-      tag,
-      access: 'read',
       isLong: true,
       params: streamParams,
       query: Type.Object({

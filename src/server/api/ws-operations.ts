@@ -5,7 +5,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { checked } from '../http/read-inputs.ts';
 import { checkAccess } from '../../platform/modules/principal.ts';
 import { route, type Answer, type ApiRequest, type Route } from '../../platform/modules/route.ts';
-import type { WsAsking, WsOperations } from '../http/ws-connection.ts';
+import type { WsContext, WsOperations } from '../http/ws-connection.ts';
 import { wsMessages, type WsMessage } from '../http/ws-message.ts';
 import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import type { ApiPlatform } from './api-context.ts';
@@ -17,22 +17,22 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
   const byPath = new Map(routes.map((each) => [`${each.method} ${each.path}`, each]));
   const call = async (
     name: string,
-    asking: WsAsking,
+    context: WsContext,
     parts: { readonly params?: object; readonly query?: object; readonly body?: object },
     headers: Readonly<Record<string, string | undefined>>,
   ): Promise<unknown> => {
     const found = byPath.get(name);
     if (found === undefined) throw new MillraceError('NOT_FOUND', `unknown operation: ${name}`);
     const inputs = { params: {}, query: {}, body: undefined, ...parts };
-    const answer = await callRoute(found, { ...asking, ...inputs, headers });
+    const answer = await callRoute(found, { ...context, ...inputs, headers });
     return 'body' in answer ? answer.body : undefined;
   };
 
-  const command = (message: WsMessage['command'], asking: WsAsking): Promise<unknown> => {
+  const command = (message: WsMessage['command'], context: WsContext): Promise<unknown> => {
     const { aggregateId, payload, expected, idempotencyKey, correlationId, tenant } = message;
     return call(
       `POST /api/v1/commands/${message.command}`,
-      asking,
+      context,
       { body: { id: aggregateId, payload, expected } },
       {
         'x-tenant-id': tenant,
@@ -42,25 +42,25 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
     );
   };
 
-  const query = (message: WsMessage['query'], asking: WsAsking): Promise<unknown> => {
+  const query = (message: WsMessage['query'], context: WsContext): Promise<unknown> => {
     const { bc, aggregate, documentId, query: given = {}, tenant } = message;
     const headers = { 'x-tenant-id': tenant };
     if (documentId === undefined) {
       const parts = { params: { bc, aggregate }, query: given };
-      return call(`GET ${documentsPath}`, asking, parts, headers);
+      return call(`GET ${documentsPath}`, context, parts, headers);
     }
     const parts = { params: { bc, aggregate, id: documentId }, query: given };
-    return call(`GET ${documentsPath}/{id}`, asking, parts, headers);
+    return call(`GET ${documentsPath}/{id}`, context, parts, headers);
   };
 
   return {
-    follow({ stream, type: _type, id: _id, ...wanted }, asking) {
-      const caller = { ...asking, headers: {} };
+    follow({ stream, type: _type, id: _id, ...wanted }, context) {
+      const caller = { ...context, headers: {} };
       if (stream === undefined) return followEvents(platform, caller, wanted);
       return followStream(platform, caller, { stream, after: wanted.after });
     },
-    answer: (message, asking) =>
-      message.type === 'command' ? command(message, asking) : query(message, asking),
+    answer: (message, context) =>
+      message.type === 'command' ? command(message, context) : query(message, context),
   };
 }
 

@@ -37,14 +37,14 @@ export interface HttpServerOptions {
     | ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)
     | undefined;
   /** Handles paths outside of the routes, with its own protocol. */
-  readonly beside?: PrefixHandler | undefined;
+  readonly fallbackHandler?: FallbackHandler | undefined;
   /** Origins that browsers may call from. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly observer?: Observer | undefined;
 }
 
-/** Handles requests whose paths start with a prefix that no route uses. */
-interface PrefixHandler {
+/** Handles requests whose first path segment no route uses. */
+interface FallbackHandler {
   takes(request: IncomingMessage): boolean;
   /** Never rejects. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -109,7 +109,7 @@ const timerMsMax = 0x7fff_ffff;
  *
  * const ping = route({
  *   method: 'GET', path: '/ping', summary: 'Answers', tag: 'demo', access: 'anonymous',
- *   answers: { 200: { description: 'It is there' } },
+ *   answers: { 200: { description: 'Running' } },
  *   handle: async () => ({ body: { ok: true } }),
  * });
  * await using server = await startHttpServer({
@@ -123,7 +123,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const table = createRouteTable(options.routes);
   /** A stop ends endless answers immediately, and others when the drain time is over. */
   const stopping = new AbortController();
-  const underWay = new Set<AbortController>();
+  const running = new Set<AbortController>();
   let inFlight = 0;
   let idle: (() => void) | undefined;
 
@@ -141,18 +141,20 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.requestTimeout = limits.receiveMsMax;
   server.headersTimeout = limits.receiveMsMax;
   server.maxConnections = limits.connectionsMax;
-  const { beside, onUpgrade } = options;
-  const own = new Set(options.routes.map(({ path }) => firstSegment(path)));
-  const usesPrefixHandler = (request: IncomingMessage): boolean =>
-    beside !== undefined && !own.has(firstSegment(pathOf(request.url))) && beside.takes(request);
+  const { fallbackHandler, onUpgrade } = options;
+  const ownSegments = new Set(options.routes.map(({ path }) => firstSegment(path)));
+  const fallbackFor = (request: IncomingMessage): FallbackHandler | undefined =>
+    !ownSegments.has(firstSegment(pathOf(request.url))) && fallbackHandler?.takes(request) === true
+      ? fallbackHandler
+      : undefined;
   server.on('request', (request, response) => {
-    if (usesPrefixHandler(request)) void beside?.serve(request, response);
-    else void serve(request, response);
+    void (fallbackFor(request)?.serve(request, response) ?? serve(request, response));
   });
   if (onUpgrade !== undefined) {
     server.on('upgrade', (request, socket, head) => {
-      if (usesPrefixHandler(request)) void beside?.upgrade(request, socket, head);
-      else onUpgrade(request, socket, head);
+      const fallback = fallbackFor(request);
+      if (fallback === undefined) onUpgrade(request, socket, head);
+      else void fallback.upgrade(request, socket, head);
     });
   }
 
@@ -161,7 +163,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const startMs = performance.now();
     const requestId = ids.next();
     const over = new AbortController();
-    underWay.add(over);
+    running.add(over);
     // Not after a complete answer: an abort would be useless work.
     response.once('close', () => response.writableFinished || over.abort(clientGone));
     const path = pathOf(request.url);
@@ -184,7 +186,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       if (statusOf(error) >= 500) seen.span?.fail(error);
       refuse(request, response, { error, requestId, shape: seen.route?.errors });
     } finally {
-      underWay.delete(over);
+      running.delete(over);
       inFlight -= 1;
       if (inFlight === 0) idle?.();
       seen.span?.set({ status: response.statusCode });
@@ -225,7 +227,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       const attributes = { method: route.method, route: route.path, requestId: context.requestId };
       context.seen.span = observer.span?.('http request', attributes, traceOf(request.headers));
     }
-    const principal = await whoIs(request);
+    const principal = await authenticate(request);
     const address = request.socket.remoteAddress ?? '';
     options.admit?.({ address, principal });
     checkAccess(route.access, principal);
@@ -234,9 +236,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     // Commands of the request are children of its span.
     const headers =
       seen.span === undefined ? input.headers : { ...input.headers, ...seen.span.context };
-    const asked = { ...input, headers, principal, requestId, address };
+    const apiRequest = { ...input, headers, principal, requestId, address };
+    // An endless answer also ends with the credentials and when the server stops.
     if (route.isLong === true) {
-      return route.handle({ ...asked, signal: longSignal(over.signal, principal) });
+      return route.handle({
+        ...apiRequest,
+        signal: AbortSignal.any([over.signal, stopping.signal, ...credentialSignals(principal)]),
+      });
     }
     // One signal for all reasons, because combining signals costs more than the rest.
     let isLate = false;
@@ -247,7 +253,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       over.abort(answerLate);
     }, limits.answerMsMax);
     try {
-      return await route.handle({ ...asked, signal: over.signal });
+      return await route.handle({ ...apiRequest, signal: over.signal });
     } catch (error) {
       if (!isLate) throw error;
       throw new MillraceError('REQUEST_TIMEOUT', `no answer within ${limits.answerMsMax} ms`, {
@@ -259,18 +265,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     }
   }
 
-  /** An endless answer also ends with the credentials and when the server stops. */
-  function longSignal(over: AbortSignal, principal: Principal | undefined): AbortSignal {
-    const signals = [over, stopping.signal];
-    if (principal?.ended !== undefined) signals.push(principal.ended);
-    if (principal?.expiresAtMs !== undefined) {
-      const leftMs = Math.max(0, Math.min(principal.expiresAtMs - Date.now(), timerMsMax));
-      signals.push(AbortSignal.timeout(leftMs));
-    }
-    return AbortSignal.any(signals);
-  }
-
-  async function whoIs(request: IncomingMessage): Promise<Principal | undefined> {
+  async function authenticate(request: IncomingMessage): Promise<Principal | undefined> {
     const principal = await options.authenticate(request.headers.authorization);
     if (principal?.ended?.aborted === true) throw notAuthenticated('the credentials have ended');
     return principal;
@@ -371,10 +366,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     async [Symbol.asyncDispose]() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       stopping.abort();
-      beside?.stop();
+      fallbackHandler?.stop();
       server.closeIdleConnections();
       const timer = setTimeout(() => {
-        for (const over of underWay) over.abort(serverStops);
+        for (const over of running) over.abort(serverStops);
         server.closeAllConnections();
       }, limits.drainMsMax);
       if (inFlight > 0) await new Promise<void>((resolve) => (idle = resolve));
@@ -392,6 +387,15 @@ function firstSegment(path: string): string {
 function pathOf(url: string | undefined): string {
   const at = url?.indexOf('?') ?? -1;
   return at === -1 ? (url ?? '/') : (url ?? '/').slice(0, at);
+}
+
+/** Fire when the credentials are revoked or expire. */
+export function credentialSignals(principal: Principal | undefined): readonly AbortSignal[] {
+  const { ended, expiresAtMs } = principal ?? {};
+  const signals = ended === undefined ? [] : [ended];
+  if (expiresAtMs === undefined) return signals;
+  const leftMs = Math.max(0, Math.min(expiresAtMs - Date.now(), timerMsMax));
+  return [...signals, AbortSignal.timeout(leftMs)];
 }
 
 async function listen(server: Server, host: string, port: number): Promise<void> {

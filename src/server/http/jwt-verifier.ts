@@ -50,7 +50,7 @@ export async function createJwtVerifier(
           (keys) => async (token: string) =>
             jwtVerify(token, keys, { ...rules, algorithms: ['RS256', 'ES256'] })
         )(
-          tellingOutages(
+          reportingOutages(
             createRemoteJWKSet(new URL(jwksUrl), {
               timeoutDuration: 5_000,
               cooldownDuration: 30_000,
@@ -81,22 +81,22 @@ const verdicts = new Set<unknown>([
 ]);
 
 /** If the provider is unavailable, users must not be asked to sign in again. */
-function tellingOutages(keys: JWTVerifyGetKey, observer: Observer): JWTVerifyGetKey {
-  let isAway = false;
-  const tell = (away: boolean, error?: unknown): void => {
-    if (away === isAway) return;
-    isAway = away;
-    if (away) observer.log?.warn({ err: error }, 'identity provider keys unavailable');
+function reportingOutages(keys: JWTVerifyGetKey, observer: Observer): JWTVerifyGetKey {
+  let isUnavailable = false;
+  const report = (isNow: boolean, error?: unknown): void => {
+    if (isNow === isUnavailable) return;
+    isUnavailable = isNow;
+    if (isNow) observer.log?.warn({ err: error }, 'identity provider keys unavailable');
     else observer.log?.info({}, 'identity provider keys available');
   };
   return async (header, token) => {
     try {
       const key = await keys(header, token);
-      tell(false);
+      report(false);
       return key;
     } catch (error) {
       if (error instanceof Error && 'code' in error && verdicts.has(error.code)) throw error;
-      tell(true, error);
+      report(true, error);
       const message = 'the keys of the identity provider could not be fetched';
       throw new MillraceError('IDENTITY_UNAVAILABLE', message, { cause: error });
     }
@@ -144,13 +144,13 @@ function scopesOf(payload: JWTPayload): readonly TokenScope[] {
 function checkOptions({ secret, jwksUrl, audience }: JwtSettings): void {
   const problem =
     (secret === undefined) === (jwksUrl === undefined)
-      ? 'give either a secret (HS256) or the URL of a key set (RS256, ES256)'
+      ? 'set either a secret (HS256) or the URL of a key set (RS256, ES256)'
       : secret !== undefined && Buffer.byteLength(secret) < secretBytesMin
         ? `the secret must have at least ${secretBytesMin} bytes`
         : jwksUrl !== undefined && !URL.canParse(jwksUrl)
-          ? 'the URL of the key set is no URL'
+          ? 'the URL of the key set is invalid'
           : audience === ''
-            ? 'name the audience'
+            ? 'the audience is empty'
             : undefined;
   if (problem === undefined) return;
   throw new MillraceError('CONFIG_INVALID', `JWT: ${problem}`, { details: { field: 'jwt' } });

@@ -30,6 +30,7 @@ export function openApiDocument(
   };
 }
 
+/** Undefined fields are absent in the JSON document. */
 function operationOf(route: Route): unknown {
   const { method, path, summary, description, tag, access, answers } = route;
   const body = route.bodyShown ?? route.body;
@@ -41,15 +42,12 @@ function operationOf(route: Route): unknown {
   return {
     operationId: `${method.toLowerCase()}${path.replaceAll(/[^a-zA-Z0-9]+(.)?/g, (_all, next: string | undefined) => next?.toUpperCase() ?? '')}`,
     summary,
-    ...(description === undefined ? {} : { description }),
+    description,
     tags: [tag],
-    ...(access === 'anonymous'
-      ? { security: [] }
-      : { security: [{ bearer: [] }], ...(access === 'known' ? {} : { 'x-scope': access }) }),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined
-      ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    security: access === 'anonymous' ? [] : [{ bearer: [] }],
+    'x-scope': access === 'anonymous' || access === 'known' ? undefined : access,
+    parameters: parameters.length === 0 ? undefined : parameters,
+    requestBody: body && { required: true, content: { 'application/json': { schema: body } } },
     responses: {
       ...Object.fromEntries(
         Object.entries(answers).map(([status, answer]) => [status, answerOf(answer)]),
@@ -84,10 +82,11 @@ function answerOf(answer: AnswerInfo): unknown {
   ]);
   return {
     description,
-    ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) }),
-    ...(schema === undefined && contentType === 'application/json'
-      ? {}
-      : { content: { [contentType]: schema === undefined ? {} : { schema } } }),
+    headers: described.length === 0 ? undefined : Object.fromEntries(described),
+    content:
+      schema === undefined && contentType === 'application/json'
+        ? undefined
+        : { [contentType]: { schema } },
   };
 }
 

@@ -91,7 +91,7 @@ export function problemOf(error: unknown, requestId: string): ProblemDetails {
       title: 'Internal error',
       status: 500,
       code: 'INTERNAL',
-      detail: 'something went wrong here; the log has it under this request id',
+      detail: 'internal error; the log has the details under this request id',
       remedy: errorCodes.INTERNAL.remedy,
       retryable: true,
       requestId,

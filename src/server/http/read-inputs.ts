@@ -32,11 +32,11 @@ export function queryOf(search: URLSearchParams, schema: TObject): Record<string
   return Object.fromEntries(
     Array.from(new Set(search.keys()), (name): [string, unknown] => {
       const all = search.getAll(name);
-      if (all.some((text) => text.includes('\0'))) throw invalid(name, 'holds a null character');
+      if (all.some((text) => text.includes('\0'))) throw invalid(name, 'contains a null character');
       const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
       const type = property !== undefined && 'type' in property ? property.type : undefined;
       if (type === 'array') return [name, all];
-      if (all.length > 1) throw invalid(name, 'is there more than once');
+      if (all.length > 1) throw invalid(name, 'is given more than once');
       return [name, valueOf(all[0] ?? '', type)];
     }),
   );

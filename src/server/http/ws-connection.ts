@@ -5,12 +5,13 @@ import type { RawData, WebSocket } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
+import { withinTime } from '../../foundation/within-time.ts';
 import type {
   ModuleSocket,
   SocketClient,
   SocketSession,
 } from '../../platform/modules/module-web.ts';
-import type { Caller } from './http-server.ts';
+import { credentialSignals, type Caller } from './http-server.ts';
 import {
   checkAccess,
   notAuthenticated,
@@ -29,14 +30,14 @@ import {
 } from './ws-message.ts';
 
 /** The context of a message: caller, abort signal and request id. */
-export type WsAsking = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
+export type WsContext = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
   readonly principal: Principal;
 };
 
 export interface WsOperations {
   /** Throws immediately if the request is invalid. */
-  follow(message: WsMessage['subscribe'], asking: WsAsking): AsyncIterable<SentEvent>;
-  answer(message: WsMessage['command'] | WsMessage['query'], asking: WsAsking): Promise<unknown>;
+  follow(message: WsMessage['subscribe'], context: WsContext): AsyncIterable<SentEvent>;
+  answer(message: WsMessage['command'] | WsMessage['query'], context: WsContext): Promise<unknown>;
 }
 
 export interface WsConnectionOptions {
@@ -61,7 +62,6 @@ export interface WsConnection {
 }
 
 const ids = createIds();
-const timerMsMax = 0x7fff_ffff;
 
 /** The last message, because a message to many clients is encoded once. */
 const encoded = { text: '', bytes: Buffer.alloc(0) };
@@ -76,10 +76,10 @@ function bytesOf(text: string): Buffer {
 
 export function serveConnection(socket: WebSocket, options: WsConnectionOptions): WsConnection {
   const { address, authenticate, admit, operations, limits, observer, wire } = options;
-  const over = new AbortController();
+  const lifetime = new AbortController();
   const feeds = new Map<string, AbortController>();
   const sessions = new Map<ModuleSocket, SocketSession>();
-  let known: Promise<Principal> | undefined;
+  let caller: Promise<Principal> | undefined;
   let requests = 0;
   let idle: (() => void) | undefined;
   let hasPong = true;
@@ -91,33 +91,33 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   // The library itself closes the connection on protocol errors (too large, not UTF-8, broken frames).
   socket.on('error', (error) => observer.log?.debug({ err: error }, 'websocket error'));
   socket.on('pong', () => (hasPong = true));
-  socket.on('message', (data, isBinary) => void take(data, isBinary));
+  socket.on('message', (data, isBinary) => void receive(data, isBinary));
 
-  const late = setTimeout(
-    () => cutOff(wsCloseCodes.notAuthenticated, 'say who you are'),
+  const authTimer = setTimeout(
+    () => closeWith(wsCloseCodes.notAuthenticated, 'authentication required'),
     limits.authMsMax,
   );
-  const heart = setInterval(() => {
-    if (!hasPong) return cutOff(wsCloseCodes.tooSlow, 'no sign of life');
+  const heartbeat = setInterval(() => {
+    if (!hasPong) return closeWith(wsCloseCodes.tooSlow, 'no pong received');
     hasPong = false;
     socket.ping();
   }, limits.heartbeatMs);
   if (options.principal !== undefined) {
     const { principal } = options;
-    welcome(principal);
-    known = Promise.resolve(principal);
+    startSession(principal);
+    caller = Promise.resolve(principal);
   }
 
   function end(): void {
-    over.abort();
-    clearTimeout(late);
-    clearInterval(heart);
+    lifetime.abort();
+    clearTimeout(authTimer);
+    clearInterval(heartbeat);
     for (const session of sessions.values()) session[Symbol.dispose]?.();
     sessions.clear();
   }
 
-  function cutOff(code: number, reason: string): void {
-    if (over.signal.aborted) return;
+  function closeWith(code: number, reason: string): void {
+    if (lifetime.signal.aborted) return;
     end();
     socket.close(code, reason);
     // A client that does not read does not get this message either.
@@ -127,9 +127,9 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   /** Resolves when the message is written, so that a feed never outpaces its client. */
   async function send(message: object | string): Promise<void> {
-    if (over.signal.aborted || socket.readyState !== socket.OPEN) return;
+    if (lifetime.signal.aborted || socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount > limits.unreadBytesMax) {
-      cutOff(wsCloseCodes.tooSlow, 'read what you asked for');
+      closeWith(wsCloseCodes.tooSlow, 'the client reads too slowly');
       return;
     }
     const bytes = bytesOf(typeof message === 'string' ? message : JSON.stringify(message));
@@ -154,9 +154,9 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     });
   }
 
-  async function take(data: RawData, isBinary: boolean): Promise<void> {
-    if (over.signal.aborted || isStopping) return;
-    if (isBinary) return cutOff(wsCloseCodes.unsupported, 'messages are JSON text');
+  async function receive(data: RawData, isBinary: boolean): Promise<void> {
+    if (lifetime.signal.aborted || isStopping) return;
+    if (isBinary) return closeWith(wsCloseCodes.unsupported, 'messages are JSON text');
     const requestId = ids.next();
     let about: { readonly id?: string | undefined; readonly socket?: ModuleSocket | undefined } =
       {};
@@ -168,10 +168,10 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       about = read;
       const message = read.check();
       if ('ours' in message) await handle(message.ours, requestId);
-      else await passOn(message.socket, message.theirs, requestId);
+      else await handleModuleMessage(message.socket, message.theirs, requestId);
     } catch (error) {
-      await tell(error, about, requestId);
-      if (known === undefined) cutOff(wsCloseCodes.notAuthenticated, 'say who you are');
+      await sendError(error, about, requestId);
+      if (caller === undefined) closeWith(wsCloseCodes.notAuthenticated, 'authentication required');
     } finally {
       requests -= 1;
       if (requests === 0) idle?.();
@@ -180,31 +180,31 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   async function handle(message: AnyWsMessage, requestId: string): Promise<void> {
     if (message.type === 'auth') {
-      if (known !== undefined) throw invalid('type', 'it is known already who you are');
-      known = signIn(message.token);
+      if (caller !== undefined) throw invalid('type', 'already authenticated');
+      caller = signIn(message.token);
       // The caller gets its error by a message; this prevents an unhandled rejection.
-      known.catch(() => {
-        known = undefined;
+      caller.catch(() => {
+        caller = undefined;
       });
-      await known;
+      await caller;
       return;
     }
     const principal = await admitted();
     if (message.type === 'unsubscribe') return unsubscribe(message.id);
-    const asking = { principal, address, requestId };
-    if (message.type === 'subscribe') return subscribe(message, asking);
-    const result = await operations.answer(message, { ...asking, signal: over.signal });
+    const context = { principal, address, requestId };
+    if (message.type === 'subscribe') return subscribe(message, context);
+    const result = await operations.answer(message, { ...context, signal: lifetime.signal });
     await send({ type: 'result', id: message.id, result });
   }
 
   async function admitted(): Promise<Principal> {
-    if (known === undefined) throw notAuthenticated('the first message must be auth');
-    const principal = await known;
+    if (caller === undefined) throw notAuthenticated('the first message must be auth');
+    const principal = await caller;
     admit?.({ address, principal });
     return principal;
   }
 
-  async function passOn(
+  async function handleModuleMessage(
     socketOfModule: ModuleSocket,
     message: { readonly type: string },
     requestId: string,
@@ -213,7 +213,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     const handler = sessions.get(socketOfModule)?.on[message.type];
     // The connection ended while this message was queued.
     if (handler === undefined) return;
-    await handler(message, { address, requestId, signal: over.signal });
+    await handler(message, { address, requestId, signal: lifetime.signal });
   }
 
   async function signIn(token: string): Promise<Principal> {
@@ -222,24 +222,19 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     if (principal === undefined || principal.ended?.aborted === true) {
       throw notAuthenticated('the credentials have ended');
     }
-    welcome(principal);
+    startSession(principal);
     return principal;
   }
 
-  function welcome(principal: Principal): void {
-    const { name, scopes, tenant, ended, expiresAtMs } = principal;
-    clearTimeout(late);
-    const signals = [
-      ...(ended === undefined ? [] : [ended]),
-      ...(expiresAtMs === undefined
-        ? []
-        : [AbortSignal.timeout(Math.max(0, Math.min(expiresAtMs - Date.now(), timerMsMax)))]),
-    ];
-    for (const signal of signals) {
-      const leave = (): void => cutOff(wsCloseCodes.notAuthenticated, 'the credentials have ended');
-      signal.addEventListener('abort', leave, { once: true, signal: over.signal });
+  function startSession(principal: Principal): void {
+    const { name, scopes, tenant } = principal;
+    clearTimeout(authTimer);
+    for (const signal of credentialSignals(principal)) {
+      const leave = (): void =>
+        closeWith(wsCloseCodes.notAuthenticated, 'the credentials have ended');
+      signal.addEventListener('abort', leave, { once: true, signal: lifetime.signal });
     }
-    void send({ type: 'ready', name, scopes, ...(tenant === undefined ? {} : { tenant }) });
+    void send({ type: 'ready', name, scopes, tenant });
     connectModules(principal);
   }
 
@@ -247,7 +242,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     let sent = Promise.resolve();
     const client: SocketClient = {
       principal,
-      signal: over.signal,
+      signal: lifetime.signal,
       send: (message) => {
         sent = send(message);
       },
@@ -256,32 +251,32 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     try {
       for (const each of options.sockets) {
         // The connection may have ended during authentication, or by a message of a module.
-        if (over.signal.aborted) return;
+        if (lifetime.signal.aborted) return;
         const session = each.connect(client);
-        if (over.signal.aborted) session[Symbol.dispose]?.();
+        if (lifetime.signal.aborted) session[Symbol.dispose]?.();
         else sessions.set(each, session);
       }
     } catch (error) {
       observer.log?.error({ err: error }, 'websocket session failed');
-      cutOff(wsCloseCodes.failed, 'something went wrong here');
+      closeWith(wsCloseCodes.failed, 'internal error');
     }
   }
 
-  function subscribe(message: WsMessage['subscribe'], asking: Omit<WsAsking, 'signal'>): void {
+  function subscribe(message: WsMessage['subscribe'], context: Omit<WsContext, 'signal'>): void {
     const { id } = message;
-    checkAccess('read', asking.principal);
-    if (feeds.has(id)) throw invalid('id', 'there is a subscription of this id');
+    checkAccess('read', context.principal);
+    if (feeds.has(id)) throw invalid('id', 'duplicate subscription id');
     if (feeds.size >= limits.subscriptionsMax) {
       throw tooMany(`a connection has at most ${limits.subscriptionsMax} subscriptions`);
     }
     const ending = new AbortController();
-    const signal = AbortSignal.any([over.signal, ending.signal]);
-    const events = operations.follow(message, { ...asking, signal });
+    const signal = AbortSignal.any([lifetime.signal, ending.signal]);
+    const events = operations.follow(message, { ...context, signal });
     feeds.set(id, ending);
-    void pass(id, events, signal, asking.requestId);
+    void forwardEvents(id, events, signal, context.requestId);
   }
 
-  async function pass(
+  async function forwardEvents(
     id: string,
     events: AsyncIterable<SentEvent>,
     signal: AbortSignal,
@@ -295,7 +290,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
         await send({ type: event, id, ...content });
       }
     } catch (error) {
-      if (!signal.aborted) await tell(error, { id }, requestId);
+      if (!signal.aborted) await sendError(error, { id }, requestId);
     }
     feeds.delete(id);
     await send({ type: 'unsubscribed', id });
@@ -303,21 +298,21 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   function unsubscribe(id: string): void {
     const ending = feeds.get(id);
-    if (ending === undefined) throw invalid('id', 'there is no subscription of this id');
+    if (ending === undefined) throw invalid('id', 'unknown subscription id');
     ending.abort();
   }
 
-  async function tell(
+  async function sendError(
     error: unknown,
     {
       id,
-      socket: theirs,
+      socket: moduleSocket,
     }: { readonly id?: string | undefined; readonly socket?: ModuleSocket | undefined },
     requestId: string,
   ): Promise<void> {
     if (statusOf(error) === 500) observer.log?.error({ requestId, err: error }, 'message failed');
     const problem = problemOf(error, requestId);
-    const message = theirs?.error?.(problem) ?? { type: 'problem', problem };
+    const message = moduleSocket?.error?.(problem) ?? { type: 'problem', problem };
     await send({ ...message, ...(id === undefined ? {} : { id }) });
   }
 
@@ -326,14 +321,10 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       isStopping = true;
       for (const ending of feeds.values()) ending.abort();
       if (requests > 0) {
-        let timer: NodeJS.Timeout | undefined;
-        await Promise.race([
-          new Promise<void>((resolve) => (idle = resolve)),
-          new Promise<void>((resolve) => (timer = setTimeout(resolve, limits.drainMsMax))),
-        ]);
-        clearTimeout(timer);
+        const drained = new Promise<void>((resolve) => (idle = resolve));
+        await withinTime(drained, { ms: limits.drainMsMax, late: () => undefined });
       }
-      cutOff(wsCloseCodes.goingAway, 'the server stops');
+      closeWith(wsCloseCodes.goingAway, 'the server is stopping');
       await closed;
     },
   };

@@ -3,7 +3,7 @@
 
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { WebSocketServer } from 'ws';
+import type { ServerOptions, WebSocketServer } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
@@ -50,8 +50,8 @@ export function createWsServer(options: WsServerOptions): WsServer {
 
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server is stopping');
-    const [asked, search = ''] = request.url?.split('?', 2) ?? [];
-    if (asked !== path) throw new MillraceError('NOT_FOUND', 'no WebSocket at this path');
+    const [requested, search = ''] = request.url?.split('?', 2) ?? [];
+    if (requested !== path) throw new MillraceError('NOT_FOUND', 'no WebSocket at this path');
     checkOrigin(request, corsOrigins);
     const address = request.socket.remoteAddress ?? '';
     const principal = await authenticate(
@@ -59,7 +59,10 @@ export function createWsServer(options: WsServerOptions): WsServer {
     );
     if (principal?.ended?.aborted === true) throw notAuthenticated('the credentials have ended');
     admit?.({ address, principal });
-    server ??= await open();
+    server ??= await openWebSocketServer({
+      maxPayload: limits.messageBytesMax,
+      handleProtocols: (offered) => (offered.has(wsProtocol) ? wsProtocol : false),
+    });
     if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server is stopping');
     server.handleUpgrade(request, socket, head, (accepted) => {
       const connection = serveConnection(accepted, {
@@ -79,18 +82,6 @@ export function createWsServer(options: WsServerOptions): WsServer {
     });
   }
 
-  async function open(): Promise<WebSocketServer> {
-    const { WebSocketServer: Server } = await loadDriver('ws', () => import('ws'));
-    return new Server({
-      noServer: true,
-      clientTracking: false,
-      // Compression would allow decompression bombs, and costs memory for each connection.
-      perMessageDeflate: false,
-      maxPayload: limits.messageBytesMax,
-      handleProtocols: (offered) => (offered.has(wsProtocol) ? wsProtocol : false),
-    });
-  }
-
   return {
     onUpgrade(request, socket, head) {
       // Until the upgrade the socket has no other error listener.
@@ -105,6 +96,20 @@ export function createWsServer(options: WsServerOptions): WsServer {
       await Promise.all([...connections].map((each) => each.stop()));
     },
   };
+}
+
+/** A server that upgrades requests of an HTTP server. */
+export async function openWebSocketServer(
+  options: Pick<ServerOptions, 'handleProtocols' | 'maxPayload'>,
+): Promise<WebSocketServer> {
+  const { WebSocketServer: Server } = await loadDriver('ws', () => import('ws'));
+  return new Server({
+    noServer: true,
+    clientTracking: false,
+    // Compression would allow decompression bombs, and costs memory for each connection.
+    perMessageDeflate: false,
+    ...options,
+  });
 }
 
 function bearerOf(token: string | null): string | undefined {

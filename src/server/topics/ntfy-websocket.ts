@@ -3,10 +3,10 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
-import { loadDriver } from '../../foundation/load-driver.ts';
 import { controlMessage, messageFrameJson, type TopicMessage } from '../../topics/topic-message.ts';
 import type { TopicReader } from '../../topics/topic-hub.ts';
 import type { Topics } from '../../topics/topics.ts';
+import { openWebSocketServer } from '../http/ws-server.ts';
 import { unreadBytesMax, type Following } from './ntfy-stream.ts';
 
 export interface NtfyWebSockets {
@@ -29,21 +29,13 @@ const receivedBytesMax = 64;
 export function createNtfyWebSockets(): NtfyWebSockets {
   let server: Promise<WebSocketServer> | undefined;
 
-  async function open(): Promise<WebSocketServer> {
-    const { WebSocketServer: Server } = await loadDriver('ws', () => import('ws'));
-    return new Server({
-      noServer: true,
-      clientTracking: false,
-      perMessageDeflate: false,
-      maxPayload: receivedBytesMax,
-      handleProtocols: () => false,
-    });
-  }
-
   return {
     async follow(topics, { request, socket, head, following, isPoll }) {
       const { request: reading, topicsInPath, filter, mayRead, keepalives, nowMs } = following;
-      server ??= open();
+      server ??= openWebSocketServer({
+        maxPayload: receivedBytesMax,
+        handleProtocols: () => false,
+      });
       const upgrading = await server;
       const client = await new Promise<WebSocket | undefined>((resolve) => {
         // `ws` has no callback for a refused handshake or a client that has disconnected.

@@ -65,7 +65,7 @@ test('platform tokens are allowed by their scopes, on the port of the API', asyn
   const ntfy = opened.use(
     await openNtfy(platform, { isLoopback: false, cwd: folder, url: () => url }),
   );
-  const api = opened.use(await startApi(platform, { port: 0, beside: ntfy }));
+  const api = opened.use(await startApi(platform, { port: 0, fallbackHandler: ntfy }));
   ({ url } = api);
   const bearer = async (scopes: readonly ('read' | 'append' | 'admin')[], tenant?: string) => {
     const name = `${scopes.join('-')}${tenant ?? ''}`;

@@ -35,6 +35,33 @@ export async function audited<T>(
   return audit.run({ ...what, actor, requestId }, work);
 }
 
+/** An admin action on something that all tenants share. */
+export async function auditedGlobal<T>(
+  context: AdminContext,
+  request: Caller,
+  what: { readonly action: string; readonly target: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  return audited(context, request, what, async () => {
+    checkGlobal(request);
+    return work();
+  });
+}
+
+/** A route that lists something that all tenants share. */
+export function globalList({
+  list,
+  ...definition
+}: Omit<Route, 'handle'> & { readonly list: () => Promise<readonly unknown[]> }): Route {
+  return {
+    ...definition,
+    async handle(request) {
+      checkGlobal(request);
+      return { body: { items: await list() } };
+    },
+  };
+}
+
 /** The name of the caller, stored with the change. */
 export function actorName({ principal }: Pick<ApiRequest, 'principal'>): string {
   return (principal?.name ?? '').slice(0, tokenLimits.byCharsMax);
@@ -68,19 +95,21 @@ export function isWithin(
   return principal?.tenant === undefined || principal.tenant === tenant;
 }
 
-/** A bulk action on everything must be explicit: an empty filter needs `all: true`. */
-export function checkBulkFilter(
-  body: { readonly all?: boolean | undefined },
-  hasFilter: boolean,
+/** The filter of a bulk action. An action on everything must be explicit: an empty filter needs `all: true`. */
+export function bulkFilter<Body extends { readonly all?: boolean }>(
+  { all, ...filter }: Body,
   parts: string,
-): void {
-  if (hasFilter !== (body.all === true)) return;
+): Omit<Body, 'all'> {
+  if (Object.keys(filter).length > 0 !== (all === true)) return filter;
   throw new MillraceError('REQUEST_INVALID', `send either ${parts} or all: true`, {
     details: { field: 'all' },
   });
 }
 
-export function timeOf(field: string, given: string): Date {
+export function timeOf(field: string, given: string): Date;
+export function timeOf(field: string, given: string | undefined): Date | undefined;
+export function timeOf(field: string, given: string | undefined): Date | undefined {
+  if (given === undefined) return undefined;
   const at = new Date(given);
   // Databases reject years with six digits.
   if (Number.isFinite(at.getTime()) && /^\d{4}-/.test(at.toISOString())) return at;
@@ -111,23 +140,26 @@ export const pageQuery = {
   cursor: Type.Optional(text(400, 'The cursor of the previous page.')),
 };
 
-const limitDefault = 100;
-
 /** For lists whose cursor is an id. */
 export const idPageQuery = { ...pageQuery, cursor: Type.Optional(uuid) };
 
+interface PageQuery {
+  readonly limit: number | undefined;
+  readonly cursor: string | undefined;
+}
+
 /** One page. A full page may have a next one; its cursor is the key of the last item. */
 export async function pageBy<Item>(
-  {
-    limit = limitDefault,
-    cursor,
-  }: { readonly limit: number | undefined; readonly cursor: string | undefined },
-  list: (page: { readonly limit: number; readonly after?: string }) => Promise<readonly Item[]>,
+  { limit = 100, cursor }: PageQuery,
+  list: (page: {
+    readonly limit: number;
+    readonly after: string | undefined;
+  }) => Promise<readonly Item[]>,
   keyOf: (item: Item) => string,
 ): Promise<{
   readonly body: { readonly items: readonly Item[]; readonly cursor: string | undefined };
 }> {
-  const items = await list({ limit, ...(cursor === undefined ? {} : { after: cursor }) });
+  const items = await list({ limit, after: cursor });
   const last = items.length === limit ? items.at(-1) : undefined;
   return { body: { items, cursor: last === undefined ? undefined : keyOf(last) } };
 }

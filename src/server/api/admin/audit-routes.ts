@@ -2,6 +2,7 @@
 
 import { Type } from '../../../contracts/type.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
+import { returns, routesOf } from '../api-context.ts';
 import {
   closed,
   pageOf,
@@ -38,13 +39,11 @@ const entry = Type.Object(
 export function auditRoutes({ audit }: AdminContext): readonly Route[] {
   return [
     route({
-      method: 'GET',
+      ...routesOf('admin: audit', 'admin').get,
       path: '/admin/audit',
       summary: 'Admin actions, newest first',
       description:
         'A page with a cursor may be short or empty: each request searches a limited part of the log. Admins of a tenant see the actions of admins of that tenant.',
-      tag: 'admin: audit',
-      access: 'admin',
       query: closed({
         actor: Type.Optional(text(400, 'The name of the actor.')),
         action: Type.Optional(text(100)),
@@ -52,22 +51,18 @@ export function auditRoutes({ audit }: AdminContext): readonly Route[] {
         until: Type.Optional(time),
         ...pageQuery,
       }),
-      answers: { 200: { description: 'A page', schema: pageOf(entry) } },
+      answers: { 200: returns('A page', pageOf(entry)) },
       async handle({ query, principal }) {
         const { actor, action, since, until, limit, cursor } = query;
-        const tenant = principal?.tenant;
         const page = await audit.list(
           {
-            ...(actor === undefined ? {} : { actor }),
-            ...(action === undefined ? {} : { action }),
-            ...(tenant === undefined ? {} : { tenant }),
-            ...(since === undefined ? {} : { sinceMs: timeOf('since', since).getTime() }),
-            ...(until === undefined ? {} : { untilMs: timeOf('until', until).getTime() }),
+            actor,
+            action,
+            tenant: principal?.tenant,
+            sinceMs: timeOf('since', since)?.getTime(),
+            untilMs: timeOf('until', until)?.getTime(),
           },
-          {
-            ...(limit === undefined ? {} : { limit }),
-            ...(cursor === undefined ? {} : { cursor }),
-          },
+          { limit, cursor },
         );
         return { body: { items: page.entries, cursor: page.cursor } };
       },

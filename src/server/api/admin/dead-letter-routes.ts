@@ -1,14 +1,16 @@
 // Dead letters over HTTP: list, replay, discard and annotate events whose handler failed for good.
 
+import type { Static, TObject } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../../subscriptions/dead-letter.ts';
 import { filterText } from '../../../platform/audit-log.ts';
+import { returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
   audited,
-  checkBulkFilter,
+  bulkFilter,
   closed,
   idOf,
   idPageQuery,
@@ -24,8 +26,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const tag = 'admin: dead letters';
-const access = 'admin';
+const { get, post } = routesOf('admin: dead letters', 'admin');
 
 const nullable = Type.Union([Type.String(), Type.Null()]);
 const letter = Type.Object(
@@ -75,14 +76,7 @@ const chosenFields = {
 const idParams = closed({ id: uuid });
 const reason = text(2_000, 'The reason, stored with the dead letter.');
 
-interface LetterQuery {
-  readonly ids?: readonly string[] | undefined;
-  readonly subscription?: string | undefined;
-  readonly type?: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly stream?: string | undefined;
-  readonly since?: string | undefined;
-}
+type Chosen = Static<TObject<typeof chosenFields>>;
 
 export function deadLetterRoutes(context: AdminContext): readonly Route[] {
   const { platform } = context;
@@ -114,22 +108,19 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
 
   const changeAll = (
     action: 'discard' | 'replay',
-    request: ApiRequest<unknown, unknown, LetterQuery & { readonly all?: boolean | undefined }>,
+    request: ApiRequest<unknown, unknown, Chosen>,
     work: (filter: DeadLetterFilter) => Promise<number>,
   ): Promise<number> => {
-    const { all: _all, ...query } = request.body;
-    checkBulkFilter(request.body, Object.keys(query).length > 0, 'ids or a filter');
+    const query = bulkFilter(request.body, 'ids or a filter');
     const what = { action: `dead-letter.${action}`, target: filterText(query) };
     return audited(context, request, what, () => work(filterOf(request, query)));
   };
 
   return [
     route({
-      method: 'GET',
+      ...get,
       path: '/admin/dlq',
       summary: 'Dead letters, oldest first',
-      tag,
-      access,
       query: closed({
         ...filterFields,
         status: Type.Optional(
@@ -139,35 +130,34 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
         ),
         ...idPageQuery,
       }),
-      answers: { 200: { description: 'A page', schema: pageOf(letter) } },
+      answers: { 200: returns('A page', pageOf(letter)) },
       async handle(request) {
         const { status = 'pending', limit, cursor, ...query } = request.query;
         if (cursor !== undefined) await checkCursor(request, cursor);
-        const filter = { ...filterOf(request, query), ...(status === 'all' ? {} : { status }) };
+        const filter = {
+          ...filterOf(request, query),
+          status: status === 'all' ? undefined : status,
+        };
         return pageBy({ limit, cursor }, (page) => deadLetters.list(filter, page), idOf);
       },
     }),
     route({
-      method: 'GET',
+      ...get,
       path: '/admin/dlq/{id}',
       summary: 'A dead letter with its payload and attempts',
-      tag,
-      access,
       params: idParams,
-      answers: { 200: { description: 'The dead letter', schema: letter } },
+      answers: { 200: returns('The dead letter', letter) },
       handle: async (request) => ({ body: await letterOf(request, request.params.id) }),
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/dlq/{id}/replay',
       summary: 'Replays a dead letter to the handler that failed',
       description:
         'The answer confirms the request; the status becomes `replayed` when the handler has succeeded.',
-      tag,
-      access,
       params: idParams,
       answers: {
-        202: { description: 'Replay requested', schema: letter },
+        202: returns('Replay requested', letter),
         409: { description: 'The dead letter is not pending' },
       },
       handle: async (request) => ({
@@ -176,15 +166,13 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       }),
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/dlq/{id}/discard',
       summary: 'Discards a dead letter and continues with the events queued after it',
-      tag,
-      access,
       params: idParams,
       body: closed({ reason }),
       answers: {
-        200: { description: 'The dead letter', schema: letter },
+        200: returns('The dead letter', letter),
         409: { description: 'The dead letter is not pending' },
       },
       handle: (request) =>
@@ -193,28 +181,21 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
         ),
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/dlq/{id}/note',
       summary: 'Sets the notes of a dead letter',
-      tag,
-      access,
       params: idParams,
       body: closed({ notes: Type.String({ maxLength: 10_000, pattern: '^[^\\u0000]*$' }) }),
-      answers: { 200: { description: 'The dead letter', schema: letter } },
+      answers: { 200: returns('The dead letter', letter) },
       handle: (request) => change('note', request, (id) => admin.note(id, request.body.notes)),
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/dlq/replay',
       summary: 'Replays dead letters by ids, by a filter, or all pending ones',
-      tag,
-      access,
       body: closed(chosenFields),
       answers: {
-        202: {
-          description: 'The number of requested replays',
-          schema: closed({ requested: Type.Integer() }),
-        },
+        202: returns('The number of requested replays', closed({ requested: Type.Integer() })),
       },
       async handle(request) {
         const by = actorName(request);
@@ -225,17 +206,12 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/dlq/discard',
       summary: 'Discards dead letters by ids, by a filter, or all pending ones',
-      tag,
-      access,
       body: closed({ ...chosenFields, reason }),
       answers: {
-        200: {
-          description: 'The number of discarded dead letters',
-          schema: closed({ discarded: Type.Integer() }),
-        },
+        200: returns('The number of discarded dead letters', closed({ discarded: Type.Integer() })),
       },
       async handle(request) {
         const { reason: why, ...body } = request.body;
@@ -263,15 +239,14 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
 
 function filterOf(
   request: Pick<ApiRequest, 'principal'>,
-  { ids, subscription, type, stream, since, ...query }: LetterQuery,
+  { ids, subscription, type, tenant, stream, since }: Omit<Chosen, 'all'>,
 ): DeadLetterFilter {
-  const tenant = tenantWithin(request, query.tenant);
   return {
-    ...(ids === undefined ? {} : { ids }),
-    ...(subscription === undefined ? {} : { handler: subscription }),
-    ...(type === undefined ? {} : { eventType: type }),
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(stream === undefined ? {} : { stream }),
-    ...(since === undefined ? {} : { since: timeOf('since', since).toISOString() }),
+    ids,
+    handler: subscription,
+    eventType: type,
+    tenant: tenantWithin(request, tenant),
+    stream,
+    since: timeOf('since', since)?.toISOString(),
   };
 }

@@ -1,17 +1,21 @@
 // The outbox over HTTP: list, replay and purge messages; pause and resume destinations.
 
+import type { Static, TObject } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { OutboxFilter } from '../../../outbox/outbox-ledger.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import { filterText } from '../../../platform/audit-log.ts';
+import { returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
   audited,
-  checkBulkFilter,
+  auditedGlobal,
+  bulkFilter,
   checkGlobal,
   closed,
+  globalList,
   idOf,
   idPageQuery,
   idsField,
@@ -26,8 +30,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const tag = 'admin: outbox';
-const access = 'admin';
+const { get, post } = routesOf('admin: outbox', 'admin');
 const statuses = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const;
 
 const optional = Type.Optional(Type.String());
@@ -88,32 +91,24 @@ const filterFields = {
   since: Type.Optional(time),
 };
 
-interface MessageQuery {
-  readonly ids?: readonly string[] | undefined;
-  readonly destination?: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly since?: string | undefined;
-}
+const chosenFields = { ids: idsField, ...filterFields, all: Type.Optional(Type.Boolean()) };
 
 export function outboxRoutes(context: AdminContext): readonly Route[] {
   const { ledger } = context.platform.engines;
 
   const pauseRoute = (verb: 'pause' | 'resume'): Route =>
     route({
-      method: 'POST',
+      ...post,
       path: `/admin/outbox/${verb}`,
       summary:
         verb === 'pause'
           ? 'Pauses a destination; running delivery attempts complete'
           : 'Resumes a destination',
-      tag,
-      access,
       body: closed({ destination }),
-      answers: { 200: { description: 'The new state', schema: changed } },
+      answers: { 200: returns('The new state', changed) },
       handle: (request) => {
         const target = request.body.destination;
-        return audited(context, request, { action: `outbox.${verb}`, target }, async () => {
-          checkGlobal(request);
+        return auditedGlobal(context, request, { action: `outbox.${verb}`, target }, async () => {
           const isChanged =
             verb === 'pause'
               ? await ledger.pause(target, actorName(request))
@@ -127,17 +122,15 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
 
   return [
     route({
-      method: 'GET',
+      ...get,
       path: '/admin/outbox',
       summary: 'Outgoing messages, oldest first',
-      tag,
-      access,
       query: closed({
         ...filterFields,
         status: Type.Optional(Type.Enum([...statuses])),
         ...idPageQuery,
       }),
-      answers: { 200: { description: 'A page', schema: pageOf(message) } },
+      answers: { 200: returns('A page', pageOf(message)) },
       async handle(request) {
         const { status, limit, cursor, ...query } = request.query;
         const filter = { ...filterOf(request, query), status };
@@ -145,42 +138,33 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...get,
       path: '/admin/outbox/counts',
       summary: 'The number of messages by status',
-      tag,
-      access,
       answers: {
-        200: {
-          description: 'By status',
-          schema: closed(Object.fromEntries(statuses.map((each) => [each, Type.Integer()]))),
-        },
+        200: returns(
+          'By status',
+          closed(Object.fromEntries(statuses.map((each) => [each, Type.Integer()]))),
+        ),
       },
       async handle(request) {
         checkGlobal(request);
         return { body: await ledger.counts() };
       },
     }),
-    route({
-      method: 'GET',
+    globalList({
+      ...get,
       path: '/admin/outbox/paused',
       summary: 'Paused destinations',
-      tag,
-      access,
-      answers: { 200: { description: 'All paused destinations', schema: pageOf(paused) } },
-      async handle(request) {
-        checkGlobal(request);
-        return { body: { items: await ledger.paused() } };
-      },
+      answers: { 200: returns('All paused destinations', pageOf(paused)) },
+      list: () => ledger.paused(),
     }),
     route({
-      method: 'GET',
+      ...get,
       path: '/admin/outbox/{id}',
       summary: 'A message with its payload',
-      tag,
-      access,
       params: closed({ id: uuid }),
-      answers: { 200: { description: 'The message', schema: message } },
+      answers: { 200: returns('The message', message) },
       async handle(request) {
         const { id } = request.params;
         const found = await ledger.find(id);
@@ -191,25 +175,15 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/outbox/replay',
       summary: 'Replays dead messages by ids, by a filter, or all of them',
-      tag,
-      access,
-      body: closed({
-        ids: idsField,
-        ...filterFields,
-        all: Type.Optional(Type.Boolean()),
-      }),
+      body: closed(chosenFields),
       answers: {
-        200: {
-          description: 'The number of replayed messages',
-          schema: closed({ replayed: Type.Integer() }),
-        },
+        200: returns('The number of replayed messages', closed({ replayed: Type.Integer() })),
       },
       async handle(request) {
-        const { all: _all, ...query } = request.body;
-        checkBulkFilter(request.body, Object.keys(query).length > 0, 'ids or a filter');
+        const query = bulkFilter(request.body, 'ids or a filter');
         const what = { action: 'outbox.replay', target: filterText(query) };
         const replayed = await audited(context, request, what, async () =>
           ledger.replay(filterOf(request, query)),
@@ -220,23 +194,17 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     pauseRoute('pause'),
     pauseRoute('resume'),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/outbox/purge',
       summary: 'Deletes messages that were sent before a time',
-      tag,
-      access,
       body: closed({ before: time }),
       answers: {
-        200: {
-          description: 'The number of deleted messages',
-          schema: closed({ purged: Type.Integer() }),
-        },
+        200: returns('The number of deleted messages', closed({ purged: Type.Integer() })),
       },
       async handle(request) {
         const { before } = request.body;
         const what = { action: 'outbox.purge', target: `sent before ${before}` };
-        const purged = await audited(context, request, what, async () => {
-          checkGlobal(request);
+        const purged = await auditedGlobal(context, request, what, async () => {
           return purge(timeOf('before', before), request.signal);
         });
         return { body: { purged } };
@@ -257,12 +225,17 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
 
 function filterOf(
   request: Pick<ApiRequest, 'principal'>,
-  { ids, destination: integrationType, tenant, since }: MessageQuery,
+  {
+    ids,
+    destination: integrationType,
+    tenant,
+    since,
+  }: Omit<Static<TObject<typeof chosenFields>>, 'all'>,
 ): OutboxFilter {
   return {
     ids,
     integrationType,
     tenantId: tenantWithin(request, tenant),
-    since: since === undefined ? undefined : timeOf('since', since),
+    since: timeOf('since', since),
   };
 }

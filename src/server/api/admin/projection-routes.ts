@@ -9,11 +9,19 @@ import {
   type ProjectionStatus,
 } from '../../../projections/switch-projection.ts';
 import { withLeases } from '../../../subscriptions/with-leases.ts';
+import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
-import { audited, checkGlobal, closed, pageOf, text, type AdminContext } from './admin-context.ts';
+import {
+  auditedGlobal,
+  checkGlobal,
+  closed,
+  globalList,
+  pageOf,
+  text,
+  type AdminContext,
+} from './admin-context.ts';
 
-const tag = 'admin: projections';
-const access = 'admin';
+const { get, post } = routesOf('admin: projections', 'admin');
 
 const params = closed({ name: text(400, 'For example sub:banking:accounts:v2.') });
 const rebuild = Type.Object(
@@ -74,28 +82,20 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
   };
 
   return [
-    route({
-      method: 'GET',
+    globalList({
+      ...get,
       path: '/admin/projections',
       summary: 'All versions of all read models',
-      tag,
-      access,
-      answers: { 200: { description: 'All versions', schema: pageOf(status) } },
-      async handle(request) {
-        checkGlobal(request);
-        const all = await projectionStatus(store, host);
-        return { body: { items: all.map(withRebuild) } };
-      },
+      answers: { 200: returns('All versions', pageOf(status)) },
+      list: async () => (await projectionStatus(store, host)).map(withRebuild),
     }),
     route({
-      method: 'GET',
+      ...get,
       path: '/admin/projections/{name}',
       summary: 'A version and the progress of its rebuild',
-      tag,
-      access,
       params,
       answers: {
-        200: { description: 'The version', schema: status },
+        200: returns('The version', status),
         404: { description: 'The projection was never started on this store' },
       },
       async handle(request) {
@@ -107,16 +107,14 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/projections/{name}/rebuild',
       summary: 'Rebuilds a version that queries do not use yet, at full speed',
       description:
         'The answer confirms the start. The rebuild runs in the process that answers, which must have loaded the module of the projection; the audit log records its outcome. If other processes run the projection, pause its subscription first.',
-      tag,
-      access,
       params,
       answers: {
-        202: { description: 'Rebuild started', schema: rebuild },
+        202: returns('Rebuild started', rebuild),
         404: { description: 'No module of this process defines the projection' },
         409: { description: 'A rebuild is running, or queries use this version' },
       },
@@ -124,8 +122,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
         const { name } = request.params;
         const started = Promise.withResolvers<object | undefined>();
         const what = { action: 'projection.rebuild', target: name };
-        const ended = audited(context, request, what, async () => {
-          checkGlobal(request);
+        const ended = auditedGlobal(context, request, what, async () => {
           const { ended: built } = await rebuilds.start(name);
           started.resolve(rebuilds.get(name));
           await built;
@@ -135,46 +132,40 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/projections/{name}/rebuild/cancel',
       summary: 'Cancels the rebuild in this process; the next one resumes from its checkpoint',
-      tag,
-      access,
       params,
       answers: {
-        200: {
-          description: 'After the rebuild has ended. False: no rebuild was running',
-          schema: closed({ cancelled: Type.Boolean() }),
-        },
+        200: returns(
+          'After the rebuild has ended. False: no rebuild was running',
+          closed({ cancelled: Type.Boolean() }),
+        ),
       },
       handle: (request) => {
         const { name } = request.params;
         const what = { action: 'projection.rebuild-cancel', target: name };
-        return audited(context, request, what, async () => {
-          checkGlobal(request);
+        return auditedGlobal(context, request, what, async () => {
           return { body: { cancelled: await rebuilds.cancel(name) } };
         });
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/projections/{name}/switch',
       summary: 'Switches all queries to this version',
-      tag,
-      access,
       params,
       answers: {
-        200: {
-          description: 'The version that queries use',
-          schema: closed({ family: Type.String(), active: Type.Integer() }),
-        },
+        200: returns(
+          'The version that queries use',
+          closed({ family: Type.String(), active: Type.Integer() }),
+        ),
         409: { description: 'The version has never caught up' },
       },
       handle: (request) => {
         const { name } = request.params;
         const what = { action: 'projection.switch', target: name };
-        return audited(context, request, what, async () => {
-          checkGlobal(request);
+        return auditedGlobal(context, request, what, async () => {
           const version = await namedVersion(versions, name);
           await switchProjection(store, version, host);
           const { bc, aggregate, version: active } = version.readModel;
@@ -183,27 +174,21 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/projections/{name}/retire',
       summary: 'Stops a version that queries do not use and deletes its documents',
       description:
         'The answer follows after the last deletion. An aborted request can be repeated to continue.',
-      tag,
-      access,
       params,
       isLong: true,
       answers: {
-        200: {
-          description: 'The number of deleted documents',
-          schema: closed({ removed: Type.Integer() }),
-        },
+        200: returns('The number of deleted documents', closed({ removed: Type.Integer() })),
         409: { description: 'Queries use this version: switch to another version first' },
       },
       handle: (request) => {
         const { name } = request.params;
         const what = { action: 'projection.retire', target: name };
-        return audited(context, request, what, async () => {
-          checkGlobal(request);
+        return auditedGlobal(context, request, what, async () => {
           const version = await namedVersion(versions, name);
           const { signal } = request;
           return { body: { removed: await retireProjection(store, version, { ...host, signal }) } };

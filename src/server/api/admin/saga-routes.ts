@@ -4,6 +4,7 @@ import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { sagaAt } from '../../../reactors/saga-admin.ts';
 import { sagaStatuses } from '../../../reactors/saga-index.ts';
+import { returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
@@ -18,8 +19,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const tag = 'admin: sagas';
-const access = 'admin';
+const { get, post } = routesOf('admin: sagas', 'admin');
 
 const status = Type.Enum([...sagaStatuses]);
 const optional = Type.Optional(Type.String());
@@ -79,22 +79,19 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
 
   return [
     route({
-      method: 'GET',
+      ...get,
       path: '/admin/sagas',
       summary: 'Sagas in the order of their streams',
-      tag,
-      access,
       query: closed({
         saga: Type.Optional(text(200, 'For example shop.fulfilment.v1.')),
         status: Type.Optional(status),
         tenant: Type.Optional(text(100)),
         ...pageQuery,
       }),
-      answers: { 200: { description: 'A page', schema: pageOf(entry) } },
+      answers: { 200: returns('A page', pageOf(entry)) },
       async handle(request) {
-        const { limit, cursor, tenant: requested, ...query } = request.query;
-        const tenant = tenantWithin(request, requested);
-        const filter = { ...query, ...(tenant === undefined ? {} : { tenant }) };
+        const { limit, cursor, ...query } = request.query;
+        const filter = { ...query, tenant: tenantWithin(request, query.tenant) };
         return pageBy(
           { limit, cursor },
           (page) => index.list({ ...filter, ...page }),
@@ -103,24 +100,20 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...get,
       path: '/admin/sagas/{stream}',
       summary: 'A saga with its steps, timers and the reason why it is parked',
-      tag,
-      access,
       params,
-      answers: { 200: { description: 'The saga', schema: info } },
+      answers: { 200: returns('The saga', info) },
       async handle(request) {
         const { sagas, address } = await find(request, request.params.stream);
         return { body: await sagas.get(address) };
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/sagas/{stream}/resume',
       summary: 'Retries the failed action of a parked saga, or skips it',
-      tag,
-      access,
       params,
       body: closed({
         skip: Type.Optional(
@@ -131,7 +124,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
         note: Type.Optional(text(2_000)),
       }),
       answers: {
-        200: { description: 'The saga', schema: info },
+        200: returns('The saga', info),
         409: { description: 'The saga is not parked' },
       },
       handle: (request) => {

@@ -4,19 +4,19 @@ import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { placeOf, subscriptionOverview } from '../../../subscriptions/subscription-admin.ts';
 import { withLeases } from '../../../subscriptions/with-leases.ts';
+import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
-  audited,
-  checkGlobal,
+  auditedGlobal,
   closed,
+  globalList,
   pageOf,
   text,
   type AdminContext,
 } from './admin-context.ts';
 
-const tag = 'admin: subscriptions';
-const access = 'admin';
+const { get, post } = routesOf('admin: subscriptions', 'admin');
 
 const params = closed({ name: text(400) });
 const overview = closed({
@@ -40,19 +40,16 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
 
   const pauseRoute = (verb: 'pause' | 'resume'): Route =>
     route({
-      method: 'POST',
+      ...post,
       path: `/admin/subscriptions/{name}/${verb}`,
       summary:
         verb === 'pause' ? 'Pauses a subscription in all processes' : 'Resumes a subscription',
-      tag,
-      access,
       params,
-      answers: { 200: { description: 'The new state', schema: state } },
+      answers: { 200: returns('The new state', state) },
       handle: (request) => {
         const { name } = request.params;
         const what = { action: `subscription.${verb}`, target: name };
-        return audited(context, request, what, async () => {
-          checkGlobal(request);
+        return auditedGlobal(context, request, what, async () => {
           await admin[verb](name);
           return { body: { subscription: name, paused: verb === 'pause' } };
         });
@@ -60,46 +57,39 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
     });
 
   return [
-    route({
-      method: 'GET',
+    globalList({
+      ...get,
       path: '/admin/subscriptions',
       summary: 'All subscriptions with state, workers, lag and dead letters',
-      tag,
-      access,
-      answers: { 200: { description: 'All subscriptions', schema: pageOf(overview) } },
-      async handle(request) {
-        checkGlobal(request);
+      answers: { 200: returns('All subscriptions', pageOf(overview)) },
+      list: async () => {
         const all = await subscriptionOverview(admin, storage);
-        const items = await Promise.all(
+        return Promise.all(
           all.map(async (each) => ({ ...each, ...(await admin.lag(each.subscription)) })),
         );
-        return { body: { items } };
       },
     }),
     pauseRoute('pause'),
     pauseRoute('resume'),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/subscriptions/{name}/reset',
       summary: 'Moves the checkpoint, to process events again or to skip them',
-      tag,
-      access,
       params,
       body: closed({
         to: text(40, "'start', a position, or a date and time."),
       }),
       answers: {
-        200: {
-          description: 'The new checkpoint',
-          schema: closed({ subscription: Type.String(), position: Type.String() }),
-        },
+        200: returns(
+          'The new checkpoint',
+          closed({ subscription: Type.String(), position: Type.String() }),
+        ),
         409: { description: 'The subscription is running: pause it first' },
       },
       handle: (request) => {
         const { name } = request.params;
         const what = { action: 'subscription.reset', target: `${name} to ${request.body.to}` };
-        return audited(context, request, what, async () => {
-          checkGlobal(request);
+        return auditedGlobal(context, request, what, async () => {
           const to = await placeOf(request.body.to, admin);
           if (to === undefined) throw invalidStart();
           await admin.reset(name, { to, by: actorName(request) });

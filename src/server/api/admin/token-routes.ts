@@ -7,12 +7,13 @@ import {
   tokenState,
   type Token,
 } from '../../../platform/tokens/token.ts';
+import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
-  audited,
-  checkGlobal,
+  auditedGlobal,
   closed,
+  globalList,
   pageOf,
   text,
   time,
@@ -20,8 +21,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const tag = 'admin: tokens';
-const access = 'admin';
+const { get, post } = routesOf('admin: tokens', 'admin');
 
 const optional = Type.Optional(Type.String());
 const scopes = Type.Array(Type.Enum([...tokenScopes]), { minItems: 1, maxItems: 10 });
@@ -46,25 +46,18 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
   const shown = (each: Token) => ({ ...each, state: tokenState(each, Date.now()) });
 
   return [
-    route({
-      method: 'GET',
+    globalList({
+      ...get,
       path: '/admin/tokens',
       summary: 'All tokens and their states, without secrets',
-      tag,
-      access,
-      answers: { 200: { description: 'All tokens, oldest first', schema: pageOf(token) } },
-      async handle(request) {
-        checkGlobal(request);
-        return { body: { items: (await tokens.list()).map(shown) } };
-      },
+      answers: { 200: returns('All tokens, oldest first', pageOf(token)) },
+      list: async () => (await tokens.list()).map(shown),
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/tokens',
       summary: 'Creates a token',
       description: 'The secret is not stored: only this answer contains it.',
-      tag,
-      access,
       body: closed({
         name: text(tokenLimits.nameCharsMax, "Lower-case letters, digits, '.', '_' and '-'."),
         scopes,
@@ -72,14 +65,13 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
         expiresAt: Type.Optional(time),
       }),
       answers: {
-        201: { description: 'Created', schema: closed({ token, secret: Type.String() }) },
+        201: returns('Created', closed({ token, secret: Type.String() })),
         409: { description: 'A token with this name exists' },
       },
       handle: (request) => {
         const { expiresAt, ...fields } = request.body;
         const what = { action: 'token.create', target: fields.name };
-        return audited(context, request, what, async () => {
-          checkGlobal(request);
+        return auditedGlobal(context, request, what, async () => {
           const created = await tokens.create({
             ...fields,
             by: actorName(request),
@@ -92,18 +84,15 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/tokens/{token}/revoke',
       summary: 'Revokes a token and closes the connections that use it',
-      tag,
-      access,
       params: closed({ token: text(100, 'The name or id of the token.') }),
-      answers: { 200: { description: 'The token', schema: token } },
+      answers: { 200: returns('The token', token) },
       handle: (request) => {
         const { token: nameOrId } = request.params;
         const what = { action: 'token.revoke', target: nameOrId };
-        return audited(context, request, what, async () => {
-          checkGlobal(request);
+        return auditedGlobal(context, request, what, async () => {
           return { body: shown(await tokens.revoke(nameOrId, { by: actorName(request) })) };
         });
       },

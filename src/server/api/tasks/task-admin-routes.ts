@@ -21,16 +21,16 @@ import {
 } from '../../../platform/modules/route.ts';
 import {
   audited,
-  checkBulkFilter,
-  checkGlobal,
+  auditedGlobal,
+  bulkFilter,
   closed,
   text,
   type AdminContext,
 } from '../admin/admin-context.ts';
+import { returns, routesOf } from '../api-context.ts';
 import { filterFields, findTask, idParams, queryOf, taskSchema } from './task-context.ts';
 
-const tag = 'admin: tasks';
-const access = 'admin';
+const { post } = routesOf('admin: tasks', 'admin');
 const reason = Type.Optional(text(500));
 
 const changed = closed({
@@ -68,8 +68,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     { action, body }: { readonly action: AdminAction; readonly body: Static<typeof bulkBody> },
     work: (tasks: Tasks, query: TaskQuery, how: BulkOptions) => Promise<BulkOutcome>,
   ): Promise<Answer> => {
-    const { all, ...filter } = body;
-    checkBulkFilter({ all }, Object.keys(filter).length > 0, 'a filter');
+    const filter = bulkFilter(body, 'a filter');
     const { signal } = request;
     const wantsProgress = (request.headers['accept'] ?? '').includes('text/event-stream');
     const progress = createLatest<BulkProgress>();
@@ -89,75 +88,71 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
 
   const modeRoute = (verb: 'pause' | 'resume' | 'drain', summary: string): Route =>
     route({
-      method: 'POST',
+      ...post,
       path: `/admin/jobs/types/{type}/${verb}`,
       summary,
-      tag,
-      access,
       params: closed({ type: text(64, 'For example email-send.') }),
       answers: {
-        200: {
-          description: 'The new mode',
-          schema: closed({ type: Type.String(), mode: Type.Enum(['open', 'paused', 'draining']) }),
-        },
+        200: returns(
+          'The new mode',
+          closed({ type: Type.String(), mode: Type.Enum(['open', 'paused', 'draining']) }),
+        ),
       },
       handle: (request) => {
         const { type } = request.params;
-        return audited(context, request, { action: `task.${verb}`, target: type }, async () => {
-          checkGlobal(request);
-          const tasks = await platform.tasks();
-          await tasks[verb](type);
-          return { body: { type, mode: (await tasks.modes())[type] ?? 'open' } };
-        });
+        return auditedGlobal(
+          context,
+          request,
+          { action: `task.${verb}`, target: type },
+          async () => {
+            const tasks = await platform.tasks();
+            await tasks[verb](type);
+            return { body: { type, mode: (await tasks.modes())[type] ?? 'open' } };
+          },
+        );
       },
     });
 
   return [
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/jobs/{id}/cancel',
       summary: 'Cancels a job; a running job is notified, and ended by force after the deadline',
-      tag,
-      access,
       params: idParams,
       body: closed({
         reason,
         deadlineMs: Type.Optional(Type.Integer({ minimum: 0, maximum: taskLimits.durationMsMax })),
       }),
-      answers: { 200: { description: 'The job', schema: changed } },
+      answers: { 200: returns('The job', changed) },
       handle: (request) => {
         const { id } = request.params;
         return one(request, { action: 'cancel', id }, (tasks) => tasks.cancel(id, request.body));
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/jobs/{id}/retry',
       summary: 'Retries a job that has ended; completed steps do not run again',
-      tag,
-      access,
       params: idParams,
       body: closed({
         fromStep: Type.Optional(
           text(taskLimits.stepNameCharsMax, 'This step and later ones run again.'),
         ),
       }),
-      answers: { 200: { description: 'The job', schema: changed } },
+      answers: { 200: returns('The job', changed) },
       handle: (request) => {
         const { id } = request.params;
         return one(request, { action: 'retry', id }, (tasks) => tasks.retry(id, request.body));
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/jobs/cancel',
       summary: 'Cancels all jobs that match a filter',
       description: progressDescription,
-      tag,
-      access,
       isLong: true,
       body: closed({ ...bulkFields, reason }),
-      answers: { 200: { description: 'The number of changed jobs', schema: bulk } },
+      answers: { 200: returns('The number of changed jobs', bulk) },
       handle: (request) => {
         const { reason: why, ...body } = request.body;
         return many(request, { action: 'cancel', body }, (tasks, query, how) =>
@@ -166,15 +161,13 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/admin/jobs/retry',
       summary: 'Retries all ended jobs that match a filter',
       description: progressDescription,
-      tag,
-      access,
       isLong: true,
       body: bulkBody,
-      answers: { 200: { description: 'The number of changed jobs', schema: bulk } },
+      answers: { 200: returns('The number of changed jobs', bulk) },
       handle: (request) =>
         many(request, { action: 'retry', body: request.body }, (tasks, query, how) =>
           tasks.retryMany(query, how),

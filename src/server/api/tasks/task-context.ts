@@ -127,7 +127,7 @@ export function newTaskOf(fields: Static<typeof newTaskSchema>, request: Caller)
     trace: trace as NewTask['trace'],
     ...rest,
     tenant: tenantWithin(request, tenant ?? (header === '' ? undefined : header)),
-    runAt: runAt === undefined ? undefined : timeOf('runAt', runAt),
+    runAt: timeOf('runAt', runAt),
   };
 }
 
@@ -155,10 +155,8 @@ export function queryOf(
   filter: Static<typeof filterSchema>,
   request: Pick<ApiRequest, 'principal'>,
 ): TaskQuery {
-  const at = (field: 'enqueuedFrom' | 'enqueuedBefore' | 'updatedFrom' | 'updatedBefore') => {
-    const value = filter[field];
-    return value === undefined ? undefined : timeOf(field, value);
-  };
+  const at = (field: 'enqueuedFrom' | 'enqueuedBefore' | 'updatedFrom' | 'updatedBefore') =>
+    timeOf(field, filter[field]);
   return {
     type: filter.type,
     state: filter.state,

@@ -15,16 +15,17 @@ import {
 import { serverSentEvents, type SentEvent } from '../../../platform/modules/server-sent-events.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
-  audited,
+  auditedGlobal,
   checkGlobal,
   closed,
+  globalList,
   pageOf,
   pageQuery,
   tenantWithin,
   text,
   type AdminContext,
 } from '../admin/admin-context.ts';
-import type { ApiPlatform } from '../api-context.ts';
+import { returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import {
   failureSchema,
   filterFields,
@@ -39,6 +40,8 @@ import {
 } from './task-context.ts';
 
 const tag = 'tasks';
+const { get: read } = routesOf(tag, 'read');
+const { post: append } = routesOf(tag, 'append');
 const bulkMax = 1_000;
 const waitMsMax = 30_000;
 const limitDefault = 100;
@@ -89,17 +92,15 @@ export function taskRoutes(context: AdminContext): readonly Route[] {
 function jobRoutes(platform: ApiPlatform): readonly Route[] {
   return [
     route({
-      method: 'POST',
+      ...append,
       path: '/api/v1/jobs',
       summary: 'Enqueues a job',
       description:
         'The job is durable when the answer arrives. After an error, repeat the request with the same key.',
-      tag,
-      access: 'append',
       body: newTaskSchema,
       answers: {
-        201: { description: 'Stored', schema: enqueued },
-        200: { description: 'Duplicate: a job with this key exists', schema: enqueued },
+        201: returns('Stored', enqueued),
+        200: returns('Duplicate: a job with this key exists', enqueued),
         404: { description: 'Unknown task type' },
         409: { description: 'The task type is draining' },
       },
@@ -110,19 +111,14 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...append,
       path: '/api/v1/jobs/bulk',
       summary: 'Enqueues many jobs',
       description:
         'All jobs are validated before any is stored. After an error, repeat the request: jobs with a key are not stored twice.',
-      tag,
-      access: 'append',
       body: closed({ tasks: Type.Array(newTaskSchema, { minItems: 1, maxItems: bulkMax }) }),
       answers: {
-        200: {
-          description: 'In the order of the request',
-          schema: closed({ items: Type.Array(enqueued) }),
-        },
+        200: returns('In the order of the request', closed({ items: Type.Array(enqueued) })),
       },
       async handle(request) {
         const tasks = await platform.tasks();
@@ -132,13 +128,11 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/jobs',
       summary: 'Jobs, newest first',
-      tag,
-      access: 'read',
       query: closed({ ...filterFields, ...pageQuery }),
-      answers: { 200: { description: 'A page', schema: pageOf(taskSchema) } },
+      answers: { 200: returns('A page', pageOf(taskSchema)) },
       async handle(request) {
         const { limit = limitDefault, cursor, ...filter } = request.query;
         const tasks = await platform.tasks();
@@ -149,31 +143,20 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         return { body: { items: page.tasks, cursor: page.cursor } };
       },
     }),
-    route({
-      method: 'GET',
+    globalList({
+      ...read,
       path: '/api/v1/jobs/counts',
       summary: 'The number of jobs by type and state, for all tenants',
-      tag,
-      access: 'read',
       answers: {
-        200: {
-          description: 'By type',
-          schema: pageOf(closed({ type: Type.String(), states: counts })),
-        },
+        200: returns('By type', pageOf(closed({ type: Type.String(), states: counts }))),
       },
-      async handle(request) {
-        checkGlobal(request);
-        const tasks = await platform.tasks();
-        return { body: { items: await tasks.counts() } };
-      },
+      list: async () => (await platform.tasks()).counts(),
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/jobs/types',
       summary: 'The configured task types and their modes',
-      tag,
-      access: 'read',
-      answers: { 200: { description: 'All task types', schema: pageOf(typeInfo) } },
+      answers: { 200: returns('All task types', pageOf(typeInfo)) },
       async handle() {
         const tasks = await platform.tasks();
         const modes = await tasks.modes();
@@ -181,12 +164,10 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         return { body: { items } };
       },
     }),
-    route({
-      method: 'GET',
+    globalList({
+      ...read,
       path: '/api/v1/jobs/workers',
       summary: 'Workers, for all tenants',
-      tag,
-      access: 'read',
       answers: {
         200: {
           description: 'Active and recently stopped workers',
@@ -200,20 +181,14 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
           ),
         },
       },
-      async handle(request) {
-        checkGlobal(request);
-        const tasks = await platform.tasks();
-        return { body: { items: await tasks.workers() } };
-      },
+      list: async () => (await platform.tasks()).workers(),
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/jobs/tail',
       summary: 'Follows the progress and the outcomes of jobs (server-sent events)',
       description:
         'Starts with the next signal. Events are `progress` and `terminal`. Signals can be lost; the state of the job is authoritative.',
-      tag,
-      access: 'read',
       isLong: true,
       query: closed({
         type: Type.Optional(text(64)),
@@ -237,17 +212,12 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/jobs/{id}',
       summary: 'A job with its steps, result or error, and timeline',
-      tag,
-      access: 'read',
       params: idParams,
       answers: {
-        200: {
-          description: 'The job',
-          schema: Type.Object({ task: taskSchema, timeline: timelineSchema }),
-        },
+        200: returns('The job', Type.Object({ task: taskSchema, timeline: timelineSchema })),
         404: { description: 'Unknown job, or its retention has ended' },
       },
       async handle(request) {
@@ -257,11 +227,9 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'GET',
+      ...read,
       path: '/api/v1/jobs/{id}/result',
       summary: 'The outcome of a job, optionally waiting for its end',
-      tag,
-      access: 'read',
       isLong: true,
       params: idParams,
       query: closed({
@@ -270,8 +238,8 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         ),
       }),
       answers: {
-        200: { description: 'The job has ended', schema: outcome },
-        202: { description: 'The job has not ended', schema: outcome },
+        200: returns('The job has ended', outcome),
+        202: returns('The job has not ended', outcome),
       },
       async handle(request) {
         const { id } = request.params;
@@ -289,11 +257,9 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...append,
       path: '/api/v1/jobs/{id}/events',
       summary: 'Sends an event to a job that waits for it now or will wait for it',
-      tag,
-      access: 'append',
       params: idParams,
       body: closed({
         name: text(taskLimits.stepNameCharsMax, 'For example approved.'),
@@ -301,7 +267,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         eventId: Type.Optional(text(100, 'Sending the same id again has no effect.')),
       }),
       answers: {
-        202: { description: 'Stored with the job', schema: closed({ id: Type.String() }) },
+        202: returns('Stored with the job', closed({ id: Type.String() })),
         409: { description: 'The job has ended' },
       },
       async handle(request) {
@@ -318,17 +284,12 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
 function monitorRoutes(context: AdminContext): readonly Route[] {
   const { platform } = context;
   return [
-    route({
-      method: 'GET',
+    globalList({
+      ...read,
       path: '/api/v1/jobs/groups',
       summary: 'Consumer groups of the job streams and their lag, for all tenants',
-      tag,
-      access: 'read',
-      answers: { 200: { description: 'All groups', schema: pageOf(groupInfo) } },
-      async handle(request) {
-        checkGlobal(request);
-        return { body: { items: await taskGroups(await platform.taskBus()) } };
-      },
+      answers: { 200: returns('All groups', pageOf(groupInfo)) },
+      list: async () => taskGroups(await platform.taskBus()),
     }),
     route({
       method: 'GET',
@@ -357,13 +318,12 @@ function monitorRoutes(context: AdminContext): readonly Route[] {
       access: 'admin',
       params: closed({ group: groupText }),
       answers: {
-        200: { description: 'False: no such group', schema: closed({ deleted: Type.Boolean() }) },
+        200: returns('False: no such group', closed({ deleted: Type.Boolean() })),
       },
       handle: (request) => {
         const { group } = request.params;
         const what = { action: 'task.forget-monitors', target: group };
-        return audited(context, request, what, async () => {
-          checkGlobal(request);
+        return auditedGlobal(context, request, what, async () => {
           return { body: { deleted: await forgetMonitors(await platform.taskBus(), group) } };
         });
       },

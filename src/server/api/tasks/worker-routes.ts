@@ -7,11 +7,10 @@ import { taskLimits } from '../../../tasks/task-limits.ts';
 import type { Tasks, TaskToken } from '../../../tasks/tasks.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import { checkGlobal, closed, text, time, timeOf } from '../admin/admin-context.ts';
-import type { ApiPlatform } from '../api-context.ts';
+import { returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import { failureSchema, idParams, newTaskOf, newTaskSchema, taskSchema } from './task-context.ts';
 
-const tag = 'tasks: workers';
-const access = 'work';
+const { post } = routesOf('tasks: workers', 'work');
 const waitMsMax = 30_000;
 const childrenMax = 1_000;
 
@@ -66,15 +65,13 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
     },
   ): Route =>
     route({
-      method: 'POST',
+      ...post,
       path: `/api/v1/worker/jobs/{id}/${name}`,
       summary,
-      tag,
-      access,
       params: idParams,
       body: closed({ fence, ...fields }),
       answers: {
-        200: { description: 'Durable', schema: answer },
+        200: returns('Durable', answer),
         409: { description: 'The fence token is outdated or the job has ended: stop' },
       },
       async handle(request) {
@@ -94,13 +91,11 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
 
   return [
     route({
-      method: 'POST',
+      ...post,
       path: '/api/v1/worker/claim',
       summary: 'Claims due jobs, waiting for the first one',
       description:
         'Each job has its payload, its completed steps with results, and a token. Needs credentials for all tenants.',
-      tag,
-      access,
       isLong: true,
       body: closed({
         worker,
@@ -126,10 +121,10 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         leaseMs,
       }),
       answers: {
-        200: {
-          description: 'The claimed jobs; none if no job was due in time',
-          schema: closed({ items: Type.Array(closed({ token, task: taskSchema })) }),
-        },
+        200: returns(
+          'The claimed jobs; none if no job was due in time',
+          closed({ items: Type.Array(closed({ token, task: taskSchema })) }),
+        ),
       },
       async handle(request) {
         checkGlobal(request);
@@ -143,12 +138,10 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/api/v1/worker/heartbeat',
       summary: 'Renews the claims of a worker and returns their states',
       description: 'Recommended interval: a third of the lease.',
-      tag,
-      access,
       body: closed({
         worker,
         leaseMs,
@@ -156,10 +149,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         about: Type.Optional(Type.Unknown({ description: 'Shown in the list of workers.' })),
       }),
       answers: {
-        200: {
-          description: 'One state per token',
-          schema: closed({ items: Type.Array(claimState) }),
-        },
+        200: returns('One state per token', closed({ items: Type.Array(claimState) })),
       },
       async handle(request) {
         checkGlobal(request);
@@ -168,13 +158,11 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
     route({
-      method: 'POST',
+      ...post,
       path: '/api/v1/worker/leave',
       summary: 'Deregisters a worker and releases its jobs',
-      tag,
-      access,
       body: closed({ worker }),
-      answers: { 200: { description: 'Deregistered', schema: closed({ worker: Type.String() }) } },
+      answers: { 200: returns('Deregistered', closed({ worker: Type.String() })) },
       async handle(request) {
         checkGlobal(request);
         const tasks = await platform.tasks();
