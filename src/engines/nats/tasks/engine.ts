@@ -3,11 +3,12 @@
 
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
-import { aborted, systemClock, type Clock } from '../../../foundation/clock.ts';
+import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
 import { createSubjects, type Subjects } from '../../../contracts/subjects.ts';
 import { createWaiters } from '../../../store/waiters.ts';
+import { claimUntilFound } from '../../../tasks/claim-until-found.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type {
   ClaimRequest,
@@ -176,39 +177,21 @@ export async function natsTaskEngine(
     if (seq !== undefined) index.apply(key, seq, data);
   }
 
-  async function claim(
-    request: ClaimRequest,
-    { waitMs, signal }: ClaimWait,
-  ): Promise<readonly StoredTask[]> {
-    const leaseMs = request.aliveUntilMs - request.nowMs;
-    const untilMs = clock.now() + waitMs;
+  async function claim(request: ClaimRequest, wait: ClaimWait): Promise<readonly StoredTask[]> {
     let isSynced = false;
-    for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
-      if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
-      if (signal.aborted) throw aborted(signal);
-      const over = new AbortController();
-      // Registered before the claim: a change in between wakes it.
-      const either = AbortSignal.any([signal, over.signal]);
-      const woken = waiters.wait(either, () => false);
-      // The claim may end before it awaits `woken`.
-      woken.catch(() => undefined);
-      try {
-        const found = await claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
-        if (found.claimed.length > 0) return found.claimed;
-        if (!isSynced) {
-          // The index may be outdated.
-          isSynced = true;
-          await sync();
-          continue;
-        }
-        const leftMs = untilMs - clock.now();
-        if (leftMs <= 0) return [];
-        const sleepMs = Math.max(0, Math.min(leftMs, found.freeAtMs - nowMs));
-        await Promise.race([woken, clock.sleep(sleepMs, either)]);
-      } finally {
-        over.abort();
-      }
-    }
+    return claimUntilFound(
+      async (now) => {
+        if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
+        const found = await claimNow(now);
+        if (found.claimed.length > 0 || isSynced) return found;
+        // The index may be outdated.
+        isSynced = true;
+        await sync();
+        return claimNow(now);
+      },
+      request,
+      { ...wait, clock, waiters },
+    );
   }
 
   return {
