@@ -6,7 +6,6 @@ import { matchSubject, validatePattern } from '../contracts/subject-match.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
-import type { TraceContext } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
 import type { EngineEntry, StoredEntry } from './bus-engine.ts';
 import type { BusMessage, NewMessage } from './bus-message.ts';
@@ -40,8 +39,6 @@ interface RequestFields {
 export function createMessageCodec(options: {
   readonly clock: Clock;
   readonly payloads?: PayloadSchemas | undefined;
-  /** The trace of a message that has none. */
-  readonly traceNow?: (() => TraceContext | undefined) | undefined;
 }): MessageCodec {
   const { clock } = options;
   const ids = createIds({ clock });
@@ -50,7 +47,7 @@ export function createMessageCodec(options: {
   return {
     encode(message, request) {
       const { subject, contentType = jsonContentType } = message;
-      const trace = message.trace ?? options.traceNow?.();
+      const { trace } = message;
       const envelope = present({
         version: 1 as const,
         id: message.id ?? ids.next(),

@@ -63,3 +63,23 @@ function checkToken(kind: string, text: string): void {
     'must start with a letter and contain letters, digits and "-" only',
   );
 }
+
+/**
+ * The key by which the receiver detects duplicates: the header `idempotencyKey` if the mapper set one, else the id
+ * of the event. The same for every attempt, and after the outbox was rebuilt from the store.
+ *
+ * @example
+ * import { idempotencyKeyOf } from 'millrace/delivery';
+ *
+ * console.log(idempotencyKeyOf({ sourceEventId: '0199-a', headers: { idempotencyKey: 'invoice-7' } })); // invoice-7
+ */
+export function idempotencyKeyOf({
+  sourceEventId,
+  headers,
+}: {
+  readonly sourceEventId: string;
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+}): string {
+  const key = headers?.['idempotencyKey'];
+  return typeof key === 'string' && key !== '' ? key : sourceEventId;
+}

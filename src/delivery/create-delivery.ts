@@ -1,6 +1,7 @@
 // From a message to its outcome: find the destination, respect its limits and its breaker, call it within its
 // time limit, and never throw. The dispatcher of the outbox calls `deliver` directly.
 
+import { idempotencyKeyOf } from '../contracts/idempotency-key.ts';
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
@@ -17,7 +18,7 @@ import {
   type BreakerResult,
   type BreakerState,
 } from './circuit-breaker.ts';
-import { idempotencyKeyOf, type DeliveryMessage } from './delivery-message.ts';
+import type { DeliveryMessage } from './delivery-message.ts';
 import { outcomeOfError, type DeliveryOutcome } from './delivery-outcome.ts';
 import type { Destination } from './destination.ts';
 import {

@@ -28,20 +28,3 @@ export interface DeliveryMessage {
 export function occurredAtOf({ occurredAt, createdAt }: DeliveryMessage): string | undefined {
   return occurredAt ?? createdAt?.toISOString();
 }
-
-/**
- * The key by which the receiver detects duplicates: the header `idempotencyKey` if the mapper set one, else the id
- * of the event. The same for every attempt, and after the outbox was rebuilt from the store.
- *
- * @example
- * import { idempotencyKeyOf } from 'millrace/delivery';
- *
- * console.log(idempotencyKeyOf({ sourceEventId: '0199-a', headers: { idempotencyKey: 'invoice-7' } })); // invoice-7
- */
-export function idempotencyKeyOf({
-  sourceEventId,
-  headers,
-}: Pick<DeliveryMessage, 'sourceEventId' | 'headers'>): string {
-  const key = headers?.['idempotencyKey'];
-  return typeof key === 'string' && key !== '' ? key : sourceEventId;
-}

@@ -12,7 +12,8 @@ export {
   type SharedBreaker,
 } from './breaker-store.ts';
 export { breakerLimits, type BreakerPolicy, type BreakerState } from './circuit-breaker.ts';
-export { idempotencyKeyOf, type DeliveryMessage } from './delivery-message.ts';
+export { idempotencyKeyOf } from '../contracts/idempotency-key.ts';
+export type { DeliveryMessage } from './delivery-message.ts';
 export {
   errorText,
   errorTextLimits,

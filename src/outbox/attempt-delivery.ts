@@ -1,6 +1,7 @@
 // One delivery attempt, from the claimed message to the outcome that the ledger stores. The dispatcher and the
 // queue worker share it. The time limit of an attempt is kept here and nowhere else: see `deliverMessage`.
 
+import { idempotencyKeyOf } from '../contracts/idempotency-key.ts';
 import type { CallDeadlines } from '../foundation/call-deadlines.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { errorText } from '../foundation/error-text.ts';
@@ -154,11 +155,6 @@ function callDeliver(
   } catch (error) {
     return Promise.reject(error);
   }
-}
-
-function idempotencyKeyOf({ headers, sourceEventId }: ClaimedMessage): string {
-  const key = headers?.['idempotencyKey'];
-  return typeof key === 'string' && key !== '' ? key : sourceEventId;
 }
 
 function resultOf(error: unknown): DeliveryResult {

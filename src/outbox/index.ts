@@ -22,7 +22,7 @@ export type {
   RenewRequest,
   SettleOutcome,
 } from './outbox-ledger.ts';
-export type { OutboxJob } from './outbox-job.ts';
+export type { OutboxJob } from '../contracts/outbox-job.ts';
 export { outboxLimits } from './outbox-limits.ts';
 export type {
   ClaimedMessage,

@@ -1,22 +1,9 @@
 // The jobs that carried a message through a queue, as the ledger stores them, because a queue removes ended jobs. A
 // worker stores its job together with the claim that it takes over, so it costs no additional write.
 
+import type { OutboxJob } from '../contracts/outbox-job.ts';
 import { deliveryJobId, deliveryQueueName } from './delivery-job.ts';
 import type { OutboxMessage } from './outbox-message.ts';
-
-export interface OutboxJob {
-  /** The id in the queue. */
-  readonly id: string;
-  readonly queue: string;
-  /** The first is 1. */
-  readonly attempt: number;
-  /** When its message was claimed. */
-  readonly enqueuedAt: Date;
-  readonly startedAt: Date;
-  readonly finishedAt: Date | undefined;
-  /** `lost`: the worker ended, or lost its lease, before it stored an outcome. */
-  readonly outcome: 'sent' | 'failed' | 'dead' | 'running' | 'lost';
-}
 
 /** As engines store it, in JSON. `taken` is the worker's token. */
 export type JobEntry = readonly [

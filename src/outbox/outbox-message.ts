@@ -1,6 +1,6 @@
 // Messages as callers enqueue them and as the ledger returns them, with the names of the outbox document.
 
-import type { OutboxJob } from './outbox-job.ts';
+import type { OutboxJob } from '../contracts/outbox-job.ts';
 
 export type OutboxStatus = 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD';
 

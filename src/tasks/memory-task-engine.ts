@@ -1,18 +1,12 @@
 // An engine in memory, for unit tests and the simulator: the same rules, within one process.
 
-import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
+import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createWaiters } from '../store/waiters.ts';
+import { claimUntilFound, type ClaimAnswer } from './claim-until-found.ts';
 import { cursorOf, placeOf } from './list-cursor.ts';
-import { createMemoryClaims, createMemoryTaskRows, type MemoryClaims } from './memory-task-rows.ts';
-import type {
-  ClaimRequest,
-  ClaimWait,
-  TaskEngine,
-  TaskFilter,
-  TypeMode,
-  WorkerBeat,
-} from './task-engine.ts';
+import { createMemoryClaims, createMemoryTaskRows } from './memory-task-rows.ts';
+import type { ClaimRequest, TaskEngine, TaskFilter, TypeMode, WorkerBeat } from './task-engine.ts';
 import { isTerminal, taskStates, type TaskHead, type TaskState } from './task-job.ts';
 import type { TaskSignal } from './task-signal.ts';
 
@@ -47,33 +41,11 @@ export function memoryTaskEngine(
     if (isClosed) throw new MillraceError('TASKS_CLOSED', 'the tasks were closed');
   }
 
-  function claimNow(request: ClaimRequest): MemoryClaims {
+  function claimNow(request: ClaimRequest): ClaimAnswer {
+    failIfClosed();
     const { worker, aliveUntilMs } = request;
     beats.set(worker, { ...beats.get(worker), worker, aliveUntilMs });
     return select(request);
-  }
-
-  async function claim(request: ClaimRequest, { waitMs, signal }: ClaimWait) {
-    const leaseMs = request.aliveUntilMs - request.nowMs;
-    const untilMs = clock.now() + waitMs;
-    for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
-      failIfClosed();
-      if (signal.aborted) throw aborted(signal);
-      const over = new AbortController();
-      // Joined before the claim: a job that is enqueued in between ends the wait.
-      const either = AbortSignal.any([signal, over.signal]);
-      const woken = waiters.wait(either, () => false);
-      try {
-        const found = claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
-        const leftMs = untilMs - clock.now();
-        if (found.claimed.length > 0 || leftMs <= 0) return found.claimed;
-        const sleepMs = Math.max(0, Math.min(leftMs, found.freeAtMs - nowMs));
-        await Promise.race([woken, clock.sleep(sleepMs, either)]);
-      } finally {
-        over.abort();
-        await woken.catch(() => undefined);
-      }
-    }
   }
 
   return {
@@ -100,7 +72,7 @@ export function memoryTaskEngine(
       waiters.wakeAll();
       return { outcomes, claimed };
     },
-    claim,
+    claim: (request, wait) => claimUntilFound(claimNow, request, { ...wait, clock, waiters }),
 
     async get(refs) {
       failIfClosed();

@@ -7,6 +7,7 @@ import {
   type ClaimMemory,
 } from './rules/select-claims.ts';
 import { applyDecision } from './rules/task-decision.ts';
+import type { ClaimAnswer } from './claim-until-found.ts';
 import type {
   ChangeOutcome,
   ClaimRequest,
@@ -127,16 +128,10 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
   };
 }
 
-export interface MemoryClaims {
-  readonly claimed: readonly StoredTask[];
-  /** When the next job may be claimed: when one becomes due, or a rate allows it. */
-  readonly freeAtMs: number;
-}
-
 export function createMemoryClaims(
   { tasks, pending, running, put }: MemoryTaskRows,
   isPaused: (type: string) => boolean,
-): (request: ClaimRequest) => MemoryClaims {
+): (request: ClaimRequest) => ClaimAnswer {
   const turns = new Map<string, number>();
   const rates = new Map<string, number>();
   let lastTurn = 0;

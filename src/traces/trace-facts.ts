@@ -1,5 +1,6 @@
 // The input of a trace tree: the events of a flow, their handlers, dead letters and messages.
 
+import type { OutboxJob } from '../contracts/outbox-job.ts';
 import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { DeadLetter } from '../subscriptions/dead-letter.ts';
@@ -29,15 +30,7 @@ export type TracedLetter = Pick<
 >;
 
 /** A queue job that delivered a message. */
-export interface TracedJob {
-  readonly id: string;
-  readonly queue: string;
-  readonly attempt: number;
-  readonly enqueuedAt: Date;
-  readonly startedAt: Date;
-  readonly finishedAt: Date | undefined;
-  readonly outcome: 'sent' | 'failed' | 'dead' | 'running' | 'lost';
-}
+export type TracedJob = OutboxJob;
 
 /** An outgoing message, as stored by the outbox. */
 export interface TracedMessage {

@@ -1,11 +1,8 @@
 // Converts a message to a Kafka record. Every attempt produces the same record.
 
+import { idempotencyKeyOf } from '../../contracts/idempotency-key.ts';
 import { cloudEventAttributes, cloudEventDocument } from '../../delivery/cloud-event.ts';
-import {
-  idempotencyKeyOf,
-  occurredAtOf,
-  type DeliveryMessage,
-} from '../../delivery/delivery-message.ts';
+import { occurredAtOf, type DeliveryMessage } from '../../delivery/delivery-message.ts';
 
 export type KafkaFormat = 'json' | 'cloudevents-structured' | 'cloudevents-binary';
 

@@ -3,11 +3,12 @@
 
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
-import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import { closedError } from '../../../foundation/rename-error.ts';
 import { createSubjects } from '../../../contracts/subjects.ts';
-import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
+import { createWaiters } from '../../../store/waiters.ts';
+import { claimUntilFound } from '../../../tasks/claim-until-found.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type {
   ClaimRequest,
@@ -116,12 +117,8 @@ export async function natsTaskEngine(
     await wire[Symbol.asyncDispose]();
     throw error;
   }
-  let wakeUps = 0;
-  const wake = (): void => {
-    wakeUps += 1;
-    waiters.wakeAll();
-  };
-  const watch = createTaskWatch(wire, { bucket, index, observer, processId, onChange: wake });
+  const onChange = (): void => waiters.wakeAll();
+  const watch = createTaskWatch(wire, { bucket, index, observer, processId, onChange });
   const sync = (): Promise<void> => watch.sync();
   const rows = createTaskRows(bucket, index);
   const layout = createBusLayout({ stream, prefix });
@@ -155,32 +152,21 @@ export async function natsTaskEngine(
 
   const put = (key: string, data: string) => rows.writeKeys([{ key, data }]);
 
-  async function claim(
-    request: ClaimRequest,
-    { waitMs, signal }: ClaimWait,
-  ): Promise<readonly StoredTask[]> {
-    const leaseMs = request.aliveUntilMs - request.nowMs;
-    const untilMs = clock.now() + waitMs;
+  async function claim(request: ClaimRequest, wait: ClaimWait): Promise<readonly StoredTask[]> {
     let isSynced = false;
-    for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
-      if (isClosed) throw closedError('TASKS');
-      if (signal.aborted) throw aborted(signal);
-      const seen = wakeUps;
-      const found = await claimNow({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
-      if (found.claimed.length > 0) return found.claimed;
-      if (!isSynced) {
+    return claimUntilFound(
+      async (now) => {
+        if (isClosed) throw closedError('TASKS');
+        const found = await claimNow(now);
+        if (found.claimed.length > 0 || isSynced) return found;
         // The index may be outdated.
         isSynced = true;
         await sync();
-        continue;
-      }
-      const leftMs = untilMs - clock.now();
-      if (leftMs <= 0) return [];
-      // The index may have changed during the claim.
-      if (wakeUps !== seen) continue;
-      const pollMs = Math.max(0, Math.min(leftMs, found.freeAtMs - nowMs));
-      await waitWithPoll(waiters, { clock, pollMs, signal });
-    }
+        return claimNow(now);
+      },
+      request,
+      { ...wait, clock, waiters },
+    );
   }
 
   return {

@@ -4,8 +4,9 @@
 import { extname } from 'node:path';
 import { createMessageCodec } from '../../../bus/message-codec.ts';
 import { consumerGroups, createSubjects } from '../../../contracts/subjects.ts';
-import { aborted, sleepMsMax, systemClock } from '../../../foundation/clock.ts';
+import { systemClock } from '../../../foundation/clock.ts';
 import { createWaiters } from '../../../store/waiters.ts';
+import { claimUntilFound, type ClaimAnswer } from '../../../tasks/claim-until-found.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { ClaimRequest, ClaimWait, TaskEngine } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
@@ -87,43 +88,27 @@ function createEngine(
     request: ClaimRequest,
     { waitMs, signal }: ClaimWait,
   ): Promise<readonly StoredTask[]> {
-    const leaseMs = request.aliveUntilMs - request.nowMs;
-    const deadlineMs = clock.now() + waitMs;
     const types = request.rules.map(({ type }) => type);
     const queues = queuesOf(request);
-    for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
-      if (signal.aborted) throw aborted(signal);
-      const over = new AbortController();
-      const either = AbortSignal.any([signal, over.signal]);
-      // Registered before the check: a commit in between wakes this claim.
-      const woken = waiters.wait(either, () => false);
-      // The claim may end before it awaits `woken`.
-      woken.catch(() => undefined);
+    const claimNow = async (now: ClaimRequest): Promise<ClaimAnswer> => {
       client.setWaiting(true);
-      try {
-        // Read first: a waiting worker must not take the write lock without a job to claim.
-        let dueMs = read(() => reader.dueAtMs(types, nowMs));
-        if (dueMs === 0) {
-          // Not by `write`: it would wake this claim with its own commit.
-          const found = await client.call({
-            operation: 'tasks.exchange',
-            changes: [],
-            claim: { ...request, nowMs, aliveUntilMs: nowMs + leaseMs },
-            queues,
-            nowMs,
-          });
-          if (found.claimed.length > 0) return found.claimed;
-          dueMs = found.freeAtMs ?? undefined;
-        }
-        const leftMs = deadlineMs - clock.now();
-        if (leftMs <= 0) return [];
-        const sleepMs = Math.min(leftMs, (dueMs ?? Infinity) - clock.now(), sleepMsMax);
-        await Promise.race([woken, clock.sleep(Math.max(0, sleepMs), either)]);
-      } finally {
-        over.abort('over');
-        await woken.catch(() => undefined);
-        if (waiters.size === 0) client.setWaiting(false);
-      }
+      // Read first: a waiting worker must not take the write lock without a job to claim.
+      const dueMs = read(() => reader.dueAtMs(types, now.nowMs)) ?? Infinity;
+      if (dueMs > 0) return { claimed: [], freeAtMs: dueMs };
+      // Not by `write`: it would wake this claim with its own commit.
+      const { claimed, freeAtMs } = await client.call({
+        operation: 'tasks.exchange',
+        changes: [],
+        claim: now,
+        queues,
+        nowMs: now.nowMs,
+      });
+      return { claimed, freeAtMs: freeAtMs ?? Infinity };
+    };
+    try {
+      return await claimUntilFound(claimNow, request, { waitMs, signal, clock, waiters });
+    } finally {
+      if (waiters.size === 0) client.setWaiting(false);
     }
   }
 

@@ -6,7 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { eventually, eventuallyMs } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { createDelivery } from '../../../delivery/create-delivery.ts';
-import { idempotencyKeyOf, type DeliveryMessage } from '../../../delivery/delivery-message.ts';
+import { idempotencyKeyOf } from '../../../contracts/idempotency-key.ts';
+import type { DeliveryMessage } from '../../../delivery/delivery-message.ts';
 import type { DeliveryOutcome } from '../../../delivery/delivery-outcome.ts';
 import type { DeliveryContext, Destination } from '../../../delivery/destination.ts';
 
