@@ -6,7 +6,7 @@ import { createStreamPlaces } from './import-places.ts';
 import { planImport } from './import-plan.ts';
 import { chf, eur, exported, openTarget, several, usd } from '../test-currencies.test.ts';
 
-test('a stream that was forgotten on the way is found again, holes or not', async () => {
+test('a stream that left the cache is looked up again, with or without gaps', async () => {
   await using source = memoryEventStore();
   await source.append(usd, several('a', 'b', 'c'));
   await source.append(eur, several('x'));

@@ -57,7 +57,7 @@ export async function planImport(
       continue;
     }
     if (tombstoned) throw diverged(event, 'has a tombstone');
-    if (target <= place.head) throw diverged(event, `goes on at revision ${target}`);
+    if (target <= place.head) throw diverged(event, `continues at revision ${target}`);
     count += 1;
     const expected = target === 0 ? 'none' : target - 1;
     if (isTombstone(event)) {
