@@ -31,7 +31,9 @@ export interface MemoryTaskEngine extends TaskEngine {
  * await using tasks = createTasks(memoryTaskEngine(), { types: [taskType('report-gen')] });
  * console.log(await tasks.counts()); // []
  */
-export function memoryTaskEngine(options: { readonly clock?: Clock | undefined } = {}): MemoryTaskEngine {
+export function memoryTaskEngine(
+  options: { readonly clock?: Clock | undefined } = {},
+): MemoryTaskEngine {
   const { clock = systemClock } = options;
   const modes = new Map<string, TypeMode>();
   const beats = new Map<string, WorkerBeat>();

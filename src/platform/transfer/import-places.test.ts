@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { memoryEventStore } from '../../engines/memory/index.ts';
 import { parseExportLine } from './export-format.ts';
 import { createStreamPlaces } from './import-places.ts';
-import { planImport } from './import-plan.ts';
+import { inParallel, planImport } from './import-plan.ts';
 import { chf, eur, exported, openTarget, several, usd } from '../test-currencies.test.ts';
 
 test('a stream that left the cache is looked up again, with or without gaps', async () => {
@@ -31,4 +31,17 @@ test('a stream that left the cache is looked up again, with or without gaps', as
   }
   const names = (await target.readStream(usd).toArray()).map(({ payload }) => payload);
   assert.deepEqual(names, [{ name: 'c' }, { name: 'd' }, { name: 'e' }]);
+});
+
+test('bounded concurrency processes all items, and starts none after a failure', async () => {
+  const done: number[] = [];
+  await inParallel([1, 2, 3, 4, 5], 2, async (item) => void done.push(item));
+  assert.deepEqual(done, [1, 2, 3, 4, 5]);
+  const started: number[] = [];
+  const failing = inParallel(new Set([1, 2, 3, 4]), 2, async (item) => {
+    started.push(item);
+    if (item === 1) throw new Error('refused');
+  });
+  await assert.rejects(failing, /refused/);
+  assert.deepEqual(started, [1, 2]);
 });

@@ -110,17 +110,12 @@ export async function inParallel<T>(
   atOnce: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  const iterator = items[Symbol.iterator]();
-  let failed = false;
+  // A failure ends the loop that shares this generator, and thereby the generator itself.
+  const left = (function* () {
+    yield* items;
+  })();
   const worker = async (): Promise<void> => {
-    for (let next = iterator.next(); next.done !== true && !failed; next = iterator.next()) {
-      try {
-        await work(next.value);
-      } catch (error) {
-        failed = true;
-        throw error;
-      }
-    }
+    for (const item of left) await work(item);
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
