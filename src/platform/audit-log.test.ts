@@ -33,7 +33,7 @@ test('an action is recorded before it is executed, and its outcome after it', as
   );
 });
 
-test('what cannot be put on record is not done', async () => {
+test('an action that cannot be recorded is not executed', async () => {
   const store = memoryEventStore();
   const audit = createAuditLog(store);
   await store[Symbol.asyncDispose]();
@@ -64,7 +64,7 @@ test('an executed action succeeds also if its outcome cannot be recorded', async
   assert.equal(errors.length, 1);
 });
 
-test('an outcome is found though it stands on the page before', async () => {
+test('an outcome is found although it is on the previous page', async () => {
   await using store = memoryEventStore();
   const audit = createAuditLog(store);
   await audit.run({ ...purge, target: 'outer' }, () =>

@@ -1,4 +1,4 @@
-// The audit log: admin actions as events of their own stream. An action is recorded before it is executed, and its
+// The audit log: admin actions as events of a system stream. An action is recorded before it is executed, and its
 // outcome after it.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
@@ -70,14 +70,14 @@ export interface AuditLogOptions {
 }
 
 const auditStream = '$millrace-audit';
-const askedType = '$audit-asked';
+const requestedType = '$audit-asked';
 const endedType = '$audit-ended';
 
 const targetCharsMax = 1_000;
 const keptSecondsDefault = 365 * 86_400;
 const limitDefault = 100;
 /** Events read for one page, so that a rare filter does not read the whole log. */
-const lookedAtMax = 5_000;
+const eventsReadMax = 5_000;
 
 interface Ended {
   readonly outcome: 'done' | 'failed';
@@ -133,7 +133,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
     async run(request, work) {
       await keep();
       const id = ids.next();
-      await write(askedType, { eventId: id, correlationId: id }, request);
+      await write(requestedType, { eventId: id, correlationId: id }, request);
       try {
         const result = await work();
         await end(id, { outcome: 'done' });
@@ -148,29 +148,29 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
       const from = cursor === undefined ? undefined : revisionOf(cursor);
       const found: RecordedEvent[] = [];
       const endings = new Map<string, RecordedEvent>();
-      let lookedAt = 0;
+      let eventsRead = 0;
       let next: number | undefined;
       const events = store.readStream(auditStream, {
         direction: 'backwards',
         from,
       });
       for await (const event of events) {
-        if (found.length === limit || lookedAt === lookedAtMax) {
+        if (found.length === limit || eventsRead === eventsReadMax) {
           next = event.revision;
           break;
         }
-        lookedAt += 1;
+        eventsRead += 1;
         if (event.type === endedType) endings.set(event.correlationId, event);
         else if (isOlder(event, filter)) break;
-        else if (isAsked(event) && matches(event, filter)) found.push(event);
+        else if (isRequest(event) && matches(event, filter)) found.push(event);
       }
       const entries = await Promise.all(
-        found.map(async (asked) => {
-          const { eventId } = asked;
+        found.map(async (requestEvent) => {
+          const { eventId } = requestEvent;
           // The outcome follows the action in the stream, so it may be on the previous page.
           const ending =
             endings.get(eventId) ?? (await store.findEvent(auditStream, endedId(eventId)));
-          return entryOf(asked, ending);
+          return entryOf(requestEvent, ending);
         }),
       );
       return { entries, cursor: next === undefined ? undefined : String(next) };
@@ -187,9 +187,9 @@ export function filterText(filter: object): string {
 }
 
 /** Validated, because other programs may write to the stream. */
-function isAsked({ type, payload }: RecordedEvent): boolean {
+function isRequest({ type, payload }: RecordedEvent): boolean {
   const { action, actor } = (payload ?? {}) as Partial<AuditRequest>;
-  return type === askedType && typeof action === 'string' && typeof actor?.name === 'string';
+  return type === requestedType && typeof action === 'string' && typeof actor?.name === 'string';
 }
 
 function endedId(id: string): string {
@@ -211,9 +211,9 @@ function matches(event: RecordedEvent, filter: AuditFilter): boolean {
   );
 }
 
-function entryOf(asked: RecordedEvent, ending: RecordedEvent | undefined): AuditEntry {
-  const request = asked.payload as AuditRequest;
-  const common = { id: asked.eventId, at: asked.occurredAt, ...request };
+function entryOf(requestEvent: RecordedEvent, ending: RecordedEvent | undefined): AuditEntry {
+  const request = requestEvent.payload as AuditRequest;
+  const common = { id: requestEvent.eventId, at: requestEvent.occurredAt, ...request };
   if (ending === undefined) return { ...common, outcome: 'unknown' };
   return { ...common, ...(ending.payload as Ended), endedAt: ending.occurredAt };
 }

@@ -109,7 +109,7 @@ test('a command becomes a document, a follow-up and a message that is sent', asy
   assert.deepEqual(await sent.promise, { to: 'Ada' });
 });
 
-test('what a destination hears becomes a command of the same platform', async () => {
+test('the answer of a receiver becomes a command of the same platform', async () => {
   const base = banking(() => undefined);
   const answered = Promise.withResolvers<unknown>();
   const asking = defineModule({
@@ -152,7 +152,7 @@ test('what a destination hears becomes a command of the same platform', async ()
   );
 });
 
-test('with a queue, workers send what the dispatcher has claimed', async () => {
+test('with a queue, workers send the messages that the dispatcher claimed', async () => {
   const sent = Promise.withResolvers<unknown>();
   const config = banking(sent.resolve);
   await using platform = await createPlatform({
@@ -165,7 +165,7 @@ test('with a queue, workers send what the dispatcher has claimed', async () => {
   assert.deepEqual(await sent.promise, { to: 'Ada' });
 });
 
-test('a process that runs no subscriptions takes commands and moves nothing on', async () => {
+test('a process without the role subscriptions handles commands only', async () => {
   await using platform = await createPlatform({
     ...banking(() => assert.fail('nothing is sent')),
     roles: ['api'],
@@ -204,7 +204,7 @@ test('an unknown command and an invalid payload are typed errors', async () => {
   );
 });
 
-test('an id that its read model cannot hold is refused before anything has happened', async () => {
+test('an id that is invalid in its read model is refused before the command runs', async () => {
   await using platform = await createPlatform(banking(() => undefined));
   const ask = (id: string, type: string, payload: unknown) =>
     platform.handle({ tenant: 'core', id, command: { type, payload } });
@@ -269,7 +269,7 @@ test('defaults follow from the store, unless the store cannot store checkpoints'
   );
 });
 
-test('what follows may depend on what an aggregate is, with everything that was appended', async () => {
+test('a reactor may depend on the current state of an aggregate', async () => {
   const asking = defineModule({
     name: 'asking',
     aggregates: [account, letter],

@@ -68,7 +68,7 @@ async function* endsOf(
       }
     } finally {
       // A reader stopped: release its leases, so that others need not wait for them to expire.
-      await Promise.allSettled(waiting.map((left) => left.nack({ reason: 'its reader went' })));
+      await Promise.allSettled(waiting.map((left) => left.nack({ reason: 'the reader stopped' })));
     }
   }
 }
@@ -101,9 +101,10 @@ export async function forgetMonitors(
   bus: Pick<Bus, 'groups' | 'deleteGroup'>,
   group: string = consumerGroups.monitors,
 ): Promise<boolean> {
-  const there = (await bus.groups()).find(({ name }) => name === group);
-  if (there === undefined) return false;
-  if (there.subject === pattern && group !== consumerGroups.archiver) return bus.deleteGroup(group);
+  const existing = (await bus.groups()).find(({ name }) => name === group);
+  if (existing === undefined) return false;
+  if (existing.subject === pattern && group !== consumerGroups.archiver)
+    return bus.deleteGroup(group);
   throw notOfMonitors(group);
 }
 

@@ -37,7 +37,7 @@ test('a module runs the jobs of its handlers, with steps', async () => {
   assert.equal((await platform.taskCounts())?.[0]?.states.completed, 1);
 });
 
-test('a type is there once it is in the file, and a handler keeps its own without an entry', async () => {
+test('a type exists once it is in the file, and a handler without an entry has the defaults', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-types-'));
   try {
     const file = join(folder, 'tasks.yaml');

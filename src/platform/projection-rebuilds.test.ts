@@ -25,7 +25,7 @@ const forEver: RebuildSources['build'] = (_projection, { signal }) =>
     signal.addEventListener('abort', () => reject(aborted(signal)));
   });
 
-test('of two that come at once one begins, and the end of the process ends it', async () => {
+test('one of two concurrent rebuilds starts, and disposing cancels it', async () => {
   const rebuilds = createProjectionRebuilds(sources(forEver));
   const [first, second] = await Promise.allSettled([rebuilds.start(name), rebuilds.start(name)]);
   assert.ok(first.status === 'fulfilled' && second.status === 'rejected');
@@ -51,7 +51,7 @@ test('a failure is reported with its code, and the rebuild can be repeated', asy
   }
 });
 
-test('one that cannot be built is not begun, and one whose code is not here is unknown', async () => {
+test('a projection that cannot be rebuilt is not started, and one without code is unknown', async () => {
   const refused = new MillraceError('PROJECTION_INVALID', 'it is being asked');
   const rebuilds = createProjectionRebuilds(sources(forEver, () => Promise.reject(refused)));
   await assert.rejects(rebuilds.start(name), { code: 'PROJECTION_INVALID' });

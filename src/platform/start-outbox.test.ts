@@ -50,7 +50,7 @@ test('a dead message is published once to OUTBOX_DEADLETTER_TOPIC, and a dead de
   await eventually('it died again', async () => (await outbox.ledger.counts()).DEAD === 3);
 });
 
-test('another sender gets everything that the dispatcher would, and its destinations outlive it', async () => {
+test('another sender gets the options of the dispatcher, and stops before its destinations', async () => {
   const calls: string[] = [];
   let given: readonly [OutboxDispatcherOptions, OutboxSettings] | undefined;
   const audit: Destination & AsyncDisposable = Object.assign(async () => undefined, {

@@ -38,7 +38,7 @@ export function startSagaTimers(options: SagaTimersOptions): SagaTimers {
     if (shards.length === 0) return later;
     const fired = new Set<string>();
     for (;;) {
-      const limit = sagaLimits.timersPerLook;
+      const limit = sagaLimits.timersPerPoll;
       const upcoming = await index.upcoming({ saga, shards, limit });
       const due = upcoming.filter(({ dueAtMs }) => dueAtMs <= clock.now());
       const fresh = due.filter(({ stream }) => !fired.has(stream));

@@ -26,7 +26,7 @@ export const sagaLimits = {
   /** How often each process polls for timers set by other processes. */
   pollMs: 1_000,
   /** Maximum number of timers fired per poll. */
-  timersPerLook: 100,
+  timersPerPoll: 100,
   /** 100 years: a longer time is probably a mistake in the unit. */
   timerMsMax: 100 * 365 * 86_400_000,
   listMax: 1_000,

@@ -12,14 +12,14 @@ const within = (env: Environment, config = {}) => {
   return JSON.parse(JSON.stringify(rest)) as typeof rest;
 };
 
-test('by default everything is in a file of the folder', () => {
+test('by default all data is in a file below the working directory', () => {
   assert.deepEqual(within({}), {
     engines: { store: 'sqlite:/srv/app/.millrace/events.db' },
     server: {},
   });
 });
 
-test('the environment wins over the file, and empty variables say nothing', () => {
+test('the environment has precedence over the file, and empty variables are ignored', () => {
   const config = { engines: { store: 'sqlite:a.db', keys: 'redis://a' }, server: { port: 1 } };
   const env = { MILLRACE_STORE: 'postgres://b/c', MILLRACE_KEYS: '', MILLRACE_PORT: '9' };
   assert.deepEqual(within({ ...env, MILLRACE_ROLES: 'api, workers' }, config), {

@@ -32,7 +32,7 @@ test('reads every variable of the document', () => {
   });
 });
 
-test('without any, and with empty ones, it is the defaults of the document, and no server', () => {
+test('missing and empty variables have the defaults of the document, and name no server', () => {
   const empty = Object.fromEntries(Object.keys(documented).map((name) => [name, ' ']));
   for (const env of [{}, empty]) {
     assert.deepEqual(readOutboxEnvironment(env), {
@@ -50,7 +50,7 @@ test('without any, and with empty ones, it is the defaults of the document, and 
   }
 });
 
-test('our own names of whole roles win', () => {
+test('MILLRACE_* variables have precedence over those of the document', () => {
   const env = {
     ...documented,
     MILLRACE_STORE: 'postgres://db/shop',
@@ -64,7 +64,7 @@ test('our own names of whole roles win', () => {
   );
 });
 
-test('several prefixes are parted by commas, and half an address of Redis is filled up', () => {
+test('prefixes are separated by commas, and a partial Redis address gets its defaults', () => {
   const { typePrefixes } = readOutboxEnvironment({
     ESDB_SUBSCRIPTION_PREFIX: 'payment., account.,',
   });

@@ -32,7 +32,7 @@ describe('the schema of a file', () => {
     assert.deepEqual(await schema.pending(), []);
   });
 
-  test('a script that is run by hand counts as taken, and the store opens', async () => {
+  test('the steps of a script that is run by hand count as applied, and the store opens', async () => {
     const file = join(folder, 'by-hand.db');
     const schema = await eventStoreSchema(`sqlite:${file}`);
     const database = new DatabaseSync(file);
@@ -43,7 +43,7 @@ describe('the schema of a file', () => {
     assert.equal(await store.streamInfo('banking.currency.v1-core-USD'), undefined);
   });
 
-  test('a file of a newer version is refused, and one that is no database', async () => {
+  test('a file of a newer version and a file that is not a database are refused', async () => {
     const newer = join(folder, 'newer.db');
     const database = new DatabaseSync(newer);
     database.exec('pragma user_version = 999');

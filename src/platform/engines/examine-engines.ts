@@ -104,8 +104,8 @@ async function examineStore(
     const { examineKurrentdb } = await import('../../engines/kurrentdb/doctor.ts');
     return examineKurrentdb(target.connection, options);
   }
-  const remedy = 'Take sqlite:<file> for anything that has to be kept.';
-  const detail = 'everything is gone when the process ends';
+  const remedy = 'Use sqlite:<file> for data that must be kept.';
+  const detail = 'all data is lost when the process ends';
   return [{ check: 'settings', level: 'warning', detail, remedy }];
 }
 
@@ -128,9 +128,9 @@ async function examineSchemas(
       const schema = await open(url);
       const [left, all] = [(await schema.pending()).length, schema.steps.length];
       if (left === 0) return [{ check, level: 'ok', detail: `up to date (step ${all})` }];
-      const detail = left === all ? 'not there yet' : `${left} of ${all} steps are left`;
+      const detail = left === all ? 'does not exist yet' : `${left} of ${all} steps are missing`;
       return migrate === 'auto'
-        ? [{ check, level: 'ok', detail: `${detail}: the next start takes them` }]
+        ? [{ check, level: 'ok', detail: `${detail}: the next start runs its steps` }]
         : [{ check, level: 'broken', detail, remedy: `Run ${command}.` }];
     };
     found.push(...(await examine(check, work, { timeoutMs })));

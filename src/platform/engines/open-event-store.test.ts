@@ -14,7 +14,7 @@ const created = () =>
     { tenant: 'core', aggregate: { bc: 'banking', type: 'currency', id: 'USD' } },
   );
 
-test('a store in memory is gone when it is opened again, one in a file is not', async () => {
+test('a store in memory is lost when it is closed, a store in a file is not', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-open-'));
   try {
     for (const [url, left] of [
@@ -51,7 +51,7 @@ test('an unreachable server is reported without the password', async () => {
   );
 });
 
-test('a schema that would need quotes is refused before anything is asked', async () => {
+test('a schema name that needs quotes is refused before a query is sent', async () => {
   await assert.rejects(
     () => openEventStore('postgres://127.0.0.1:1/shop', { schema: 'a"b' }),
     (error) => hasCode(error, 'CONFIG_INVALID'),

@@ -16,7 +16,7 @@ const currencies = readModel<{ readonly code: string }>({
 });
 const source = { tenant: 'core', id: 'USD', stream: 'banking.currency.v1-core-USD', revision: 0 };
 
-test('documents in memory are gone when they are opened again, those in a file are not', async () => {
+test('documents in memory are lost when they are closed, documents in a file are not', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-read-models-'));
   try {
     for (const [url, left] of [

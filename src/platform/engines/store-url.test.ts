@@ -22,7 +22,7 @@ test('the scheme chooses the engine', () => {
   }
 });
 
-test('a schema in a PostgreSQL URL is ours, the other parameters are the driverâ€™s', () => {
+test('the schema of a PostgreSQL URL is removed, and other parameters are passed to the driver', () => {
   assert.deepEqual(parseStoreUrl('postgres://h/db?sslmode=require&schema=shop_1'), {
     engine: 'postgres',
     connection: 'postgres://h/db?sslmode=require',
@@ -35,13 +35,13 @@ test('a schema in a PostgreSQL URL is ours, the other parameters are the driverâ
   });
 });
 
-test('a MongoDB URL is passed on to its driver as it is', () => {
+test('a MongoDB URL is passed to its driver unchanged', () => {
   for (const url of ['mongodb://h/db', 'mongodb+srv://h/db']) {
     assert.deepEqual(parseStoreUrl(url), { engine: 'mongodb', connection: url });
   }
 });
 
-test('a KurrentDB URL is passed on to its client, under the new name of the scheme', () => {
+test('a KurrentDB URL is passed to its client with the new name of its scheme', () => {
   for (const [url, connection] of [
     ['kurrentdb://h:2113?tls=false', 'kurrentdb://h:2113?tls=false'],
     ['kurrentdb+discover://h', 'kurrentdb+discover://h'],
@@ -78,7 +78,7 @@ for (const [url, code, said] of [
   });
 }
 
-test('a password is shown as three stars, wherever it stands', () => {
+test('a password is replaced by three stars, wherever it is', () => {
   for (const [url, shown] of [
     ['postgres://app:secret@db/shop', 'postgres://app:***@db/shop'],
     ['postgres://:secret@db/shop', 'postgres://:***@db/shop'],
@@ -92,7 +92,7 @@ test('a password is shown as three stars, wherever it stands', () => {
   }
 });
 
-test('no password survives, not even one that should have been encoded', () => {
+test('no password is shown, not even one that should have been encoded', () => {
   const password = fc
     .string({ minLength: 4, unit: 'grapheme-ascii' })
     .filter((text) => text.trim().length > 3);

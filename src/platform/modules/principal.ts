@@ -46,15 +46,15 @@ export function checkAccess(access: Access, principal: Principal | undefined): v
  * const tenantOf = ({ principal, headers }: ApiRequest): string =>
  *   tenantFor(principal, headers['x-tenant-id']);
  */
-export function tenantFor(principal: Principal | undefined, asked: string | undefined): string {
+export function tenantFor(principal: Principal | undefined, requested: string | undefined): string {
   const own = principal?.tenant;
-  if (asked === undefined || asked === '') {
+  if (requested === undefined || requested === '') {
     if (own !== undefined) return own;
     throw new MillraceError('REQUEST_INVALID', 'the tenant is missing: set X-Tenant-Id', {
       details: { field: 'x-tenant-id' },
     });
   }
-  if (own === undefined || own === asked) return asked;
+  if (own === undefined || own === requested) return requested;
   throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
     details: { field: 'x-tenant-id' },
   });

@@ -1,5 +1,6 @@
 // Server-sent events, with periodic comments as keep-alives for proxies and clients.
 
+import { withinTime } from '../../foundation/within-time.ts';
 import type { StreamAnswer } from './route.ts';
 
 export interface SentEvent {
@@ -46,7 +47,7 @@ async function* textOf(
     yield ': connected\n\n';
     let next = iterator.next();
     while (!signal.aborted) {
-      const found = await orHeartbeat(next);
+      const found = await withinTime(next, { ms: heartbeatMs, late: () => undefined });
       if (found === undefined) {
         yield ': still here\n\n';
         continue;
@@ -57,18 +58,6 @@ async function* textOf(
     }
   } finally {
     await iterator.return?.();
-  }
-}
-
-async function orHeartbeat<T>(next: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const beat = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, heartbeatMs, undefined);
-  });
-  try {
-    return await Promise.race([next, beat]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -44,7 +44,7 @@ describe('tokens', () => {
     assert.equal(tokenIdOf(secret), token.id);
   });
 
-  test('the secret itself is not kept, and ordinary readers do not meet the stream', async () => {
+  test('the secret itself is not stored, and ordinary readers do not get the stream', async () => {
     await using home = await opened();
     const { secret } = await home.tokens.create(reader);
     const kept = await home.store.readAll({ filter: { system: true } }).toArray();
@@ -54,7 +54,7 @@ describe('tokens', () => {
     assert.deepEqual(await home.store.readAll().toArray(), []);
   });
 
-  test('ordinary appends cannot write into the stream of tokens, nor hide or end it', async () => {
+  test('ordinary callers cannot append to the stream of tokens, delete it or change its metadata', async () => {
     await using home = await opened();
     await home.tokens.create(reader);
     const [event] = await home.store.readStream(tokensStream).toArray();
@@ -86,7 +86,7 @@ describe('tokens', () => {
     );
   });
 
-  test('what one process creates and revokes, the others learn by following', async () => {
+  test('tokens that one process creates and revokes are known to the others', async () => {
     await using home = await opened();
     await using other = await openTokens(home.store);
     const { secret } = await home.tokens.create(reader);
@@ -115,7 +115,7 @@ describe('tokens', () => {
     await refuses('TOKEN_INVALID', () => tokens.create({ ...reader, expiresAt: inMs(0) }));
   });
 
-  test('of many concurrent creations of one name one succeeds, and other names are created', async () => {
+  test('of concurrent creations with one name only one succeeds, and other names all succeed', async () => {
     await using home = await opened();
     await using other = await openTokens(home.store);
     const results = await Promise.allSettled(
@@ -131,7 +131,7 @@ describe('tokens', () => {
     assert.equal((await home.tokens.list()).length, 11);
   });
 
-  test('what cannot be a token is refused by its field', async () => {
+  test('an invalid token is refused with the field', async () => {
     await using home = await opened();
     const wrong: readonly Partial<NewToken>[] = [
       { name: '' },
@@ -150,7 +150,7 @@ describe('tokens', () => {
     assert.deepEqual(await home.tokens.list(), []);
   });
 
-  test('tenants of tokens may not begin one another: some streams would belong to both', async () => {
+  test('no tenant of a token may be a prefix of another: some streams would belong to both', async () => {
     await using home = await opened();
     await home.tokens.create({ ...reader, tenant: 'demo-za' });
     assert.equal(home.tokens.tenants.has('demo-za'), true);
@@ -159,7 +159,7 @@ describe('tokens', () => {
     );
   });
 
-  test('a record that cannot be read closes the door instead of being passed over', async () => {
+  test('after an unreadable record, all tokens are refused', async () => {
     await using home = await opened();
     const { secret } = await home.tokens.create(reader);
     const [event] = await home.store.readStream(tokensStream).toArray();

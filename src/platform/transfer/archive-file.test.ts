@@ -25,7 +25,7 @@ async function textOf(path: string): Promise<string> {
 }
 
 for (const name of ['sent.ndjson', 'sent.ndjson.gz']) {
-  test(`${name} is gone on with, wherever the last write was cut off`, async () => {
+  test(`${name} is continued, wherever the last write was interrupted`, async () => {
     const path = join(folder, name);
     const begun = await append(path, one);
     const whole = await append(path, two);
@@ -44,7 +44,7 @@ for (const name of ['sent.ndjson', 'sent.ndjson.gz']) {
     }
   });
 
-  test(`${name} is left alone when it is something else`, async () => {
+  test(`${name} is refused and unchanged if it is not an archive`, async () => {
     const path = join(folder, `other-${name}`);
     const texts = ['hello', 'hello\n', '{"hello":1}\n', '{"id":1}\nhello\n'];
     for (const content of [...texts, gzipSync('hello')]) {
@@ -56,7 +56,7 @@ for (const name of ['sent.ndjson', 'sent.ndjson.gz']) {
   });
 }
 
-test('a compressed batch whose bytes never came is cut off', async () => {
+test('an incomplete compressed batch is truncated', async () => {
   const path = join(folder, 'holes.ndjson.gz');
   const begun = await append(path, one);
   const whole = await append(path, two);

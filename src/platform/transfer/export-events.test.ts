@@ -73,7 +73,7 @@ describe('the export', () => {
     );
   });
 
-  test('tells how far it is', async () => {
+  test('reports its progress', async () => {
     await using store = memoryEventStore();
     const long = 'x'.repeat(100_000);
     for (let count = 0; count < 10; count += 1) await store.append(usd, several(long));

@@ -136,7 +136,7 @@ describe('the import', () => {
     );
   });
 
-  test('leaves alone what the target has scavenged since', async () => {
+  test('does not restore events that the target has scavenged', async () => {
     await using source = memoryEventStore();
     await source.append(usd, several('a', 'b', 'c', 'd'));
     await source.setStreamMetadata(usd, { maxCount: 1 });
@@ -220,7 +220,7 @@ describe('the import', () => {
     });
   }
 
-  test('bytes that are no text are refused by line', async () => {
+  test('bytes that are not UTF-8 are refused with their line', async () => {
     await assert.rejects(
       () =>
         importEvents(
@@ -247,7 +247,7 @@ describe('the import', () => {
     await assert.rejects(waiting, (error) => hasCode(error, 'ABORTED'));
   });
 
-  test('a strict store takes events, and refuses metadata with the way out', async () => {
+  test('a strict store accepts events and refuses metadata', async () => {
     await using source = memoryEventStore();
     await source.append(usd, several('a'));
     await using strict = memoryEventStore();

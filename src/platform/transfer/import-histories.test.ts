@@ -107,7 +107,7 @@ async function changeStream(store: EventStore, step: StreamStep): Promise<void> 
   }
 }
 
-test('is equal to its source after any history, at once, in two goes and repeated', async () => {
+test('is equal to its source after any history, imported once, in two parts or repeatedly', async () => {
   await fc.assert(
     fc.asyncProperty(history(tombstoneStep), fc.nat(), async (steps, cut) => {
       await using source = memoryEventStore();
@@ -128,7 +128,7 @@ test('is equal to its source after any history, at once, in two goes and repeate
   );
 });
 
-test('shows the same events after scavenges, counted without the holes', async () => {
+test('has the same events after scavenges, with revisions without gaps', async () => {
   await fc.assert(
     fc.asyncProperty(history(scavengeStep), fc.nat(), async (steps, cut) => {
       await using source = memoryEventStore();

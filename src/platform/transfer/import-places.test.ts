@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { memoryEventStore } from '../../engines/memory/index.ts';
 import { parseExportLine } from './export-format.ts';
 import { createStreamPlaces } from './import-places.ts';
-import { planImport } from './import-plan.ts';
+import { inParallel, planImport } from './import-plan.ts';
 import {
   chf,
   eur,
@@ -13,7 +13,7 @@ import {
   usd,
 } from '../../testing/support/platform/test-currencies.ts';
 
-test('a stream that was forgotten on the way is found again, holes or not', async () => {
+test('a stream that left the cache is looked up again, with or without gaps', async () => {
   await using source = memoryEventStore();
   await source.append(usd, several('a', 'b', 'c'));
   await source.append(eur, several('x'));
@@ -38,4 +38,17 @@ test('a stream that was forgotten on the way is found again, holes or not', asyn
   }
   const names = (await target.readStream(usd).toArray()).map(({ payload }) => payload);
   assert.deepEqual(names, [{ name: 'c' }, { name: 'd' }, { name: 'e' }]);
+});
+
+test('bounded concurrency processes all items, and starts none after a failure', async () => {
+  const done: number[] = [];
+  await inParallel([1, 2, 3, 4, 5], 2, async (item) => void done.push(item));
+  assert.deepEqual(done, [1, 2, 3, 4, 5]);
+  const started: number[] = [];
+  const failing = inParallel(new Set([1, 2, 3, 4]), 2, async (item) => {
+    started.push(item);
+    if (item === 1) throw new Error('refused');
+  });
+  await assert.rejects(failing, /refused/);
+  assert.deepEqual(started, [1, 2]);
 });

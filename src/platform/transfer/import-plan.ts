@@ -57,7 +57,7 @@ export async function planImport(
       continue;
     }
     if (tombstoned) throw diverged(event, 'has a tombstone');
-    if (target <= place.head) throw diverged(event, `goes on at revision ${target}`);
+    if (target <= place.head) throw diverged(event, `continues at revision ${target}`);
     count += 1;
     const expected = target === 0 ? 'none' : target - 1;
     if (isTombstone(event)) {
@@ -110,17 +110,12 @@ export async function inParallel<T>(
   atOnce: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  const iterator = items[Symbol.iterator]();
-  let failed = false;
+  // A failure ends the loop that shares this generator, and thereby the generator itself.
+  const left = (function* () {
+    yield* items;
+  })();
   const worker = async (): Promise<void> => {
-    for (let next = iterator.next(); next.done !== true && !failed; next = iterator.next()) {
-      try {
-        await work(next.value);
-      } catch (error) {
-        failed = true;
-        throw error;
-      }
-    }
+    for (const item of left) await work(item);
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
 }

@@ -117,8 +117,8 @@ export async function natsTaskEngine(
     await wire[Symbol.asyncDispose]();
     throw error;
   }
-  const onChange = (): void => waiters.wakeAll();
-  const watch = createTaskWatch(wire, { bucket, index, observer, processId, onChange });
+  const wake = (): void => waiters.wakeAll();
+  const watch = createTaskWatch(wire, { bucket, index, observer, processId, onChange: wake });
   const sync = (): Promise<void> => watch.sync();
   const rows = createTaskRows(bucket, index);
   const layout = createBusLayout({ stream, prefix });
