@@ -7,6 +7,7 @@ import { createIds, idFromKey } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
+import { systemEvent } from '../store/system-stream.ts';
 
 export interface AuditActor {
   readonly kind: string;
@@ -112,18 +113,10 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
 
   const write = async (
     type: string,
-    { eventId, correlationId }: { readonly eventId: string; readonly correlationId: string },
+    place: { readonly eventId: string; readonly correlationId: string },
     payload: object,
   ): Promise<void> => {
-    const event = {
-      type,
-      eventId,
-      occurredAt: new Date(clock.now()).toISOString(),
-      correlationId,
-      tenant: '',
-      aggregate: { bc: '', type: '', id: auditStream },
-      payload,
-    };
+    const event = systemEvent(auditStream, type, { ...place, payload, clock });
     await store.append(auditStream, [event], { system: true });
   };
 
@@ -159,7 +152,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
       let next: number | undefined;
       const events = store.readStream(auditStream, {
         direction: 'backwards',
-        ...(from === undefined ? {} : { from }),
+        from,
       });
       for await (const event of events) {
         if (found.length === limit || lookedAt === lookedAtMax) {

@@ -5,14 +5,15 @@ import { systemClock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver } from '../foundation/observer.ts';
 import type { EventStore } from './event-store.ts';
-import { openSystemStream } from './system-stream.ts';
+import { followSystemStream } from './system-stream.ts';
 
 const name = '$names';
 
 async function openNames(store: EventStore) {
   const names: unknown[] = [];
   const corrupt = Promise.withResolvers<void>();
-  const stream = await openSystemStream(store, name, {
+  const stream = await followSystemStream(store, {
+    stream: name,
     clock: systemClock,
     observer: silentObserver,
     apply({ type, payload }) {

@@ -1,6 +1,7 @@
-// A small state that all processes share, as the events of one system stream: each process follows the stream, and
-// decides a change on the latest state.
+// Records of Millrace itself, such as tokens, as events of a system stream: every change is recorded, and all
+// processes that follow the stream apply it.
 
+import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
@@ -9,31 +10,29 @@ import type { EventStore } from './event-store.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
 export interface SystemStreamOptions {
+  /** Starts with `$`, like the types of its events, so that readers do not get them by accident. */
+  readonly stream: string;
+  /** Called once for each event, in order. Throws `STORE_CORRUPT` for an event that it cannot read. */
+  readonly apply: (event: RecordedEvent) => void;
+  /** An event could not be read, so later changes are unknown. */
+  readonly onCorrupt: () => void;
   readonly clock: Clock;
   readonly observer: Observer;
-  /** Called once per event, in order. Throws `STORE_CORRUPT` for an event that it cannot read. */
-  readonly apply: (event: RecordedEvent) => void;
-  /** Called if a process cannot read an event that another one wrote: the state is no longer complete. */
-  readonly onCorrupt: () => void;
 }
 
 export interface SystemStream extends AsyncDisposable {
-  /** Fires when the stream is disposed. */
-  readonly signal: AbortSignal;
-  /** Applies all stored events. */
+  /** Applies the events that other processes have written. */
   catchUp(): Promise<void>;
-  /** Decides on the latest state, and decides again if another process wrote first. Returns the payload. */
-  write<Payload>(
-    decide: () => { readonly type: string; readonly payload: Payload },
-  ): Promise<Payload>;
+  /** Decides on the current state, and writes only if no other change came first. */
+  write<T>(decide: () => { readonly type: string; readonly payload: T }): Promise<T>;
 }
 
 const pauseMsMax = 5_000;
 
-export async function openSystemStream(
+/** Applies all events of the stream, and then follows it. The caller closes the store. */
+export async function followSystemStream(
   store: EventStore,
-  stream: string,
-  { clock, observer, apply, onCorrupt }: SystemStreamOptions,
+  { stream, apply, onCorrupt, clock, observer }: SystemStreamOptions,
 ): Promise<SystemStream> {
   const ids = createIds({ clock });
   const stopping = new AbortController();
@@ -60,35 +59,24 @@ export async function openSystemStream(
       } catch (error) {
         if (signal.aborted || hasCode(error, 'STORE_CLOSED')) return;
         if (hasCode(error, 'STORE_CORRUPT')) onCorrupt();
-        observer.log?.error({ err: error, stream, failures }, 'subscription to stream failed');
-        // Rejects only when the stream is disposed, which ends the loop.
-        await clock.sleep(Math.min(100 * 2 ** failures, pauseMsMax), signal).catch(() => undefined);
+        observer.log?.error({ err: error, stream, failures }, 'system stream failed, retrying');
+        const ms = Math.min(100 * 2 ** failures, pauseMsMax);
+        await clock.sleep(ms, signal).catch(() => undefined);
       }
     }
   }
 
   await catchUp();
   const following = follow();
-
   return {
-    signal,
     catchUp,
     async write(decide) {
       for (;;) {
         await catchUp();
         const { type, payload } = decide();
-        const eventId = ids.next();
-        const event = {
-          type,
-          eventId,
-          occurredAt: new Date(clock.now()).toISOString(),
-          correlationId: eventId,
-          tenant: '',
-          aggregate: { bc: '', type: '', id: stream },
-          payload,
-        };
+        const event = systemEvent(stream, type, { payload, eventId: ids.next(), clock });
+        const expected = revision === -1 ? 'none' : revision;
         try {
-          const expected = revision === -1 ? 'none' : revision;
           await store.append(stream, [event], { expected, system: true });
           await catchUp();
           return payload;
@@ -101,5 +89,32 @@ export async function openSystemStream(
       stopping.abort();
       await following;
     },
+  };
+}
+
+/** The envelope of a system event, which belongs to no tenant and no aggregate. */
+export function systemEvent(
+  stream: string,
+  type: string,
+  {
+    payload,
+    eventId,
+    correlationId = eventId,
+    clock,
+  }: {
+    readonly payload: unknown;
+    readonly eventId: string;
+    readonly correlationId?: string | undefined;
+    readonly clock: Clock;
+  },
+): DomainEventEnvelope {
+  return {
+    type,
+    eventId,
+    occurredAt: new Date(clock.now()).toISOString(),
+    correlationId,
+    tenant: '',
+    aggregate: { bc: '', type: '', id: stream },
+    payload,
   };
 }

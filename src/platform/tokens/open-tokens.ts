@@ -1,5 +1,4 @@
-// The tokens of a store, as events of a system stream: every engine can store them, every change is recorded, and a
-// revocation reaches all processes that follow the stream.
+// The tokens of a store, as events of a system stream: a revocation reaches all processes that follow it.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -7,7 +6,7 @@ import { createIds } from '../../foundation/ids.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import { openSystemStream } from '../../store/system-stream.ts';
+import { followSystemStream } from '../../store/system-stream.ts';
 import {
   createTokenBook,
   tokenCreatedType,
@@ -76,6 +75,8 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   const { clock = systemClock, observer = silentObserver } = options;
   const ids = createIds({ clock });
   const book = createTokenBook();
+  const stopping = new AbortController();
+  const { signal } = stopping;
   const ends = new Map<string, AbortController>();
   /** An event could not be read, so later revocations are unknown. */
   let isBlind = false;
@@ -84,7 +85,8 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     ends.get(id)?.abort();
     ends.delete(id);
   };
-  const stream = await openSystemStream(store, tokensStream, {
+  const records = await followSystemStream(store, {
+    stream: tokensStream,
     clock,
     observer,
     apply(event) {
@@ -100,10 +102,9 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   const endAt = async (id: string, expiresAt: string): Promise<void> => {
     for (;;) {
       const leftMs = Date.parse(expiresAt) - clock.now();
-      if (stream.signal.aborted) return;
+      if (signal.aborted) return;
       if (leftMs <= 0) return end(id);
-      // Rejects only when the tokens are disposed, which ends the loop.
-      await clock.sleep(Math.min(leftMs, sleepMsMax), stream.signal).catch(() => undefined);
+      await clock.sleep(Math.min(leftMs, sleepMsMax), signal).catch(() => undefined);
     }
   };
   const endedOf = ({ id, expiresAt }: Token): AbortSignal => {
@@ -132,14 +133,14 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
         ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
         ...(by === undefined ? {} : { by }),
       };
-      await stream.write(() => {
+      await records.write(() => {
         book.checkRoom(wanted);
         return { type: tokenCreatedType, payload };
       });
       return { token: known(id), secret };
     },
     async revoke(nameOrId, { by } = {}) {
-      const { id } = await stream.write<TokenRevoked>(() => {
+      const { id } = await records.write<TokenRevoked>(() => {
         const found = book.find(nameOrId);
         if (found === undefined) throw tokenUnknown(nameOrId);
         return {
@@ -150,7 +151,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
       return known(id);
     },
     async list() {
-      await stream.catchUp();
+      await records.catchUp();
       return book.list();
     },
     verify(secret, name) {
@@ -161,7 +162,10 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
       if (!named || tokenState(token, clock.now()) !== 'live') return undefined;
       return { token, ended: endedOf(token) };
     },
-    [Symbol.asyncDispose]: () => stream[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await records[Symbol.asyncDispose]();
+    },
   };
 
   function known(id: string): Token {

@@ -6,7 +6,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { openSystemStream } from '../../store/system-stream.ts';
+import { followSystemStream } from '../../store/system-stream.ts';
 import type { AccessRule } from './access-rules.ts';
 import { checkUsers, type NotifyUserSettings } from './notify-users.ts';
 import {
@@ -48,7 +48,8 @@ export async function openUserDirectory(
   const { clock = systemClock, observer = silentObserver, users = [], access = [] } = options;
   checkUsers(users);
   const book = createUserBook({ users, access });
-  const stream = await openSystemStream(store, usersStream, {
+  const stream = await followSystemStream(store, {
+    stream: usersStream,
     clock,
     observer,
     apply: (event) => book.apply(changeOf(event)),
