@@ -7,7 +7,7 @@ import type { TopicBody } from '../../topics/topics.ts';
 /** Reads up to `limit` bytes; `isCut` if the body has at least that many. */
 export async function peekBody(request: IncomingMessage, limit: number): Promise<TopicBody> {
   const chunks = await firstChunks(request, limit);
-  const all = chunks.length === 1 ? (chunks[0] ?? empty) : Buffer.concat(chunks);
+  const all = Buffer.concat(chunks);
   const length = Number(request.headers['content-length']);
   return {
     head: all.subarray(0, limit),
@@ -21,8 +21,6 @@ export async function peekBody(request: IncomingMessage, limit: number): Promise
     },
   };
 }
-
-const empty = Buffer.alloc(0);
 
 /** A body that is in memory, such as the message inside a JSON document. */
 export function bodyOf(content: Buffer, limit: number): TopicBody {
@@ -41,7 +39,7 @@ function firstChunks(request: IncomingMessage, limit: number): Promise<Buffer[]>
     const chunks: Buffer[] = [];
     let length = 0;
     const done = (): void => {
-      request.off('data', onData).off('end', done).off('error', onError).off('close', onClose);
+      request.off('data', onData).off('end', done).off('error', onBreak).off('close', onBreak);
       resolve(chunks);
     };
     const onData = (chunk: Buffer): void => {
@@ -51,8 +49,7 @@ function firstChunks(request: IncomingMessage, limit: number): Promise<Buffer[]>
       request.pause();
       done();
     };
-    const onError = (): void => reject(refused('invalid'));
-    const onClose = (): void => reject(refused('invalid'));
-    request.on('data', onData).once('end', done).once('error', onError).once('close', onClose);
+    const onBreak = (): void => reject(refused('invalid'));
+    request.on('data', onData).once('end', done).once('error', onBreak).once('close', onBreak);
   });
 }

@@ -95,19 +95,24 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     if (!isExempt) visitors.request(name);
   }
 
+  function admitReader(visitor: Visitor, topicsInPath: string): void {
+    admit(visitor);
+    check(topicsInPath.split(','), visitor, 'read');
+  }
+
+  function admitWriter(visitor: Visitor, topic: string): void {
+    topics.touch(topic, visitor.name);
+    admit(visitor);
+    check([topic], visitor, 'write');
+  }
+
   function check(names: readonly string[], { user }: Visitor, wanted: 'read' | 'write'): void {
     for (const topic of names) if (!access.may(user, topic, wanted)) throw refused('forbidden');
   }
 
-  function touch(topic: string, { name }: Visitor): void {
-    topics.touch(topic, name);
-  }
-
   async function publish(call: Call, { topic, sequenceId, ...given }: Publish): Promise<string> {
     const { request, visitor } = call;
-    touch(topic, visitor);
-    admit(visitor);
-    check([topic], visitor, 'write');
+    admitWriter(visitor, topic);
     const body = given.body ?? (await peekBody(request, limits.messageBytesMax));
     const params = readPublishParams(requestParams(given.headers, given.query), {
       pathSequenceId: sequenceId,
@@ -151,9 +156,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     { response, visitor }: Call,
     { event, topic, sequenceId }: Extract<NtfyRoute, { readonly kind: 'change' }>,
   ): Promise<void> {
-    touch(topic, visitor);
-    admit(visitor);
-    check([topic], visitor, 'write');
+    admitWriter(visitor, topic);
     const { name, isExempt } = visitor;
     const message = await topics.change(event, { topic, sequenceId, visitor: name, isExempt });
     answerJson(response, messageJson(message));
@@ -164,7 +167,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     { request, query, visitor }: Omit<Call, 'response'>,
   ): Following & { readonly isPoll: boolean } {
     const names = topicsInPath.split(',');
-    for (const topic of names) touch(topic, visitor);
+    for (const topic of names) topics.touch(topic, visitor.name);
     const params = requestParams(request.headers, query);
     const isPoll = params.flag(['x-poll', 'poll', 'po'], false);
     const since = parseSince(params.text(['x-since', 'since', 'si']), {
@@ -189,8 +192,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
 
   async function subscribe(call: Call, form: StreamForm, topicsInPath: string): Promise<void> {
     const { request, response, visitor } = call;
-    admit(visitor);
-    check(topicsInPath.split(','), visitor, 'read');
+    admitReader(visitor, topicsInPath);
     using held = new DisposableStack();
     held.use(visitors.subscribe(visitor.name));
     const following = readingOf(topicsInPath, call);
@@ -221,12 +223,10 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         return change(call, route);
       case 'subscribe':
         if (route.form !== 'ws') return subscribe(call, route.form, route.topics);
-        admit(visitor);
-        check(route.topics.split(','), visitor, 'read');
+        admitReader(visitor, route.topics);
         throw refused('notWebSocket');
       case 'auth':
-        admit(visitor);
-        check(route.topics.split(','), visitor, 'read');
+        admitReader(visitor, route.topics);
         return answerJson(response, '{"success":true}');
       case 'page':
         if (!requestParams(request.headers, query).flag(unifiedPushNames, false)) {
@@ -315,8 +315,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         const visitor = await visitorOf(request, query, visitorOptions);
         const route = ntfyRouteOf(request.method ?? '', path);
         if (route?.kind !== 'subscribe' || route.form !== 'ws') throw refused('pageNotFound');
-        admit(visitor);
-        check(route.topics.split(','), visitor, 'read');
+        admitReader(visitor, route.topics);
         using held = new DisposableStack();
         held.use(visitors.subscribe(visitor.name));
         const following = readingOf(route.topics, { request, query, visitor });

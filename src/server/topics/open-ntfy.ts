@@ -92,24 +92,20 @@ export async function openNtfy(
     tokens: settings.tokens,
     verifyForeign: (secret) => userOf(tokens.verify(secret)),
   });
-  const handler = createNtfyHandler(topics, {
-    users,
-    directory,
-    version: options.version ?? '',
-    defaultAccess: settings.defaultAccess ?? (isLoopback ? 'read-write' : 'deny'),
-    exemptHosts: settings.exemptHosts ?? [],
-    isBehindProxy: settings.behindProxy ?? false,
-    clock,
-    observer,
-  });
+  const handler = opened.use(
+    createNtfyHandler(topics, {
+      users,
+      directory,
+      version: options.version,
+      defaultAccess: settings.defaultAccess ?? (isLoopback ? 'read-write' : 'deny'),
+      exemptHosts: settings.exemptHosts,
+      isBehindProxy: settings.behindProxy,
+      clock,
+      observer,
+    }),
+  );
   const all = opened.move();
-  return {
-    ...handler,
-    async [Symbol.asyncDispose]() {
-      await handler[Symbol.asyncDispose]();
-      await all.disposeAsync();
-    },
-  };
+  return { ...handler, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
 /** The user of a platform token, by its scopes. Tokens of a tenant are refused: topics have no tenant. */

@@ -44,18 +44,21 @@ export async function startNtfyServer(
   const settings = {
     keepAliveTimeout: 65_000,
     connectionsCheckingInterval: 5_000,
+    requestTimeout: receiveMsMax,
+    headersTimeout: 30_000,
     shouldUpgradeCallback: (request: IncomingMessage) =>
       request.headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server =
     tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
-  server.requestTimeout = receiveMsMax;
-  server.headersTimeout = 30_000;
   server.maxConnections = connectionsMax;
   server.on('request', (request, response) => void handler.serve(request, response));
   server.on('upgrade', (request, socket, head) => void handler.upgrade(request, socket, head));
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(unavailable(host, port, error)));
+    server.once('error', (error) => {
+      const text = `cannot listen on ${host}:${port}: ${error.message}`;
+      reject(new MillraceError('SERVER_UNAVAILABLE', text, { cause: error }));
+    });
     server.listen(port, host, resolve);
   });
   const { port: bound } = server.address() as AddressInfo;
@@ -72,9 +75,4 @@ export async function startNtfyServer(
       clearTimeout(timer);
     },
   };
-}
-
-function unavailable(host: string, port: number, error: Error): MillraceError {
-  const text = `cannot listen on ${host}:${port}: ${error.message}`;
-  return new MillraceError('SERVER_UNAVAILABLE', text, { cause: error });
 }

@@ -1,10 +1,29 @@
 // Checks the arguments of template functions: each parameter has a type, as in Go.
 
 import { TemplateProblem } from './syntax.ts';
-import { TemplateTime, shownValue, typeOfValue, type TemplateValue } from './values.ts';
+import {
+  isDict,
+  isNil,
+  isTime,
+  shownValue,
+  typeOfValue,
+  type TemplateDict,
+  type TemplateTime,
+  type TemplateValue,
+} from './values.ts';
 
 export type TemplateFunction = (...values: TemplateValue[]) => TemplateValue;
 export type TemplateFunctions = Readonly<Record<string, TemplateFunction>>;
+
+/** Copies functions under a name with a prefix: `first` becomes `mustFirst`. */
+export function prefixed(prefix: string, functions: TemplateFunctions): TemplateFunctions {
+  return Object.fromEntries(
+    Object.entries(functions).map(([name, each]) => [
+      `${prefix}${name.slice(0, 1).toUpperCase()}${name.slice(1)}`,
+      each,
+    ]),
+  );
+}
 
 /** ntfy's limits. */
 export const functionLimits = {
@@ -19,7 +38,7 @@ export function failed(message: string): never {
 }
 
 function expected(type: string, value: TemplateValue): never {
-  if (value === undefined || value === null) return failed(`invalid value; expected ${type}`);
+  if (isNil(value)) return failed(`invalid value; expected ${type}`);
   return failed(`wrong type for value; expected ${type}; got ${typeOfValue(value)}`);
 }
 
@@ -33,28 +52,21 @@ export const bool = (value: TemplateValue): boolean =>
   typeof value === 'boolean' ? value : expected('bool', value);
 
 export const time = (value: TemplateValue): TemplateTime =>
-  value instanceof TemplateTime ? value : expected('time.Time', value);
+  isTime(value) ? value : expected('time.Time', value);
 
 export const list = (value: TemplateValue): TemplateValue[] =>
   Array.isArray(value) ? value : failed(`cannot use type ${typeOfValue(value)} as a list`);
 
-export const dict = (value: TemplateValue): Record<string, TemplateValue> =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  !(value instanceof TemplateTime)
-    ? value
-    : expected('map[string]interface {}', value);
+export const dict = (value: TemplateValue): TemplateDict =>
+  isDict(value) ? value : expected('map[string]interface {}', value);
 
 /** Any value as text. */
-export const shown = (value: TemplateValue): string =>
-  value === undefined || value === null ? '<nil>' : shownValue(value);
+export const shown = (value: TemplateValue): string => (isNil(value) ? '<nil>' : shownValue(value));
 
 /** The items of a list as texts, without nil; any other value as one text. */
 export function texts(value: TemplateValue): string[] {
-  if (value === undefined || value === null) return [];
   const values = Array.isArray(value) ? value : [value];
-  return values.filter((each) => each !== undefined && each !== null).map(shown);
+  return values.filter((each) => !isNil(each)).map(shown);
 }
 
 /** Converts any value to a whole number, as sprig does. */

@@ -4,6 +4,7 @@ import {
   bool,
   bounded,
   failed,
+  prefixed,
   shown,
   text,
   type TemplateFunction,
@@ -19,20 +20,28 @@ import {
   deepEqualValues,
   equalValues,
   goJson,
+  isDict,
   isEmptyValue,
   kindOfValue,
   lengthOf,
+  ownField,
   shownValue,
   typeOfValue,
   type TemplateValue,
 } from './values.ts';
 
-const parsed = (value: TemplateValue): TemplateValue => {
+const parsed = (value: TemplateValue, orElse: (error: unknown) => TemplateValue): TemplateValue => {
   try {
     return JSON.parse(text(value)) as TemplateValue;
   } catch (error) {
-    return failed(String(error));
+    return orElse(error);
   }
+};
+
+const jsonFunctions: TemplateFunctions = {
+  toJSON: (value) => goJson(value, { isForHtml: true }),
+  toPrettyJSON: (value) => goJson(value, { isForHtml: true, indent: 2 }),
+  toRawJSON: (value) => goJson(value, { isForHtml: false }),
 };
 
 /** Functions with a fixed number of arguments: the number of their parameters. */
@@ -55,20 +64,12 @@ const fixed: TemplateFunctions = {
   kindIs: (kind, value) => text(kind) === kindOfValue(value),
   deepEqual: (first, second) => deepEqualValues(first, second),
 
-  fromJSON: (value) => {
-    try {
-      return JSON.parse(text(value)) as TemplateValue;
-    } catch {
-      return undefined;
-    }
-  },
-  mustFromJSON: (value) => parsed(value),
-  ...both('toJSON', (value) => goJson(value, { isForHtml: true })),
-  ...both('toPrettyJSON', (value) => goJson(value, { isForHtml: true, indent: 2 })),
-  ...both('toRawJSON', (value) => goJson(value, { isForHtml: false })),
+  fromJSON: (value) => parsed(value, () => undefined),
+  mustFromJSON: (value) => parsed(value, (error) => failed(String(error))),
+  ...jsonFunctions,
+  ...prefixed('must', jsonFunctions),
 
   ...textFunctions,
-  ...osPaths(textFunctions),
   ...listFunctions,
   ...numberFunctions,
   ...dateFunctions,
@@ -144,33 +145,13 @@ export function callTemplateFunction(name: string, values: TemplateValue[]): Tem
   return failed(`wrong number of args for ${name}: want ${wanted} got ${values.length}`);
 }
 
-/** Adds the `must` variant, which reports errors: encoding JSON cannot fail here. */
-function both(name: string, make: TemplateFunction): TemplateFunctions {
-  return { [name]: make, [`mustT${name.slice(1)}`]: make };
-}
-
-/** Variants for paths of the operating system, which has slashes where ntfy runs. */
-function osPaths(functions: TemplateFunctions): TemplateFunctions {
-  const names = ['base', 'clean', 'dir', 'ext', 'isAbs'];
-  return Object.fromEntries(
-    names.map((name) => [
-      `os${name.slice(0, 1).toUpperCase()}${name.slice(1)}`,
-      functions[name] as TemplateFunction,
-    ]),
-  );
-}
-
 function indexed(value: TemplateValue, key: TemplateValue): TemplateValue {
   if (Array.isArray(value)) {
     const at = typeof key === 'bigint' ? Number(key) : failed('cannot index slice with this');
     if (at < 0 || at >= value.length) return failed(`index out of range: ${at}`);
     return value[at];
   }
-  if (typeof value === 'object' && value !== null && kindOfValue(value) === 'map') {
-    const from = value as Readonly<Record<string, TemplateValue>>;
-    return Object.hasOwn(from, text(key)) ? from[text(key)] : undefined;
-  }
-  return failed('index of untyped nil');
+  return isDict(value) ? ownField(value, text(key)) : failed('index of untyped nil');
 }
 
 function scriptText(value: string): string {

@@ -16,102 +16,50 @@ const elements =
 const layoutCharsMax = 256;
 
 const two = (value: number): string => String(value).padStart(2, '0');
-const hour12 = (hour: number): number => hour % 12 || 12;
 
 export function formatGoTime(ms: number, layout: string, zone: string): string {
-  const at = fieldsOf(wallTimeAt(zone, ms));
-  return layout.replaceAll(elements, (element) => formatElement(element, at, { ms, zone }));
+  const wall = new Date(wallTimeAt(zone, ms));
+  return layout.replaceAll(elements, (element) => {
+    const format = formats[element];
+    if (format !== undefined) return format(wall);
+    if (element === 'MST') return zoneName(ms, zone);
+    return /^[.,]/.test(element) ? fraction(element, ms) : offset(element, ms, zone);
+  });
 }
 
-interface TimeFields {
-  readonly year: number;
-  /** 1 is January. */
-  readonly month: number;
-  readonly day: number;
-  readonly hour: number;
-  readonly minute: number;
-  readonly second: number;
-  /** 0 is Sunday. */
-  readonly weekday: number;
-  readonly dayOfYear: number;
-}
+const monthOf = (wall: Date): string => months[wall.getUTCMonth()] ?? '';
+const weekdayOf = (wall: Date): string => days[wall.getUTCDay()] ?? '';
+const yearOf = (wall: Date): string => String(wall.getUTCFullYear()).padStart(4, '0');
+const hour12 = (wall: Date): number => wall.getUTCHours() % 12 || 12;
+const dayOfYear = (wall: Date): number =>
+  Math.floor((wall.getTime() - new Date(wall).setUTCMonth(0, 1)) / 86_400_000) + 1;
 
-function fieldsOf(wallMs: number): TimeFields {
-  const date = new Date(wallMs);
-  const newYear = new Date(date);
-  newYear.setUTCMonth(0, 1);
-  return {
-    year: date.getUTCFullYear(),
-    month: date.getUTCMonth() + 1,
-    day: date.getUTCDate(),
-    hour: date.getUTCHours(),
-    minute: date.getUTCMinutes(),
-    second: date.getUTCSeconds(),
-    weekday: date.getUTCDay(),
-    dayOfYear: Math.floor((date.getTime() - newYear.getTime()) / 86_400_000) + 1,
-  };
-}
-
-function formatElement(
-  element: string,
-  at: TimeFields,
-  { ms, zone }: { readonly ms: number; readonly zone: string },
-): string {
-  const month = months[at.month - 1] ?? '';
-  const day = days[at.weekday] ?? '';
-  switch (element) {
-    case 'January':
-      return month;
-    case 'Jan':
-      return month.slice(0, 3);
-    case '1':
-      return String(at.month);
-    case '01':
-      return two(at.month);
-    case 'Monday':
-      return day;
-    case 'Mon':
-      return day.slice(0, 3);
-    case '2':
-      return String(at.day);
-    case '_2':
-      return String(at.day).padStart(2);
-    case '02':
-      return two(at.day);
-    case '__2':
-      return String(at.dayOfYear).padStart(3);
-    case '002':
-      return String(at.dayOfYear).padStart(3, '0');
-    case '15':
-      return two(at.hour);
-    case '3':
-      return String(hour12(at.hour));
-    case '03':
-      return two(hour12(at.hour));
-    case '4':
-      return String(at.minute);
-    case '04':
-      return two(at.minute);
-    case '5':
-      return String(at.second);
-    case '05':
-      return two(at.second);
-    case '2006':
-      return String(at.year).padStart(4, '0');
-    case '_2006':
-      return `_${String(at.year).padStart(4, '0')}`;
-    case '06':
-      return two(at.year % 100);
-    case 'PM':
-      return at.hour < 12 ? 'AM' : 'PM';
-    case 'pm':
-      return at.hour < 12 ? 'am' : 'pm';
-    case 'MST':
-      return zoneName(ms, zone);
-    default:
-      return /^[.,]/.test(element) ? fraction(element, ms) : offset(element, ms, zone);
-  }
-}
+/** The UTC fields of `wall` are those of the wall clock. */
+const formats: Readonly<Record<string, (wall: Date) => string>> = {
+  January: monthOf,
+  Jan: (wall) => monthOf(wall).slice(0, 3),
+  '1': (wall) => String(wall.getUTCMonth() + 1),
+  '01': (wall) => two(wall.getUTCMonth() + 1),
+  Monday: weekdayOf,
+  Mon: (wall) => weekdayOf(wall).slice(0, 3),
+  '2': (wall) => String(wall.getUTCDate()),
+  _2: (wall) => String(wall.getUTCDate()).padStart(2),
+  '02': (wall) => two(wall.getUTCDate()),
+  __2: (wall) => String(dayOfYear(wall)).padStart(3),
+  '002': (wall) => String(dayOfYear(wall)).padStart(3, '0'),
+  '15': (wall) => two(wall.getUTCHours()),
+  '3': (wall) => String(hour12(wall)),
+  '03': (wall) => two(hour12(wall)),
+  '4': (wall) => String(wall.getUTCMinutes()),
+  '04': (wall) => two(wall.getUTCMinutes()),
+  '5': (wall) => String(wall.getUTCSeconds()),
+  '05': (wall) => two(wall.getUTCSeconds()),
+  '2006': yearOf,
+  _2006: (wall) => `_${yearOf(wall)}`,
+  '06': (wall) => two(wall.getUTCFullYear() % 100),
+  PM: (wall) => (wall.getUTCHours() < 12 ? 'AM' : 'PM'),
+  pm: (wall) => (wall.getUTCHours() < 12 ? 'am' : 'pm'),
+};
 
 function fraction(element: string, ms: number): string {
   const digits = String(((ms % 1_000) + 1_000) % 1_000).padStart(3, '0');

@@ -6,12 +6,20 @@ import {
   functionLimits as limits,
   int,
   list,
+  prefixed,
   shown,
   text,
   whole,
   type TemplateFunctions,
 } from './arguments.ts';
-import { deepEqualValues, isEmptyValue, type TemplateValue } from './values.ts';
+import {
+  deepEqualValues,
+  isEmptyValue,
+  isNil,
+  ownField,
+  type TemplateDict,
+  type TemplateValue,
+} from './values.ts';
 
 const isIn = (values: readonly TemplateValue[], wanted: TemplateValue): boolean =>
   values.some((value) => deepEqualValues(value, wanted));
@@ -28,8 +36,7 @@ const strict: TemplateFunctions = {
   reverse: (values) => list(values).toReversed(),
   compact: (values) => list(values).filter((value) => !isEmptyValue(value)),
   uniq: (values) => unique(list(values)),
-  has: (wanted, values) =>
-    values === undefined || values === null ? false : isIn(list(values), wanted),
+  has: (wanted, values) => !isNil(values) && isIn(list(values), wanted),
   chunk: (size, values) => chunks(int(size), list(values)),
 };
 
@@ -40,8 +47,8 @@ const strictOfMany: TemplateFunctions = {
 
 export const listFunctions: TemplateFunctions = {
   ...strict,
-  ...asMust(strict),
-  get: (from, key) => own(dict(from), text(key)) ?? '',
+  ...prefixed('must', strict),
+  get: (from, key) => ownField(dict(from), text(key)) ?? '',
   set: (into, key, value) => Object.assign(dict(into), { [text(key)]: value }),
   unset: (from, key) => {
     delete dict(from)[text(key)];
@@ -54,7 +61,7 @@ export const listFunctions: TemplateFunctions = {
 /** Functions that take any number of arguments. */
 export const listsOfMany: TemplateFunctions = {
   ...strictOfMany,
-  ...asMust(strictOfMany),
+  ...prefixed('must', strictOfMany),
   list: (...values) => values,
   tuple: (...values) => values,
   concat: (...values) => values.flatMap(list),
@@ -66,15 +73,6 @@ export const listsOfMany: TemplateFunctions = {
   omit: (from, ...keys) => only(dict(from), (key) => !keys.map(text).includes(key)),
   dig: (...values) => dug(values),
 };
-
-function asMust(functions: TemplateFunctions): TemplateFunctions {
-  return Object.fromEntries(
-    Object.entries(functions).map(([name, each]) => [
-      `must${name.slice(0, 1).toUpperCase()}${name.slice(1)}`,
-      each,
-    ]),
-  );
-}
 
 function unique(values: readonly TemplateValue[]): TemplateValue[] {
   if (values.length > limits.listMax) return failed('the list is too long');
@@ -100,10 +98,6 @@ function sliced(values: TemplateValue[], range: readonly TemplateValue[]): Templ
   return values.slice(from, to);
 }
 
-function own(from: Readonly<Record<string, TemplateValue>>, key: string): TemplateValue {
-  return Object.hasOwn(from, key) ? from[key] : undefined;
-}
-
 function made(values: readonly TemplateValue[]): TemplateValue {
   const entries: [string, TemplateValue][] = [];
   for (let at = 0; at < values.length; at += 2) {
@@ -112,10 +106,7 @@ function made(values: readonly TemplateValue[]): TemplateValue {
   return Object.fromEntries(entries);
 }
 
-function only(
-  from: Readonly<Record<string, TemplateValue>>,
-  isMeant: (key: string) => boolean,
-): TemplateValue {
+function only(from: TemplateDict, isMeant: (key: string) => boolean): TemplateValue {
   return Object.fromEntries(Object.entries(from).filter(([key]) => isMeant(key)));
 }
 

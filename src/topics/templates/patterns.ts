@@ -1,8 +1,8 @@
 // Functions of templates over regular expressions, which RE2 evaluates in linear time, and URLs.
 
 import { RE2JS } from 're2js';
-import { bounded, dict, failed, int, text, type TemplateFunctions } from './arguments.ts';
-import { typeOfValue, type TemplateValue } from './values.ts';
+import { bounded, dict, failed, int, prefixed, text, type TemplateFunctions } from './arguments.ts';
+import { typeOfValue, type TemplateDict, type TemplateValue } from './values.ts';
 
 interface Match {
   readonly start: number;
@@ -24,10 +24,8 @@ const strict: TemplateFunctions = {
 };
 
 export const patternFunctions: TemplateFunctions = {
-  ...Object.fromEntries(
-    Object.entries(strict).map(([name, each]) => [`mustR${name.slice(1)}`, each]),
-  ),
   ...strict,
+  ...prefixed('must', strict),
   // Returns false for an invalid pattern, unlike `mustRegexMatch`.
   regexMatch: (pattern, value) =>
     isPattern(text(pattern)) && matches(text(pattern), text(value), 1).length > 0,
@@ -131,11 +129,11 @@ function decoded(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch {
-    return failed(`unable to parse url: invalid URL escape`);
+    return failed('unable to parse url: invalid URL escape');
   }
 }
 
-function joinedUrl(from: Readonly<Record<string, TemplateValue>>): string {
+function joinedUrl(from: TemplateDict): string {
   const part = (name: string): string => {
     const value = Object.hasOwn(from, name) ? from[name] : '';
     if (typeof value === 'string') return value;

@@ -11,9 +11,11 @@ import {
   type TemplateTerm,
 } from './syntax.ts';
 import {
+  isDict,
   isEmptyValue,
+  isNil,
+  ownField,
   shownValue,
-  TemplateTime,
   typeOfValue,
   type TemplateValue,
 } from './values.ts';
@@ -191,13 +193,13 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
 }
 
 function entriesOf(value: TemplateValue): readonly (readonly [TemplateValue, TemplateValue])[] {
-  if (value === undefined || value === null) return [];
+  if (isNil(value)) return [];
   if (Array.isArray(value)) return value.map((item, at) => [BigInt(at), item] as const);
   if (typeof value === 'bigint') {
     const count = Math.min(Number(value), templateLimits.stepsMax);
     return Array.from({ length: Math.max(0, count) }, (_, at) => [BigInt(at), BigInt(at)] as const);
   }
-  if (typeof value === 'object' && !(value instanceof TemplateTime)) {
+  if (isDict(value)) {
     return Object.keys(value)
       .toSorted()
       .map((key) => [key, value[key]] as const);
@@ -211,11 +213,7 @@ function fieldOf(value: TemplateValue, name: string): TemplateValue {
   if (value === null) {
     throw new TemplateProblem('failed', `nil pointer evaluating interface {}.${name}`);
   }
-  if (typeof value !== 'object' || Array.isArray(value) || value instanceof TemplateTime) {
-    throw new TemplateProblem(
-      'failed',
-      `can't evaluate field ${name} in type ${typeOfValue(value)}`,
-    );
-  }
-  return Object.hasOwn(value, name) ? value[name] : undefined;
+  if (isDict(value)) return ownField(value, name);
+  const type = typeOfValue(value);
+  throw new TemplateProblem('failed', `can't evaluate field ${name} in type ${type}`);
 }

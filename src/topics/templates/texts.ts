@@ -7,6 +7,7 @@ import {
   failed,
   functionLimits as limits,
   int,
+  prefixed,
   shown,
   text,
   texts,
@@ -14,9 +15,16 @@ import {
 } from './arguments.ts';
 import type { TemplateValue } from './values.ts';
 
-const isThere = (value: TemplateValue): boolean => value !== undefined && value !== null;
 const digest = (kind: string, value: TemplateValue): string =>
   createHash(kind).update(text(value)).digest('hex');
+
+const pathFunctions: TemplateFunctions = {
+  base: (value) => baseOf(text(value)),
+  dir: (value) => cleaned(text(value).slice(0, text(value).lastIndexOf('/') + 1)),
+  clean: (value) => cleaned(text(value)),
+  ext: (value) => /\.[^./]*$/.exec(text(value))?.[0] ?? '',
+  isAbs: (value) => text(value).startsWith('/'),
+};
 
 export const textFunctions: TemplateFunctions = {
   upper: (value) => text(value).toUpperCase(),
@@ -57,26 +65,22 @@ export const textFunctions: TemplateFunctions = {
   b32enc: (value) => base32Encoded(Buffer.from(text(value))),
   b32dec: (value) => base32Decoded(text(value)),
 
-  base: (value) => baseOf(text(value)),
-  dir: (value) => cleaned(text(value).slice(0, text(value).lastIndexOf('/') + 1)),
-  clean: (value) => cleaned(text(value)),
-  ext: (value) => /\.[^./]*$/.exec(text(value))?.[0] ?? '',
-  isAbs: (value) => text(value).startsWith('/'),
+  ...pathFunctions,
+  // Paths of the operating system have slashes where ntfy runs.
+  ...prefixed('os', pathFunctions),
 };
 
 /** Functions that take any number of arguments. */
 export const textsOfMany: TemplateFunctions = {
   quote: (...values) =>
-    values
-      .filter(isThere)
-      .map((value) => JSON.stringify(shown(value)))
+    texts(values)
+      .map((value) => JSON.stringify(value))
       .join(' '),
   squote: (...values) =>
-    values
-      .filter(isThere)
-      .map((value) => `'${shown(value)}'`)
+    texts(values)
+      .map((value) => `'${value}'`)
       .join(' '),
-  cat: (...values) => values.filter(isThere).map(shown).join(' '),
+  cat: (...values) => texts(values).join(' '),
 };
 
 /** The first letter of each word in upper case, the others in lower case. */

@@ -25,13 +25,33 @@ export type TemplateValue =
   | TemplateValue[]
   | { [name: string]: TemplateValue };
 
+export type TemplateDict = Record<string, TemplateValue>;
+
+/** Go's `nil`: JSON's null, or a missing field. */
+export function isNil(value: TemplateValue): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+export function isDict(value: TemplateValue): value is TemplateDict {
+  return typeof value === 'object' && !isNil(value) && !Array.isArray(value) && !isTime(value);
+}
+
+export function isTime(value: TemplateValue): value is TemplateTime {
+  return value instanceof TemplateTime;
+}
+
+/** Undefined if the dictionary does not have the field. */
+export function ownField(from: TemplateDict, name: string): TemplateValue {
+  return Object.hasOwn(from, name) ? from[name] : undefined;
+}
+
 /** Formats a value as Go prints it. */
 export function shownValue(value: TemplateValue): string {
-  if (value === undefined || value === null) return '<no value>';
+  if (isNil(value)) return '<no value>';
   if (typeof value === 'number') return shownNumber(value);
   if (Array.isArray(value)) return `[${value.map(inner).join(' ')}]`;
-  if (value instanceof TemplateTime) return formatGoTime(value.ms, goTimeLayout, localTimeZone());
-  if (typeof value !== 'object') return String(value);
+  if (isTime(value)) return formatGoTime(value.ms, goTimeLayout, localTimeZone());
+  if (!isDict(value)) return String(value);
   const entries = Object.keys(value)
     .toSorted()
     .map((key) => `${key}:${inner(value[key])}`);
@@ -39,7 +59,7 @@ export function shownValue(value: TemplateValue): string {
 }
 
 function inner(value: TemplateValue): string {
-  return value === undefined || value === null ? '<nil>' : shownValue(value);
+  return isNil(value) ? '<nil>' : shownValue(value);
 }
 
 function shownNumber(value: number): string {
@@ -49,25 +69,20 @@ function shownNumber(value: number): string {
 }
 
 export function isEmptyValue(value: TemplateValue): boolean {
-  if (value === undefined || value === null || value === false || value === '') return true;
-  if (value === 0 || value === 0n) return true;
-  if (value instanceof TemplateTime) return false;
-  return typeof value === 'object' && lengthOf(value) === 0;
+  if (isNil(value) || value === false || value === '' || value === 0 || value === 0n) return true;
+  return (Array.isArray(value) || isDict(value)) && lengthOf(value) === 0;
 }
 
 export function lengthOf(value: TemplateValue): number {
   if (typeof value === 'string') return Buffer.byteLength(value);
   if (Array.isArray(value)) return value.length;
-  if (typeof value === 'object' && value !== null && !(value instanceof TemplateTime)) {
-    return Object.keys(value).length;
-  }
+  if (isDict(value)) return Object.keys(value).length;
   throw new TemplateProblem('failed', `len of type ${typeOfValue(value)}`);
 }
 
 /** Go compares whole numbers with whole ones only. */
 export function equalValues(first: TemplateValue, second: TemplateValue): boolean {
-  const nothing = (value: TemplateValue): boolean => value === undefined || value === null;
-  if (nothing(first) || nothing(second)) return nothing(first) && nothing(second);
+  if (isNil(first) || isNil(second)) return isNil(first) && isNil(second);
   if (typeof first !== typeof second || typeof first === 'object') throw incomparable();
   return first === second;
 }
@@ -86,8 +101,8 @@ function incomparable(): TemplateProblem {
 
 /** The name of the type in Go. */
 export function typeOfValue(value: TemplateValue): string {
-  if (value === undefined || value === null) return '<nil>';
-  if (value instanceof TemplateTime) return 'time.Time';
+  if (isNil(value)) return '<nil>';
+  if (isTime(value)) return 'time.Time';
   if (Array.isArray(value)) return '[]interface {}';
   const names: Readonly<Record<string, string>> = {
     string: 'string',
@@ -116,15 +131,12 @@ export function deepEqualValues(first: TemplateValue, second: TemplateValue): bo
       first.length === second.length && first.every((each, at) => deepEqualValues(each, second[at]))
     );
   }
-  if (first instanceof TemplateTime && second instanceof TemplateTime)
-    return first.ms === second.ms;
-  if (typeof first !== 'object' || first === null)
-    return (first ?? undefined) === (second ?? undefined);
-  const [a, b] = [first, second] as Record<string, TemplateValue>[];
-  const keys = Object.keys(a ?? {});
+  if (isTime(first) && isTime(second)) return first.ms === second.ms;
+  if (!isDict(first) || !isDict(second)) return (first ?? undefined) === (second ?? undefined);
+  const keys = Object.keys(first);
   return (
-    keys.length === Object.keys(b ?? {}).length &&
-    keys.every((key) => Object.hasOwn(b ?? {}, key) && deepEqualValues(a?.[key], b?.[key]))
+    keys.length === Object.keys(second).length &&
+    keys.every((key) => Object.hasOwn(second, key) && deepEqualValues(first[key], second[key]))
   );
 }
 
@@ -145,12 +157,10 @@ function plain(value: TemplateValue): unknown {
   if (value === undefined) return null;
   if (typeof value === 'bigint') return Number(value);
   if (Array.isArray(value)) return value.map(plain);
-  if (value instanceof TemplateTime) {
+  if (isTime(value)) {
     return formatGoTime(value.ms, '2006-01-02T15:04:05.999999999Z07:00', localTimeZone());
   }
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.keys(value)
-    .toSorted()
-    .map((key) => [key, plain(value[key])]);
-  return Object.fromEntries(entries);
+  if (!isDict(value)) return value;
+  const keys = Object.keys(value).toSorted();
+  return Object.fromEntries(keys.map((key) => [key, plain(value[key])]));
 }

@@ -1,4 +1,5 @@
-// Users and rules that administrators added, as events of a system stream.
+// Users and rules that administrators added, as events of a system stream: every change is recorded, and all
+// processes that follow the stream apply it.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -11,6 +12,7 @@ import { checkUsers, type NotifyUserSettings } from './notify-users.ts';
 import {
   checkRoom,
   createUserBook,
+  type UserBook,
   type UserChange,
   type UserDirectory,
 } from './user-directory.ts';
@@ -46,51 +48,25 @@ export async function openUserDirectory(
   const { clock = systemClock, observer = silentObserver, users = [], access = [] } = options;
   checkUsers(users);
   const book = createUserBook({ users, access });
-  const listeners: (() => void)[] = [];
-  /** An event could not be read, so stored users are no longer trusted. */
-  let isCorrupt = false;
-  const notifyAll = (): void => {
-    for (const notify of listeners) notify();
-  };
-  const records = await followSystemStream(store, {
+  const stream = await followSystemStream(store, {
     stream: usersStream,
     clock,
     observer,
-    apply(event) {
-      book.apply(changeOf(event));
-      notifyAll();
-    },
-    onCorrupt() {
-      isCorrupt = true;
-      notifyAll();
-    },
+    apply: (event) => book.apply(changeOf(event)),
+    // An unreadable event may be a removal, so stored users are no longer trusted.
+    onCorrupt: () => book.removeAdded(),
   });
-
-  return {
-    get version() {
-      return book.version;
-    },
-    get users() {
-      return isCorrupt ? book.users.filter(({ isProvisioned }) => isProvisioned) : book.users;
-    },
-    get rules() {
-      return book.rules;
-    },
-    find(name) {
-      const found = book.find(name);
-      return isCorrupt && found?.isProvisioned === false ? undefined : found;
-    },
-    async change(decide) {
-      await records.write(() => {
+  return Object.assign(book, {
+    async change(decide: (book: UserBook) => UserChange) {
+      await stream.write(() => {
         const change = decide(book);
         checkRoom(book, change);
         const { kind, ...payload } = change;
         return { type: `${typePrefix}${kind}`, payload };
       });
     },
-    onChanged: (listener) => void listeners.push(listener),
-    [Symbol.asyncDispose]: () => records[Symbol.asyncDispose](),
-  };
+    [Symbol.asyncDispose]: () => stream[Symbol.asyncDispose](),
+  });
 }
 
 function changeOf({ stream, revision, type, payload }: RecordedEvent): UserChange {
