@@ -24,7 +24,7 @@ export async function openBus(url: string, options: BusOptions = {}): Promise<Bu
       return (await import('../../engines/sqlite/index.ts')).sqliteBus(url, options);
     case 'redis':
       return (await import('../../engines/redis/index.ts')).redisBus(url, options);
-    case 'nats':
+    default:
       return (await import('../../engines/nats/index.ts')).natsBus(url, options);
   }
 }

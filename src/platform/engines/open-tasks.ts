@@ -26,7 +26,7 @@ export async function openTasks(url: string, options: TasksOptions = {}): Promis
       return (await import('../../engines/redis/index.ts')).redisTasks(url, options);
     case 'nats':
       return (await import('../../engines/nats/index.ts')).natsTasks(url, options);
-    case 'memory':
+    default:
       return createTasks(memoryTaskEngine({ clock: options.clock }), options);
   }
 }

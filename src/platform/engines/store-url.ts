@@ -65,7 +65,7 @@ export function parseStoreUrl(url: string): StoreUrl {
       return { engine, connection: url.replace(/^esdb/i, 'kurrentdb') };
     case 'sqlite':
       return { engine, path: sqlitePath(url) };
-    case 'postgres':
+    default:
       return { engine, ...postgresTarget(url) };
   }
 }

@@ -83,16 +83,16 @@ export async function eachOf<T, R>(
 
 /** Scans all masters. A key that is stored during the scan may be missing. */
 export async function scanKeys(
-  { client, ask }: RedisConnection,
+  connection: RedisConnection,
   match: string,
   type: 'stream' | 'hash',
 ): Promise<string[]> {
   const keys: string[] = [];
-  for (const node of mastersOf(client)) {
+  for (const node of mastersOf(connection.client)) {
     let cursor = '0';
     do {
       const command = ['SCAN', cursor, 'MATCH', match, 'COUNT', 1_000, 'TYPE', type] as const;
-      const page = await ask(() => node.call(...command));
+      const page = await connection.ask(() => node.call(...command));
       const [next, some] = page as readonly [string, readonly string[]];
       keys.push(...some);
       cursor = next;
