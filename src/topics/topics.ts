@@ -251,7 +251,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       delayMsMax: limits.delayMsMax,
       hasEmail: options.sendEmail !== undefined,
     },
-    touch: known.touch,
+    touch: (topic, visitor) => known.touch(topic, visitor),
     async publish(request) {
       const { topic, params, visitor } = request;
       admit(request);

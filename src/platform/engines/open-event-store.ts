@@ -51,7 +51,7 @@ export async function openEventStore(
       const { kurrentdbEventStore } = await import('../../engines/kurrentdb/index.ts');
       return kurrentdbEventStore(target.connection, storeOptions);
     }
-    case 'memory':
+    default:
       return (await import('../../engines/memory/index.ts')).memoryEventStore(storeOptions);
   }
 }
