@@ -12,7 +12,7 @@ export interface RepeatOptions {
 
 /** Runs `work` immediately and after each pause, until it is disposed. Disposing waits for a running `work`. */
 export function repeatWork(
-  work: (signal: AbortSignal) => Promise<void>,
+  work: (signal: AbortSignal) => Promise<unknown>,
   { everyMs, clock, onFailure }: RepeatOptions,
 ): AsyncDisposable {
   const stopping = new AbortController();

@@ -1,7 +1,7 @@
 // Publishing with one JSON document: its fields are translated to the headers of an ordinary publish.
 
 import { actionDrafts } from './parse-actions.ts';
-import { refused } from './ntfy-problems.ts';
+import { ntfyError } from './ntfy-problems.ts';
 import { readJsonObject, textField, type RequestHeaders } from './request-params.ts';
 import { isTopicName } from './topic-name.ts';
 
@@ -36,20 +36,20 @@ export function readJsonPublish(body: Buffer, headers: RequestHeaders): JsonPubl
     if (value !== '') fields[header] = value;
   }
   const priority = given['priority'] ?? 0;
-  if (typeof priority !== 'number' || !Number.isInteger(priority)) throw refused('jsonInvalid');
+  if (typeof priority !== 'number' || !Number.isInteger(priority)) throw ntfyError('jsonInvalid');
   if (priority !== 0) fields['x-priority'] = String(priority);
   const markdown = given['markdown'] ?? false;
-  if (typeof markdown !== 'boolean') throw refused('jsonInvalid');
+  if (typeof markdown !== 'boolean') throw ntfyError('jsonInvalid');
   if (markdown) fields['x-markdown'] = 'yes';
   const tags = given['tags'] ?? [];
   if (!Array.isArray(tags) || !tags.every((tag) => typeof tag === 'string' || tag === null)) {
-    throw refused('jsonInvalid');
+    throw ntfyError('jsonInvalid');
   }
   if (tags.length > 0) fields['x-tags'] = tags.map((tag) => tag ?? '').join(',');
   const actions = given['actions'] ?? [];
-  if (!isActions(actions)) throw refused('jsonInvalid');
+  if (!isActions(actions)) throw ntfyError('jsonInvalid');
   if (actions.length > 0) fields['x-actions'] = JSON.stringify(actions);
-  if (!isTopicName(topic)) throw refused('topicInvalid');
+  if (!isTopicName(topic)) throw ntfyError('topicInvalid');
   return {
     topic,
     body: Buffer.from(message === '' ? 'triggered' : message),

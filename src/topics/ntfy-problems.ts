@@ -133,8 +133,8 @@ function toProblem([code, error, link]: ProblemRow): NtfyProblem {
   return { code, http: Math.floor(code / 100), error, link: link && `https://ntfy.sh/docs${link}` };
 }
 
-/** The error of a refused request; `more` is appended to ntfy's text. */
-export function refused(name: NtfyProblemName, more?: string): MillraceError {
+/** The error of a rejected request; `more` is appended to ntfy's text. */
+export function ntfyError(name: NtfyProblemName, more?: string): MillraceError {
   const [, error] = problems[name];
   const text = more === undefined ? error : `${error}; ${more}`;
   return new MillraceError('NOTIFY_REFUSED', text, { details: { problem: name } });

@@ -1,7 +1,7 @@
 // The action buttons of a notification, in JSON or in ntfy's short form:
 // `view, Open, https://…, clear=true; http, Stop, https://…, body='{}'`.
 
-import { refused } from './ntfy-problems.ts';
+import { ntfyError } from './ntfy-problems.ts';
 import { isBoolean, isTrue } from './request-params.ts';
 import { filled, randomLetters, type TopicAction } from './topic-message.ts';
 
@@ -206,5 +206,5 @@ function bytesBefore(text: string, at: number): number {
 }
 
 function invalid(reason: string): Error {
-  return refused('actionsInvalid', reason);
+  return ntfyError('actionsInvalid', reason);
 }

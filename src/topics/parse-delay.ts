@@ -2,7 +2,7 @@
 // `tuesday 9am`). Times in English are in the time zone of the machine, as in ntfy.
 
 import { parseLongDuration } from './templates/go-duration.ts';
-import { refused } from './ntfy-problems.ts';
+import { ntfyError } from './ntfy-problems.ts';
 
 export interface DelayLimits {
   readonly delayMsMin: number;
@@ -12,10 +12,10 @@ export interface DelayLimits {
 /** Returns Unix seconds. */
 export function parseDelay(text: string, nowMs: number, limits: DelayLimits): number {
   const atMs = futureTime(text.trim(), nowMs);
-  if (atMs === undefined || !Number.isFinite(atMs)) throw refused('delayUnreadable');
+  if (atMs === undefined || !Number.isFinite(atMs)) throw ntfyError('delayUnreadable');
   const at = Math.floor(atMs / 1_000);
-  if (at < Math.floor((nowMs + limits.delayMsMin) / 1_000)) throw refused('delayTooSmall');
-  if (at > Math.floor((nowMs + limits.delayMsMax) / 1_000)) throw refused('delayTooLarge');
+  if (at < Math.floor((nowMs + limits.delayMsMin) / 1_000)) throw ntfyError('delayTooSmall');
+  if (at > Math.floor((nowMs + limits.delayMsMax) / 1_000)) throw ntfyError('delayTooLarge');
   return at;
 }
 

@@ -1,7 +1,7 @@
 // How the body of a publish is used: as the text, as a file, or as the data of a template. Pure.
 
 import { isUtf8 } from 'node:buffer';
-import { refused } from './ntfy-problems.ts';
+import { ntfyError } from './ntfy-problems.ts';
 import type { PublishParams } from './publish-params.ts';
 import { renderTemplate } from './templates/render-template.ts';
 import { isBoolean, parsePriority } from './request-params.ts';
@@ -33,7 +33,7 @@ export interface MessageText {
 }
 
 export function textOfBody(params: PublishParams, { head }: PeekedBody): MessageText {
-  if (!isUtf8(head)) throw refused('messageNotUtf8');
+  if (!isUtf8(head)) throw ntfyError('messageNotUtf8');
   const { title, priority } = params;
   const message = head.length === 0 ? params.message : head.toString('utf8').trim();
   const name = attachedName(params);
@@ -78,13 +78,14 @@ export function templatedText(
   const isLong = [text.title, text.message].some(
     (each) => Buffer.byteLength(each) > messageBytesMax,
   );
-  if (isLong) throw refused('templateTooLongAfter');
+  if (isLong) throw ntfyError('templateTooLongAfter');
   return text;
 }
 
 function inline(params: PublishParams, body: string): MessageText {
   const render = (template: string, name: string): string =>
     renderTemplate(template, body, `${name} query parameter`);
+  // ntfy's errors name the message 'priority', too.
   const message = render(params.message, 'priority');
   const title = render(params.title, 'title');
   const priority =
@@ -98,7 +99,7 @@ function named(
   templates: Readonly<Record<string, NamedTemplate>> | undefined,
 ): MessageText {
   const found = findTemplate(params.template, templates);
-  if (found === undefined) throw refused('templateUnknown');
+  if (found === undefined) throw ntfyError('templateUnknown');
   const { title, message, priority } = found;
   const render = (template: string, part: string): string =>
     renderTemplate(template, body, `${params.template} (${part})`);

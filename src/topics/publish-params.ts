@@ -2,7 +2,7 @@
 
 import { parseActions } from './parse-actions.ts';
 import { parseDelay, type DelayLimits } from './parse-delay.ts';
-import { refused } from './ntfy-problems.ts';
+import { ntfyError } from './ntfy-problems.ts';
 import { isBoolean, isTrue, parsePriority, type RequestParams } from './request-params.ts';
 import type { TopicAction } from './topic-message.ts';
 import { isTopicName } from './topic-name.ts';
@@ -74,14 +74,14 @@ export function readPublishParams(
 ): PublishParams {
   const { text } = params;
   const sequenceId = pathSequenceId ?? (text(names.sequenceId) || undefined);
-  if (sequenceId !== undefined && !isTopicName(sequenceId)) throw refused('sequenceIdInvalid');
+  if (sequenceId !== undefined && !isTopicName(sequenceId)) throw ntfyError('sequenceIdInvalid');
   const isCached = params.flag(names.cache, true);
   const attach = text(names.attach);
-  if (attach !== '' && !isHttp(attach)) throw refused('attachmentUrlInvalid');
+  if (attach !== '' && !isHttp(attach)) throw ntfyError('attachmentUrlInvalid');
   const icon = text(names.icon);
-  if (icon !== '' && !isHttp(icon)) throw refused('iconUrlInvalid');
+  if (icon !== '' && !isHttp(icon)) throw ntfyError('iconUrlInvalid');
   const email = readEmail(text(names.email), rules);
-  if (text(names.call) !== '') throw refused('callsDisabled');
+  if (text(names.call) !== '') throw ntfyError('callsDisabled');
   const template = text(names.template);
   const given = text(names.message);
   const message = isBoolean(template) ? given : given.replaceAll('\\n', '\n');
@@ -90,8 +90,8 @@ export function readPublishParams(
   const tags = params.list(names.tags);
   const delay = text(names.delay);
   if (delay !== '') {
-    if (!isCached) throw refused('delayWithoutCache');
-    if (email !== '') throw refused('delayWithEmail');
+    if (!isCached) throw ntfyError('delayWithoutCache');
+    if (email !== '') throw ntfyError('delayWithEmail');
   }
   const deliverAt = delay === '' ? undefined : parseDelay(delay, nowMs, rules);
   const actions = text(names.actions);
@@ -128,9 +128,9 @@ function isHttp(url: string): boolean {
 
 function readEmail(email: string, { hasEmail }: PublishRules): string {
   if (email === '') return '';
-  if (!/^[^\s,;]+@[^\s,;]+$/.test(email) && !isTrue(email)) throw refused('emailInvalid');
-  if (!hasEmail) throw refused('emailDisabled');
+  if (!/^[^\s,;]+@[^\s,;]+$/.test(email) && !isTrue(email)) throw ntfyError('emailInvalid');
+  if (!hasEmail) throw ntfyError('emailDisabled');
   // `yes` means the address of the account, and accounts have no address here.
-  if (isTrue(email)) throw refused('anonymousEmail');
+  if (isTrue(email)) throw ntfyError('anonymousEmail');
   return email;
 }

@@ -1,7 +1,7 @@
 // What a reader asks for: from where on it wants stored messages, and which messages it wants. Pure.
 
 import { parseGoDuration } from './templates/go-duration.ts';
-import { refused } from './ntfy-problems.ts';
+import { ntfyError } from './ntfy-problems.ts';
 import { parsePriority, splitList, type RequestParams } from './request-params.ts';
 import { isMessageId, type TopicMessage } from './topic-message.ts';
 
@@ -29,7 +29,7 @@ export function parseSince(
     return seconds === 1 ? { kind: 'none' } : { kind: 'time', seconds };
   }
   const spanMs = parseGoDuration(text);
-  if (spanMs === undefined) throw refused('sinceInvalid');
+  if (spanMs === undefined) throw ntfyError('sinceInvalid');
   return { kind: 'time', seconds: Math.floor((nowMs - spanMs) / 1_000) };
 }
 

@@ -1,6 +1,6 @@
 // Parameters of a request, which ntfy accepts as headers and in the query, under several names each.
 
-import { refused } from './ntfy-problems.ts';
+import { ntfyError } from './ntfy-problems.ts';
 
 /** Names in lower case. Of a header that was sent several times, the first value is used. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -66,16 +66,16 @@ export function readJsonObject(body: Buffer): Readonly<Record<string, unknown>> 
   try {
     parsed = JSON.parse(body.toString('utf8'));
   } catch {
-    throw refused('jsonInvalid');
+    throw ntfyError('jsonInvalid');
   }
-  if (typeof parsed !== 'object' || Array.isArray(parsed)) throw refused('jsonInvalid');
+  if (typeof parsed !== 'object' || Array.isArray(parsed)) throw ntfyError('jsonInvalid');
   return (parsed ?? {}) as Readonly<Record<string, unknown>>;
 }
 
 /** A text of a JSON object; '' if it is absent or null. */
 export function textField(given: Readonly<Record<string, unknown>>, name: string): string {
   const value = given[name] ?? '';
-  if (typeof value !== 'string') throw refused('jsonInvalid');
+  if (typeof value !== 'string') throw ntfyError('jsonInvalid');
   return value;
 }
 
@@ -98,7 +98,7 @@ export function parsePriority(text: string): number | undefined {
   const name = text.trim().toLowerCase();
   if (name === '') return undefined;
   const number = Object.hasOwn(priorities, name) ? priorities[name] : undefined;
-  if (number === undefined) throw refused('priorityInvalid');
+  if (number === undefined) throw ntfyError('priorityInvalid');
   return number;
 }
 

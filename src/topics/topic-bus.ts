@@ -22,7 +22,7 @@ interface TopicBusReadOptions {
 
 /**
  * When readers see a message: once it is on disk (`synced`), or once it is committed (`relaxed`), which a power
- * loss within the next milliseconds may undo. Either way the publisher is answered once it is on disk.
+ * loss within the next milliseconds may undo. Either way the publisher gets its response once the message is on disk.
  */
 export type TopicDurability = 'synced' | 'relaxed';
 

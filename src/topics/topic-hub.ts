@@ -105,9 +105,9 @@ export function createTopicHub(
   }
 
   /**
-   * Delivers to few readers at once, before the publisher is answered. Writing to many readers takes longer than
-   * a commit, so those get the messages of this and the next turn of the event loop together: answered
-   * publishers send their next message in between, and the commit of it runs while the hub writes.
+   * Delivers to few readers at once, before the publisher gets its response. Writing to many readers takes longer than
+   * a commit, so those get the messages of this and the next turn of the event loop together. Publishers send their
+   * next message in between, and its commit runs while the hub writes.
    */
   function take(messages: readonly PlacedMessage[]): void {
     if (messages.length === 0) return;
@@ -250,12 +250,12 @@ function isWanted({ filter }: TopicReader, { message }: PlacedMessage): boolean 
 }
 
 export function batchOf(messages: readonly PlacedMessage[]): TopicBatch {
-  const made = new Map<string, unknown>();
+  const encoded = new Map<string, unknown>();
   return {
     messages,
     once<T>(form: string, make: (all: readonly PlacedMessage[]) => T): T {
-      if (!made.has(form)) made.set(form, make(messages));
-      return made.get(form) as T;
+      if (!encoded.has(form)) encoded.set(form, make(messages));
+      return encoded.get(form) as T;
     },
   };
 }

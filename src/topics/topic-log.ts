@@ -63,8 +63,8 @@ export function createTopicLog(
     const time = new Date(Math.max(fromMs, nowMs - keptMs - skewMs));
     const found: PlacedMessage[] = [];
     for await (const each of bus.read(subjects.notify.topic(topic), { from: { time } })) {
-      const made = placed(each);
-      if (isKept(made, nowMs)) found.push(made);
+      const message = placed(each);
+      if (isKept(message, nowMs)) found.push(message);
     }
     return found;
   }
@@ -76,7 +76,7 @@ export function createTopicLog(
     return lists.length === 1 ? first : lists.flat().toSorted(byPlace);
   }
 
-  /** Reads the end of the stream first; the last message there may be one that is not kept. */
+  /** Reads the end of the stream first; the last message there may have expired. */
   async function latest(topic: string): Promise<readonly PlacedMessage[]> {
     const subject = subjects.notify.topic(topic);
     const sequence = (await bus.stream(subject))?.lastSequence;

@@ -1,7 +1,7 @@
 // Which names may be topics, and which topics this process has seen: new ones count against their visitor.
 
 import type { Clock } from '../foundation/clock.ts';
-import { refused } from './ntfy-problems.ts';
+import { ntfyError } from './ntfy-problems.ts';
 import type { VisitorBook } from './visitor-limits.ts';
 
 const namePattern = /^[-_A-Za-z0-9]{1,64}$/;
@@ -48,8 +48,8 @@ export function createKnownTopics(options: {
 
   return {
     touch(topic, visitor) {
-      if (!isTopicName(topic)) throw refused('topicInvalid');
-      if (reserved.includes(topic)) throw refused('topicDisallowed');
+      if (!isTopicName(topic)) throw ntfyError('topicInvalid');
+      if (reserved.includes(topic)) throw ntfyError('topicDisallowed');
       const nowMs = clock.now();
       if (!lastUsedMs.has(topic)) {
         if (lastUsedMs.size >= topicsMax) {
@@ -57,7 +57,7 @@ export function createKnownTopics(options: {
             if (nowMs - usedMs > idleMs) lastUsedMs.delete(name);
           }
         }
-        if (lastUsedMs.size >= topicsMax) throw refused('tooManyTopics');
+        if (lastUsedMs.size >= topicsMax) throw ntfyError('tooManyTopics');
         visitors.newTopic(visitor);
       }
       lastUsedMs.set(topic, nowMs);

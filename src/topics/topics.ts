@@ -1,13 +1,14 @@
 // Topics: publish, update, read and follow messages by ntfy's rules, over a bus that several processes share.
 
-import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
+import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
+import { repeatWork } from '../foundation/repeat-work.ts';
 import type { AttachmentStore } from './file-attachments.ts';
 import { buildMessage, changeMessage, pollRequest, type MessageFacts } from './build-message.ts';
 import { detectContentType } from './detect-content-type.ts';
 import { createMessageRate } from './message-rate.ts';
-import { refused } from './ntfy-problems.ts';
+import { ntfyError } from './ntfy-problems.ts';
 import {
   attachedName,
   templatedText,
@@ -42,11 +43,11 @@ export interface TopicsOptions {
   readonly reserved?: readonly string[] | undefined;
   /** By name, for `X-Template`. */
   readonly templates?: Readonly<Record<string, NamedTemplate>> | undefined;
-  /** Absent: files are refused. */
+  /** Absent: files are rejected. */
   readonly attachments?: AttachmentStore | undefined;
   /** Where clients reach this server, without a slash at the end. */
   readonly baseUrl?: string | (() => string | undefined) | undefined;
-  /** Absent: e-mail is refused. */
+  /** Absent: e-mail is rejected. */
   readonly sendEmail?: ((mail: NotifyEmail) => Promise<void>) | undefined;
   /** Called with each published message, to wake phones. */
   readonly forward?: ((message: TopicMessage) => void) | undefined;
@@ -122,8 +123,8 @@ const sweepMs = 60_000;
  *
  * await using bus = await openBus('sqlite:.millrace/events.db');
  * await using topics = await openTopics(bus);
- * const kept = await topics.read({ topics: ['alerts'], since: { kind: 'all' }, withScheduled: false });
- * console.log(kept.map(({ message }) => message));
+ * const stored = await topics.read({ topics: ['alerts'], since: { kind: 'all' }, withScheduled: false });
+ * console.log(stored.map(({ message }) => message));
  */
 export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Promise<Topics> {
   const { clock = systemClock, observer = silentObserver, attachments } = options;
@@ -139,7 +140,6 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'durability' } });
   }
   const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs, durability });
-  const stopping = new AbortController();
   await using opened = new AsyncDisposableStack();
   const hub = opened.use(createTopicHub(bus, { clock, observer }));
   const scheduled = opened.use(
@@ -151,18 +151,12 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     }),
   );
   const all = opened.move();
-  const sweeping = attachments === undefined ? undefined : sweepFiles(attachments);
-  const published = createMessageRate(clock);
-
-  async function sweepFiles(files: AttachmentStore): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await files.sweep().catch((error: unknown) => {
-        observer.log?.warn({ err: error }, 'attachment sweep failed');
-      });
-      // Rejects only when the topics are disposed, which ends the loop.
-      await clock.sleep(sweepMs, stopping.signal).catch(() => undefined);
-    }
+  if (attachments !== undefined) {
+    const onFailure = (err: unknown): void =>
+      observer.log?.warn({ err }, 'attachment sweep failed');
+    all.use(repeatWork(() => attachments.sweep(), { everyMs: sweepMs, clock, onFailure }));
   }
+  const published = createMessageRate(clock);
 
   function admit({ visitor, isExempt }: Pick<PublishRequest, 'isExempt' | 'visitor'>): void {
     if (!isExempt) visitors.message(visitor);
@@ -171,24 +165,25 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   async function keepFile(request: PublishRequest, id: string): Promise<TopicAttachment> {
     const { params, body, visitor } = request;
     const baseUrl = baseUrlNow();
-    if (attachments === undefined || baseUrl === undefined) throw refused('attachmentsDisallowed');
+    if (attachments === undefined || baseUrl === undefined)
+      throw ntfyError('attachmentsDisallowed');
     const nowMs = clock.now();
     const deliverMs = params.deliverAt === undefined ? nowMs : params.deliverAt * 1_000;
     const messageEndMs = params.isCached ? deliverMs + limits.messageExpiryMs : Infinity;
     const expiresAtMs = Math.min(nowMs + limits.attachmentExpiryMs, messageEndMs);
-    if (deliverMs > expiresAtMs) throw refused('attachmentExpiresEarly');
+    if (deliverMs > expiresAtMs) throw ntfyError('attachmentExpiresEarly');
     const { owned, total } = await attachments.usage(visitor);
     const bytesMax = Math.min(
       limits.attachmentBytesMax,
       limits.attachmentBytesPerVisitor - owned,
       limits.attachmentBytesTotal - total,
     );
-    if ((body.contentLength ?? 0) > bytesMax) throw refused('attachmentTooLarge');
+    if ((body.contentLength ?? 0) > bytesMax) throw ntfyError('attachmentTooLarge');
     const { type, extension } = detectContentType(body.head, params.filename);
     const name = params.filename === '' ? `attachment${extension}` : attachedName(params);
     const facts = { name, type, owner: visitor, expiresAtMs };
     const size = await attachments.write(id, counted(body.all(), visitor), { facts, bytesMax });
-    if (size === undefined) throw refused('attachmentTooLarge');
+    if (size === undefined) throw ntfyError('attachmentTooLarge');
     const url = `${baseUrl}/file/${id}${extension}`;
     const expires = Math.floor(expiresAtMs / 1_000);
     return { name, type, ...(size === 0 ? {} : { size }), expires, url };
@@ -199,7 +194,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     visitor: string,
   ): AsyncGenerator<Uint8Array> {
     for await (const chunk of content) {
-      if (!visitors.bytes(visitor, chunk.length)) throw refused('attachmentTooLarge');
+      if (!visitors.bytes(visitor, chunk.length)) throw ntfyError('attachmentTooLarge');
       yield chunk;
     }
   }
@@ -316,34 +311,32 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       return hub.readers;
     },
     async [Symbol.asyncDispose]() {
-      stopping.abort(aborted());
-      await sweeping;
       await all.disposeAsync();
     },
   };
 
   async function readKept({ topics, since, withScheduled }: ReadRequest): Promise<KeptMessages> {
-    const kept = await log.read(topics, since);
-    if (!withScheduled || since.kind === 'none' || since.kind === 'latest') return kept;
+    const stored = await log.read(topics, since);
+    if (!withScheduled || since.kind === 'none' || since.kind === 'latest') return stored;
     const lists = await Promise.all([...new Set(topics)].map((topic) => scheduled.list(topic)));
-    const delivered = new Set(kept.messages.map(({ message }) => message.id));
+    const delivered = new Set(stored.messages.map(({ message }) => message.id));
     const pending = lists
       .flat()
       .filter(({ id }) => !delivered.has(id))
       .map((message) => ({ message, place: '' }));
     const byTime = pending.toSorted((a, b) => a.message.time - b.message.time);
-    return { ...kept, messages: [...kept.messages, ...byTime] };
+    return { ...stored, messages: [...stored.messages, ...byTime] };
   }
 }
 
-/** Reads the whole body; refuses it if it reaches `bytesMax`. */
+/** Reads the whole body; rejects it if it reaches `bytesMax`. */
 async function wholeBody(body: TopicBody, bytesMax: number): Promise<Buffer> {
   if (!body.isCut) return body.head;
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body.all()) {
     size += chunk.length;
-    if (size >= bytesMax) throw refused('jsonTooLarge');
+    if (size >= bytesMax) throw ntfyError('jsonTooLarge');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

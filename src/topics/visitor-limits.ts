@@ -2,7 +2,7 @@
 
 import type { Clock } from '../foundation/clock.ts';
 import { reserveTokens, type TokenBucket } from '../foundation/token-bucket.ts';
-import { refused, type NtfyProblemName } from './ntfy-problems.ts';
+import { ntfyError, type NtfyProblemName } from './ntfy-problems.ts';
 
 export interface NotifyLimits {
   readonly requestsBurst: number;
@@ -142,7 +142,7 @@ export function createVisitorBook(limits: NotifyLimits, clock: Clock): VisitorBo
   }
 
   const limited = (name: BucketName, problem: NtfyProblemName) => (visitor: string) => {
-    if (!take(of(visitor), name)) throw refused(problem);
+    if (!take(of(visitor), name)) throw ntfyError(problem);
   };
 
   function today(name: string): Visitor {
@@ -161,12 +161,12 @@ export function createVisitorBook(limits: NotifyLimits, clock: Clock): VisitorBo
     newTopic: limited('newTopics', 'tooManyNewTopics'),
     message(name) {
       const visitor = today(name);
-      if (visitor.messages >= limits.messagesPerDay) throw refused('tooManyMessages');
+      if (visitor.messages >= limits.messagesPerDay) throw ntfyError('tooManyMessages');
       visitor.messages += 1;
     },
     authAttempt(name) {
       if (reserve(visitors.get(name), 'authFailures').waitMs > 0) {
-        throw refused('tooManyAuthFailures');
+        throw ntfyError('tooManyAuthFailures');
       }
     },
     authFailure(name) {
@@ -176,7 +176,7 @@ export function createVisitorBook(limits: NotifyLimits, clock: Clock): VisitorBo
     bytes: (name, count) => take(of(name), 'bytes', count),
     subscribe(name) {
       const visitor = of(name);
-      if (visitor.subscriptions >= limits.subscriptionsMax) throw refused('tooManySubscriptions');
+      if (visitor.subscriptions >= limits.subscriptionsMax) throw ntfyError('tooManySubscriptions');
       visitor.subscriptions += 1;
       let isDisposed = false;
       return {

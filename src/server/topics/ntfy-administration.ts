@@ -8,9 +8,9 @@ import {
   setUser,
   shownUsers,
 } from '../../topics/users/change-users.ts';
-import { refused } from '../../topics/ntfy-problems.ts';
+import { ntfyError } from '../../topics/ntfy-problems.ts';
 import type { UserDirectory } from '../../topics/users/user-directory.ts';
-import { answerJson } from './ntfy-answer.ts';
+import { sendJson } from './ntfy-response.ts';
 import { peekBody } from './ntfy-body.ts';
 import type { NtfyRoute } from './ntfy-route.ts';
 
@@ -34,13 +34,13 @@ export async function administer(
   },
 ): Promise<void> {
   if (action === 'version') {
-    return answerJson(response, JSON.stringify({ version, commit: '', date: '' }));
+    return sendJson(response, JSON.stringify({ version, commit: '', date: '' }));
   }
-  if (action === 'list-users') return answerJson(response, JSON.stringify(shownUsers(directory)));
+  if (action === 'list-users') return sendJson(response, JSON.stringify(shownUsers(directory)));
   const { head, isCut } = await peekBody(request, bodyBytesMax);
-  if (isCut) throw refused('jsonTooLarge');
+  if (isCut) throw ntfyError('jsonTooLarge');
   await directory.change(await decisionOf(action, head, directory));
-  answerJson(response, '{"success":true}');
+  sendJson(response, '{"success":true}');
 }
 
 async function decisionOf(

@@ -1,7 +1,7 @@
 // The body of a request: its first bytes, which decide how it is used, and the rest as a stream.
 
 import type { IncomingMessage } from 'node:http';
-import { refused } from '../../topics/ntfy-problems.ts';
+import { ntfyError } from '../../topics/ntfy-problems.ts';
 import type { TopicBody } from '../../topics/topics.ts';
 
 /** Reads up to `limit` bytes; `isCut` if the body has at least that many. */
@@ -49,7 +49,7 @@ function firstChunks(request: IncomingMessage, limit: number): Promise<Buffer[]>
       request.pause();
       done();
     };
-    const onBreak = (): void => reject(refused('invalid'));
+    const onBreak = (): void => reject(ntfyError('invalid'));
     request.on('data', onData).once('end', done).once('error', onBreak).once('close', onBreak);
   });
 }

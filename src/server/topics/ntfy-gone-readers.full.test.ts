@@ -134,7 +134,7 @@ test('a stream pipelined after another stream ends with their connection', async
   });
 });
 
-test('a refused WebSocket leaves no resources behind', async () => {
+test('a rejected WebSocket leaves no resources behind', async () => {
   await served(async (server) => {
     for (let round = 0; round < subscriptionsMax; round += 1) {
       const socket = await connected(server.port);

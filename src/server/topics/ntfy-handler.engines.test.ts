@@ -76,7 +76,7 @@ describe("ntfy's command line on our server", { skip }, () => {
     await assert.rejects(refused, /forbidden/);
   });
 
-  it('publishes files, and refuses one that is too large', async () => {
+  it('publishes files, and rejects one that is too large', async () => {
     const topic = newTopic();
     const flags = ['--file', program ?? '', '--filename', 'program'];
     const sending = ntfy('publish', ...flags, `${ours.url}/${topic}`);

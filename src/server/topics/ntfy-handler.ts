@@ -1,4 +1,4 @@
-// ntfy's API over topics: parses a request, calls the topics, and answers. The rules are in `src/topics`.
+// ntfy's API over topics: parses a request, calls the topics, and responds. The rules are in `src/topics`.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -8,14 +8,14 @@ import { createAccessBook, type TopicPermission } from '../../topics/users/acces
 import { readJsonPublish } from '../../topics/json-publish.ts';
 import { createNotifyUsers, type NotifyUsers } from '../../topics/users/notify-users.ts';
 import { memoryUserDirectory, type UserDirectory } from '../../topics/users/user-directory.ts';
-import { refused } from '../../topics/ntfy-problems.ts';
+import { ntfyError } from '../../topics/ntfy-problems.ts';
 import { readPublishParams, unifiedPushNames } from '../../topics/publish-params.ts';
 import { requestParams, type RequestHeaders } from '../../topics/request-params.ts';
 import { parseSince, readFilter } from '../../topics/read-params.ts';
 import { messageJson } from '../../topics/topic-message.ts';
 import type { TopicBody, Topics } from '../../topics/topics.ts';
 import { administer } from './ntfy-administration.ts';
-import { answerFile, answerJson, answerProblem, anyOrigin, loggedProblem } from './ntfy-answer.ts';
+import { sendFile, sendJson, sendProblem, anyOrigin, loggedProblem } from './ntfy-response.ts';
 import { bodyOf, peekBody } from './ntfy-body.ts';
 import { accountOf, configOf } from './ntfy-facts.ts';
 import { ntfyRouteOf, type NtfyRoute } from './ntfy-route.ts';
@@ -28,7 +28,7 @@ import {
   type StreamForm,
 } from './ntfy-stream.ts';
 import { visitorOf, type Visitor } from './ntfy-visitor.ts';
-import { createNtfyWebSockets, refuseUpgrade } from './ntfy-websocket.ts';
+import { createNtfyWebSockets, rejectUpgrade } from './ntfy-websocket.ts';
 
 export interface NtfyHandlerOptions {
   /** Default: the users of `directory`, without tokens. */
@@ -107,7 +107,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
   }
 
   function check(names: readonly string[], { user }: Visitor, wanted: 'read' | 'write'): void {
-    for (const topic of names) if (!access.may(user, topic, wanted)) throw refused('forbidden');
+    for (const topic of names) if (!access.may(user, topic, wanted)) throw ntfyError('forbidden');
   }
 
   async function publish(call: Call, { topic, sequenceId, ...given }: Publish): Promise<string> {
@@ -126,19 +126,19 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
   async function publishJson(call: Call): Promise<void> {
     const { request, response, query } = call;
     const peeked = await peekBody(request, limits.messageBytesMax * 2);
-    if (peeked.isCut) throw refused('jsonTooLarge');
+    if (peeked.isCut) throw ntfyError('jsonTooLarge');
     const { topic, body, headers } = readJsonPublish(peeked.head, request.headers);
     const content = bodyOf(body, limits.messageBytesMax);
     const given = { topic, sequenceId: undefined, headers, query, body: content };
-    answerJson(response, await publish(call, given));
+    sendJson(response, await publish(call, given));
   }
 
   /** The Matrix push gateway: a homeserver's push key is the URL of a topic. */
   async function pushMatrix(call: Call): Promise<void> {
     const { request, response } = call;
-    if (topics.baseUrl === undefined) throw refused('baseUrlMissing');
+    if (topics.baseUrl === undefined) throw ntfyError('baseUrlMissing');
     const peeked = await peekBody(request, limits.messageBytesMax);
-    if (peeked.isCut) throw refused('matrixTooLarge');
+    if (peeked.isCut) throw ntfyError('matrixTooLarge');
     const pushkey = pushkeyOf(peeked.head);
     const isOurs = pushkey.startsWith(`${topics.baseUrl}/`) && URL.canParse(pushkey);
     if (isOurs) {
@@ -149,7 +149,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     }
     // A homeserver deletes the push keys that are rejected.
     const rejected = isOurs ? [] : [pushkey];
-    answerJson(response, JSON.stringify({ rejected }), { headers: [] });
+    sendJson(response, JSON.stringify({ rejected }), { headers: [] });
   }
 
   async function change(
@@ -159,7 +159,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     admitWriter(visitor, topic);
     const { name, isExempt } = visitor;
     const message = await topics.change(event, { topic, sequenceId, visitor: name, isExempt });
-    answerJson(response, messageJson(message));
+    sendJson(response, messageJson(message));
   }
 
   function readingOf(
@@ -193,29 +193,29 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
   async function subscribe(call: Call, form: StreamForm, topicsInPath: string): Promise<void> {
     const { request, response, visitor } = call;
     admitReader(visitor, topicsInPath);
-    using held = new DisposableStack();
-    held.use(visitors.subscribe(visitor.name));
+    using resources = new DisposableStack();
+    resources.use(visitors.subscribe(visitor.name));
     const following = readingOf(topicsInPath, call);
     if (!following.isPoll) {
       await followOverHttp(topics, form, { incoming: request, response, following });
       return;
     }
-    const kept = await topics.read(following.request);
+    const stored = await topics.read(following.request);
     const { filter } = following;
-    const text = kept
+    const text = stored
       .filter((message) => filter?.(message) ?? true)
       .map((message) => encodeMessage(form, message))
       .join('');
     response.writeHead(200, [...anyOrigin, 'Content-Type', contentTypes[form]]).end(text);
   }
 
-  async function answer(call: Call, route: NtfyRoute): Promise<void> {
+  async function respond(call: Call, route: NtfyRoute): Promise<void> {
     const { request, response, query, visitor } = call;
     switch (route.kind) {
       case 'publish': {
         const { topic, sequenceId } = route;
         const given = { topic, sequenceId, headers: request.headers, query };
-        return answerJson(response, await publish(call, given));
+        return sendJson(response, await publish(call, given));
       }
       case 'publishJson':
         return publishJson(call);
@@ -224,43 +224,43 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       case 'subscribe':
         if (route.form !== 'ws') return subscribe(call, route.form, route.topics);
         admitReader(visitor, route.topics);
-        throw refused('notWebSocket');
+        throw ntfyError('notWebSocket');
       case 'auth':
         admitReader(visitor, route.topics);
-        return answerJson(response, '{"success":true}');
+        return sendJson(response, '{"success":true}');
       case 'page':
         if (!requestParams(request.headers, query).flag(unifiedPushNames, false)) {
-          throw refused('pageNotFound');
+          throw ntfyError('pageNotFound');
         }
-        return answerJson(response, '{"unifiedpush":{"version":1}}');
+        return sendJson(response, '{"unifiedpush":{"version":1}}');
       case 'file':
         admit(visitor);
-        return answerFile(topics, route.id, { request, response });
+        return sendFile(topics, route.id, { request, response });
       case 'matrixPush':
         return pushMatrix(call);
       case 'administration': {
         const isAdmin = visitor.user?.role === 'admin';
-        if (!isAdmin) throw refused(users.isOpen ? 'pageNotFound' : 'unauthorized');
+        if (!isAdmin) throw ntfyError(users.isOpen ? 'pageNotFound' : 'unauthorized');
         return administer(route.action, { request, response, directory, version });
       }
       default:
-        return answerFixed(call, route.kind);
+        return sendFixed(call, route.kind);
     }
   }
 
   /** Routes without parameters. */
-  async function answerFixed({ response, visitor }: Call, kind: NtfyRoute['kind']): Promise<void> {
+  async function sendFixed({ response, visitor }: Call, kind: NtfyRoute['kind']): Promise<void> {
     switch (kind) {
       case 'health':
-        return answerJson(response, '{"healthy":true}');
+        return sendJson(response, '{"healthy":true}');
       case 'stats':
-        return answerJson(
+        return sendJson(
           response,
           JSON.stringify({ messages: topics.published, messages_rate: topics.publishedPerSecond }),
         );
       case 'config': {
         const headers = [...anyOrigin, 'Cache-Control', 'no-cache'];
-        return answerJson(response, JSON.stringify(configOf(topics)), { headers });
+        return sendJson(response, JSON.stringify(configOf(topics)), { headers });
       }
       case 'configJs': {
         const json = JSON.stringify(configOf(topics), undefined, 2);
@@ -269,10 +269,10 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         return void response.end(`// Generated server configuration\nvar config = ${json};\n`);
       }
       case 'account':
-        return answerJson(response, JSON.stringify(await accountOf(topics, visitor)));
+        return sendJson(response, JSON.stringify(await accountOf(topics, visitor)));
       case 'matrixDiscovery':
-        if (topics.baseUrl === undefined) throw refused('baseUrlMissing');
-        return answerJson(response, '{"unifiedpush":{"gateway":"matrix"}}', { headers: [] });
+        if (topics.baseUrl === undefined) throw ntfyError('baseUrlMissing');
+        return sendJson(response, '{"unifiedpush":{"gateway":"matrix"}}', { headers: [] });
       case 'options':
         admit(visitor);
         response.writeHead(200, [
@@ -286,7 +286,7 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       case 'empty':
         return void response.writeHead(200).end();
       default:
-        throw refused('pageNotFound');
+        throw ntfyError('pageNotFound');
     }
   }
 
@@ -302,10 +302,10 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         const { path, query } = targetOf(request);
         const route = ntfyRouteOf(request.method ?? '', path);
         const visitor = await visitorOf(request, query, visitorOptions);
-        if (route === undefined) throw refused('pageNotFound');
-        await answer({ request, response, query, visitor }, route);
+        if (route === undefined) throw ntfyError('pageNotFound');
+        await respond({ request, response, query, visitor }, route);
       } catch (error) {
-        answerProblem(request, response, loggedProblem(error, observer));
+        sendProblem(request, response, loggedProblem(error, observer));
       }
     },
     async upgrade(request, socket, head) {
@@ -314,16 +314,16 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
         const { path, query } = targetOf(request);
         const visitor = await visitorOf(request, query, visitorOptions);
         const route = ntfyRouteOf(request.method ?? '', path);
-        if (route?.kind !== 'subscribe' || route.form !== 'ws') throw refused('pageNotFound');
+        if (route?.kind !== 'subscribe' || route.form !== 'ws') throw ntfyError('pageNotFound');
         admitReader(visitor, route.topics);
-        using held = new DisposableStack();
-        held.use(visitors.subscribe(visitor.name));
+        using resources = new DisposableStack();
+        resources.use(visitors.subscribe(visitor.name));
         const following = readingOf(route.topics, { request, query, visitor });
         const { isPoll } = following;
         await sockets.follow(topics, { request, socket, head, following, isPoll });
         return;
       } catch (error) {
-        refuseUpgrade(socket, loggedProblem(error, observer).http);
+        rejectUpgrade(socket, loggedProblem(error, observer).http);
       }
     },
     stop: () => topics.cut(),
@@ -340,7 +340,7 @@ function targetOf(request: IncomingMessage): {
   const url = request.url ?? '/';
   const at = url.indexOf('?');
   const path = decodedPath(at === -1 ? url : url.slice(0, at));
-  if (path === undefined) throw refused('invalid');
+  if (path === undefined) throw ntfyError('invalid');
   return { path, query: at === -1 ? undefined : new URLSearchParams(url.slice(at + 1)) };
 }
 
@@ -349,13 +349,13 @@ function pushkeyOf(body: Buffer): string {
   try {
     parsed = JSON.parse(body.toString('utf8'));
   } catch {
-    throw refused('matrixInvalid');
+    throw ntfyError('matrixInvalid');
   }
   const { notification } = (parsed ?? {}) as { readonly notification?: unknown };
   const { devices } = (notification ?? {}) as { readonly devices?: unknown };
   const first: unknown = Array.isArray(devices) ? devices[0] : undefined;
   const { pushkey } = (first ?? {}) as { readonly pushkey?: unknown };
-  if (typeof pushkey !== 'string' || pushkey === '') throw refused('matrixInvalid');
+  if (typeof pushkey !== 'string' || pushkey === '') throw ntfyError('matrixInvalid');
   return pushkey;
 }
 

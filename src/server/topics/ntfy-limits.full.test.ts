@@ -36,7 +36,7 @@ async function codes(count: number, ask: () => Promise<Response>): Promise<reado
   return seen;
 }
 
-test('a visitor with too many requests is refused, an exempt visitor is not', async () => {
+test('a visitor with too many requests is rejected, an exempt visitor is not', async () => {
   const topic = newTopic();
   const ask = (server: CaseServer) => () => send(server, topic, { body: 'x' });
   await limited({ requestsBurst: 2 }, async (server) => {
@@ -76,7 +76,7 @@ test('streams of a visitor are limited, and an ended stream no longer counts', a
   });
 });
 
-test('a visitor is refused after too many wrong passwords', async () => {
+test('a visitor is rejected after too many wrong passwords', async () => {
   await limited({ authFailuresBurst: 3, requestsBurst: 1_000 }, async (server) => {
     const headers = { Authorization: `Basic ${Buffer.from('ben:no').toString('base64')}` };
     const ask = (): Promise<Response> => send(server, 'a', { headers, body: 'x' });

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import { controlMessage, messageJson, type TopicMessage } from '../../topics/topic-message.ts';
 import type { TopicReader } from '../../topics/topic-hub.ts';
 import type { ReadRequest, Topics } from '../../topics/topics.ts';
-import { anyOrigin } from './ntfy-answer.ts';
+import { anyOrigin } from './ntfy-response.ts';
 
 export type StreamForm = 'json' | 'sse' | 'raw';
 

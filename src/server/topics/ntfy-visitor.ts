@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { NotifyUser } from '../../topics/users/access-rules.ts';
 import type { NotifyUsers } from '../../topics/users/notify-users.ts';
-import { refused } from '../../topics/ntfy-problems.ts';
+import { ntfyError } from '../../topics/ntfy-problems.ts';
 import { visitorOfAddress, type VisitorBook } from '../../topics/visitor-limits.ts';
 
 export interface Visitor {
@@ -58,6 +58,6 @@ function authorizationOf(
   const inQuery = query?.get('authorization') || query?.get('auth');
   if (!inQuery) return request.headers.authorization?.trim();
   // ntfy answers 500 here, although the client sent a malformed value.
-  if (!/^[-_A-Za-z0-9]+$/.test(inQuery)) throw refused('unauthorized');
+  if (!/^[-_A-Za-z0-9]+$/.test(inQuery)) throw ntfyError('unauthorized');
   return Buffer.from(inQuery, 'base64url').toString('utf8').trim();
 }

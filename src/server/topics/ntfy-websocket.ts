@@ -38,7 +38,7 @@ export function createNtfyWebSockets(): NtfyWebSockets {
       });
       const upgrading = await server;
       const client = await new Promise<WebSocket | undefined>((resolve) => {
-        // `ws` has no callback for a refused handshake or a client that has disconnected.
+        // `ws` has no callback for a rejected handshake or a client that has disconnected.
         socket.once('close', () => resolve(undefined));
         if (socket.destroyed) resolve(undefined);
         else upgrading.handleUpgrade(request, socket, head, (accepted) => resolve(accepted));
@@ -87,7 +87,7 @@ function contentOf(message: TopicMessage): Buffer {
 }
 
 /** Answers with a bare status, as ntfy does: WebSocket clients show nothing else. */
-export function refuseUpgrade(socket: Duplex, status: number): void {
+export function rejectUpgrade(socket: Duplex, status: number): void {
   if (socket.destroyed) return;
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,

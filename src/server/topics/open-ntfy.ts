@@ -108,7 +108,7 @@ export async function openNtfy(
   return { ...handler, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
-/** The user of a platform token, by its scopes. Tokens of a tenant are refused: topics have no tenant. */
+/** The user of a platform token, by its scopes. Tokens of a tenant are rejected: topics have no tenant. */
 function userOf(verified: VerifiedToken | undefined): NotifyUser | undefined {
   if (verified === undefined || verified.token.tenant !== undefined) return undefined;
   const { ended, token } = verified;

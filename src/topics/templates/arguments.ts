@@ -69,7 +69,7 @@ export function texts(value: TemplateValue): string[] {
   return values.filter((each) => !isNil(each)).map(shown);
 }
 
-/** Converts any value to a whole number, as sprig does. */
+/** Converts any value to an integer, as sprig does. */
 export function whole(value: TemplateValue): bigint {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'boolean') return value ? 1n : 0n;

@@ -168,7 +168,7 @@ function printf(format: string, values: readonly TemplateValue[]): string {
     return failed('printf width or precision too large');
   }
   let at = 0;
-  const made = format.replace(
+  const result = format.replace(
     /%([-+ 0#]*)(\d*)(?:\.(\d+))?([a-zA-Z%])/g,
     (whole, flags: string, width: string, precision: string | undefined, verb: string) => {
       if (verb === '%') return '%';
@@ -181,7 +181,7 @@ function printf(format: string, values: readonly TemplateValue[]): string {
       return one.padStart(length, flags.includes('0') ? '0' : ' ');
     },
   );
-  return bounded(made);
+  return bounded(result);
 }
 
 function formatted(

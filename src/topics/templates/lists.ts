@@ -65,7 +65,7 @@ export const listsOfMany: TemplateFunctions = {
   list: (...values) => values,
   tuple: (...values) => values,
   concat: (...values) => values.flatMap(list),
-  dict: (...values) => made(values),
+  dict: (...values) => dictOf(values),
   keys: (...from) => from.flatMap((each) => Object.keys(dict(each)).toSorted()),
   pluck: (key, ...from) =>
     from.map(dict).flatMap((each) => (Object.hasOwn(each, text(key)) ? [each[text(key)]] : [])),
@@ -76,9 +76,9 @@ export const listsOfMany: TemplateFunctions = {
 
 function unique(values: readonly TemplateValue[]): TemplateValue[] {
   if (values.length > limits.listMax) return failed('the list is too long');
-  const kept: TemplateValue[] = [];
-  for (const value of values) if (!isIn(kept, value)) kept.push(value);
-  return kept;
+  const found: TemplateValue[] = [];
+  for (const value of values) if (!isIn(found, value)) found.push(value);
+  return found;
 }
 
 function chunks(size: number, values: TemplateValue[]): TemplateValue[] {
@@ -98,7 +98,7 @@ function sliced(values: TemplateValue[], range: readonly TemplateValue[]): Templ
   return values.slice(from, to);
 }
 
-function made(values: readonly TemplateValue[]): TemplateValue {
+function dictOf(values: readonly TemplateValue[]): TemplateValue {
   const entries: [string, TemplateValue][] = [];
   for (let at = 0; at < values.length; at += 2) {
     entries.push([shown(values[at]), at + 1 < values.length ? values[at + 1] : '']);

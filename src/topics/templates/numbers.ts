@@ -65,11 +65,11 @@ function steps(from: number, to: number, step: number): TemplateValue[] {
   if (Math.abs(to - from) / Math.abs(step) > limits.loopsMax) {
     return failed(`too many iterations in untilStep; max allowed is ${limits.loopsMax}`);
   }
-  const made: TemplateValue[] = [];
+  const result: TemplateValue[] = [];
   const isUp = to >= from;
-  if (isUp !== step > 0) return made;
-  for (let at = from; isUp ? at < to : at > to; at += step) made.push(BigInt(at));
-  return made;
+  if (isUp !== step > 0) return result;
+  for (let at = from; isUp ? at < to : at > to; at += step) result.push(BigInt(at));
+  return result;
 }
 
 function sequence(values: readonly number[]): string {

@@ -65,13 +65,13 @@ function matches(pattern: string, value: string, count: number): readonly Match[
 }
 
 function replaced(pattern: string, value: string, by: (match: Match) => string): string {
-  let made = '';
+  let result = '';
   let last = 0;
   for (const match of matches(pattern, value, -1)) {
-    made = bounded(made + value.slice(last, match.start) + by(match));
+    result = bounded(result + value.slice(last, match.start) + by(match));
     last = match.end;
   }
-  return made + value.slice(last);
+  return result + value.slice(last);
 }
 
 /** Expands `$1`, `${name}`, and `$$` for a dollar; an unknown group is empty. */
@@ -90,16 +90,16 @@ function expanded(by: string, { groups, named }: Match): string {
 function splitBy(pattern: string, value: string, count: number): string[] {
   if (count === 0) return [];
   if (pattern !== '' && value === '') return [''];
-  const made: string[] = [];
+  const result: string[] = [];
   let [begin, end] = [0, 0];
   for (const match of matches(pattern, value, -1)) {
-    if (count > 0 && made.length === count - 1) break;
+    if (count > 0 && result.length === count - 1) break;
     ({ start: end } = match);
-    if (match.end !== 0) made.push(value.slice(begin, end));
+    if (match.end !== 0) result.push(value.slice(begin, end));
     begin = match.end;
   }
-  if (end !== value.length) made.push(value.slice(begin));
-  return made;
+  if (end !== value.length) result.push(value.slice(begin));
+  return result;
 }
 
 const urlParts =
@@ -108,7 +108,7 @@ const urlParts =
 function parsedUrl(value: string): TemplateValue {
   const [, scheme = '', authority = '', path = '', query = '', fragment = ''] =
     urlParts.exec(value) ?? [];
-  // eslint-disable-next-line no-control-regex -- Go refuses these.
+  // eslint-disable-next-line no-control-regex -- Go rejects these.
   if (/[\u0000-\u001f\u007f]/.test(value)) return failed('unable to parse url');
   const at = authority.lastIndexOf('@');
   const host = authority.slice(at + 1);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { renderTemplate } from './render-template.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
 
-test('a template with too many steps or too much output is refused', () => {
+test('a template with too many steps or too much output is rejected', () => {
   const long = JSON.stringify({ l: Array.from({ length: 700 }, () => 1) });
   const nested = '{{range .l}}{{range $.l}}{{range $.l}}x{{end}}{{end}}{{end}}';
   assert.throws(() => renderTemplate(nested, long, 'x'), /timed out/);

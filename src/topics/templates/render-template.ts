@@ -1,6 +1,6 @@
 // Renders a template with the JSON that a publisher sent, with limits on steps and output.
 
-import { refused } from '../ntfy-problems.ts';
+import { ntfyError } from '../ntfy-problems.ts';
 import { callTemplateFunction, isTemplateFunction } from './functions.ts';
 import {
   parseTemplate,
@@ -29,25 +29,25 @@ export const templateLimits = {
 
 type Leaving = 'break' | 'continue' | undefined;
 
-/** Throws the problem with which ntfy refuses the message. */
+/** Throws the problem with which ntfy rejects the message. */
 export function renderTemplate(template: string, body: string, name: string): string {
   if (Buffer.byteLength(template) > templateLimits.templateBytesMax)
-    throw refused('templateTooLarge');
+    throw ntfyError('templateTooLarge');
   let data: TemplateValue;
   try {
     data = JSON.parse(body) as TemplateValue;
   } catch {
-    throw refused('templateBodyNotJson');
+    throw ntfyError('templateBodyNotJson');
   }
   try {
     const nodes = parseTemplate(template, isTemplateFunction);
     return run(nodes, data).replaceAll('\\n', '\n').trim();
   } catch (error) {
     if (!(error instanceof TemplateProblem)) throw error;
-    if (error.kind === 'syntax') throw refused('templateInvalid', error.message);
-    if (error.kind === 'disallowed') throw refused('templateDisallowed');
-    if (error.kind === 'endless') throw refused('templateTimeout');
-    throw refused('templateFailed', `template ${name}: ${error.message}`);
+    if (error.kind === 'syntax') throw ntfyError('templateInvalid', error.message);
+    if (error.kind === 'disallowed') throw ntfyError('templateDisallowed');
+    if (error.kind === 'endless') throw ntfyError('templateTimeout');
+    throw ntfyError('templateFailed', `template ${name}: ${error.message}`);
   }
 }
 

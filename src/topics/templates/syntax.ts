@@ -207,13 +207,13 @@ function parsePipe(text: string, isFunction: (name: string) => boolean): Templat
   function term(depth: number): TemplateTerm {
     const first = tokens[at] ?? '';
     at += 1;
-    let made = base(first, depth);
+    let result = base(first, depth);
     // Fields follow without white space.
     while (/^\.[A-Za-z_]/.test(tokens[at] ?? '')) {
-      made = { kind: 'field', of: made, name: (tokens[at] ?? '').slice(1) };
+      result = { kind: 'field', of: result, name: (tokens[at] ?? '').slice(1) };
       at += 1;
     }
-    return made;
+    return result;
   }
 
   function base(first: string, depth: number): TemplateTerm {
@@ -232,9 +232,9 @@ function parsePipe(text: string, isFunction: (name: string) => boolean): Templat
     return { kind: 'function', name: first };
   }
 
-  const made = pipe(false, 0);
+  const result = pipe(false, 0);
   if (at <= tokens.length - 1) throw wrong('unexpected right paren');
-  return made;
+  return result;
 }
 
 function numberOf(text: string): number | bigint {

@@ -166,11 +166,11 @@ const base32Letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 function base32Encoded(bytes: Buffer): string {
   let bits = '';
   for (const byte of bytes) bits += byte.toString(2).padStart(8, '0');
-  let made = '';
+  let result = '';
   for (let at = 0; at < bits.length; at += 5) {
-    made += base32Letters[parseInt(bits.slice(at, at + 5).padEnd(5, '0'), 2)] ?? '';
+    result += base32Letters[parseInt(bits.slice(at, at + 5).padEnd(5, '0'), 2)] ?? '';
   }
-  return made.padEnd(Math.ceil(made.length / 8) * 8, '=');
+  return result.padEnd(Math.ceil(result.length / 8) * 8, '=');
 }
 
 function base32Decoded(value: string): string {

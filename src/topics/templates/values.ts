@@ -80,7 +80,7 @@ export function lengthOf(value: TemplateValue): number {
   throw new TemplateProblem('failed', `len of type ${typeOfValue(value)}`);
 }
 
-/** Go compares whole numbers with whole ones only. */
+/** Go compares integers with integers only. */
 export function equalValues(first: TemplateValue, second: TemplateValue): boolean {
   if (isNil(first) || isNil(second)) return isNil(first) && isNil(second);
   if (typeof first !== typeof second || typeof first === 'object') throw incomparable();

@@ -1,7 +1,7 @@
 // Turns administrators' requests of ntfy's API into changes of users and rules. Pure, except for hashing.
 
 import { hashNotifyPassword, isPasswordHash } from './notify-password.ts';
-import { refused } from '../ntfy-problems.ts';
+import { ntfyError } from '../ntfy-problems.ts';
 import { readJsonObject, textField } from '../request-params.ts';
 import { compareAccess, everybody, type TopicPermission } from './access-rules.ts';
 import { isUserName } from './notify-users.ts';
@@ -25,7 +25,7 @@ const permissions: Readonly<Record<string, TopicPermission>> = {
   none: 'deny',
 };
 
-/** `isNew`: an existing user is refused instead of getting another password. */
+/** `isNew`: an existing user is rejected instead of getting another password. */
 export async function setUser(
   body: Buffer,
   { isNew, book }: { readonly isNew: boolean; readonly book: UserBook },
@@ -44,7 +44,7 @@ export async function setUser(
   }
   // Checked before the slow hash, and again when the change is made.
   checkSettable(book.find(username), isNew);
-  if (tier !== '') throw refused('tierUnknown');
+  if (tier !== '') throw ntfyError('tierUnknown');
   if (hash !== '' && !isPasswordHash(hash)) throw invalid('password hash invalid');
   const passwordHash = hash === '' ? await hashNotifyPassword(password) : hash;
   return (now) => {
@@ -55,18 +55,18 @@ export async function setUser(
 
 function checkSettable(found: DirectoryUser | undefined, isNew: boolean): void {
   if (found === undefined) return;
-  if (isNew) throw refused('userExists');
-  if (found.role === 'admin') throw refused('forbidden');
-  if (found.isProvisioned) throw refused('userProvisioned');
+  if (isNew) throw ntfyError('userExists');
+  if (found.role === 'admin') throw ntfyError('forbidden');
+  if (found.isProvisioned) throw ntfyError('userProvisioned');
 }
 
 export function removeUser(body: Buffer): Decision {
   const { username: name } = textsOf(body, ['username']);
   return (book) => {
     const found = book.find(name);
-    if (found === undefined) throw refused('userUnknown');
-    if (found.role === 'admin') throw refused('unauthorized');
-    if (found.isProvisioned) throw refused('userProvisioned');
+    if (found === undefined) throw ntfyError('userUnknown');
+    if (found.role === 'admin') throw ntfyError('unauthorized');
+    if (found.isProvisioned) throw ntfyError('userProvisioned');
     return { kind: 'user-removed', name };
   };
 }
@@ -76,8 +76,8 @@ export function setAccess(body: Buffer): Decision {
   const allowed = permissions[permission.toLowerCase()];
   return (book) => {
     checkKnown(book, username);
-    if (allowed === undefined) throw refused('permissionInvalid');
-    if (!topicPattern.test(topic)) throw refused('topicInvalid');
+    if (allowed === undefined) throw ntfyError('permissionInvalid');
+    if (!topicPattern.test(topic)) throw ntfyError('topicInvalid');
     return { kind: 'access-set', user: username, topic, permission: allowed };
   };
 }
@@ -86,13 +86,13 @@ export function removeAccess(body: Buffer): Decision {
   const { username, topic } = textsOf(body, ['username', 'topic']);
   return (book) => {
     checkKnown(book, username);
-    if (topic !== '' && !topicPattern.test(topic)) throw refused('topicInvalid');
+    if (topic !== '' && !topicPattern.test(topic)) throw ntfyError('topicInvalid');
     return { kind: 'access-removed', user: username, ...(topic === '' ? {} : { topic }) };
   };
 }
 
 function checkKnown(book: UserBook, name: string): void {
-  if (name !== everybody && book.find(name) === undefined) throw refused('userUnknown');
+  if (name !== everybody && book.find(name) === undefined) throw ntfyError('userUnknown');
 }
 
 /** Users in ntfy's order, administrators first and everybody last, with their grants. */
@@ -135,5 +135,5 @@ function textsOf<Name extends string>(
 }
 
 function invalid(reason: string): Error {
-  return refused('invalid', reason);
+  return ntfyError('invalid', reason);
 }

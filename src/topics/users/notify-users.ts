@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
 import type { NotifyUser } from './access-rules.ts';
-import { refused } from '../ntfy-problems.ts';
+import { ntfyError } from '../ntfy-problems.ts';
 import { matchesPasswordHash, isPasswordHash } from './notify-password.ts';
 import type { UserBook } from './user-directory.ts';
 
@@ -49,7 +49,7 @@ export function createNotifyUsers(options: {
 
   function known(name: string): NotifyUser {
     const found = directory.find(name);
-    if (found === undefined) throw refused('unauthorized');
+    if (found === undefined) throw ntfyError('unauthorized');
     return { name, role: found.role };
   }
 
@@ -57,7 +57,7 @@ export function createNotifyUsers(options: {
     const name = byToken.get(digest(secret));
     if (name !== undefined) return known(name);
     const foreign = verifyForeign?.(secret);
-    if (foreign === undefined) throw refused('unauthorized');
+    if (foreign === undefined) throw ntfyError('unauthorized');
     return foreign;
   }
 
@@ -68,7 +68,7 @@ export function createNotifyUsers(options: {
     // Unknown names take as long, so that the response time does not reveal which names exist.
     const hash = found?.passwordHash ?? unknownHash;
     const matches = await matchesPasswordHash(password, hash);
-    if (found === undefined || !matches) throw refused('unauthorized');
+    if (found === undefined || !matches) throw ntfyError('unauthorized');
     if (verified.size >= rememberedMax) verified.clear();
     verified.set(key, hash);
     return known(name);
@@ -88,7 +88,7 @@ export function createNotifyUsers(options: {
       if (scheme.toLowerCase() === 'bearer') return byBearer(rest.trim());
       const pair = Buffer.from(rest, 'base64').toString('utf8');
       const at = pair.indexOf(':');
-      if (at === -1) throw refused('unauthorized');
+      if (at === -1) throw ntfyError('unauthorized');
       const [name, password] = [pair.slice(0, at), pair.slice(at + 1)];
       return name === '' ? byBearer(password) : byPassword(name, password);
     },

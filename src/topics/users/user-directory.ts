@@ -1,7 +1,7 @@
 // Users of topics and access rules, in memory: fixed ones from the configuration, and those that administrators
 // added.
 
-import { refused } from '../ntfy-problems.ts';
+import { ntfyError } from '../ntfy-problems.ts';
 import { everybody, type AccessRule, type TopicPermission } from './access-rules.ts';
 import type { NotifyUserSettings } from './notify-users.ts';
 
@@ -151,5 +151,5 @@ export function checkRoom(book: UserBook, change: UserChange): void {
     (change.kind === 'user-set' && book.users.length >= usersMax) ||
     (change.kind === 'access-set' && book.rules.length >= rulesMax);
   if (!isFull) return;
-  throw refused('invalid', `limit reached: ${usersMax} users or ${rulesMax} access rules`);
+  throw ntfyError('invalid', `limit reached: ${usersMax} users or ${rulesMax} access rules`);
 }

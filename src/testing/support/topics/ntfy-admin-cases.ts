@@ -40,7 +40,7 @@ async function does(
   assert.deepEqual(await ask(server, request, body), { status: 200, answer: { success: true } });
 }
 
-const refuses = (
+const rejects = (
   title: string,
   request: `${string} /${string}`,
   body: Body | undefined,
@@ -83,8 +83,8 @@ export const adminCases: readonly NtfyCase[] = [
     assert.deepEqual(Object.keys(answer as object), ['version', 'commit', 'date']);
     assert.match((answer as { readonly version: string }).version, /^\d+\.\d+/);
   }),
-  refuses('anonymous requests cannot read the version', 'GET /v1/version', undefined, 40101, {}),
-  refuses('users cannot read the version', 'GET /v1/version', undefined, 40101, {
+  rejects('anonymous requests cannot read the version', 'GET /v1/version', undefined, 40101, {}),
+  rejects('users cannot read the version', 'GET /v1/version', undefined, 40101, {
     Authorization: `Bearer ${benToken}`,
   }),
   caseOf('list users by role, with their grants', async (server) => {
@@ -107,9 +107,9 @@ export const adminCases: readonly NtfyCase[] = [
       ),
     );
   }),
-  refuses('anonymous requests cannot list users', 'GET /v1/users', undefined, 40101, {}),
-  refuses('users cannot list users', 'GET /v1/users', undefined, 40101, basic('ben', 'benpass')),
-  refuses(
+  rejects('anonymous requests cannot list users', 'GET /v1/users', undefined, 40101, {}),
+  rejects('users cannot list users', 'GET /v1/users', undefined, 40101, basic('ben', 'benpass')),
+  rejects(
     'anonymous requests cannot add users',
     'POST /v1/users',
     { username: 'x', password: 'y' },
@@ -132,35 +132,35 @@ export const adminCases: readonly NtfyCase[] = [
     assert.equal((again.answer as { readonly code: number }).code, 40901);
     assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 200);
   }),
-  refuses(
+  rejects(
     'cannot add a user of the configuration',
     'POST /v1/users',
     { username: 'ben', password: 'x' },
     40901,
   ),
-  refuses('add no user without a password', 'POST /v1/users', { username: 'nopass' }, 40000),
-  refuses('add no user without a name', 'POST /v1/users', { password: 'x' }, 40000),
-  refuses('add no user of a bad name', 'POST /v1/users', { username: 'a b', password: 'x' }, 40000),
-  refuses(
+  rejects('add no user without a password', 'POST /v1/users', { username: 'nopass' }, 40000),
+  rejects('add no user without a name', 'POST /v1/users', { password: 'x' }, 40000),
+  rejects('add no user of a bad name', 'POST /v1/users', { username: 'a b', password: 'x' }, 40000),
+  rejects(
     "add no user of everybody's name",
     'POST /v1/users',
     { username: '*', password: 'x' },
     40000,
   ),
-  refuses(
+  rejects(
     'cannot add a user with an unknown tier',
     'POST /v1/users',
     { username: newUser(), password: 'x', tier: 'gold' },
     40030,
   ),
-  refuses('add no user by what is no JSON', 'POST /v1/users', 'username=x', 40024),
-  refuses(
+  rejects('add no user by what is no JSON', 'POST /v1/users', 'username=x', 40024),
+  rejects(
     'cannot add a user whose name is a number',
     'POST /v1/users',
     { username: 5, password: 'x' },
     40024,
   ),
-  refuses(
+  rejects(
     'cannot add a user with an incomplete body',
     'POST /v1/users',
     `{"username":"${'x'.repeat(140_000)}"}`,
@@ -179,9 +179,9 @@ export const adminCases: readonly NtfyCase[] = [
     await does(server, 'PUT /v1/users', { username, password: 'secret' });
     assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 200);
   }),
-  refuses('change no administrator', 'PUT /v1/users', { username: 'root', password: 'x' }, 40301),
-  refuses('change nothing without saying what', 'PUT /v1/users', { username: 'ben' }, 40000),
-  refuses(
+  rejects('change no administrator', 'PUT /v1/users', { username: 'root', password: 'x' }, 40301),
+  rejects('change nothing without saying what', 'PUT /v1/users', { username: 'ben' }, 40000),
+  rejects(
     'cannot change a user with an invalid name',
     'PUT /v1/users',
     { username: 'a/b', password: 'x' },
@@ -196,8 +196,8 @@ export const adminCases: readonly NtfyCase[] = [
     await does(server, 'POST /v1/users', { username, password: 'secret' });
     assert.equal(await statusOf(server, topic, basic(username, 'secret')), 403);
   }),
-  refuses('cannot remove an unknown user', 'DELETE /v1/users', { username: 'nobody-here' }, 40031),
-  refuses('remove no administrator', 'DELETE /v1/users', { username: 'root' }, 40101),
+  rejects('cannot remove an unknown user', 'DELETE /v1/users', { username: 'nobody-here' }, 40031),
+  rejects('remove no administrator', 'DELETE /v1/users', { username: 'root' }, 40101),
   caseOf('allow a user to read and write a topic', async (server) => {
     const [username, topic] = [newUser(), closed()];
     await does(server, 'POST /v1/users', { username, password: 'secret' });
@@ -265,26 +265,26 @@ export const adminCases: readonly NtfyCase[] = [
     const rest = await reader?.read().catch(() => ({ done: true }));
     assert.equal(rest?.done, true);
   }),
-  refuses(
+  rejects(
     'cannot grant access to an unknown user',
     'PUT /v1/users/access',
     { username: 'nobody-here', topic: 'x', permission: 'rw' },
     40031,
   ),
-  refuses(
+  rejects(
     'cannot grant an unknown permission',
     'PUT /v1/users/access',
     { username: 'ben', topic: 'x', permission: 'all' },
     40025,
   ),
-  refuses(
+  rejects(
     'anonymous requests cannot grant access',
     'PUT /v1/users/access',
     { username: 'ben', topic: 'x', permission: 'rw' },
     40101,
     {},
   ),
-  refuses(
+  rejects(
     'anonymous requests cannot remove grants',
     'DELETE /v1/users/access',
     { username: 'ben', topic: 'x' },

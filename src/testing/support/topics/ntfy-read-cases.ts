@@ -138,19 +138,19 @@ export const readCases: readonly NtfyCase[] = [
     assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
     assert.equal(await answer.text(), `data: ${JSON.stringify(message)}\n\n`);
   }),
-  refusedBy('refuses an invalid since', { method: 'GET', path: '/{t}/json?since=2d' }, 40008),
+  refusedBy('rejects an invalid since', { method: 'GET', path: '/{t}/json?since=2d' }, 40008),
   refusedBy(
-    'refuses a filter by an invalid priority',
+    'rejects a filter by an invalid priority',
     { method: 'GET', path: '/{t}/json?poll=1&priority=9' },
     40007,
   ),
   refusedBy(
-    'refuses to read a reserved topic',
+    'rejects to read a reserved topic',
     { method: 'GET', path: '/login/json?poll=1' },
     40010,
   ),
-  refusedBy('refuses /ws without an upgrade', { method: 'GET', path: '/{t}/ws' }, 40016),
-  refusedBy('refuses POST to a path of three parts', { path: '/{t}/a/json' }, 40401),
+  refusedBy('rejects /ws without an upgrade', { method: 'GET', path: '/{t}/ws' }, 40016),
+  refusedBy('rejects POST to a path of three parts', { path: '/{t}/a/json' }, 40401),
 ];
 
 export const followCases: readonly NtfyCase[] = [
@@ -265,7 +265,7 @@ export const followCases: readonly NtfyCase[] = [
     socket.terminate();
     assert.deepEqual(heard.slice(1), [second.id, third.id]);
   }),
-  caseOf('refuses /ws with a bare status', async (server) => {
+  caseOf('rejects /ws with a bare status', async (server) => {
     const socket = new WebSocket(`${server.url.replace('http', 'ws')}/${newTopic()}/ws?since=bad`);
     const status = await new Promise<number | undefined>((resolve, reject) => {
       socket.on('unexpected-response', (_, answer) => resolve(answer.statusCode));
@@ -300,55 +300,55 @@ const allowed = (
 
 export const accessCases: readonly NtfyCase[] = [
   refusedBy(
-    'refuses a wrong password, also for an open topic',
+    'rejects a wrong password, also for an open topic',
     { headers: { Authorization: basic('ben', 'no') }, body: 'x' },
     40101,
   ),
   refusedBy(
-    'refuses an unknown user',
+    'rejects an unknown user',
     { headers: { Authorization: basic('nobody', 'x') }, body: 'x' },
     40101,
   ),
   refusedBy(
-    'refuses an unknown token',
+    'rejects an unknown token',
     { headers: { Authorization: 'Bearer tk_nonononononononononononononono' }, body: 'x' },
     40101,
   ),
   allowed('ignores other authentication schemes', 'POST', '/{t}', { Authorization: 'vapid t=x' }),
   allowed('accepts a user', 'POST', '/{t}', ben),
-  refusedBy('refuses to write to a denied topic', { path: '/closed-{t}', body: 'x' }, 40301),
+  refusedBy('rejects to write to a denied topic', { path: '/closed-{t}', body: 'x' }, 40301),
   refusedBy(
-    'refuses to read a denied topic',
+    'rejects to read a denied topic',
     { method: 'GET', path: '/closed-{t}/json?poll=1' },
     40301,
   ),
   refusedBy(
-    'refuses several topics if one is denied',
+    'rejects several topics if one is denied',
     { method: 'GET', path: '/{t},closed-{t}/json?poll=1' },
     40301,
   ),
   refusedBy(
-    'refuses JSON for a denied topic',
+    'rejects JSON for a denied topic',
     { path: '/', body: '{"topic":"closed-json"}' },
     40301,
   ),
   refusedBy(
-    'refuses to delete in a denied topic',
+    'rejects to delete in a denied topic',
     { method: 'DELETE', path: '/closed-{t}/s1' },
     40301,
   ),
-  refusedBy('refuses /auth of a denied topic', { method: 'GET', path: '/closed-{t}/auth' }, 40301),
+  refusedBy('rejects /auth of a denied topic', { method: 'GET', path: '/closed-{t}/auth' }, 40301),
   refusedBy(
-    'refuses /ws of a denied topic before it requires an upgrade',
+    'rejects /ws of a denied topic before it requires an upgrade',
     { method: 'GET', path: '/closed-{t}/ws' },
     40301,
   ),
   allowed('confirms read access', 'GET', '/{t}/auth'),
   allowed('allows reading a read-only topic', 'GET', '/news-{t}/json?poll=1'),
-  refusedBy('refuses to write to a read-only topic', { path: '/news-{t}', body: 'x' }, 40301),
+  refusedBy('rejects to write to a read-only topic', { path: '/news-{t}', body: 'x' }, 40301),
   allowed('allows writing to a write-only topic', 'POST', '/drop-{t}'),
   refusedBy(
-    'refuses to read a write-only topic',
+    'rejects to read a write-only topic',
     { method: 'GET', path: '/drop-{t}/json?poll=1' },
     40301,
   ),
@@ -376,7 +376,7 @@ export const accessCases: readonly NtfyCase[] = [
     `/closed-ben-{t}/json?poll=1&authorization=${inQuery(`Bearer ${benToken}`)}`,
   ),
   refusedBy(
-    'refuses wrong credentials in the query',
+    'rejects wrong credentials in the query',
     { method: 'GET', path: `/{t}/json?poll=1&auth=${inQuery(basic('ben', 'no'))}` },
     40101,
   ),
@@ -420,7 +420,7 @@ export const fileCases: readonly NtfyCase[] = [
     const answer = await fetch(attachment.url);
     assert.deepEqual(new Uint8Array(await answer.arrayBuffer()), body);
   }),
-  refusedBy('refuses files above the limit', { body: new Uint8Array(2_000_000) }, 41301),
+  refusedBy('rejects files above the limit', { body: new Uint8Array(2_000_000) }, 41301),
   refusedBy(
     'answers 404 for an unknown file',
     { method: 'GET', path: '/file/AAAAAAAAAAAA.txt' },
@@ -546,7 +546,7 @@ export const factCases: readonly NtfyCase[] = [
     assert.deepEqual([answer.status, await answer.json()], [200, { rejected: [pushkey] }]);
   }),
   refusedBy(
-    'refuses an invalid Matrix request',
+    'rejects an invalid Matrix request',
     { path: '/_matrix/push/v1/notify', body: '{"notification":{}}' },
     40019,
   ),

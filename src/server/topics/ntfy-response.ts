@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { hasCode } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import { problemOf, refused, type NtfyProblem } from '../../topics/ntfy-problems.ts';
+import { problemOf, ntfyError, type NtfyProblem } from '../../topics/ntfy-problems.ts';
 import type { Topics } from '../../topics/topics.ts';
 
 const drainedBytesMax = 16 * 1_048_576;
@@ -12,7 +12,7 @@ const drainedBytesMax = 16 * 1_048_576;
 /** Part of every response: pages of any origin may call the API. */
 export const anyOrigin = ['Access-Control-Allow-Origin', '*'] as const;
 
-export function answerJson(
+export function sendJson(
   response: ServerResponse,
   json: string,
   options: {
@@ -40,7 +40,7 @@ export function loggedProblem(error: unknown, observer: Observer): NtfyProblem {
   return problemOf(error);
 }
 
-export function answerProblem(
+export function sendProblem(
   request: IncomingMessage,
   response: ServerResponse,
   problem: NtfyProblem,
@@ -50,7 +50,7 @@ export function answerProblem(
   // Without 'Connection: close', which would close the socket and lose the response while the client still sends.
   const { http: status } = problem;
   if (request.method === 'HEAD') response.writeHead(status, [...anyOrigin]).end();
-  else answerJson(response, JSON.stringify(problem), { status });
+  else sendJson(response, JSON.stringify(problem), { status });
   if (!request.complete) drain(request);
 }
 
@@ -64,20 +64,20 @@ function drain(request: IncomingMessage): void {
   request.resume();
 }
 
-export async function answerFile(
+export async function sendFile(
   topics: Topics,
   id: string,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
 ): Promise<void> {
   const found = await topics.attachments?.find(id);
-  if (topics.attachments === undefined || found === undefined) throw refused('pageNotFound');
+  if (topics.attachments === undefined || found === undefined) throw ntfyError('pageNotFound');
   const head = [...anyOrigin, 'Content-Length', String(found.size)];
   if (request.method === 'HEAD') {
     response.writeHead(200, head).end();
     return;
   }
   // Downloads count against the sender, who may have published the link widely.
-  if (!topics.visitors.bytes(found.owner, found.size)) throw refused('bandwidthReached');
+  if (!topics.visitors.bytes(found.owner, found.size)) throw ntfyError('bandwidthReached');
   const name = JSON.stringify(found.name).replace(/[^\x20-\x7e]/g, (letter) =>
     Buffer.from(letter).toString('latin1'),
   );
