@@ -59,7 +59,7 @@ interface TempPlace extends AsyncDisposable {
   run(code: string): NodeScript;
 }
 
-/** A folder for temporary folders, so that what one script leaves can be told from the others'. */
+/** A folder for temporary folders, so that the leftovers of each script are distinguishable. */
 async function tempPlace(): Promise<TempPlace> {
   const folder = await createTempFolder('test');
   // PostgreSQL's user has to get through, when we are root.
