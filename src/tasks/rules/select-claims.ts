@@ -79,26 +79,23 @@ export function selectClaims(
   return { heads, rates, freeAtMs };
 }
 
-/**
- * Calls `claim` for each rule with its limit: first a fair part for each type, then what the others left. A type that
- * returned fewer jobs than its limit has no more.
- */
+/** Calls `claim` for each rule with its limit: first a fair part for each type, then what the others left. */
 export function claimInParts<Claimed>(
   { rules, limit }: { readonly rules: readonly ClaimRule[]; readonly limit: number },
   claim: (rule: ClaimRule, limit: number) => readonly Claimed[],
 ): readonly Claimed[] {
   const claimed: Claimed[] = [];
-  const left = new Map(rules.map((rule) => [rule.type, rule.limit]));
+  const counts = new Map<string, number>();
   for (const isFair of rules.length > 1 ? [true, false] : [false]) {
     for (const [at, rule] of rules.entries()) {
       const room = limit - claimed.length;
       const part = isFair ? Math.ceil(room / (rules.length - at)) : room;
-      const leftOfType = left.get(rule.type) ?? 0;
-      const most = Math.min(leftOfType, part);
+      const count = counts.get(rule.type) ?? 0;
+      const most = Math.min(rule.limit - count, part);
       if (most <= 0) continue;
       const found = claim(rule, most);
       claimed.push(...found);
-      left.set(rule.type, found.length < most ? 0 : leftOfType - found.length);
+      counts.set(rule.type, count + found.length);
     }
   }
   return claimed;

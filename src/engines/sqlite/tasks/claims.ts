@@ -175,10 +175,13 @@ export function createClaims({ all, one, number }: SqlQuery): TaskClaims {
         all(`select type from task_modes where mode = 'paused'`).map(({ type }) => type),
       );
       const rules = request.rules.filter(({ type }) => !paused.has(type));
+      const exhausted = new Set<string>();
       let freeAtMs = Infinity;
       const claimed = claimInParts({ rules, limit: request.limit }, (rule, limit) => {
+        if (exhausted.has(rule.type)) return [];
         const found = claimType(request, rule, limit);
         freeAtMs = Math.min(freeAtMs, found.freeAtMs);
+        if (found.claimed.length < limit) exhausted.add(rule.type);
         return found.claimed;
       });
       return { claimed, freeAtMs: freeAtMs === Infinity ? null : freeAtMs };
