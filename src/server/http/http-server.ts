@@ -19,7 +19,7 @@ import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
 import type { Answer, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';
 import { createRouteTable } from './route-table.ts';
-import { writeAnswer } from './write-answer.ts';
+import { writeResponse } from './write-response.ts';
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[];
@@ -174,7 +174,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
         response.writeHead(204).end();
       } else {
         const answer = await answerTo(request, { path, requestId, over, seen });
-        await writeAnswer(response, answer, {
+        await writeResponse(response, answer, {
           isHead: request.method === 'HEAD',
           signal:
             seen.route?.isLong === true

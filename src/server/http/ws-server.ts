@@ -12,8 +12,13 @@ import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import type { Caller } from './http-server.ts';
 import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
-import { serveConnection, type WsConnection, type WsOperations } from './ws-connection.ts';
-import { wsLimits, type WsLimits } from './ws-limits.ts';
+import {
+  serveConnection,
+  wsLimits,
+  type WsConnection,
+  type WsLimits,
+  type WsOperations,
+} from './ws-connection.ts';
 import { moduleMessages } from './ws-message.ts';
 
 export interface WsServerOptions {

@@ -1,4 +1,4 @@
-// What the admin routes share: the audit, tenant access checks, and common parts of inputs and answers.
+// Shared by the admin routes: the audit, and common parts of requests and responses.
 
 import type { TObject, TProperties, TSchema } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
@@ -6,7 +6,7 @@ import { MillraceError } from '../../../foundation/error.ts';
 import type { AuditLog } from '../../../platform/audit-log.ts';
 import { tokenLimits } from '../../../platform/tokens/token.ts';
 import type { ApiRequest, Route } from '../../../platform/modules/route.ts';
-import type { ApiPlatform } from '../api-context.ts';
+import { checkGlobal, type ApiPlatform } from '../api-context.ts';
 
 export interface AdminContext {
   readonly platform: ApiPlatform;
@@ -65,34 +65,6 @@ export function globalList({
 /** The name of the caller, stored with the change. */
 export function actorName({ principal }: Pick<ApiRequest, 'principal'>): string {
   return (principal?.name ?? '').slice(0, tokenLimits.byCharsMax);
-}
-
-/** Resources that are shared by all tenants need credentials for all tenants. */
-export function checkGlobal({ principal }: Pick<ApiRequest, 'principal'>): void {
-  if (principal?.tenant === undefined) return;
-  throw new MillraceError('NOT_ALLOWED', 'this needs admin credentials for all tenants', {
-    details: { tenant: principal.tenant },
-  });
-}
-
-/** The requested tenant, if the caller has access to it; else the tenant of the caller, if it has one. */
-export function tenantWithin(
-  { principal }: Pick<ApiRequest, 'principal'>,
-  requested: string | undefined,
-): string | undefined {
-  const own = principal?.tenant;
-  if (own === undefined || requested === undefined || requested === own) return own ?? requested;
-  throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
-    details: { field: 'tenant' },
-  });
-}
-
-/** Whether the caller has access to data of this tenant. */
-export function isWithin(
-  { principal }: Pick<ApiRequest, 'principal'>,
-  tenant: string | undefined,
-): boolean {
-  return principal?.tenant === undefined || principal.tenant === tenant;
 }
 
 /** The filter of a bulk action. An action on everything must be explicit: an empty filter needs `all: true`. */

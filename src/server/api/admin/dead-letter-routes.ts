@@ -5,7 +5,7 @@ import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../../subscriptions/dead-letter.ts';
 import { filterText } from '../../../platform/audit-log.ts';
-import { returns, routesOf } from '../api-context.ts';
+import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
@@ -15,10 +15,8 @@ import {
   idOf,
   idPageQuery,
   idsField,
-  isWithin,
   pageBy,
   pageOf,
-  tenantWithin,
   text,
   time,
   timeOf,

@@ -9,11 +9,10 @@ import {
   type ProjectionStatus,
 } from '../../../projections/switch-projection.ts';
 import { withLeases } from '../../../subscriptions/with-leases.ts';
-import { returns, routesOf } from '../api-context.ts';
+import { checkGlobal, returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   auditedGlobal,
-  checkGlobal,
   closed,
   globalList,
   pageOf,

@@ -9,8 +9,8 @@ import type { Task } from '../../../tasks/task-record.ts';
 import type { NewTask, TaskQuery } from '../../../tasks/tasks.ts';
 import { flowOf } from '../../../platform/modules/flow-of.ts';
 import type { ApiRequest } from '../../../platform/modules/route.ts';
-import { closed, isWithin, tenantWithin, text, time, timeOf } from '../admin/admin-context.ts';
-import type { ApiPlatform } from '../api-context.ts';
+import { closed, text, time, timeOf } from '../admin/admin-context.ts';
+import { isWithin, tenantWithin, type ApiPlatform } from '../api-context.ts';
 
 const optional = Type.Optional(Type.String());
 const tenantCharsMax = 60;

@@ -16,16 +16,14 @@ import { serverSentEvents, type SentEvent } from '../../../platform/modules/serv
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   auditedGlobal,
-  checkGlobal,
   closed,
   globalList,
   pageOf,
   pageQuery,
-  tenantWithin,
   text,
   type AdminContext,
 } from '../admin/admin-context.ts';
-import { returns, routesOf, type ApiPlatform } from '../api-context.ts';
+import { checkGlobal, tenantWithin, returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import {
   failureSchema,
   filterFields,

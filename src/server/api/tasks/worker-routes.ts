@@ -6,8 +6,8 @@ import { Type } from '../../../contracts/type.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import type { Tasks, TaskToken } from '../../../tasks/tasks.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
-import { checkGlobal, closed, text, time, timeOf } from '../admin/admin-context.ts';
-import { returns, routesOf, type ApiPlatform } from '../api-context.ts';
+import { closed, text, time, timeOf } from '../admin/admin-context.ts';
+import { checkGlobal, returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import { failureSchema, idParams, newTaskOf, newTaskSchema, taskSchema } from './task-context.ts';
 
 const { post } = routesOf('tasks: workers', 'work');

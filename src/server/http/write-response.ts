@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Answer } from '../../platform/modules/route.ts';
 
-export async function writeAnswer(
+export async function writeResponse(
   response: ServerResponse,
   answer: Answer,
   { isHead, signal }: { readonly isHead: boolean; readonly signal: AbortSignal },
