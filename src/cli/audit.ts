@@ -44,7 +44,7 @@ export function audited<T>(
   return createAuditLog(store).run({ ...action, actor }, work);
 }
 
-/** For outbox and tasks, which may run without an event store: then a warning says so. */
+/** Audits actions on outbox and tasks, which may run without an event store; a warning reports a missing store. */
 export async function auditedIfStoreExists<T>(
   context: Pick<CommandContext, 'cwd' | 'env' | 'stderr'>,
   { storeUrl: given, ...action }: AdminAction & { readonly storeUrl: string | undefined },

@@ -256,7 +256,7 @@ export const outboxCommands: readonly Command[] = [
   pauseCommand('resume', 'resumes sending to a paused destination'),
 ];
 
-/** Only the given fields: a bulk command refuses an empty filter. */
+/** Only the given fields: a bulk command rejects an empty filter. */
 function filterOf({ to, tenant, since }: Values<typeof filterOptions>): OutboxFilter {
   return defined({
     integrationType: to,

@@ -155,7 +155,7 @@ export const projectionCommands: readonly Command[] = [status, rebuild, activate
 
 interface ProjectionModules {
   readonly projections: ReadonlyMap<string, Projection>;
-  /** Undefined: those of the event store. */
+  /** Default: the read models of the event store. */
   readonly readModels: ReadModelStore | undefined;
 }
 

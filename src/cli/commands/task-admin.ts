@@ -125,7 +125,7 @@ const monitor = defineCommand({
   async run(context) {
     const { values, stdout, signal, paint } = context;
     if (values.forget === true && values.once === true) {
-      throw usage('--forget and --once exclude each other');
+      throw usage('--forget and --once cannot be combined: choose one');
     }
     const { forgetMonitors, monitorTasks } = await import('../../platform/monitor-tasks.ts');
     await using opened = await openFolderTasks(context, values.tasks);
@@ -138,7 +138,7 @@ const monitor = defineCommand({
       );
       return {
         json: { group, forgotten },
-        text: forgotten ? `deleted group ${group}` : `there is no group ${group}`,
+        text: forgotten ? `deleted group ${group}` : `unknown group '${group}'`,
       };
     }
     const results = await monitorTasks(bus, { group, isOnce: values.once, signal });
@@ -178,7 +178,7 @@ export const taskAdminCommands: readonly Command[] = [
   retry,
   modeCommand('pause', 'stops giving jobs of a type to workers; new jobs are accepted'),
   modeCommand('resume', 'ends pause or drain of a task type'),
-  modeCommand('drain', 'refuses new jobs of a type; existing jobs still run'),
+  modeCommand('drain', 'rejects new jobs of a type; existing jobs still run'),
   monitor,
   groups,
 ];

@@ -100,11 +100,11 @@ test('monitor prints each result once per group, resumes, and deletes the group'
   assert.doesNotMatch(await millrace('groups'), /pager/);
   assert.equal(
     await millrace('monitor', '--group', 'pager', '--forget'),
-    'there is no group pager\n',
+    "unknown group 'pager'\n",
   );
 });
 
-test('reports a failed command by its exit code', async () => {
+test('a failed command sets the exit code', async () => {
   const exitCode = async (...args: readonly string[]) => (await run(...args)).exitCode;
   assert.equal(await exitCode('enqueue', 'no-such-type', '{}'), 1);
   assert.equal(await exitCode('enqueue', 'email-send', '{'), 2);
@@ -112,7 +112,7 @@ test('reports a failed command by its exit code', async () => {
   assert.equal(await exitCode('list', '--state', 'gone'), 2);
 });
 
-test('lists without a filter refuse arguments', async () => {
+test('rejects arguments of lists without a filter', async () => {
   for (const command of ['types', 'workers', 'groups']) {
     assert.equal((await run(command, 'email-send')).exitCode, 2, command);
   }

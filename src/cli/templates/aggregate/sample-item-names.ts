@@ -1,4 +1,4 @@
-// All names of a sample item, made by the builders instead of by hand.
+// All names of a sample item, from the builders.
 
 import {
   buildStreamName,
@@ -12,7 +12,7 @@ import {
 
 const bc = 'sample-context';
 const agg = 'sample-item';
-/** Raise it together with the event types when a payload change breaks old readers. */
+/** Raise the version together with the event types when a payload change breaks old readers. */
 const version = 1;
 
 export const sampleItemNames = {
