@@ -57,8 +57,8 @@ test('a separate process exits with the exit code of its command', async () => {
 });
 
 test('enqueues a job once, lists it, shows its timeline, cancels and retries it', async () => {
-  const answer = await millrace('enqueue', 'email-send', '{"to":"c-1"}', '--key', 'k', '--json');
-  const { id } = JSON.parse(answer) as { readonly id: string };
+  const output = await millrace('enqueue', 'email-send', '{"to":"c-1"}', '--key', 'k', '--json');
+  const { id } = JSON.parse(output) as { readonly id: string };
   assert.equal(await millrace('enqueue', 'email-send', '{}', '--key', 'k'), `duplicate of ${id}\n`);
   assert.match(await millrace('list', '--state', 'queued'), new RegExp(`^${id} .* queued`));
   assert.match(await millrace('show', id), /payload +\{"to":"c-1"\}[\s\S]*\+0 ms {2}enqueued/);
@@ -78,8 +78,8 @@ test('monitor prints each result once per group, resumes, and deletes the group'
       .filter((line) => line !== '')
       .map((line) => (JSON.parse(line) as { readonly taskId: unknown }).taskId);
   const cancelled = async (): Promise<string> => {
-    const answer = await millrace('enqueue', 'email-send', '{}', '--json');
-    const { id } = JSON.parse(answer) as { readonly id: string };
+    const output = await millrace('enqueue', 'email-send', '{}', '--json');
+    const { id } = JSON.parse(output) as { readonly id: string };
     await millrace('cancel', id);
     return id;
   };

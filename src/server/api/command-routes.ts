@@ -103,7 +103,7 @@ function commandRoute(
   });
 }
 
-/** A complete key is used as it is, if it names the caller's tenant; any other text becomes its natural key. */
+/** A complete key is used as it is, if it names the caller's tenant; any other string becomes its natural key. */
 function keyOf(
   given: string | undefined,
   tenant: string,

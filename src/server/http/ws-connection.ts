@@ -35,13 +35,13 @@ export interface WsLimits {
   /** The interval of pings; without a pong before the next ping the connection is closed. */
   readonly heartbeatMs: number;
   readonly subscriptionsMax: number;
-  /** Running commands, queries etc. */
+  /** The maximum number of running commands, queries and module messages. */
   readonly requestsMax: number;
-  /** Data that the client has not read. */
+  /** The connection is closed if the client has more unread data. */
   readonly unreadBytesMax: number;
-  /** From the close frame to closing the socket. */
+  /** Time limit from the close frame to closing the socket. */
   readonly closeMsMax: number;
-  /** For running requests during a stop. */
+  /** How long a stop waits for running requests. */
   readonly drainMsMax: number;
 }
 
@@ -59,11 +59,11 @@ export const wsLimits: WsLimits = {
 export const wsCloseCodes = {
   /** The server is stopping. */
   goingAway: 1001,
-  /** Binary messages. */
+  /** The client sent a binary message. */
   unsupported: 1003,
   /** A module failed to accept the connection. */
   failed: 1011,
-  /** Missing, invalid or expired credentials. */
+  /** The credentials are missing, invalid or expired. */
   notAuthenticated: 4401,
   /** The client does not read or does not respond. */
   tooSlow: 4408,
@@ -77,7 +77,7 @@ export type WsContext = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
 export interface WsOperations {
   /** Throws immediately if the request is invalid. */
   follow(message: WsMessage['subscribe'], context: WsContext): AsyncIterable<SentEvent>;
-  answer(message: WsMessage['command'] | WsMessage['query'], context: WsContext): Promise<unknown>;
+  execute(message: WsMessage['command'] | WsMessage['query'], context: WsContext): Promise<unknown>;
 }
 
 export interface WsConnectionOptions {
@@ -103,7 +103,7 @@ export interface WsConnection {
 
 const ids = createIds();
 
-/** The last message, because a message to many clients is encoded once. */
+/** Caches the last message, so a message to many clients is encoded once. */
 const encoded = { text: '', bytes: Buffer.alloc(0) };
 const encodedCharsMax = 65_536;
 const gatheredBytesMax = 65_536;
@@ -233,7 +233,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     if (message.type === 'unsubscribe') return unsubscribe(message.id);
     const context = { principal, address, requestId };
     if (message.type === 'subscribe') return subscribe(message, context);
-    const result = await operations.answer(message, { ...context, signal: lifetime.signal });
+    const result = await operations.execute(message, { ...context, signal: lifetime.signal });
     await send({ type: 'result', id: message.id, result });
   }
 
@@ -338,7 +338,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   function unsubscribe(id: string): void {
     const ending = feeds.get(id);
-    if (ending === undefined) throw invalid('id', 'unknown subscription id');
+    if (ending === undefined) throw invalid('id', `unknown subscription '${id}': subscribe first`);
     ending.abort();
   }
 

@@ -19,10 +19,10 @@ function message<const Name extends string, Properties extends TProperties>(
 const id = Type.String({
   minLength: 1,
   maxLength: 100,
-  description: 'Chosen by the client; the answer has the same.',
+  description: 'Chosen by the client; the response has the same id.',
 });
 const short = Type.Optional(Type.String({ maxLength: 400 }));
-/** Text that HTTP headers allow. */
+/** A string that HTTP headers allow. */
 const header = Type.Optional(Type.String({ maxLength: 400, pattern: '^[\\x20-\\x7e]+$' }));
 const tenant = Type.Optional(
   Type.String({ maxLength: 100, description: 'Required if the token is for all tenants.' }),
@@ -96,7 +96,7 @@ const outgoing: readonly TObject[] = [
   message('problem', { id: Type.Optional(id), problem: Type.Unknown() }),
 ];
 
-/** For the reference: both directions. */
+/** The messages of both directions, for the reference. */
 export function wsMessages(sockets: readonly ModuleSocket[]): TSchema {
   const theirs = sockets.flatMap(({ messages }) => described(messages, moduleMessage));
   const sent = sockets.flatMap(({ sends }) => described(sends, message));
@@ -171,9 +171,13 @@ export function readMessage(
       }
       if (typeof type !== 'string' || !Object.hasOwn(incoming, type)) {
         const names = [...Object.keys(incoming), ...modules.keys()].join(', ');
-        throw new MillraceError('REQUEST_INVALID', `unknown message type; known: ${names}`, {
-          details: { field: 'type' },
-        });
+        throw new MillraceError(
+          'REQUEST_INVALID',
+          `unknown message type '${String(type).slice(0, 100)}'; known: ${names}`,
+          {
+            details: { field: 'type' },
+          },
+        );
       }
       const schema = incoming[type as keyof WsMessage];
       return { ours: checked('message', schema, value) as AnyWsMessage };

@@ -29,7 +29,7 @@ export interface WsServerOptions {
   readonly sockets?: readonly ModuleSocket[] | undefined;
   readonly authenticate: Authenticate;
   readonly admit?: ((caller: Caller) => void) | undefined;
-  /** Origins that browsers may connect from, in addition to the server's own. */
+  /** Origins that browsers may connect from, in addition to the origin of the server. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly limits?: Partial<WsLimits> | undefined;
   readonly observer?: Observer | undefined;

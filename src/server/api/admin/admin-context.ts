@@ -62,7 +62,7 @@ export function globalList({
   };
 }
 
-/** The name of the caller, stored with the change. */
+/** Returns the name of the caller, which is stored with the change. */
 export function actorName({ principal }: Pick<ApiRequest, 'principal'>): string {
   return (principal?.name ?? '').slice(0, tokenLimits.byCharsMax);
 }
@@ -95,7 +95,7 @@ export const uuid = Type.String({
   description: 'A UUID',
 });
 
-/** Without NUL characters, which databases reject. */
+/** A string without NUL characters, which databases reject. */
 export function text(charsMax: number, description?: string): ReturnType<typeof Type.String> {
   return Type.String({
     minLength: 1,
@@ -145,7 +145,7 @@ export function pageOf(item: TSchema): TObject {
   return closed({ items: Type.Array(item), cursor: Type.Optional(Type.String()) });
 }
 
-/** No additional properties: a misspelled filter would match everything. */
+/** An object schema without additional properties: a misspelled filter would match everything. */
 export function closed<Properties extends TProperties>(
   properties: Properties,
 ): TObject<Properties> {

@@ -152,7 +152,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/dlq/{id}/replay',
       summary: 'Replays a dead letter to the handler that failed',
       description:
-        'The answer confirms the request; the status becomes `replayed` when the handler has succeeded.',
+        'The response confirms the request; the status becomes `replayed` when the handler has succeeded.',
       params: idParams,
       answers: {
         202: returns('Replay requested', letter),

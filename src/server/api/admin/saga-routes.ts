@@ -72,7 +72,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
   const find = async (request: Pick<ApiRequest, 'principal'>, stream: string) => {
     const found = await sagaAt(store, stream, { index });
     if (isWithin(request, found.address.tenant)) return found;
-    throw new MillraceError('SAGA_UNKNOWN', 'unknown saga', { details: { stream } });
+    throw new MillraceError('SAGA_UNKNOWN', `unknown saga '${stream}'`, { details: { stream } });
   };
 
   return [

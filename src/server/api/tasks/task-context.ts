@@ -1,4 +1,4 @@
-// What the job routes share: schemas of jobs, filters, and tenant access.
+// Shared by the job routes: schemas of jobs, filters, and tenant access.
 
 import type { Static } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
@@ -182,7 +182,7 @@ function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {
   );
 }
 
-/** Jobs of other tenants count as unknown. */
+/** Finds a job; reports jobs of other tenants as unknown. */
 export async function findTask(
   platform: Pick<ApiPlatform, 'tasks'>,
   request: Pick<ApiRequest, 'principal'>,
@@ -191,5 +191,5 @@ export async function findTask(
   const tasks = await platform.tasks();
   const task = await tasks.get(id);
   if (task !== undefined && isWithin(request, task.tenant)) return task;
-  throw new MillraceError('TASK_UNKNOWN', `unknown job ${id}`, { details: { id } });
+  throw new MillraceError('TASK_UNKNOWN', `unknown job '${id}'`, { details: { id } });
 }

@@ -94,7 +94,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/jobs',
       summary: 'Enqueues a job',
       description:
-        'The job is durable when the answer arrives. After an error, repeat the request with the same key.',
+        'The job is durable when the response arrives. After an error, repeat the request with the same key.',
       body: newTaskSchema,
       answers: {
         201: returns('Stored', enqueued),
