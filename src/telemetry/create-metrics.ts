@@ -35,7 +35,7 @@ export interface Metrics {
   readonly observer: Required<Pick<Observer, 'count' | 'gauge' | 'record'>>;
   /** Replaces all series of these metrics with the samples. */
   readonly replace: (names: readonly string[], samples: readonly Sample[]) => void;
-  /** In Prometheus' text format. */
+  /** Returns all series in the text format of Prometheus. */
   readonly expose: () => string;
 }
 
@@ -116,9 +116,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 }
 
 interface Series {
-  /** In the order of the labels. */
+  /** The label values, in the order of the labels. */
   readonly values: readonly string[];
-  /** Of a histogram: the sum. */
+  /** The value; of a histogram, the sum. */
   value: number;
   count: number;
   /** Non-cumulative counts per bucket. */

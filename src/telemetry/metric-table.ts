@@ -176,7 +176,7 @@ export const metricTable: readonly MetricDefinition[] = [
     'status',
   ]),
   gauge('redis_up', '1 while Redis responds.'),
-  // Telemetry itself.
+  // The telemetry of the process.
   gauge('telemetry_collector_up', '1 if the collector returned in time at the last scrape.', [
     'collector',
   ]),

@@ -30,7 +30,7 @@ export type HistoryEntry =
       readonly operation: string;
       readonly results: readonly HistoryResult[];
     }
-  /** Rejected or rolled back: none of its events may be visible. */
+  /** The operation was rejected or rolled back: none of its events may be visible. */
   | { readonly kind: 'fail'; readonly operation: string; readonly reason: string }
   | { readonly kind: 'unknown'; readonly operation: string; readonly reason: string };
 
@@ -43,15 +43,15 @@ export interface EventPlace {
 }
 
 export type HistoryRule =
-  /** Acknowledged, but not stored. */
+  /** An event was acknowledged, but not stored. */
   | 'lost'
-  /** Stored at another place than acknowledged or expected. */
+  /** An event is stored at another position than acknowledged or expected. */
   | 'misplaced'
   /** An operation is stored partially. */
   | 'torn'
-  /** Rejected, but stored. */
+  /** A rejected operation is stored. */
   | 'refused-but-stored'
-  /** Stored without an operation. */
+  /** An event is stored without an operation. */
   | 'phantom'
   | 'stored-twice'
   /** The revisions of a stream are not 0, 1, 2, … */

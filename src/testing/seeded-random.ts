@@ -1,9 +1,9 @@
 // Reproducible randomness: the seed determines all values.
 
 export interface SeededRandom {
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number;
-  /** A whole number in [0, below). */
+  /** Returns an integer in [0, below). */
   below(below: number): number;
   pick<T>(items: readonly T[]): T;
 }

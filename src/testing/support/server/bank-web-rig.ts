@@ -43,7 +43,7 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
             own(principal),
             id,
           );
-          if (found === undefined) throw new MillraceError('NOT_FOUND', 'there is no such vault');
+          if (found === undefined) throw new MillraceError('NOT_FOUND', 'unknown vault');
           return { body: found.document };
         },
       }),
@@ -55,7 +55,7 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
         access: 'append',
         params,
         body: Type.Object({ amount: Type.Integer({ minimum: 1, maximum: 2_000 }) }),
-        answers: { 201: { description: 'It is in' } },
+        answers: { 201: { description: 'The deposit is stored' } },
         errors,
         async handle({ principal, params: { id }, body }) {
           const tenant = own(principal);
