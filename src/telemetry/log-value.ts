@@ -37,14 +37,14 @@ export function createLogValues({
   limits: LogValueLimits,
 ) => LogValue {
   const personal = new RegExp([...personalNames, ...redact.map(normalized)].join('|'));
-  const cache = new Map<string, 'hide' | 'hide strings' | 'show'>();
+  const cache = new Map<string, 'hide' | 'hide secrets' | 'show'>();
 
-  function judge(key: string): 'hide' | 'hide strings' | 'show' {
+  function judge(key: string): 'hide' | 'hide secrets' | 'show' {
     const cached = cache.get(key);
     if (cached !== undefined) return cached;
     const name = normalized(key);
     const isSecret = secretNames.test(name) || wholeNames.test(name);
-    const verdict = personal.test(name) ? 'hide' : isSecret ? 'hide strings' : 'show';
+    const verdict = personal.test(name) ? 'hide' : isSecret ? 'hide secrets' : 'show';
     if (cache.size < cachedNamesMax) cache.set(key, verdict);
     return verdict;
   }
@@ -53,8 +53,8 @@ export function createLogValues({
     if (value === undefined || value === null) return false;
     const verdict = judge(key);
     // A number named `token` is a fence token, and a boolean is not secret.
-    const isString = typeof value !== 'number' && typeof value !== 'boolean';
-    return verdict === 'hide' || (verdict === 'hide strings' && isString);
+    const canBeSecret = typeof value !== 'number' && typeof value !== 'boolean';
+    return verdict === 'hide' || (verdict === 'hide secrets' && canBeSecret);
   }
 
   return (value, limits) => toLogValue(value, limits, isHidden);

@@ -56,7 +56,7 @@ test('waiting for a message rejects with the error output if the child exits fir
   assert.equal(await child.ended, 1);
 });
 
-test('a child exits with its parent, after an exit or a kill', async () => {
+test('killing the parent also ends its child', async () => {
   const idle = await script(
     'idle',
     `childInput(); tellParent('idle'); setInterval(() => {}, 1000);`,
@@ -76,7 +76,7 @@ test('a child exits with its parent, after an exit or a kill', async () => {
   await child.kill();
   const deadline = performance.now() + 120_000;
   while (isRunning(pid)) {
-    assert.ok(performance.now() < deadline, 'it still runs');
+    assert.ok(performance.now() < deadline, 'the child is still running');
     await new Promise(setImmediate);
   }
 });
