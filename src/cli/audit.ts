@@ -56,7 +56,7 @@ export async function auditedIfStoreExists<T>(
   });
   if (store === undefined) {
     const shown = await displayUrl(context, storeUrl(context, given));
-    context.stderr.write(`not audited: there is no event store at ${shown}\n`);
+    context.stderr.write(`not audited: no event store at ${shown}\n`);
     return work();
   }
   await using opened = store;

@@ -53,7 +53,7 @@ for (const [line, said] of [
   ['new aggregate banking', /takes a bounded context and an aggregate/],
   ['new aggregate banking currency more', /takes a bounded context and an aggregate/],
   ['completion', /one shell: bash or zsh/],
-  ['completion fish', /does not support 'fish'/],
+  ['completion fish', /unknown shell 'fish'/],
   ['tour --fast', /tour: unknown option '--fast'/],
   ['stream raed x', /unknown command 'stream raed': did you mean stream read\?/],
   ['help stream raed', /unknown command 'stream raed': did you mean stream read\?/],

@@ -41,7 +41,7 @@ export function collectMetrics(
       value: results[at] === undefined ? 0 : 1,
       labels: { collector: name },
     }));
-    // In one call, because two collectors may share a metric.
+    // Replace all samples in one call, because two collectors may share a metric.
     metrics.replace(names, [...up, ...results.flatMap((samples) => samples ?? [])]);
   };
 }

@@ -155,7 +155,7 @@ function createMetric(definition: MetricDefinition, limits: MetricLimits): Metri
       isPastLimit = true;
       return other;
     }
-    // Also removes the separator of the series key.
+    // This also removes the separator of the series key.
     const text = raw.replaceAll(/\p{Cc}/gu, ' ');
     known.set(raw, text);
     return text;

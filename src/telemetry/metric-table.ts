@@ -13,7 +13,7 @@ export interface MetricDefinition {
     readonly labels: readonly string[];
     readonly of: (value: string) => readonly string[];
   };
-  /** Upper bounds, in the unit at the end of the name. */
+  /** Upper bounds, in the unit of the metric's name. */
   readonly buckets?: readonly number[] | undefined;
 }
 

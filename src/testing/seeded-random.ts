@@ -33,7 +33,7 @@ export function seededRandom(seed: number): SeededRandom {
     below,
     pick: (items) => {
       const item = items[below(items.length)];
-      if (item === undefined) throw new RangeError('nothing to pick from');
+      if (item === undefined) throw new RangeError('pick needs a list with at least one item');
       return item;
     },
   };

@@ -134,7 +134,7 @@ const replay = defineCommand({
     const by = values.by ?? operatorName(context);
     const target = ids.length === 1 ? String(ids[0]) : filterText(filter);
     const action = { store, action: 'dead-letter.replay', target };
-    // With --wait, the ids are listed before the replay, which changes what the filter matches.
+    // With --wait, list the ids first: after the replay the filter matches other dead letters.
     const awaited =
       values.wait === true && ids.length === 0 ? await pendingIds(storage, filter) : ids;
     const requested = await audited(context, action, async () => {
@@ -215,7 +215,7 @@ const note = defineCommand({
   async run(context) {
     const [id, notes, ...rest] = context.positionals;
     if (id === undefined || notes === undefined || rest.length > 0) {
-      throw usage('dlq note takes an id and one text, in quotes');
+      throw usage('dlq note takes an id and one note in quotes');
     }
     await using subscriptions = await openSubscriptions(context, context.values.store);
     const { store, admin } = subscriptions;

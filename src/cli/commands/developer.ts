@@ -75,7 +75,7 @@ export const newCommand = defineCommand({
       throw usage(`new needs ${kinds.join(' or ')}: try millrace new aggregate banking currency`);
     }
     const kind = kinds.find((each) => each === typed);
-    if (kind === undefined) throw usage(`new cannot generate ${didYouMean(typed, kinds)}`);
+    if (kind === undefined) throw usage(`new: unknown kind ${didYouMean(typed, kinds)}`);
     const { bc, agg } = namesOf(kind, words);
     const tenant = values.tenant ?? 'core';
     checkTenant(tenant);
@@ -207,7 +207,7 @@ export const lintCommand = defineCommand({
 
 function ruleOf(text: string): LintRule {
   if (isLintRule(text)) return text;
-  throw usage(`lint has no rule ${didYouMean(text, Object.keys(lintRules))}`);
+  throw usage(`lint: unknown rule ${didYouMean(text, Object.keys(lintRules))}`);
 }
 
 function withShortPaths(report: LintReport, cwd: string, isQuiet: boolean): LintReport {
@@ -267,7 +267,7 @@ export function completionCommand(table: () => readonly Command[]): Command {
     argument: 'shell: bash or zsh',
     async run({ argument: shell, stdout }) {
       if (!isShell(shell)) {
-        throw usage(`completion does not support ${didYouMean(shell, Object.keys(shells))}`);
+        throw usage(`completion: unknown shell ${didYouMean(shell, Object.keys(shells))}`);
       }
       stdout.write(shells[shell](table()));
       return exitCodes.ok;

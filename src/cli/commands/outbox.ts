@@ -86,7 +86,7 @@ const show = defineCommand({
     await using ledger = await openOutbox(context, context.values.store);
     const message = await ledger.find(id);
     if (message === undefined) {
-      throw new MillraceError('OUTBOX_UNKNOWN', `the outbox has no message '${id}'`, {
+      throw new MillraceError('OUTBOX_UNKNOWN', `unknown message '${id}'`, {
         details: { id },
       });
     }

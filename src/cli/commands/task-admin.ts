@@ -37,7 +37,7 @@ const bulkTaskOptions = {
 
 const cancel = defineCommand({
   name: 'tasks cancel',
-  summary: 'cancels jobs; running ones get a signal and are ended after cancel_deadline',
+  summary: 'cancels jobs; running jobs get a signal and are terminated after cancel_deadline',
   usage: '(<id>… | --all | <filter>) [--yes]',
   options: { ...bulkTaskOptions, reason: option('text', 'reason, stored with the job') },
   examples: [
@@ -104,7 +104,7 @@ function modeCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Comma
 
 const monitor = defineCommand({
   name: 'tasks monitor',
-  summary: 'prints the result of every finished job from where the group stopped, until Ctrl-C',
+  summary: 'prints the result of every finished job from the position of the group, until Ctrl-C',
   usage: '[--group <name>] [--once | --forget]',
   options: {
     ...tasksOption,

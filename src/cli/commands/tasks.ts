@@ -89,7 +89,7 @@ const enqueue = defineCommand({
       throw usage(`${name} takes a type and a payload (JSON), or --lines`);
     }
     if (isLines && values.key !== undefined) {
-      throw usage('--key is for a single job and does not go with --lines');
+      throw usage('--key and --lines cannot be combined: --key is for a single job');
     }
     const { tenant, key } = values;
     const common: Omit<NewTask, 'payload'> = {

@@ -66,7 +66,7 @@ export function checkStreamAccess(
 /** Resources that are shared by all tenants need credentials for all tenants. */
 export function checkGlobal({ principal }: Pick<ApiRequest, 'principal'>): void {
   if (principal?.tenant === undefined) return;
-  throw new MillraceError('NOT_ALLOWED', 'this needs admin credentials for all tenants', {
+  throw new MillraceError('NOT_ALLOWED', 'this request needs admin credentials for all tenants', {
     details: { tenant: principal.tenant },
   });
 }

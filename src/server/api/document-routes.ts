@@ -120,7 +120,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
 }
 
 function missingValue(): MillraceError {
-  return new MillraceError('REQUEST_INVALID', 'an index needs a value', {
+  return new MillraceError('REQUEST_INVALID', 'an index query needs a value: send ?value=', {
     details: { field: 'value' },
   });
 }

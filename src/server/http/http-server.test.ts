@@ -257,13 +257,13 @@ test('stopping the server waits for requests, closes streams and rejects new con
     }),
   });
   const server = await serve([slow, endless]);
-  const asked = fetch(`${server.url}/slow`);
+  const pending = fetch(`${server.url}/slow`);
   const stream = await fetch(`${server.url}/endless`);
   await begun.promise;
   const stopped = server[Symbol.asyncDispose]();
   assert.equal(await stream.text(), 'first');
   goOn.resolve();
-  assert.equal(await (await asked).json(), 'done');
+  assert.equal(await (await pending).json(), 'done');
   await stopped;
   await assert.rejects(fetch(`${server.url}/slow`));
 });
@@ -278,11 +278,11 @@ test('stopping the server cancels requests that exceed the drain time', async ()
     },
   });
   const server = await serve([hanging], { limits: { drainMsMax: 50 } });
-  const asked = assert.rejects(fetch(`${server.url}/hang`));
+  const failing = assert.rejects(fetch(`${server.url}/hang`));
   const signal = await begun.promise;
   await server[Symbol.asyncDispose]();
   assert.equal(signal.aborted, true);
-  await asked;
+  await failing;
 });
 
 test('a request is aborted when the client disconnects or its credentials end, but not after its response', async () => {
@@ -294,30 +294,30 @@ test('a request is aborted when the client disconnects or its credentials end, b
       begun[calls]?.resolve(signal);
       calls += 1;
       await once(signal, 'abort');
-      return { body: 'answered' };
+      return { body: 'done' };
     },
   });
   const quick = Promise.withResolvers<AbortSignal>();
-  const answering = get('/quick', {
+  const immediate = get('/quick', {
     handle: async ({ signal }) => {
       quick.resolve(signal);
       return { body: 'at once' };
     },
   });
   const clerk = { kind: 'token', name: 'clerk', scopes: [], ended: ending.signal } as const;
-  const server = await serve([waiting, answering], { authenticate: async () => clerk });
+  const server = await serve([waiting, immediate], { authenticate: async () => clerk });
   const leaving = new AbortController();
   const left = assert.rejects(fetch(`${server.url}/wait`, { signal: leaving.signal }));
-  const gone = await begun[0]?.promise;
+  const firstSignal = await begun[0]?.promise;
   leaving.abort();
   await left;
-  if (gone?.aborted === false) await once(gone, 'abort');
+  if (firstSignal?.aborted === false) await once(firstSignal, 'abort');
 
-  const answered = fetch(`${server.url}/wait`);
+  const second = fetch(`${server.url}/wait`);
   await begun[1]?.promise;
   assert.equal(await (await fetch(`${server.url}/quick`)).json(), 'at once');
   ending.abort();
-  assert.equal(await (await answered).json(), 'answered');
+  assert.equal(await (await second).json(), 'done');
   await server[Symbol.asyncDispose]();
   assert.equal((await quick.promise).aborted, false);
 });

@@ -217,11 +217,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     },
   ): Promise<Answer> {
     const found = table.find(request.method ?? '', context.path);
-    if (found === undefined) throw new MillraceError('NOT_FOUND', `no route for ${context.path}`);
+    if (found === undefined) throw new MillraceError('NOT_FOUND', `unknown path '${context.path}'`);
     if ('allow' in found) {
-      throw new MillraceError('METHOD_NOT_ALLOWED', `${request.method ?? ''} is not allowed`, {
-        details: { allow: found.allow },
-      });
+      throw new MillraceError(
+        'METHOD_NOT_ALLOWED',
+        `${request.method ?? ''} is not allowed for ${context.path}: use ${found.allow.join(', ')}`,
+        {
+          details: { allow: found.allow },
+        },
+      );
     }
     const { route, params } = found;
     context.seen.route = route;

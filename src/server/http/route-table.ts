@@ -1,5 +1,5 @@
-// From method and path to a route. Segments are compared one by one, so no input is slow; a literal segment wins over a
-// parameter.
+// Finds the route of a method and path. Segments are compared one by one, so no input is slow; a literal segment wins
+// over a parameter.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Method, Route } from '../../platform/modules/route.ts';

@@ -305,7 +305,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   function subscribe(message: WsMessage['subscribe'], context: Omit<WsContext, 'signal'>): void {
     const { id } = message;
     checkAccess('read', context.principal);
-    if (feeds.has(id)) throw invalid('id', 'duplicate subscription id');
+    if (feeds.has(id)) throw invalid('id', `duplicate subscription '${id}': choose another id`);
     if (feeds.size >= limits.subscriptionsMax) {
       throw tooMany(`a connection has at most ${limits.subscriptionsMax} subscriptions`);
     }

@@ -40,7 +40,8 @@ const incoming = {
     after: Type.Optional(
       Type.String({
         maxLength: 40,
-        description: "A position; of a stream, a revision; or 'end'. Default: from the first on.",
+        description:
+          "A position; of a stream, a revision; or 'end'. Default: from the first event.",
       }),
     ),
     types: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 1_000 })),
@@ -51,7 +52,10 @@ const incoming = {
   unsubscribe: message('unsubscribe', { id }),
   command: message('command', {
     id,
-    command: Type.String({ maxLength: 400, description: 'Such as account.deposit.' }),
+    command: Type.String({
+      maxLength: 400,
+      description: 'The command type, such as account.deposit.',
+    }),
     aggregateId: short,
     payload: Type.Unknown(),
     expected: Type.Optional(
@@ -170,14 +174,11 @@ export function readMessage(
         return { theirs: content, socket: theirs.socket };
       }
       if (typeof type !== 'string' || !Object.hasOwn(incoming, type)) {
+        const sent = typeof type === 'string' ? ` '${type.slice(0, 100)}'` : '';
         const names = [...Object.keys(incoming), ...modules.keys()].join(', ');
-        throw new MillraceError(
-          'REQUEST_INVALID',
-          `unknown message type '${String(type).slice(0, 100)}'; known: ${names}`,
-          {
-            details: { field: 'type' },
-          },
-        );
+        throw new MillraceError('REQUEST_INVALID', `unknown message type${sent}; known: ${names}`, {
+          details: { field: 'type' },
+        });
       }
       const schema = incoming[type as keyof WsMessage];
       return { ours: checked('message', schema, value) as AnyWsMessage };

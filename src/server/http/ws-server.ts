@@ -56,7 +56,12 @@ export function createWsServer(options: WsServerOptions): WsServer {
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server is stopping');
     const [requested, search = ''] = request.url?.split('?', 2) ?? [];
-    if (requested !== path) throw new MillraceError('NOT_FOUND', 'no WebSocket at this path');
+    if (requested !== path) {
+      throw new MillraceError(
+        'NOT_FOUND',
+        `unknown WebSocket path '${requested}': connect to ${path}`,
+      );
+    }
     checkOrigin(request, corsOrigins);
     const address = request.socket.remoteAddress ?? '';
     const principal = await authenticate(
@@ -91,7 +96,9 @@ export function createWsServer(options: WsServerOptions): WsServer {
     onUpgrade(request, socket, head) {
       // Until the upgrade the socket has no other error listener.
       socket.on('error', (error) => observer.log?.debug({ err: error }, 'websocket error'));
-      upgrade(request, socket, head).catch((error: unknown) => refuse(socket, error, observer));
+      upgrade(request, socket, head).catch((error: unknown) =>
+        rejectUpgrade(socket, error, observer),
+      );
     },
     get connections() {
       return connections.size;
@@ -128,12 +135,16 @@ function checkOrigin(
 ): void {
   if (origin === undefined || allowed.includes(origin)) return;
   if (URL.canParse(origin) && new URL(origin).host === host) return;
-  throw new MillraceError('NOT_ALLOWED', 'this origin may not connect', {
-    details: { field: 'origin' },
-  });
+  throw new MillraceError(
+    'NOT_ALLOWED',
+    `the origin '${origin}' may not connect: add it to server.corsOrigins`,
+    {
+      details: { field: 'origin' },
+    },
+  );
 }
 
-function refuse(socket: Duplex, error: unknown, observer: Observer): void {
+function rejectUpgrade(socket: Duplex, error: unknown, observer: Observer): void {
   const requestId = ids.next();
   const status = statusOf(error);
   if (status === 500) observer.log?.error({ requestId, err: error }, 'upgrade failed');

@@ -121,7 +121,7 @@ async function isReady(data: string, pid: number): Promise<boolean> {
     const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
     return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
   } catch {
-    // Not written yet.
+    // PostgreSQL has not written the file yet.
     return false;
   }
 }

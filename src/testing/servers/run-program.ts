@@ -37,7 +37,7 @@ export function runProgram(run: ProgramRun): Promise<string> {
       }
     });
     const { pid } = child;
-    // Not SIGKILL, because children of initdb hold shared memory that would remain.
+    // Use SIGTERM: after SIGKILL, the shared memory of initdb's children would remain.
     if (pid !== undefined) notifyReaper({ kind: 'process', pid, signal: 'SIGTERM' });
     const onAbort = (): void => void child.kill('SIGTERM');
     signal?.addEventListener('abort', onAbort, { once: true });

@@ -23,7 +23,7 @@ export interface SmtpServer extends ServerProcess {
   whenReceived(count: number, signal?: AbortSignal): Promise<readonly ReceivedMail[]>;
   /** From now on rejects every client at this stage. */
   refuse(refusal: SmtpRefusal): void;
-  /** From now on accepts everything, as at first. */
+  /** From now on accepts everything again. */
   accept(): void;
 }
 

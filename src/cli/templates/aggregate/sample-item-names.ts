@@ -32,7 +32,7 @@ export const sampleItemNames = {
   /** One queue per kind of work; BullMQ takes its name and prefix separately. */
   queue: (tenant: string): QueueAddress =>
     redisKeys.queueAddress(tenant, bc, agg, version, 'process'),
-  /** The same work on the same sample item has the same id, so it is queued once. */
+  /** Repeated work on a sample item has the same id, so it is queued once. */
   jobId: (tenant: string, id: string): string =>
     encodeJobId(redisKeys.jobId(tenant, bc, agg, 'process', id)),
 } as const;

@@ -85,9 +85,13 @@ export function timeOf(field: string, given: string | undefined): Date | undefin
   const at = new Date(given);
   // Databases reject years with six digits.
   if (Number.isFinite(at.getTime()) && /^\d{4}-/.test(at.toISOString())) return at;
-  throw new MillraceError('REQUEST_INVALID', `${field} is not a date and time`, {
-    details: { field },
-  });
+  throw new MillraceError(
+    'REQUEST_INVALID',
+    `${field} is not a date and time: '${given.slice(0, 40)}'`,
+    {
+      details: { field },
+    },
+  );
 }
 
 export const uuid = Type.String({
@@ -112,7 +116,7 @@ export const pageQuery = {
   cursor: Type.Optional(text(400, 'The cursor of the previous page.')),
 };
 
-/** For lists whose cursor is an id. */
+/** The query of lists whose cursor is an id. */
 export const idPageQuery = { ...pageQuery, cursor: Type.Optional(uuid) };
 
 interface PageQuery {
@@ -120,7 +124,7 @@ interface PageQuery {
   readonly cursor: string | undefined;
 }
 
-/** One page. A full page may have a next one; its cursor is the key of the last item. */
+/** Returns one page. After a full page there may be another one; the cursor is the key of the last item. */
 export async function pageBy<Item>(
   { limit = 100, cursor }: PageQuery,
   list: (page: {

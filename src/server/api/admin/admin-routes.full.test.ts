@@ -220,7 +220,7 @@ test('a new version is rebuilt while queries use the old one, one rebuild at a t
   // The process runs the projection again.
   const { position } = await api.platform.handle({ tenant: 'core', id: 'a1', command });
   assert.equal((await api.ask(`${path}/switch`, admin, { method: 'POST' })).status, 200);
-  assert.equal((await rebuild()).status, 409, 'it is asked now');
+  assert.equal((await rebuild()).status, 409, 'queries use this version now');
   await until(async () => {
     const found = await api.ask(`/api/v1/documents/banking/account/a1?waitFor=${position}`, admin, {
       headers: { 'x-tenant-id': 'core' },

@@ -229,9 +229,13 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
   ): Promise<void> {
     const known = await deadLetters.get(cursor);
     if (known !== undefined && isWithin(request, known.tenant)) return;
-    throw new MillraceError('CURSOR_INVALID', 'invalid cursor', {
-      details: { field: 'cursor' },
-    });
+    throw new MillraceError(
+      'CURSOR_INVALID',
+      'cursor is invalid: pass the cursor of the previous page unchanged',
+      {
+        details: { field: 'cursor' },
+      },
+    );
   }
 }
 

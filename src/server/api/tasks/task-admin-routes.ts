@@ -117,7 +117,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     route({
       ...post,
       path: '/admin/jobs/{id}/cancel',
-      summary: 'Cancels a job; a running job is notified, and ended by force after the deadline',
+      summary: 'Cancels a job; a running job is notified, and terminated after the deadline',
       params: idParams,
       body: closed({
         reason,
@@ -227,5 +227,5 @@ function createLatest<Value>(): Latest<Value> {
 
 function failureOf(error: unknown): object {
   if (error instanceof MillraceError) return { code: error.code, detail: error.message };
-  return { code: 'INTERNAL', detail: 'internal error; see the log' };
+  return { code: 'INTERNAL', detail: 'Internal error. Search the log.' };
 }

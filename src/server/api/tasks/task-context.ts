@@ -63,7 +63,7 @@ export const taskSchema = Type.Object(
     ),
     cancelAt: Type.Optional(
       Type.String({
-        description: 'Cancellation was requested; the job is ended by force at this time.',
+        description: 'Cancellation was requested; the job is terminated at this time.',
       }),
     ),
     steps: Type.Array(step),
@@ -175,7 +175,7 @@ function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {
     given.map((label) => {
       const at = label.indexOf('=');
       if (at > 0) return [label.slice(0, at), label.slice(at + 1)];
-      throw new MillraceError('REQUEST_INVALID', 'a label must be name=value', {
+      throw new MillraceError('REQUEST_INVALID', `a label must be name=value, not '${label}'`, {
         details: { field: 'label' },
       });
     }),

@@ -227,7 +227,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       ...read,
       path: '/api/v1/jobs/{id}/result',
-      summary: 'The outcome of a job, optionally waiting for its end',
+      summary: 'The outcome of a job, optionally waiting until it is terminal',
       isLong: true,
       params: idParams,
       query: closed({
@@ -273,7 +273,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         await findTask(platform, request, id);
         const tasks = await platform.tasks();
         if (await tasks.sendEvent(id, request.body)) return { status: 202, body: { id } };
-        throw new MillraceError('TASK_STALE', `job ${id} has ended`, { details: { id } });
+        throw new MillraceError('TASK_STALE', `job '${id}' has already ended`, { details: { id } });
       },
     }),
   ];

@@ -16,7 +16,7 @@ import { kafkaVersion } from '../../../../tools/engines-kafka-jars.ts';
 export interface KafkaServer extends ServerProcess {
   /** `127.0.0.1:<port>` */
   readonly brokers: string;
-  /** The same broker on a port that requires a password (SASL PLAIN). */
+  /** Another port of this broker, which requires a password (SASL PLAIN). */
   readonly guarded: {
     readonly brokers: string;
     readonly username: string;

@@ -25,14 +25,14 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
   const params = Type.Object({ id: Type.String({ maxLength: 100 }) });
   const own = (principal: { readonly tenant?: string } | undefined): string => {
     if (principal?.tenant !== undefined) return principal.tenant;
-    throw new MillraceError('NOT_ALLOWED', 'vaults are of one tenant');
+    throw new MillraceError('NOT_ALLOWED', 'a vault belongs to one tenant');
   };
   return {
     routes: [
       route({
         method: 'GET',
         path: '/vault/{id}',
-        summary: 'What lies in a vault',
+        summary: 'The balance of a vault',
         tag: 'vault',
         access: 'known',
         params,
@@ -50,7 +50,7 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
       route({
         method: 'POST',
         path: '/vault/{id}',
-        summary: 'Puts something into a vault',
+        summary: 'Deposits an amount in a vault',
         tag: 'vault',
         access: 'append',
         params,
@@ -84,7 +84,7 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
               client.send({ type: 'bell.heard', times });
             },
             'bell.break': () => {
-              throw new MillraceError('NOT_ALLOWED', 'bells are not to be broken');
+              throw new MillraceError('NOT_ALLOWED', 'the bell cannot be broken');
             },
           },
           [Symbol.dispose]() {

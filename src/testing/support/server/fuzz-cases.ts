@@ -134,7 +134,7 @@ function check(request: FuzzRequest, { status, text }: FuzzAnswer, isBound: bool
   const isOurs = status !== 426 && status !== 431 && request.method !== 'HEAD';
   if (status >= 400 && isOurs) {
     const problem = JSON.parse(text) as { status?: number; error?: { code: string } };
-    // The vault of the bank has its own error format.
+    // The vault of the bank has a custom error format.
     if (problem.error === undefined) assert.equal(problem.status, status, shown);
     else assert.match(problem.error.code, /^[A-Z_]+$/, shown);
   }
