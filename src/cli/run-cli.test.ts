@@ -45,7 +45,7 @@ for (const [line, said] of [
   ['lint src --json=yes', /lint: Option '--json' does not take an argument/],
   ['lint src --rule', /lint: Option '--rule <value>' argument missing/],
   ['lint', /lint needs a path/],
-  ['lint src --rule redis-keys', /no rule 'redis-keys': did you mean redis-key\?/],
+  ['lint src --rule redis-keys', /unknown rule 'redis-keys': did you mean redis-key\?/],
   ['lint src --max-warnings few', /non-negative integer, not 'few'/],
   ['lint no/such/folder', /no file or folder '.*no\/such\/folder'/],
   ['new', /new needs aggregate or outbox/],
