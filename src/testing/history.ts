@@ -91,9 +91,9 @@ export function parseHistory(text: string): HistoryEntry[] {
 }
 
 /**
- * Checks that a store agrees with its acknowledgements: no acknowledged event is lost or misplaced, no rejected or
- * partial operation is stored, no event is stored twice, no stream has a gap, and positions ascend. `stored` contains
- * all events, in the order of the store.
+ * Checks that a store agrees with its acknowledgements: no acknowledged event is lost or misplaced, and no rejected or
+ * partial operation is stored. No event may be stored twice, no stream may have a gap, and positions must ascend.
+ * `stored` contains all events, in the order of the store.
  *
  * @example
  * import { checkStored } from 'millrace/testing';
