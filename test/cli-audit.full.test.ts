@@ -86,7 +86,7 @@ describe('the audit log of the command line', () => {
     const { code, stderr } = await home.millrace('outbox pause webhook:x', { env });
     assert.deepEqual(
       [code, stderr],
-      [0, 'not audited: there is no event store at sqlite:nowhere.db\n'],
+      [0, 'not audited: no event store at sqlite:nowhere.db\n'],
     );
   });
 });

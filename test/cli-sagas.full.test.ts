@@ -123,7 +123,7 @@ describe('millrace sagas', () => {
     for (const [line, code, said] of [
       ['sagas list x', 2, /takes options only/],
       ['sagas list --status lost', 2, /--status takes waiting, running/],
-      ['sagas list --limit few', 2, /whole number/],
+      ['sagas list --limit few', 2, /non-negative integer/],
       ['sagas show', 2, /takes one saga's stream/],
       ['sagas resume', 2, /takes one saga's stream/],
       [`sagas show ${stream}`, 1, /^SAGA_UNKNOWN: fulfilment has no saga 'o1'/],

@@ -215,7 +215,7 @@ describe('millrace stream info, metadata, delete and tombstone', () => {
     ]) {
       assert.deepEqual(
         await home.millrace(line),
-        { code: 1, stdout: '', stderr: `there is no stream '${usd}'\n` },
+        { code: 1, stdout: '', stderr: `unknown stream '${usd}'\n` },
         line,
       );
       assert.deepEqual(await home.millrace(`${line} --json`), {

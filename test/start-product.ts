@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { tellReaper } from '../src/testing/servers/reaper.ts';
+import { notifyReaper } from '../src/testing/servers/reaper.ts';
 
 const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
 
@@ -48,9 +48,9 @@ export async function startProduct(
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   );
-  tellReaper({ kind: 'process', pid: child.pid ?? 0, signal: 'SIGKILL' });
+  notifyReaper({ kind: 'process', pid: child.pid ?? 0, signal: 'SIGKILL' });
   const ended = once(child, 'exit').then(([code, signal]): Ended => {
-    tellReaper({ kind: 'process-ended', pid: child.pid ?? 0 });
+    notifyReaper({ kind: 'process-ended', pid: child.pid ?? 0 });
     return { code: code as number | null, signal: signal as NodeJS.Signals | null };
   });
   let output = '';

@@ -44,7 +44,7 @@ export function audited<T>(
   return createAuditLog(store).run({ ...action, actor }, work);
 }
 
-/** For outbox and tasks, which may run without an event store: then a warning says so. */
+/** Audits actions on outbox and tasks, which may run without an event store; a warning reports a missing store. */
 export async function auditedIfStoreExists<T>(
   context: Pick<CommandContext, 'cwd' | 'env' | 'stderr'>,
   { storeUrl: given, ...action }: AdminAction & { readonly storeUrl: string | undefined },
@@ -56,7 +56,7 @@ export async function auditedIfStoreExists<T>(
   });
   if (store === undefined) {
     const shown = await displayUrl(context, storeUrl(context, given));
-    context.stderr.write(`not audited: there is no event store at ${shown}\n`);
+    context.stderr.write(`not audited: no event store at ${shown}\n`);
     return work();
   }
   await using opened = store;

@@ -27,7 +27,7 @@ interface Option {
   readonly summary: string;
   /** The placeholder for the value in the help. */
   readonly value?: string;
-  /** A table about its values, below the options in the help. */
+  /** A table of the option's values, below the options in the help. */
   readonly section?: HelpSection;
 }
 
@@ -75,25 +75,25 @@ interface CommandDefinition<O extends Options, A extends string | undefined> ext
   Command,
   'options' | 'run' | 'usage'
 > {
-  /** What follows the name in the command line. */
+  /** The part of the command line after the name, for the help. */
   readonly usage?: string;
   readonly options: O;
-  /** What the only argument is, with an example. Without it, the command takes options only. */
+  /** Describes the only argument, with an example. A command without it takes options only. */
   readonly argument?: A;
   /** The command reads `positionals` itself. */
   readonly hasArguments?: boolean;
   readonly run: (invocation: Invocation<O, A>) => Promise<number | CommandResult>;
 }
 
-/** What a command prints: the JSON with `--json`, otherwise the text. */
+/** The output of a command: JSON with `--json`, otherwise the text. */
 export type CommandResult = { readonly text: string; readonly exitCode?: number } & (
-  | { /** One line. */ readonly json: unknown }
-  | { /** Indented. */ readonly document: unknown }
+  | { /** Printed on one line. */ readonly json: unknown }
+  | { /** Printed with indentation. */ readonly document: unknown }
   | ListResult
 );
 
 interface ListResult {
-  /** One line each. */
+  /** Each item is printed on one line. */
   readonly items: readonly unknown[];
   /** Printed on stderr if there are no items. */
   readonly none?: string;
@@ -137,7 +137,7 @@ function argumentProblem(command: string, message: string, known: readonly strin
   const unknown = /^Unknown option '(-{1,2}[^']*)'/.exec(message)?.[1];
   if (unknown === undefined) return `${command}: ${message.split('\n')[0] ?? message}`;
   const flags = known.map((option) => `--${option}`);
-  return `${command} has no option ${didYouMean(unknown, flags)}`;
+  return `${command}: unknown option ${didYouMean(unknown, flags)}`;
 }
 
 interface Arguments {
@@ -153,7 +153,7 @@ function oneArgument({ name, positionals }: Arguments, what: string): string {
   return argument;
 }
 
-/** The only argument of a command that may also have none. */
+/** Returns the only argument of a command, or undefined if there is none. */
 export function optionalArgument(given: Arguments, what: string): string | undefined {
   return given.positionals.length === 0 ? undefined : oneArgument(given, what);
 }

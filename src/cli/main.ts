@@ -6,7 +6,7 @@ import { enableCompileCache } from 'node:module';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-// In the installation's own folder: in a shared one, other users could place code for us to run.
+// Use a folder of the installation: in a shared folder, other users could place code that this process runs.
 const [, installed] = /^(.*[\\/]node_modules[\\/])/.exec(import.meta.filename) ?? [];
 const folder = installed ?? fileURLToPath(new URL('../../node_modules/', import.meta.url));
 // Worker threads read the folder from the environment.

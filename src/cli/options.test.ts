@@ -7,36 +7,36 @@ import {
   oneOf,
   pairs,
   pastTime,
-  wholeNumber,
+  nonNegativeInteger,
 } from './options.ts';
 
-test('an invalid duration is reported with its option', () => {
+test('the error for an invalid duration names the option', () => {
   assert.equal(durationMs('a', '15m'), 900_000);
   assert.throws(() => durationMs('a', '90'), /--a takes a duration such as 30s, .* not '90'/);
 });
 
-test('whole numbers are whole, and no larger than a number can be', () => {
+test('rejects negative, fractional and unsafe integers', () => {
   assert.deepEqual(
-    ['0', '12', undefined].map((text) => wholeNumber('a', text)),
+    ['0', '12', undefined].map((text) => nonNegativeInteger('a', text)),
     [0, 12, undefined],
   );
   for (const text of ['', '-1', '1e3', '1.5', '0x1', '9'.repeat(20)]) {
-    assert.throws(() => wholeNumber('a', text), /--a takes a whole number/);
+    assert.throws(() => nonNegativeInteger('a', text), /--a takes a non-negative integer/);
   }
 });
 
-test('expected revisions are words or numbers', () => {
+test('an expected revision is a keyword or a number', () => {
   const known = ['any', 'none', 'exists', '7', undefined];
   assert.deepEqual(known.map(expectedRevision), ['any', 'none', 'exists', 7, undefined]);
   for (const text of ['', '-1', 'some']) assert.throws(() => expectedRevision(text), /--expected/);
 });
 
-test('a pair ends its name at the first equals sign', () => {
+test('splits a pair at the first equals sign', () => {
   assert.deepEqual(pairs('a', ['b=c=d', 'e=']), { b: 'c=d', e: '' });
   assert.throws(() => pairs('a', ['=b']), /--a takes name=value/);
 });
 
-test('times are durations from now, or dates', () => {
+test('parses a time from a duration or a date', () => {
   const hourMs = 3_600_000;
   const isNear = (time: Date, offsetMs: number): boolean =>
     Math.abs(time.getTime() - Date.now() - offsetMs) < 60_000;
@@ -50,7 +50,7 @@ test('times are durations from now, or dates', () => {
   }
 });
 
-test('a choice names all known values', () => {
+test('the error for an unknown choice lists all known values', () => {
   const sizeOf = oneOf(['small', 'medium', 'large']);
   assert.equal(sizeOf('size', 'medium'), 'medium');
   assert.equal(sizeOf('size', undefined), undefined);

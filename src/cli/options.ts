@@ -37,10 +37,10 @@ const pageSizeDefault = 50;
 export const pageSizeOption = { limit: option('N', `page size (default: ${pageSizeDefault})`) };
 
 export function pageSizeOf(values: Values<typeof pageSizeOption>): number {
-  return wholeNumber('limit', values.limit) ?? pageSizeDefault;
+  return nonNegativeInteger('limit', values.limit) ?? pageSizeDefault;
 }
 
-/** Of a command that changes items by their ids, by a filter, or all of them. */
+/** Options of a command that changes items by their ids, by a filter, or all of them. */
 export function bulkOptions(all: string) {
   return { all: flag(all), yes: flag('confirms a bulk operation') };
 }
@@ -83,7 +83,7 @@ export const eventFilterOptions = {
   'stream-prefix': repeatable('text', 'only streams with this prefix (repeatable)'),
 };
 
-/** Undefined if no filter option is given. */
+/** Returns undefined if no filter option is given. */
 export function eventFilterOf(values: Values<typeof eventFilterOptions>): EventFilter | undefined {
   const filter: EventFilter = defined({
     category: values.category,
@@ -103,13 +103,13 @@ export function defined<T extends object>(
   return Object.fromEntries(entries) as { [Name in keyof T]?: Exclude<T[Name], undefined> };
 }
 
-/** The value of an option; undefined if the option is not given. */
+/** Parses the value of an option; returns undefined if the option is not given. */
 interface Parser<T> {
   (name: string, text: string): T;
   (name: string, text: string | undefined): T | undefined;
 }
 
-/** `read` returns undefined for an invalid text. */
+/** Creates the parser of an option; `read` returns undefined for an invalid value. */
 function parser<T>(expected: string, read: (text: string) => T | undefined): Parser<T> {
   const parse = (name: string, text: string | undefined): T | undefined => {
     if (text === undefined) return undefined;
@@ -125,7 +125,7 @@ export function oneOf<const T extends string>(known: readonly T[]): Parser<T> {
   return parser(list, (text) => known.find((each) => each === text));
 }
 
-export const wholeNumber = parser('a whole number', (text) => {
+export const nonNegativeInteger = parser('a non-negative integer', (text) => {
   const value = Number(text);
   return /^\d+$/.test(text) && Number.isSafeInteger(value) ? value : undefined;
 });
@@ -141,12 +141,12 @@ export function expectedRevision(text: string | undefined): ExpectedRevision | u
 
 export const durationMs = parser(durationShape, parseDuration);
 
-/** A duration before now, or a date and time. */
+/** Parses a duration before now, or a date and time. */
 export const pastTime = parser(`${durationShape}, or a date and time`, (text) =>
   timeAt(text, (ms) => Date.now() - ms),
 );
 
-/** A duration after now, or a date and time. */
+/** Parses a duration after now, or a date and time. */
 export const futureTime = parser(`${durationShape}, or a date and time`, (text) =>
   timeAt(text, (ms) => Date.now() + ms),
 );

@@ -15,7 +15,15 @@ import { isLoopback } from '../server/kurrent/listen.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
-import { configOption, defined, durationMs, flag, oneOf, option, wholeNumber } from './options.ts';
+import {
+  configOption,
+  defined,
+  durationMs,
+  flag,
+  oneOf,
+  option,
+  nonNegativeInteger,
+} from './options.ts';
 import { packageVersion } from './package-version.ts';
 import { displayUrl, storeOption, storeUrl } from './stores.ts';
 import { counted } from './terminal/text.ts';
@@ -60,7 +68,7 @@ export interface ProductHooks {
 export interface RunningProduct {
   readonly platform: Platform;
   readonly config: MillraceConfig;
-  /** Of the HTTP API. */
+  /** The URL of the HTTP API. */
   readonly url: string | undefined;
 }
 
@@ -105,9 +113,9 @@ interface Tls {
 
 interface ShutdownTimes {
   readonly totalMs: number;
-  /** For requests, which close first since they may wait for handlers. */
+  /** The time limit of requests, which close first because they may wait for handlers. */
   readonly requestsMs: number;
-  /** For handlers and deliveries; the rest is for checkpoints, outcomes and leases. */
+  /** The time limit of handlers and deliveries; the rest is for checkpoints, outcomes and leases. */
   readonly workMs: number;
 }
 
@@ -131,9 +139,9 @@ async function readSettings(
     },
     host: values.host ?? written.server?.host ?? '127.0.0.1',
     tls: await readTls(cwd, values['tls-cert'], values['tls-key']),
-    port: wholeNumber('port', values.port) ?? written.server?.port ?? 7480,
-    ntfyPort: wholeNumber('ntfy-port', values['ntfy-port']),
-    kurrentPort: wholeNumber('kurrent-port', values['kurrent-port']) ?? 2113,
+    port: nonNegativeInteger('port', values.port) ?? written.server?.port ?? 7480,
+    ntfyPort: nonNegativeInteger('ntfy-port', values['ntfy-port']),
+    kurrentPort: nonNegativeInteger('kurrent-port', values['kurrent-port']) ?? 2113,
     kurrentAuth: kurrentAuthOf('kurrent-auth', values['kurrent-auth'] ?? 'none'),
     tenants: values.tenants?.split(',').map((name) => name.trim()) ?? [],
     shutdown: shutdownTimes(values['shutdown-timeout']),
@@ -142,7 +150,7 @@ async function readSettings(
   return settings;
 }
 
-/** The store of the command line, or the command's own one, which replaces all configured engines. */
+/** The store of the command line or of the command; it replaces all configured engines. */
 function enginesOf(
   context: CommandContext,
   { engines }: MillraceConfig,
@@ -192,7 +200,7 @@ function assertSafeHost({ host, serves, kurrentAuth, tls }: Settings): void {
   });
 }
 
-/** Opened first and closed last, so that it also reports the shutdown. */
+/** Telemetry is opened first and closed last, so that it also reports the shutdown. */
 async function openTelemetry(
   { env }: CommandContext,
   opened: AsyncDisposableStack,
@@ -400,7 +408,7 @@ async function createFirstToken(
   try {
     return await tokens.create({ name: 'admin', scopes: ['admin'], by: 'millrace start' });
   } catch (error) {
-    // Another process that started at the same time has created it.
+    // Another process that started at the same time has created the token.
     if (hasCode(error, 'TOKEN_EXISTS')) return undefined;
     // KurrentDB lets only its administrators write system streams.
     return { problem: error instanceof Error ? error.message : String(error) };

@@ -41,24 +41,24 @@ for (const [line, said] of [
   ['lnit', /unknown command 'lnit': did you mean lint\?/],
   ['help tuor', /unknown command 'tuor': did you mean tour\?/],
   ['--vershun', /unknown option '--vershun'/],
-  ['lint src --jsn', /lint has no option '--jsn': did you mean --json\?/],
+  ['lint src --jsn', /lint: unknown option '--jsn': did you mean --json\?/],
   ['lint src --json=yes', /lint: Option '--json' does not take an argument/],
   ['lint src --rule', /lint: Option '--rule <value>' argument missing/],
   ['lint', /lint needs a path/],
-  ['lint src --rule redis-keys', /no rule 'redis-keys': did you mean redis-key\?/],
-  ['lint src --max-warnings few', /whole number, not 'few'/],
+  ['lint src --rule redis-keys', /unknown rule 'redis-keys': did you mean redis-key\?/],
+  ['lint src --max-warnings few', /non-negative integer, not 'few'/],
   ['lint no/such/folder', /no file or folder '.*no\/such\/folder'/],
   ['new', /new needs aggregate or outbox/],
   ['new agregate a b', /did you mean aggregate\?/],
   ['new aggregate banking', /takes a bounded context and an aggregate/],
   ['new aggregate banking currency more', /takes a bounded context and an aggregate/],
   ['completion', /one shell: bash or zsh/],
-  ['completion fish', /does not support 'fish'/],
-  ['tour --fast', /tour has no option '--fast'/],
+  ['completion fish', /unknown shell 'fish'/],
+  ['tour --fast', /tour: unknown option '--fast'/],
   ['stream raed x', /unknown command 'stream raed': did you mean stream read\?/],
   ['help stream raed', /unknown command 'stream raed': did you mean stream read\?/],
 ] as const) {
-  test(`reports in one line what is wrong with: millrace ${line}`, async () => {
+  test(`reports a usage error in one line: millrace ${line}`, async () => {
     const { context, written } = fakeTerminal({ args: line.split(' '), paint: createPaint(false) });
     assert.equal(await runCli(context), 2);
     assert.equal(written.stdout, '');

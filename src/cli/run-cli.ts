@@ -1,4 +1,4 @@
-// From a command line to an exit code: finds the command, runs it or shows its help, and explains errors.
+// Executes a command line: finds the command, runs it or shows its help, explains errors, and returns the exit code.
 
 import { MillraceError } from '../foundation/error.ts';
 import { errorCodes } from '../foundation/error-codes.ts';

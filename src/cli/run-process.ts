@@ -13,7 +13,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-// gRPC would also print a line about a port in use, which our own error reports.
+// Our error reports a port in use; gRPC would print another line about it.
 env['GRPC_NODE_VERBOSITY'] ??= env['GRPC_VERBOSITY'] ?? 'NONE';
 
 const interrupt = new AbortController();
@@ -44,7 +44,7 @@ if (interrupt.signal.aborted) process.exit();
 // A driver that keeps reconnecting must not keep the process alive.
 setTimeout(() => process.exit(), 5_000).unref();
 
-/** The first SIGINT or SIGTERM asks the command to stop, a second one ends the process immediately. */
+/** The first SIGINT or SIGTERM stops the command; a second one exits the process immediately. */
 function onStopSignals(stop: () => void): void {
   const signals = ['SIGINT', 'SIGTERM'] as const;
   // npm forwards a Ctrl-C that the terminal has already sent to the whole group, so it arrives twice.

@@ -25,7 +25,7 @@ const storeUrlOption = option('url', `event store (default: ${storeDefault})`);
 
 export const storeOption = { store: { ...storeUrlOption, section: storeSection } };
 
-/** Of a command on an outbox. */
+/** Options of a command on an outbox. */
 export const outboxOption = {
   store: {
     ...storeUrlOption,
@@ -39,7 +39,7 @@ export const outboxOption = {
   },
 };
 
-/** Of a command on jobs, which are audited in the event store. */
+/** Options of a command on jobs, which are audited in the event store. */
 export const auditStoreOption = { store: storeUrlOption };
 
 type StoreContext = Pick<CommandContext, 'cwd' | 'env'>;
@@ -49,7 +49,7 @@ export function storeUrl(context: StoreContext, given: string | undefined): stri
   return urlOf(context, given, [storeVariable]);
 }
 
-/** The outbox's own URL, or that of the event store. */
+/** The URL of the outbox, or else that of the event store. */
 export function outboxUrl(context: StoreContext, given: string | undefined): string {
   return urlOf(context, given, [outboxVariable, storeVariable]);
 }

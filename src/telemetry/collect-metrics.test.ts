@@ -18,20 +18,20 @@ const depth = (queue: string, value: number): Sample => ({
 test('runs a collector once while its result is fresh, however often metrics are scraped', async () => {
   const clock = fakeClock();
   const metrics = createMetrics();
-  let asked = 0;
+  let collections = 0;
   const collect = collectMetrics(
     metrics,
     [
       depthOf(async () => {
-        asked += 1;
-        return [depth('a', asked)];
+        collections += 1;
+        return [depth('a', collections)];
       }),
     ],
     { clock, freshMs: 1_000 },
   );
   await Promise.all([collect(), collect(), collect()]);
   await collect();
-  assert.equal(asked, 1);
+  assert.equal(collections, 1);
   assert.match(metrics.expose(), /queue_depth\{queue="a"\} 1/);
   await clock.advance(1_001);
   await collect();
@@ -40,9 +40,9 @@ test('runs a collector once while its result is fresh, however often metrics are
 
 test('runs a slow collector less often', async () => {
   const clock = fakeClock();
-  let asked = 0;
+  let collections = 0;
   const slow = depthOf(async () => {
-    asked += 1;
+    collections += 1;
     await clock.advance(1_500);
     return [];
   });
@@ -50,23 +50,23 @@ test('runs a slow collector less often', async () => {
   await collect();
   await clock.advance(29_000);
   await collect();
-  assert.equal(asked, 1);
+  assert.equal(collections, 1);
   await clock.advance(1_001);
   await collect();
-  assert.equal(asked, 2);
+  assert.equal(collections, 2);
 });
 
 test('does not wait for a hanging collector, does not run it twice, and uses its late result', async () => {
   const clock = fakeClock();
   const metrics = createMetrics();
-  const answer = Promise.withResolvers<readonly Sample[]>();
+  const collected = Promise.withResolvers<readonly Sample[]>();
   const signals: AbortSignal[] = [];
   const collect = collectMetrics(
     metrics,
     [
       depthOf((signal) => {
         signals.push(signal);
-        return answer.promise;
+        return collected.promise;
       }),
     ],
     { clock, timeoutMs: 2_000 },
@@ -80,7 +80,7 @@ test('does not wait for a hanging collector, does not run it twice, and uses its
   }
   assert.equal(signals.length, 1);
   assert.equal(signals[0]?.aborted, true);
-  answer.resolve([depth('a', 9)]);
+  collected.resolve([depth('a', 9)]);
   await collect();
   assert.match(metrics.expose(), /queue_depth\{queue="a"\} 9/);
   assert.match(metrics.expose(), /telemetry_collector_up\{collector="queues"\} 1/);

@@ -35,14 +35,14 @@ export function collectMetrics(
   const runs = collectors.map((collector) => cachedCollector(collector, options));
   const names = ['telemetry_collector_up', ...collectors.flatMap((each) => each.metrics)];
   return async () => {
-    const answers = await Promise.all(runs.map((run) => run()));
+    const results = await Promise.all(runs.map((run) => run()));
     const up = collectors.map(({ name }, at): Sample => ({
       name: 'telemetry_collector_up',
-      value: answers[at] === undefined ? 0 : 1,
+      value: results[at] === undefined ? 0 : 1,
       labels: { collector: name },
     }));
-    // In one call, because two collectors may share a metric.
-    metrics.replace(names, [...up, ...answers.flatMap((samples) => samples ?? [])]);
+    // Replace all samples in one call, because two collectors may share a metric.
+    metrics.replace(names, [...up, ...results.flatMap((samples) => samples ?? [])]);
   };
 }
 

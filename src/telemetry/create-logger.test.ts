@@ -126,7 +126,7 @@ test('an error keeps its code, retryable, details and causes', () => {
   assert.equal((errors as readonly Line[])[0]?.['message'], 'one');
 });
 
-test('no logged value throws, breaks a line or makes it too long', () => {
+test('logs any value without an error, a line break or a too long line', () => {
   const { log, texts, lines } = collecting();
   const circle: Record<string, unknown> = { a: 1 };
   circle['self'] = { circle };
@@ -185,7 +185,7 @@ test('every value is one line of valid JSON', () => {
   );
 });
 
-test('a slow reader costs lines, not memory, and the log reports how many', async () => {
+test('drops lines instead of buffering for a slow reader, and logs how many', async () => {
   const waiting: (() => void)[] = [];
   const seen: string[] = [];
   const stream = new Writable({
@@ -211,7 +211,7 @@ test('a slow reader costs lines, not memory, and the log reports how many', asyn
   assert.deepEqual([notice['level'], notice['dropped']], ['warn', dropped]);
 });
 
-test('a closed reader does not end the process', async () => {
+test('a closed reader does not crash the process', async () => {
   const stream = new Writable({
     write: (_chunk, _encoding, done) => done(Object.assign(new Error('EPIPE'), { code: 'EPIPE' })),
   });
@@ -224,7 +224,7 @@ test('a closed reader does not end the process', async () => {
   assert.equal(dropped, 1);
 });
 
-test('text has the fields on one line, stacks below it, and no control characters', () => {
+test('the text format has the fields on one line, stacks below it, and no control characters', () => {
   const { log, texts } = collecting({ format: 'text', hasColours: false, fields: { app: 'shop' } });
   const fields = { stream: 'a-1', note: 'two words', 'k\u001b': '\u009b2J\u007f' };
   log.warn({ ...fields, err: new Error('no\u001b[2J') }, 'delivery\nfailed');
@@ -241,7 +241,7 @@ test('text has the fields on one line, stacks below it, and no control character
   assert.ok(coloured.texts[0]?.includes('\u001b[32mINFO'));
 });
 
-test('standard error is written before the call returns: a kill loses no line', () => {
+test('writes to standard error before the call returns, so a kill loses no line', () => {
   const script = `
     import { createLogger } from ${JSON.stringify(new URL('create-logger.ts', import.meta.url).href)};
     const log = createLogger();

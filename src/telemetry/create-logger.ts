@@ -44,7 +44,7 @@ export interface LoggerOptions {
 export const logLimits = {
   /** Most log collectors split longer lines. */
   lineBytesMax: 16_384,
-  /** How much may wait for a slow reader before lines are dropped. */
+  /** The buffer limit for a slow reader; further lines are dropped. */
   bufferBytesMax: 4_194_304,
 } as const;
 
@@ -54,14 +54,14 @@ const fullLimits: LogValueLimits = {
   textCharsMax: 4_096,
   nodesMax: 1_000,
 };
-/** For a line that is too long with the full limits. */
+/** The limits for a line that is too long with the full limits. */
 const shortLimits: LogValueLimits = {
   depthMax: 3,
   entriesMax: 24,
   textCharsMax: 200,
   nodesMax: 100,
 };
-/** The fields by which a line is found: all that is left if the short limits do not suffice. */
+/** The fields that identify a line; only they remain if the short limits do not suffice. */
 const essentialFields = [
   'correlationId',
   'tenantId',
@@ -74,7 +74,7 @@ const essentialFields = [
   'phase',
   'eventId',
 ];
-/** The first of these in a line names the component that logs. */
+/** The first of these fields in a line names the component that logs. */
 const componentFields = ['source', 'sub', 'handler', 'saga', 'group', 'destination', 'collector'];
 /** The ids of a request, an admin action and a message. */
 const operationFields = ['requestId', 'auditId', 'outboxId'];
@@ -209,7 +209,7 @@ function openDestination(
     reportDropped(count);
   }
 
-  // Without a listener a reader that closes the pipe would end the process.
+  // Without a listener, a reader that closes the pipe would crash the process.
   const onError = (): void => undefined;
   stream.on?.('error', onError);
   stream.on?.('drain', report);
@@ -224,7 +224,7 @@ function openDestination(
       try {
         stream.write(line);
       } catch {
-        // The log is the place to report errors, and it is what failed.
+        // The log itself failed, so the error cannot be reported.
         drop();
       }
     },
@@ -235,14 +235,14 @@ function openDestination(
   };
 }
 
-/** Synchronous: a worker thread or a buffer would lose lines when the process is killed. */
+/** Writes synchronously: a worker thread or a buffer would lose lines when the process is killed. */
 function standardError(maxLength: number, onDrop: () => void): LogStream {
   const stream = pino.destination({ dest: 2, sync: true, maxLength });
   stream.on('drop', onDrop);
   return stream;
 }
 
-/** Loaded for text only: a process that logs JSON starts 50 ms sooner without it. */
+/** Loads the formatter for text only: a process that logs JSON starts 50 ms sooner without it. */
 function loadPrettyFactory(): typeof pinoPretty.prettyFactory {
   const load = createRequire(import.meta.url);
   return (load('pino-pretty') as typeof pinoPretty).prettyFactory;
@@ -260,7 +260,7 @@ function standardFields(fields: Fields): Fields {
   };
 }
 
-/** Without control characters, which could steer a terminal or forge a line. */
+/** Removes control characters, which could control a terminal or forge a line. */
 function visible(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, '�');
 }

@@ -52,7 +52,7 @@ test('a label accepts the attribute name of the log', () => {
   assert.match(expose(), /outbox_sent_total\{integration_type="kafka:a",event_type="a\.b\.v1"\} 1/);
 });
 
-test('values of a label beyond the limit become other', () => {
+test('replaces label values above the limit with other', () => {
   const { observer, expose } = createMetrics({ table, limits: { valuesPerLabelMax: 2 } });
   for (let at = 0; at < 1_000; at += 1) observer.count('orders_total', { shop: `s${at}` });
   const text = expose();
@@ -60,7 +60,7 @@ test('values of a label beyond the limit become other', () => {
   assert.match(text, /telemetry_dropped_total\{reason="limit"\} 998/);
 });
 
-test('label combinations beyond the limit become other', () => {
+test('replaces label combinations above the limit with other', () => {
   const { observer, expose } = createMetrics({ table, limits: { seriesPerMetricMax: 10 } });
   for (let shop = 0; shop < 10; shop += 1) {
     for (let kind = 0; kind < 10; kind += 1) observer.count('orders_total', { shop, kind });
@@ -132,7 +132,7 @@ test('the table follows the rules for names, units and buckets', () => {
   assert.equal(new Set(metricTable.map(({ name }) => name)).size, metricTable.length);
   for (const { name, type, help, labels = [], derived, buckets = [] } of metricTable) {
     assert.match(name, /^[a-z][a-z0-9_]*$/);
-    // One is a gauge by the outbox's document.
+    // The document of the outbox defines one of them as a gauge.
     const isTotal = name.endsWith('_total') && name !== 'outbox_pending_total';
     assert.equal(isTotal, type === 'counter', name);
     assert.equal(buckets.length > 0, type === 'histogram', name);

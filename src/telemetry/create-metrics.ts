@@ -35,7 +35,7 @@ export interface Metrics {
   readonly observer: Required<Pick<Observer, 'count' | 'gauge' | 'record'>>;
   /** Replaces all series of these metrics with the samples. */
   readonly replace: (names: readonly string[], samples: readonly Sample[]) => void;
-  /** In Prometheus' text format. */
+  /** Returns all series in the text format of Prometheus. */
   readonly expose: () => string;
 }
 
@@ -116,9 +116,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 }
 
 interface Series {
-  /** In the order of the labels. */
+  /** The label values, in the order of the labels. */
   readonly values: readonly string[];
-  /** Of a histogram: the sum. */
+  /** The value; of a histogram, the sum. */
   value: number;
   count: number;
   /** Non-cumulative counts per bucket. */
@@ -155,7 +155,7 @@ function createMetric(definition: MetricDefinition, limits: MetricLimits): Metri
       isPastLimit = true;
       return other;
     }
-    // Also removes the separator of the series key.
+    // This also removes the separator of the series key.
     const text = raw.replaceAll(/\p{Cc}/gu, ' ');
     known.set(raw, text);
     return text;

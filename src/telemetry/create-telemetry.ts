@@ -33,7 +33,7 @@ export interface TelemetryOptions {
 }
 
 export interface Telemetry extends AsyncDisposable {
-  /** For the platform and the servers. */
+  /** The observer for the platform and the servers. */
   readonly observer: Observer;
   readonly log: Logger;
   /** Adds collectors: engines are opened after their observer exists. */
@@ -89,7 +89,7 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
   };
 }
 
-/** Loaded on demand: OpenTelemetry is an optional peer dependency. */
+/** Loads OpenTelemetry on demand, because it is an optional peer dependency. */
 async function startTracing(options: OtlpTracingOptions): Promise<OtlpTracing> {
   const adapter = () => import('../engines/otel/start-otlp-tracing.ts');
   return (await loadDriver('@opentelemetry/api', adapter)).startOtlpTracing(options);

@@ -1,12 +1,12 @@
 // Any logged value as plain JSON of a bounded size, without secrets and personal data. Redaction goes by the names of
-// fields at any depth and by patterns in texts, which the path-based redaction of pino cannot do.
+// fields at any depth and by patterns in strings, which the path-based redaction of pino cannot do.
 
 export interface LogValueLimits {
   readonly depthMax: number;
-  /** Per object or list. */
+  /** The limit of entries per object or list. */
   readonly entriesMax: number;
   readonly textCharsMax: number;
-  /** Per value, over all depths. */
+  /** The limit of nodes per value, over all depths. */
   readonly nodesMax: number;
 }
 
@@ -20,16 +20,16 @@ export type LogValue =
 
 const redacted = '[redacted]';
 
-/** Anywhere in the name of a field, in any case and with any separators. */
+/** Matches anywhere in the name of a field, in any case and with any separators. */
 const secretNames =
   /authorization|cookie|credential|passphrase|password|passwd|secret|token|apikey|privatekey/;
 const personalNames = ['email', 'phone', 'firstname', 'lastname', 'fullname', 'birth', 'iban'];
-/** The whole name only: `dataSource` and `userId` stay. */
+/** Matches the whole name only: `dataSource` and `userId` stay. */
 const wholeNames = /^(?:payload|body|user|recipient|ssn)$/;
-/** Bounds the cache of judged names, because logged data can have any keys. */
+/** Bounds the cache of field names, because logged data can have any keys. */
 const cachedNamesMax = 1_000;
 
-/** Returns a function that converts values; it throws for no value. `redact` names more fields to leave out. */
+/** Returns a function that converts any value and never throws. `redact` names more fields to leave out. */
 export function createLogValues({
   redact = [],
 }: { readonly redact?: readonly string[] | undefined } = {}): (
@@ -37,14 +37,14 @@ export function createLogValues({
   limits: LogValueLimits,
 ) => LogValue {
   const personal = new RegExp([...personalNames, ...redact.map(normalized)].join('|'));
-  const cache = new Map<string, 'hide' | 'hide texts' | 'show'>();
+  const cache = new Map<string, 'hide' | 'hide secrets' | 'show'>();
 
-  function judge(key: string): 'hide' | 'hide texts' | 'show' {
+  function judge(key: string): 'hide' | 'hide secrets' | 'show' {
     const cached = cache.get(key);
     if (cached !== undefined) return cached;
     const name = normalized(key);
     const isSecret = secretNames.test(name) || wholeNames.test(name);
-    const verdict = personal.test(name) ? 'hide' : isSecret ? 'hide texts' : 'show';
+    const verdict = personal.test(name) ? 'hide' : isSecret ? 'hide secrets' : 'show';
     if (cache.size < cachedNamesMax) cache.set(key, verdict);
     return verdict;
   }
@@ -52,9 +52,9 @@ export function createLogValues({
   function isHidden(key: string, value: unknown): boolean {
     if (value === undefined || value === null) return false;
     const verdict = judge(key);
-    // A number named `token` is a fence token, and a boolean is no secret.
-    const isText = typeof value !== 'number' && typeof value !== 'boolean';
-    return verdict === 'hide' || (verdict === 'hide texts' && isText);
+    // A number named `token` is a fence token, and a boolean is not secret.
+    const canBeSecret = typeof value !== 'number' && typeof value !== 'boolean';
+    return verdict === 'hide' || (verdict === 'hide secrets' && canBeSecret);
   }
 
   return (value, limits) => toLogValue(value, limits, isHidden);
@@ -144,9 +144,9 @@ function toLogValue(
     return Object.fromEntries(entries);
   }
 
-  /** With its own fields: `code`, `details`, `retryable`. */
+  /** Converts an error with its additional fields: `code`, `details`, `retryable`. */
   function ofError(error: Error, depth: number): LogValue {
-    // Only the types say that these are texts.
+    // At runtime these fields may have any type.
     const { name, message, stack, cause } = error as Readonly<Record<keyof Error, unknown>>;
     const own: Record<string, unknown> = Object.fromEntries(Object.entries(error));
     if (error instanceof AggregateError) own['errors'] = error.errors;
@@ -172,7 +172,7 @@ function toLogValue(
 
 /** Leaves out credentials in URLs and headers, Millrace, webhook and Slack tokens, and mail addresses. */
 function redactText(text: string): string {
-  // Most texts are names and ids: one search instead of five.
+  // Most strings are names and ids: search once instead of five times.
   if (!/[@=]|bearer|basic|mr_|whsec_|xox/i.test(text)) return text;
   return text
     .replaceAll(/([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]{1,500}@/gi, `$1${redacted}@`)
@@ -185,7 +185,7 @@ function redactText(text: string): string {
     .replaceAll(/[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+/g, redacted);
 }
 
-/** Letters and digits only, so the result needs no escaping in a pattern. */
+/** Keeps letters and digits only, so the result needs no escaping in a pattern. */
 function normalized(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }

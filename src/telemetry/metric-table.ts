@@ -13,7 +13,7 @@ export interface MetricDefinition {
     readonly labels: readonly string[];
     readonly of: (value: string) => readonly string[];
   };
-  /** Upper bounds, in the unit at the end of the name. */
+  /** Upper bounds, in the unit of the metric's name. */
   readonly buckets?: readonly number[] | undefined;
 }
 
@@ -176,7 +176,7 @@ export const metricTable: readonly MetricDefinition[] = [
     'status',
   ]),
   gauge('redis_up', '1 while Redis responds.'),
-  // Telemetry itself.
+  // The telemetry of the process.
   gauge('telemetry_collector_up', '1 if the collector returned in time at the last scrape.', [
     'collector',
   ]),

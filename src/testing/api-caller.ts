@@ -60,7 +60,7 @@ export function apiCaller(url: string, token: string): ApiCaller {
   return {
     token,
     async ask(method, path, body, headers = {}) {
-      const answer = await fetch(url + path, {
+      const response = await fetch(url + path, {
         method,
         headers: {
           authorization,
@@ -69,19 +69,19 @@ export function apiCaller(url: string, token: string): ApiCaller {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      const text = await answer.text();
+      const text = await response.text();
       const parsed = JSON.parse(text === '' ? '{}' : text) as never;
-      return { status: answer.status, headers: answer.headers, body: parsed };
+      return { status: response.status, headers: response.headers, body: parsed };
     },
     connect: () => socketOf(url, token),
     async follow(path, count) {
       const ending = new AbortController();
       const { signal } = ending;
-      const answer = await fetch(url + path, { headers: { authorization }, signal });
+      const response = await fetch(url + path, { headers: { authorization }, signal });
       const found: ReceivedEvent[] = [];
       let rest = '';
       const decoder = new TextDecoder();
-      for await (const chunk of answer.body ?? []) {
+      for await (const chunk of response.body ?? []) {
         rest += decoder.decode(chunk as Uint8Array, { stream: true });
         const blocks = rest.split('\n\n');
         rest = blocks.pop() ?? '';

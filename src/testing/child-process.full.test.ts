@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** A script with the child's side of the helpers at hand. */
+/** A script that imports the helpers for child processes. */
 async function script(name: string, code: string): Promise<URL> {
   const helpers = new URL('./child-process.ts', import.meta.url);
   const path = join(folder, `${name}.ts`);
@@ -40,7 +40,7 @@ test('a child gets its input and exchanges messages', async () => {
   await child.message(isText('ready'));
   child.send('one');
   await child.message(isText('echo: one'));
-  // Also for a late caller.
+  // A late caller also gets the result.
   await child.message(isText('ready'));
   const all: unknown[] = [];
   child.onMessage((message) => all.push(message));
@@ -49,14 +49,14 @@ test('a child gets its input and exchanges messages', async () => {
   assert.equal(isRunning(child.pid), false);
 });
 
-test('a wait for a message rejects with the error output if the child ends before', async () => {
+test('waiting for a message rejects with the error output if the child exits first', async () => {
   const broken = await script('broken', `childInput(); throw new Error('no such luck');`);
   await using child = startChild(broken);
   await assert.rejects(child.message(isText('ready')), /ended with 1[^]*no such luck/);
   assert.equal(await child.ended, 1);
 });
 
-test('a child ends with its parent, however the parent ended', async () => {
+test('killing the parent also ends its child', async () => {
   const idle = await script(
     'idle',
     `childInput(); tellParent('idle'); setInterval(() => {}, 1000);`,
@@ -76,7 +76,7 @@ test('a child ends with its parent, however the parent ended', async () => {
   await child.kill();
   const deadline = performance.now() + 120_000;
   while (isRunning(pid)) {
-    assert.ok(performance.now() < deadline, 'it still runs');
+    assert.ok(performance.now() < deadline, 'the child is still running');
     await new Promise(setImmediate);
   }
 });

@@ -6,7 +6,7 @@ import { flushCompileCache } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { tellReaper } from './servers/reaper.ts';
+import { notifyReaper } from './servers/reaper.ts';
 
 export interface ChildOptions {
   /** Given to the script as JSON, in its first argument. */
@@ -29,9 +29,9 @@ export interface Child extends AsyncDisposable {
   /** Calls back for every message, including earlier ones. */
   onMessage(take: (message: unknown) => void): void;
   send(message: string | object): void;
-  /** Default: SIGKILL. Resolves when the process is gone. */
+  /** Default: SIGKILL. Resolves when the process has ended. */
   kill(signal?: NodeJS.Signals): Promise<ChildEnd>;
-  /** Its standard error output. */
+  /** The standard error output of the process. */
   errors(): string;
 }
 
@@ -59,7 +59,7 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
   );
   const { pid } = child;
   if (pid === undefined) throw new Error(`cannot start ${process.execPath}`);
-  tellReaper({ kind: 'process', pid, signal: 'SIGKILL' });
+  notifyReaper({ kind: 'process', pid, signal: 'SIGKILL' });
 
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -73,7 +73,7 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
   });
   // `close`, not `exit`, because by then all messages have arrived.
   const ended = once(child, 'close').then(([code, signal]): ChildEnd => {
-    tellReaper({ kind: 'process-ended', pid });
+    notifyReaper({ kind: 'process-ended', pid });
     return (code ?? signal) as ChildEnd;
   });
 
@@ -118,7 +118,7 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
 }
 
 /**
- * Called in the child: returns its input. The child ends with its parent.
+ * Returns the input of this child process. The process ends together with its parent.
  *
  * @example
  * import { childInput, tellParent } from 'millrace/testing';

@@ -37,7 +37,7 @@ test('checks the commands, status, data and timers of a saga', () => {
     .thenTimers({});
 });
 
-test('simulates refusals, missing answers, time and operators', () => {
+test('simulates rejections, missing replies, time and operators', () => {
   givenSaga(saga, [placed(o1)])
     .when(paid(o1), { refused: { 'parcel.ship': 'sold-out' } })
     .thenSends([
@@ -68,7 +68,7 @@ test('simulates refusals, missing answers, time and operators', () => {
     ]);
 });
 
-test('a difference shows expected and actual values', () => {
+test('a failed assertion shows expected and actual values', () => {
   const begun = givenSaga(saga, [placed(o1)], { refused: { 'stock.reserve': 'sold-out' } });
   assert.throws(
     () => begun.thenStatus('running'),

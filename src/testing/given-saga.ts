@@ -29,11 +29,11 @@ export type SagaHappening =
   | { readonly passMs: number }
   | { readonly operator: 'resume' | 'skip' };
 
-/** The answers to commands by type; all others are accepted. */
+/** The replies to commands by type; all other commands are accepted. */
 export interface SagaAnswers {
-  /** With the reason. */
+  /** The rejected command types, with the reason. */
   readonly refused?: Readonly<Record<string, string>>;
-  /** No answer, even after the last attempt. */
+  /** The command types without a reply, even after the last attempt. */
   readonly unanswered?: readonly string[];
 }
 
@@ -49,7 +49,7 @@ export interface GivenSaga {
 }
 
 /**
- * Starts with past events, whose commands have been answered. Without a store and without waiting.
+ * Starts with past events, whose commands have got their replies. Needs no store and does not wait.
  *
  * @example
  * import { defineCommand, defineEvent } from 'millrace/contracts';
@@ -135,7 +135,7 @@ interface World {
   happen(happening: SagaHappening, answers: SagaAnswers): void;
 }
 
-/** Does the same as the saga runner, without a store between the steps. */
+/** Simulates the saga runner without a store between the steps. */
 function createWorld(saga: Saga): World {
   const sent: SentCommand[] = [];
   const events = new Map<string, RecordedEvent>();
@@ -155,15 +155,15 @@ function createWorld(saga: Saga): World {
     }
   }
 
-  function ask({ tenant, id, command }: SagaRequest, answers: SagaAnswers): Answer {
+  function send({ tenant, id, command }: SagaRequest, answers: SagaAnswers): Answer {
     sent.push({ id, command, ...(tenant === givenTenant ? {} : { tenant }) });
     const { type } = command;
     if (answers.unanswered?.includes(type) === true) {
-      return { kind: 'doubt', message: `${type} has no answer` };
+      return { kind: 'doubt', message: `${type} has no reply` };
     }
     const reason = answers.refused?.[type];
     if (reason === undefined) return { kind: 'accepted' };
-    return { kind: 'refused', reason, message: `${type} was refused`, cause: undefined };
+    return { kind: 'refused', reason, message: `${type} was rejected`, cause: undefined };
   }
 
   function settle(answers: SagaAnswers): void {
@@ -173,8 +173,7 @@ function createWorld(saga: Saga): World {
       if (work.kind === 'settle') write(decideSettle(state, context()));
       if (work.kind === 'timer') write(decideTimer(state, work.timer, context()));
       if (work.kind === 'event') {
-        const { held } = work;
-        write(decideHeld(state, held, events.get(held.eventId), context()));
+        write(decideHeld(state, work.held, events.get(work.held.eventId), context()));
       }
       if (work.kind === 'step') step(work.step.n, work.step.request, answers);
       if (work.kind === 'compensation') {
@@ -185,7 +184,7 @@ function createWorld(saga: Saga): World {
 
   function step(n: number, request: SagaRequest | undefined, answers: SagaAnswers): void {
     if (request === undefined) return;
-    const answer = ask(request, answers);
+    const answer = send(request, answers);
     const isParked = answer.kind === 'doubt' && saga.onUnanswered === 'park';
     write(
       isParked
@@ -196,7 +195,7 @@ function createWorld(saga: Saga): World {
 
   function undo(n: number, request: SagaRequest | undefined, answers: SagaAnswers): void {
     if (request === undefined) return;
-    const answer = ask(request, answers);
+    const answer = send(request, answers);
     write(
       answer.kind === 'doubt'
         ? decidePark(state, { at: 'compensation', n }, { ...answer, reason: 'unanswered' })
@@ -214,7 +213,7 @@ function createWorld(saga: Saga): World {
     },
     happen(happening, answers) {
       if ('passMs' in happening) {
-        // In the order of due times.
+        // Timers fire in the order of their due times.
         const untilMs = nowMs + happening.passMs;
         for (;;) {
           const due = [...state.timers.values()].map((timer) => timer.dueAtMs);

@@ -15,7 +15,7 @@ import { given } from './given.ts';
 
 const history = [opened({ owner: 'ada' }), deposited({ amount: 100 })];
 
-/** The message of what the work throws. */
+/** Returns the message of the error that the work throws. */
 function failureOf(work: () => unknown): string {
   try {
     work();
@@ -33,13 +33,13 @@ test('compares the events one by one', () => {
     .thenState({ owner: 'ada', balance: 39 });
 });
 
-test('no events are an empty list', () => {
+test('an empty list expects no events', () => {
   given(account, history)
     .when(rename({ owner: 'ada' }))
     .then([]);
 });
 
-test('a state is checked by value or predicate, before and after the command', () => {
+test('checks a state by value or predicate, before and after the command', () => {
   given(account, history).thenState({ owner: 'ada', balance: 100 });
   given(account, history)
     .when(deposit({ amount: 1 }))
@@ -47,7 +47,7 @@ test('a state is checked by value or predicate, before and after the command', (
     .thenState(({ owner }) => owner === 'ada');
 });
 
-test('a refusal is checked by its reason, code or message', () => {
+test('checks a rejection by its reason, code or message', () => {
   const tooMuch = given(account, history).when(withdraw({ amount: 500 }));
   tooMuch.thenRefused();
   tooMuch.thenRefused('insufficient-funds');
@@ -55,7 +55,7 @@ test('a refusal is checked by its reason, code or message', () => {
   tooMuch.thenRefused(/only 100 left/);
 });
 
-test('other events than expected are shown as a difference', () => {
+test('shows unexpected events as a difference', () => {
   const message = failureOf(() =>
     given(account, history)
       .when(deposit({ amount: 5 }))
@@ -65,7 +65,7 @@ test('other events than expected are shown as a difference', () => {
   assert.match(message, /- +amount: 6/);
 });
 
-test('another state than expected is shown as a difference', () => {
+test('shows an unexpected state as a difference', () => {
   const message = failureOf(() => given(account, history).thenState({ owner: 'ada', balance: 1 }));
   assert.match(message, /\+ +balance: 100/);
   assert.match(message, /- +balance: 1\b/);
@@ -75,39 +75,39 @@ test('another state than expected is shown as a difference', () => {
   );
 });
 
-test('an unexpected refusal is shown with its reason', () => {
-  const refused = given(account, history).when(withdraw({ amount: 500 }));
+test('shows the reason of an unexpected rejection', () => {
+  const rejection = given(account, history).when(withdraw({ amount: 500 }));
   assert.match(
-    failureOf(() => refused.then([withdrawn({ amount: 500 })])),
+    failureOf(() => rejection.then([withdrawn({ amount: 500 })])),
     /account.withdrawn.v1.*but got 'insufficient-funds': only 100 left/s,
   );
   assert.match(
-    failureOf(() => refused.thenState({ owner: 'ada', balance: 0 })),
+    failureOf(() => rejection.thenState({ owner: 'ada', balance: 0 })),
     /expected a state, but got 'insufficient-funds'/,
   );
 });
 
-test('shows events where a refusal was expected', () => {
+test('shows the events if a rejection was expected', () => {
   const accepted = given(account, history).when(deposit({ amount: 5 }));
   assert.match(
     failureOf(() => accepted.thenRefused('insufficient-funds')),
-    /expected a refusal with 'insufficient-funds', but this happened: .*account.deposited.v1/s,
+    /expected a rejection with 'insufficient-funds', but this happened: .*account.deposited.v1/s,
   );
 });
 
-test('shows a refusal other than expected', () => {
-  const refused = given(account, history).when(open({ owner: 'bob' }));
+test('shows a rejection with another reason than expected', () => {
+  const rejection = given(account, history).when(open({ owner: 'bob' }));
   assert.match(
-    failureOf(() => refused.thenRefused('insufficient-funds')),
-    /expected a refusal with 'insufficient-funds', but got 'already-open'/,
+    failureOf(() => rejection.thenRefused('insufficient-funds')),
+    /expected a rejection with 'insufficient-funds', but got 'already-open'/,
   );
   assert.match(
-    failureOf(() => refused.thenRefused(/left/)),
+    failureOf(() => rejection.thenRefused(/left/)),
     /with \/left\/, but got 'already-open'/,
   );
 });
 
-test('a programming error is not a refusal', () => {
+test('does not count a programming error as a rejection', () => {
   const broken = { ...account, decide: () => assert.fail('a mistake') };
   const outcome = given(broken, history).when(deposit({ amount: 5 }));
   assert.match(

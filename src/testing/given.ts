@@ -18,7 +18,7 @@ export interface ThenState<State> {
 export interface When<State, Event extends NewEvent> extends ThenState<State> {
   /** Fails unless exactly these events happen, in this order; `[]`: nothing happens. */
   then(expected: readonly Event[]): ThenState<State>;
-  /** Fails unless the command is refused with this reason, code or matching message. */
+  /** Fails unless the command is rejected with this reason, code or matching message. */
   thenRefused(expected?: string | RegExp): void;
 }
 
@@ -32,7 +32,7 @@ export interface Given<
 }
 
 /**
- * Starts with past events, of current or older versions. Without a store and without waiting.
+ * Starts with past events, of current or older versions. Needs no store and does not wait.
  *
  * @example
  * import { defineAggregate } from 'millrace/aggregates';
@@ -104,7 +104,7 @@ function decided<State, Event extends NewEvent>(
   };
 
   const thenRefused = (expected?: string | RegExp): void => {
-    const wanted = `expected a refusal${expected === undefined ? '' : ` with ${show(expected)}`}`;
+    const wanted = `expected a rejection${expected === undefined ? '' : ` with ${show(expected)}`}`;
     if ('events' in outcome) {
       const message = `${wanted}, but this happened: ${show(outcome.events.map(plain))}`;
       throw new AssertionError({ message, stackStartFn: thenRefused });

@@ -68,7 +68,7 @@ test('an operation without a result may be stored completely or not at all', () 
   assert.deepEqual(rulesOf(checkStored(open, [a0, b0])), ['torn']);
 });
 
-test('the last result of an operation counts', () => {
+test('uses the last result of an operation', () => {
   const unknown: HistoryEntry = { kind: 'unknown', operation: '2', reason: 'STORE_UNAVAILABLE' };
   const tried = [...history.slice(0, 3), unknown];
   assert.deepEqual(checkStored(tried, [a0]), []);
@@ -79,15 +79,15 @@ test('the last result of an operation counts', () => {
 const broken: Readonly<
   Record<string, { readonly rule: string; readonly stored: readonly EventPlace[] }>
 > = {
-  'an acknowledged event that is gone': { rule: 'lost', stored: [a0, a1] },
+  'a lost acknowledged event': { rule: 'lost', stored: [a0, a1] },
   'an event without an operation': { rule: 'phantom', stored: [...stored, at('x', 'x', 0, 9)] },
-  'an event that is there twice': {
+  'an event that is stored twice': {
     rule: 'stored-twice',
     stored: [...stored, at('a1', 'a', 2, 9)],
   },
-  'a hole in a stream': { rule: 'gap', stored: [a0, at('a1', 'a', 2, 2), b0] },
+  'a gap in a stream': { rule: 'gap', stored: [a0, at('a1', 'a', 2, 2), b0] },
   'a stream that does not begin at 0': { rule: 'gap', stored: [a0, a1, at('b0', 'b', 1, 3)] },
-  'positions that go back': { rule: 'inversion', stored: [a0, at('a1', 'a', 1, 4), b0] },
+  'descending positions': { rule: 'inversion', stored: [a0, at('a1', 'a', 1, 4), b0] },
   'two events at one position': { rule: 'inversion', stored: [a0, at('a1', 'a', 1, 1), b0] },
   'an event in another stream': { rule: 'misplaced', stored: [a0, a1, at('b0', 'c', 0, 3)] },
   'an event at another position than acknowledged': {
@@ -96,23 +96,23 @@ const broken: Readonly<
   },
 };
 for (const [what, { rule, stored: found }] of Object.entries(broken)) {
-  test(`${what} is found`, () => {
+  test(`detects ${what}`, () => {
     assert.ok(rulesOf(checkStored(history, found)).includes(rule));
   });
 }
 
-test('finds an append at another place than expected', () => {
+test('detects an append at another revision than expected', () => {
   const late = [invoke('1', to('a', ['a0'])), invoke('2', to('a', ['a1'], 4)), ok('2', a1)];
   assert.deepEqual(rulesOf(checkStored(late, [a0, a1])), ['misplaced']);
 });
 
-test('finds an append interleaved with other events', () => {
+test('detects an append interleaved with other events', () => {
   const split = [invoke('1', to('a', ['x', 'z'])), invoke('2', to('a', ['y']))];
   const places = [at('x', 'a', 0, 1), at('y', 'a', 1, 2), at('z', 'a', 2, 3)];
   assert.deepEqual(rulesOf(checkStored(split, places)), ['misplaced']);
 });
 
-test('a result without its invocation is an invalid history', () => {
+test('rejects a history with a result without its invocation', () => {
   assert.throws(() => checkStored([fail('1')], []), /never invoked/);
 });
 
@@ -150,7 +150,7 @@ test('detects every fault of a delivery', () => {
   }
 });
 
-test('finds an event delivered with another place', () => {
+test('detects an event delivered with another position', () => {
   const moved = [a0, { ...a1, revision: 7 }, b0];
   assert.deepEqual(rulesOf(checkDelivered(stored, moved)), ['phantom']);
 });

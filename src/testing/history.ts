@@ -30,7 +30,7 @@ export type HistoryEntry =
       readonly operation: string;
       readonly results: readonly HistoryResult[];
     }
-  /** Rejected or rolled back: none of its events may be visible. */
+  /** The operation was rejected or rolled back: none of its events may be visible. */
   | { readonly kind: 'fail'; readonly operation: string; readonly reason: string }
   | { readonly kind: 'unknown'; readonly operation: string; readonly reason: string };
 
@@ -43,15 +43,15 @@ export interface EventPlace {
 }
 
 export type HistoryRule =
-  /** Acknowledged, but not stored. */
+  /** An event was acknowledged, but not stored. */
   | 'lost'
-  /** Stored at another place than acknowledged or expected. */
+  /** An event is stored at another position than acknowledged or expected. */
   | 'misplaced'
   /** An operation is stored partially. */
   | 'torn'
-  /** Rejected, but stored. */
+  /** A rejected operation is stored. */
   | 'refused-but-stored'
-  /** Stored without an operation. */
+  /** An event is stored without an operation. */
   | 'phantom'
   | 'stored-twice'
   /** The revisions of a stream are not 0, 1, 2, … */
@@ -91,9 +91,9 @@ export function parseHistory(text: string): HistoryEntry[] {
 }
 
 /**
- * Checks that a store agrees with its acknowledgements: no acknowledged event is lost or misplaced, no rejected or
- * partial operation is stored, no event is stored twice, no stream has a gap, and positions ascend. `stored` contains
- * all events, in the order of the store.
+ * Checks that a store agrees with its acknowledgements: no acknowledged event is lost or misplaced, and no rejected or
+ * partial operation is stored. No event may be stored twice, no stream may have a gap, and positions must ascend.
+ * `stored` contains all events, in the order of the store.
  *
  * @example
  * import { checkStored } from 'millrace/testing';

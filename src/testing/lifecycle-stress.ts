@@ -8,14 +8,14 @@ import { seededRandom } from './seeded-random.ts';
 export interface LifecycleStressOptions {
   /** Creates a new service for each round. */
   readonly create: () => Lifecycle;
-  /** Throws if a resource is still held (handles, connections, leases). */
+  /** Throws if a resource is still open (handles, connections, leases). */
   readonly assertReleased?: () => void | Promise<void>;
   readonly rounds?: number;
   readonly seed?: number;
 }
 
 /**
- * Runs rounds of random, overlapping starts and stops. After the final stop of each round, no resource may be held and
+ * Runs rounds of random, overlapping starts and stops. After the final stop of each round, no resource may be open and
  * a start must work.
  *
  * @example
@@ -50,7 +50,7 @@ export async function stressLifecycle(options: LifecycleStressOptions): Promise<
   }
 }
 
-/** A start may end by a concurrent stop. */
+/** A concurrent stop may abort a start. */
 async function startOrStopped(service: Lifecycle): Promise<void> {
   try {
     await service.start();

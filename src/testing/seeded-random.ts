@@ -1,9 +1,9 @@
 // Reproducible randomness: the seed determines all values.
 
 export interface SeededRandom {
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number;
-  /** A whole number in [0, below). */
+  /** Returns an integer in [0, below). */
   below(below: number): number;
   pick<T>(items: readonly T[]): T;
 }
@@ -33,7 +33,7 @@ export function seededRandom(seed: number): SeededRandom {
     below,
     pick: (items) => {
       const item = items[below(items.length)];
-      if (item === undefined) throw new RangeError('nothing to pick from');
+      if (item === undefined) throw new RangeError('pick needs a list with at least one item');
       return item;
     },
   };

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { tellReaper } from '../../src/testing/servers/reaper.ts';
+import { notifyReaper } from '../../src/testing/servers/reaper.ts';
 import { programPath } from '../cli-store-terminal.ts';
 
 const source = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href;
@@ -71,7 +71,7 @@ export function runOutbox(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const { pid = 0 } = child;
-  tellReaper({ kind: 'process', pid, signal: 'SIGKILL' });
+  notifyReaper({ kind: 'process', pid, signal: 'SIGKILL' });
   const lines: Readonly<Record<string, unknown>>[] = [];
   const waiting = new Map<string, (line: Readonly<Record<string, unknown>>) => void>();
   createInterface({ input: child.stdout }).on('line', (text) => {
@@ -83,7 +83,7 @@ export function runOutbox(
   child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
   const ended = new Promise<{ code: number | null; stderr: string }>((resolve) => {
     child.once('close', (code) => {
-      tellReaper({ kind: 'process-ended', pid });
+      notifyReaper({ kind: 'process-ended', pid });
       resolve({ code, stderr });
     });
   });

@@ -87,8 +87,8 @@ test('reports an invalid variable or configuration before anything runs', async 
     await run(wrong),
     /^CONFIG_INVALID: OUTBOX_CLAIM_BATCH_SIZE takes .*; WEBHOOK_TIMEOUT_MS takes /,
   );
-  assert.match(await run({}), /^CONFIG_INVALID: there is no outbox.config.ts here: .*new outbox/);
-  assert.match(await run({}, '--config', 'x.ts'), /^CONFIG_INVALID: there is no file 'x.ts'/);
+  assert.match(await run({}), /^CONFIG_INVALID: no outbox.config.ts in this folder: .*new outbox/);
+  assert.match(await run({}, '--config', 'x.ts'), /^CONFIG_INVALID: file 'x.ts' does not exist/);
   for (const [name, text, problem] of [
     ['broken.mjs', 'throw new Error("no secret")', /broken.mjs cannot be loaded: no secret/],
     ['empty.mjs', 'export const a = 1', /empty.mjs must export defineOutbox/],

@@ -148,7 +148,7 @@ export function flowCases(engine: string, enginesOf: () => Promise<Engines>): vo
     assert.match(drawn.stdout, /➜ webhook:down {2}\w+ after \d+ failures?, due .*503/);
     const unknown = await millrace('unknown', '--wait', '60000');
     assert.deepEqual([unknown.code, unknown.stdout], [1, '']);
-    assert.match(unknown.stderr, /there is no trace of 'unknown'/);
+    assert.match(unknown.stderr, /unknown flow 'unknown'/);
     assert.equal((await millrace()).code, 2);
     assert.equal((await millrace(correlationId, '--tenant', 'demo', '--wait', '60000')).code, 1);
   });

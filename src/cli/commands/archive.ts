@@ -17,7 +17,7 @@ import {
   type CommandContext,
   type Values,
 } from '../command.ts';
-import { flag, jsonOption, option, pastTime, wholeNumber } from '../options.ts';
+import { flag, jsonOption, option, pastTime, nonNegativeInteger } from '../options.ts';
 import { storeUrl } from '../stores.ts';
 import { grouped } from '../terminal/text.ts';
 import { writeOut } from '../terminal/write-out.ts';
@@ -90,7 +90,7 @@ const read = defineCommand({
   async run(context) {
     const { values, stdout, signal } = context;
     const pattern = patternOf(context.argument);
-    const limit = wholeNumber('limit', values.limit) ?? Number.POSITIVE_INFINITY;
+    const limit = nonNegativeInteger('limit', values.limit) ?? Number.POSITIVE_INFINITY;
     const storage = await openArchive(context, values.archive);
     let count = 0;
     for await (const message of readArchive(storage, pattern, rangeOf(values))) {

@@ -74,7 +74,7 @@ const list = defineCommand({
     const filter = { ...filterOf(values), ...(status === 'all' ? {} : { status }) };
     await using subscriptions = await openSubscriptions(context, values.store);
     const { admin, storage } = subscriptions;
-    // Fails for an unknown id, which would silently start at the first page.
+    // Reject an unknown id: the list would silently start at the first page.
     if (after !== undefined) await admin.letter(after);
     const items = await storage.deadLetters.list(filter, { limit, after });
     return {
@@ -134,12 +134,12 @@ const replay = defineCommand({
     const by = values.by ?? operatorName(context);
     const target = ids.length === 1 ? String(ids[0]) : filterText(filter);
     const action = { store, action: 'dead-letter.replay', target };
-    // With --wait, the ids are listed before the replay, which changes what the filter matches.
+    // With --wait, list the ids first: after the replay the filter matches other dead letters.
     const awaited =
       values.wait === true && ids.length === 0 ? await pendingIds(storage, filter) : ids;
     const requested = await audited(context, action, async () => {
       if (ids.length > 0) {
-        // One by one: an id that is unknown or not pending fails by name.
+        // Replay one by one, so the error names an id that is unknown or not pending.
         for (const id of ids) await admin.replay(id, { by });
         return ids.length;
       }
@@ -197,7 +197,7 @@ const discard = defineCommand({
     const action = { store, action: 'dead-letter.discard', target };
     const discarded = await audited(context, action, async () => {
       if (!isOne) return admin.discardAll(filter, request);
-      // Fails by name if the id is unknown or not pending.
+      // The error names an id that is unknown or not pending.
       await admin.discard(id, request);
       return 1;
     });
@@ -210,12 +210,12 @@ const note = defineCommand({
   summary: 'sets the note of a dead letter',
   usage: '<id> <text>',
   options: { ...storeOption, ...jsonOption },
-  examples: ["millrace dlq note 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 'asked the bank'"],
+  examples: ["millrace dlq note 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 'contacted the bank'"],
   hasArguments: true,
   async run(context) {
     const [id, notes, ...rest] = context.positionals;
     if (id === undefined || notes === undefined || rest.length > 0) {
-      throw usage('dlq note takes an id and one text, in quotes');
+      throw usage('dlq note takes an id and one note in quotes');
     }
     await using subscriptions = await openSubscriptions(context, context.values.store);
     const { store, admin } = subscriptions;
@@ -227,7 +227,7 @@ const note = defineCommand({
 
 export const deadLetterCommands: readonly Command[] = [list, show, replay, discard, note];
 
-/** Only the given fields: a bulk command refuses an empty filter. */
+/** Only the given fields: a bulk command rejects an empty filter. */
 function filterOf(values: Values<typeof filterOptions>): DeadLetterFilter {
   const { subscription, type, tenant, stream, since } = values;
   return defined({
@@ -243,7 +243,7 @@ interface ReplayOutcome {
   readonly requested: number;
   readonly replayed?: number;
   readonly failed?: number;
-  /** Not retried yet when the timeout expired. */
+  /** The dead letters that were not retried before the timeout. */
   readonly left?: number;
 }
 

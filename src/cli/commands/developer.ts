@@ -13,7 +13,7 @@ import {
 import type { LintReport } from '../../contracts/lint/lint-paths.ts';
 import { checkTenant } from '../../contracts/tenant.ts';
 import { defineCommand, didYouMean, exitCodes, usage, type Command } from '../command.ts';
-import { flag, option, repeatable, wholeNumber } from '../options.ts';
+import { flag, option, repeatable, nonNegativeInteger } from '../options.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { createProgress } from '../terminal/progress.ts';
 import { counted } from '../terminal/text.ts';
@@ -29,8 +29,8 @@ export const tourCommand = defineCommand({
     stdout.write(`${paint.bold('Millrace')}: append an event once, and everything else follows.\n`);
     for (const { title, show } of tourStops) {
       stdout.write(`\n${paint.bold(paint.cyan(title))}\n`);
-      for (const { call, result, isRefused } of await show()) {
-        const shown = isRefused === true ? paint.yellow(result) : paint.green(result);
+      for (const { call, result, isRejected } of await show()) {
+        const shown = isRejected === true ? paint.yellow(result) : paint.green(result);
         stdout.write(`${call === '' ? '' : `  ${paint.dim(call)}\n`}    ${shown}\n`);
       }
     }
@@ -75,7 +75,7 @@ export const newCommand = defineCommand({
       throw usage(`new needs ${kinds.join(' or ')}: try millrace new aggregate banking currency`);
     }
     const kind = kinds.find((each) => each === typed);
-    if (kind === undefined) throw usage(`new cannot generate ${didYouMean(typed, kinds)}`);
+    if (kind === undefined) throw usage(`new: unknown kind ${didYouMean(typed, kinds)}`);
     const { bc, agg } = namesOf(kind, words);
     const tenant = values.tenant ?? 'core';
     checkTenant(tenant);
@@ -95,7 +95,7 @@ export const newCommand = defineCommand({
     }
     if (!isDryRun) {
       await mkdir(folder, { recursive: true });
-      // `wx` also refuses a file created since the check.
+      // `wx` also rejects a file created since the check.
       const options = { flag: isForced ? 'w' : 'wx' };
       for (const { path, text } of files) await writeFile(path, text, options);
     }
@@ -148,7 +148,7 @@ const nextSteps: Readonly<Record<Kind, (folder: string, agg: string) => string>>
 
 export const lintCommand = defineCommand({
   name: 'lint',
-  summary: 'finds names that break the grammar or are not made by the builders',
+  summary: 'finds names that break the grammar or do not come from the builders',
   usage: '<paths…> [options]',
   options: {
     json: flag('prints one JSON document: findings, files, skipped'),
@@ -178,7 +178,7 @@ export const lintCommand = defineCommand({
   hasArguments: true,
   async run({ values, positionals, stderr, signal, cwd, paint }) {
     if (positionals.length === 0) throw usage('lint needs a path: try millrace lint src');
-    const warningsMax = wholeNumber('max-warnings', values['max-warnings']) ?? Infinity;
+    const warningsMax = nonNegativeInteger('max-warnings', values['max-warnings']) ?? Infinity;
     const rules = values.rule?.map(ruleOf);
     const { lintPaths } = await import('../../contracts/lint/lint-paths.ts');
     const progress = createProgress(stderr);
@@ -207,7 +207,7 @@ export const lintCommand = defineCommand({
 
 function ruleOf(text: string): LintRule {
   if (isLintRule(text)) return text;
-  throw usage(`lint has no rule ${didYouMean(text, Object.keys(lintRules))}`);
+  throw usage(`lint: unknown rule ${didYouMean(text, Object.keys(lintRules))}`);
 }
 
 function withShortPaths(report: LintReport, cwd: string, isQuiet: boolean): LintReport {
@@ -267,7 +267,7 @@ export function completionCommand(table: () => readonly Command[]): Command {
     argument: 'shell: bash or zsh',
     async run({ argument: shell, stdout }) {
       if (!isShell(shell)) {
-        throw usage(`completion does not support ${didYouMean(shell, Object.keys(shells))}`);
+        throw usage(`completion: unknown shell ${didYouMean(shell, Object.keys(shells))}`);
       }
       stdout.write(shells[shell](table()));
       return exitCodes.ok;

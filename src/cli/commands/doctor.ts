@@ -97,7 +97,7 @@ async function engineSubjects(
   }
 }
 
-/** An invalid file keeps tasks from opening; the finding names its field and line. */
+/** Tasks cannot open with an invalid file; the finding names the field and the line. */
 async function taskTypesFindings(file: string | undefined): Promise<readonly Finding[]> {
   if (file === undefined) return [];
   const check = 'task types';

@@ -100,8 +100,8 @@ async function loadDefinition(
   if (path === undefined) {
     throw invalidConfig(
       given === undefined
-        ? 'there is no outbox.config.ts here: create one with millrace new outbox, or pass --config'
-        : `there is no file '${given}'`,
+        ? 'no outbox.config.ts in this folder: create one with millrace new outbox, or pass --config'
+        : `file '${given}' does not exist: pass an existing file with --config`,
     );
   }
   const shown = relative(cwd, path);

@@ -86,7 +86,7 @@ const show = defineCommand({
     await using ledger = await openOutbox(context, context.values.store);
     const message = await ledger.find(id);
     if (message === undefined) {
-      throw new MillraceError('OUTBOX_UNKNOWN', `the outbox has no message '${id}'`, {
+      throw new MillraceError('OUTBOX_UNKNOWN', `unknown message '${id}'`, {
         details: { id },
       });
     }
@@ -256,7 +256,7 @@ export const outboxCommands: readonly Command[] = [
   pauseCommand('resume', 'resumes sending to a paused destination'),
 ];
 
-/** Only the given fields: a bulk command refuses an empty filter. */
+/** Only the given fields: a bulk command rejects an empty filter. */
 function filterOf({ to, tenant, since }: Values<typeof filterOptions>): OutboxFilter {
   return defined({
     integrationType: to,

@@ -69,7 +69,7 @@ const rebuild = defineCommand({
     const { projections, readModels } = await loadProjections(context, values.modules);
     const projection = projections.get(name);
     if (projection === undefined) {
-      throw usage(`no module exports the projection ${didYouMean(name, projections.keys())}`);
+      throw usage(`unknown projection ${didYouMean(name, projections.keys())}`);
     }
     await using store = await openExistingStore(context, values.store);
     const { rebuildProjection } = await import('../../projections/rebuild-projection.ts');
@@ -155,7 +155,7 @@ export const projectionCommands: readonly Command[] = [status, rebuild, activate
 
 interface ProjectionModules {
   readonly projections: ReadonlyMap<string, Projection>;
-  /** Undefined: those of the event store. */
+  /** Default: the read models of the event store. */
   readonly readModels: ReadModelStore | undefined;
 }
 

@@ -6,7 +6,7 @@ import { sagaStatuses } from '../../reactors/saga-index.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { audited, byOption, operatorName } from '../audit.ts';
 import { defineCommand, type Command, type CommandContext } from '../command.ts';
-import { defined, flag, jsonOption, oneOf, option, wholeNumber } from '../options.ts';
+import { defined, flag, jsonOption, oneOf, option, nonNegativeInteger } from '../options.ts';
 import { openExistingStore, storeOption } from '../stores.ts';
 import { fieldLines } from '../terminal/text.ts';
 
@@ -35,10 +35,10 @@ const list = defineCommand({
     const { values } = context;
     const { saga, tenant, after } = values;
     const status = statusOf('status', values.status);
-    const limit = wholeNumber('limit', values.limit ?? '100');
+    const limit = nonNegativeInteger('limit', values.limit ?? '100');
     await using opened = new AsyncDisposableStack();
     const index = await openIndex(context, values, opened);
-    // One more than the page shows whether there is a next page.
+    // Read one extra saga to detect a next page.
     const found = await index.list({
       saga,
       status,
@@ -129,7 +129,7 @@ function entryText({ stream, status, updatedAtMs, dueAtMs, reason }: SagaEntry):
 }
 
 function infoText(info: SagaInfo): string {
-  const { parked, held } = info;
+  const { parked, held: queuedEvents } = info;
   const steps = info.steps.map(
     ({ step, status, reason }) =>
       ['step', `${step} ${status}${reason === undefined ? '' : ` (${reason})`}`] as const,
@@ -145,7 +145,7 @@ function infoText(info: SagaInfo): string {
     ['data', JSON.stringify(info.data)],
     ...steps,
     ...info.timers.map(({ timer, dueAt }) => ['timer', `${timer} at ${dueAt}`] as const),
-    ['queued events', held === 0 ? undefined : held],
+    ['queued events', queuedEvents === 0 ? undefined : queuedEvents],
   ] as const;
   return fieldLines(fields, { width: 18 });
 }

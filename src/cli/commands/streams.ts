@@ -24,7 +24,7 @@ import {
   option,
   pairs,
   repeatable,
-  wholeNumber,
+  nonNegativeInteger,
 } from '../options.ts';
 import { openExistingStore, openStore, storeOption } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
@@ -58,8 +58,8 @@ const streamRead = defineCommand({
   argument: oneStream,
   async run(context) {
     const { values, argument: stream, stdout, stderr, signal, paint } = context;
-    const from = wholeNumber('from', values.from);
-    const limit = wholeNumber('limit', values.limit);
+    const from = nonNegativeInteger('from', values.from);
+    const limit = nonNegativeInteger('limit', values.limit);
     const json = values.json === true;
     await using store = await openExistingStore(context, values.store);
     const reader = store.readStream(stream, {
@@ -79,7 +79,7 @@ const streamRead = defineCommand({
   },
 });
 
-/** Far above every store's limit for a payload, which the store checks. */
+/** Limits the input; the store checks its own, much smaller limit for a payload. */
 const inputCharsMax = 64 * 1_048_576;
 
 const streamAppend = defineCommand({
@@ -169,7 +169,7 @@ const streamTail = defineCommand({
     }
     const json = values.json === true;
     const from = values['from-start'] === true ? {} : ({ after: 'end' } as const);
-    let left = wholeNumber('limit', values.limit) ?? Number.POSITIVE_INFINITY;
+    let left = nonNegativeInteger('limit', values.limit) ?? Number.POSITIVE_INFINITY;
     await using store = await openExistingStore(context, values.store);
     const feed =
       stream === undefined
@@ -233,7 +233,7 @@ const streamMetadata = defineCommand({
   argument: oneStream,
   async run(context) {
     const { values, argument: stream } = context;
-    const change = (name: keyof typeof retentionOptions, parse = wholeNumber): Change =>
+    const change = (name: keyof typeof retentionOptions, parse = nonNegativeInteger): Change =>
       values[name] === 'none' ? 'none' : parse(name, values[name]);
     const maxAgeMs = change('max-age', durationMs);
     const changes: Changes = {
@@ -329,7 +329,7 @@ function unknownStream({
   readonly argument: string;
 }): number {
   if (values.json === true) stdout.write('null\n');
-  else stderr.write(`there is no stream '${stream}'\n`);
+  else stderr.write(`unknown stream '${stream}'\n`);
   return exitCodes.failed;
 }
 
@@ -402,7 +402,7 @@ function metadataText({ maxCount, maxAgeSeconds, truncateBefore, custom }: Strea
   return fieldLines(fields, { width: 18 });
 }
 
-/** Undefined keeps the limit, `none` removes it. */
+/** An option that is not given keeps the limit; `none` removes it. */
 type Change = number | 'none' | undefined;
 type Limit = 'maxCount' | 'maxAgeSeconds' | 'truncateBefore';
 type Changes = Readonly<Record<Limit, Change>>;
@@ -416,7 +416,7 @@ function merge(metadata: StreamMetadata, changes: Changes): StreamMetadata {
   return merged;
 }
 
-/** New metadata replaces the old, which also holds the deletion mark: it would restore the stream. */
+/** Replacing the metadata would also remove the deletion mark and restore a deleted stream. */
 function assertLive({ stream, deleted }: StreamInfo): void {
   if (deleted === 'no') return;
   throw new MillraceError('STREAM_DELETED', `stream '${stream}' is deleted: it has no retention`, {

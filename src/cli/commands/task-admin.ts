@@ -37,7 +37,7 @@ const bulkTaskOptions = {
 
 const cancel = defineCommand({
   name: 'tasks cancel',
-  summary: 'cancels jobs; running ones get a signal and are ended after cancel_deadline',
+  summary: 'cancels jobs; running jobs get a signal and are terminated after cancel_deadline',
   usage: '(<id>… | --all | <filter>) [--yes]',
   options: { ...bulkTaskOptions, reason: option('text', 'reason, stored with the job') },
   examples: [
@@ -104,7 +104,7 @@ function modeCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Comma
 
 const monitor = defineCommand({
   name: 'tasks monitor',
-  summary: 'prints the result of every finished job from where the group stopped, until Ctrl-C',
+  summary: 'prints the result of every finished job from the position of the group, until Ctrl-C',
   usage: '[--group <name>] [--once | --forget]',
   options: {
     ...tasksOption,
@@ -125,7 +125,7 @@ const monitor = defineCommand({
   async run(context) {
     const { values, stdout, signal, paint } = context;
     if (values.forget === true && values.once === true) {
-      throw usage('--forget and --once exclude each other');
+      throw usage('--forget and --once cannot be combined: choose one');
     }
     const { forgetMonitors, monitorTasks } = await import('../../platform/monitor-tasks.ts');
     await using opened = await openFolderTasks(context, values.tasks);
@@ -138,7 +138,7 @@ const monitor = defineCommand({
       );
       return {
         json: { group, forgotten },
-        text: forgotten ? `deleted group ${group}` : `there is no group ${group}`,
+        text: forgotten ? `deleted group ${group}` : `unknown group '${group}'`,
       };
     }
     const results = await monitorTasks(bus, { group, isOnce: values.once, signal });
@@ -178,7 +178,7 @@ export const taskAdminCommands: readonly Command[] = [
   retry,
   modeCommand('pause', 'stops giving jobs of a type to workers; new jobs are accepted'),
   modeCommand('resume', 'ends pause or drain of a task type'),
-  modeCommand('drain', 'refuses new jobs of a type; existing jobs still run'),
+  modeCommand('drain', 'rejects new jobs of a type; existing jobs still run'),
   monitor,
   groups,
 ];

@@ -28,7 +28,7 @@ import {
   pastTime,
   repeatable,
   tenantOption,
-  wholeNumber,
+  nonNegativeInteger,
 } from '../options.ts';
 import { storeUrl } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
@@ -89,14 +89,14 @@ const enqueue = defineCommand({
       throw usage(`${name} takes a type and a payload (JSON), or --lines`);
     }
     if (isLines && values.key !== undefined) {
-      throw usage('--key is for a single job and does not go with --lines');
+      throw usage('--key and --lines cannot be combined: --key is for a single job');
     }
     const { tenant, key } = values;
     const common: Omit<NewTask, 'payload'> = {
       type,
       tenant,
       key,
-      priority: wholeNumber('priority', values.priority),
+      priority: nonNegativeInteger('priority', values.priority),
       delayMs: durationMs('delay', values.delay),
       labels: pairs('label', values.label),
     };
@@ -162,7 +162,7 @@ const show = defineCommand({
     await using opened = await openFolderTasks(context, values.tasks);
     const task = await opened.tasks.get(id);
     if (task === undefined) {
-      throw new MillraceError('TASK_UNKNOWN', `there is no job ${id}`, { details: { id } });
+      throw new MillraceError('TASK_UNKNOWN', `unknown job '${id}'`, { details: { id } });
     }
     const timeline = await opened.tasks.timeline(id);
     return { document: { task, timeline }, text: jobPage(task, timeline, paint) };
@@ -280,7 +280,7 @@ export async function openFolderTasks(
 
 const stateOf = oneOf(taskStates);
 
-/** Only the given fields: a bulk command refuses an empty query. */
+/** Only the given fields: a bulk command rejects an empty query. */
 export function taskQueryOf(values: Values<typeof taskFilterOptions>): TaskQuery {
   const { type, state, tenant, label, parent, since, until } = values;
   return defined({

@@ -23,7 +23,7 @@ interface TourLine {
   /** The code that was run; empty for a continued line. */
   readonly call: string;
   readonly result: string;
-  readonly isRefused?: boolean;
+  readonly isRejected?: boolean;
 }
 
 export interface TourStop {
@@ -56,13 +56,15 @@ function names(): readonly TourLine[] {
       call: "buildEventType('payment', 'completed', 1)",
       result: buildEventType('payment', 'completed', 1),
     },
-    refused("parseEventType('Payment.Completed.v1')", () => parseEventType('Payment.Completed.v1')),
+    rejected("parseEventType('Payment.Completed.v1')", () =>
+      parseEventType('Payment.Completed.v1'),
+    ),
     {
       call: "buildStreamName('core-template-manager', 'template', 1, 'demo-za', 'inv-7', tenants)",
       result: stream,
     },
     { call: 'parseStreamName(stream, tenants)', result: JSON.stringify({ bc, agg, tenant, id }) },
-    refused('the same call without the tenant directory', () =>
+    rejected('the same call without the tenant directory', () =>
       buildStreamName('core-template-manager', 'template', 1, 'demo-za', 'inv-7'),
     ),
   ];
@@ -93,7 +95,7 @@ function keys(): readonly TourLine[] {
       result: `${prefix} + ${name}`,
     },
     { call: "encodeJobId(redisKeys.jobId(…, 'p-1'))", result: encodeJobId(jobId) },
-    refused("redisKeys.snapshot('core', 'crm', 'contact', 1, 'ada@example.com')", () =>
+    rejected("redisKeys.snapshot('core', 'crm', 'contact', 1, 'ada@example.com')", () =>
       redisKeys.snapshot('core', 'crm', 'contact', 1, 'ada@example.com'),
     ),
   ];
@@ -109,7 +111,7 @@ function routes(): readonly TourLine[] {
       return {
         call: '',
         result: `${pattern.padEnd(30)} ${matches ? 'matches' : 'does not match'}`,
-        isRefused: !matches,
+        isRejected: !matches,
       };
     }),
   ];
@@ -147,12 +149,12 @@ async function linter(): Promise<readonly TourLine[]> {
   try {
     const [finding] = await lintSource('tour.ts', code);
     return [
-      { call: code, result: finding?.reason ?? '', isRefused: true },
+      { call: code, result: finding?.reason ?? '', isRejected: true },
       { call: '', result: `→ ${finding?.suggestion ?? ''}` },
     ];
   } catch (error) {
     if (!hasCode(error, 'DRIVER_MISSING')) throw error;
-    return [{ call: code, result: error.message, isRefused: true }];
+    return [{ call: code, result: error.message, isRejected: true }];
   }
 }
 
@@ -166,18 +168,18 @@ function problems(call: string, value: unknown): readonly TourLine[] {
   const found = error?.details['problems'];
   const lines = Array.isArray(found) ? (found as readonly { path: string; message: string }[]) : [];
   return [
-    { call, result: `${error?.code ?? ''}, with all problems:`, isRefused: true },
+    { call, result: `${error?.code ?? ''}, with all problems:`, isRejected: true },
     ...lines.map(({ path, message }) => ({
       call: '',
       result: `${path} ${message}`,
-      isRefused: true,
+      isRejected: true,
     })),
   ];
 }
 
-function refused(call: string, run: () => unknown): TourLine {
+function rejected(call: string, run: () => unknown): TourLine {
   const error = errorOf(run);
-  return { call, result: `${error?.code ?? ''}: ${error?.message ?? ''}`, isRefused: true };
+  return { call, result: `${error?.code ?? ''}: ${error?.message ?? ''}`, isRejected: true };
 }
 
 function errorOf(run: () => unknown): MillraceError | undefined {

@@ -98,7 +98,7 @@ test('draws a flow as a tree with its times', () => {
   ]);
 });
 
-test('colours add only escape codes', () => {
+test('a coloured tree differs only by escape codes', () => {
   const painted = traceText(flow(), createPaint(true));
   assert.ok(painted.includes('\u001b[31m'));
   assert.equal(stripVTControlCharacters(painted), traceText(flow(), createPaint(false)));

@@ -1,4 +1,4 @@
-// A trace as text: a tree with times at the left and failures in red.
+// Formats a trace as text: a tree with times at the left and failures in red.
 
 import type { Trace } from '../../traces/create-traces.ts';
 import type { DeliveryNode, HandlerNode, JobNode, TraceNode } from '../../traces/trace-node.ts';

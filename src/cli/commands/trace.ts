@@ -7,7 +7,7 @@ import type { EventStore } from '../../store/event-store.ts';
 import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
 import type { TraceHost } from '../../traces/trace-index.ts';
 import { defineCommand, type CommandContext } from '../command.ts';
-import { jsonOption, option, tenantOption, wholeNumber } from '../options.ts';
+import { jsonOption, option, tenantOption, nonNegativeInteger } from '../options.ts';
 import { openExistingStore, openOutbox, outboxOption, outboxUrl } from '../stores.ts';
 import { traceText } from './trace-text.ts';
 
@@ -27,10 +27,10 @@ export const traceCommand = defineCommand({
   argument: 'correlation id',
   async run(context) {
     const { values, argument: correlationId, paint, signal } = context;
-    const waitMs = wholeNumber('wait', values.wait);
+    const waitMs = nonNegativeInteger('wait', values.wait);
     await using opened = new AsyncDisposableStack();
     const store: Host = opened.use(await openExistingStore(context, values.store));
-    // A store without a trace index keeps it in the database of the outbox.
+    // If the store has no trace index, the database of the outbox has one.
     const side: Host =
       store.traces === undefined
         ? opened.use(await openExistingStore(context, outboxUrl(context, undefined)))
@@ -53,7 +53,7 @@ export const traceCommand = defineCommand({
       const reason = trace.complete
         ? ''
         : '; the trace index has not caught up (is the platform running?)';
-      throw new MillraceError('TRACE_UNKNOWN', `there is no trace of '${correlationId}'${reason}`, {
+      throw new MillraceError('TRACE_UNKNOWN', `unknown flow '${correlationId}'${reason}`, {
         details: { correlationId },
       });
     }
@@ -61,7 +61,7 @@ export const traceCommand = defineCommand({
   },
 });
 
-/** Undefined if the configuration names no outbox and none exists: then there are no deliveries. */
+/** Returns undefined if no outbox is configured and none exists; the trace then has no deliveries. */
 async function openLedger(
   context: CommandContext,
   store: string | undefined,

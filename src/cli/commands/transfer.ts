@@ -62,7 +62,7 @@ export const exportCommand = defineCommand({
   async run(context) {
     const { values, stderr, signal } = context;
     const { out = '-', resume = false, force = false, json = false } = values;
-    if (resume && force) throw usage('--resume and --force exclude each other');
+    if (resume && force) throw usage('--resume and --force cannot be combined: choose one');
     if (out === '-' && (resume || force || json)) {
       throw usage('--resume, --force and --json need a file: --out <file>');
     }
@@ -242,7 +242,7 @@ export const forgetCommand = defineCommand({
       json: { subject, forgotten },
       text: forgotten
         ? `${paint.green('forgot')} ${subject}`
-        : `there is no data of ${subject}; new data is refused from now on`,
+        : `no data of ${subject} found; new data of ${subject} is rejected from now on`,
     };
   },
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEventRate, createProgress, progressBar } from './progress.ts';
 
-test('a progress bar is clamped to 0 and 100 percent', () => {
+test('clamps a progress bar to 0 and 100 percent', () => {
   assert.equal(progressBar(0, 'a'), `${'░'.repeat(20)}   0 %  a`);
   assert.equal(progressBar(0.5, 'a'), `${'█'.repeat(10)}${'░'.repeat(10)}  50 %  a`);
   assert.equal(progressBar(0.999, 'a').includes(' 99 %'), true);
@@ -17,7 +17,7 @@ test('an event rate is measured from its creation', () => {
   assert.equal(rate(12_345), '12,345 events, 6,173/s');
 });
 
-test('progress appears after a while, on a terminal only, and is erased', () => {
+test('shows progress of a long run on a terminal only, and erases it', () => {
   for (const isTTY of [true, false]) {
     let now = 0;
     const writes: string[] = [];

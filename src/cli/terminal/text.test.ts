@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { counted, fieldLines, grouped, printable } from './text.ts';
 
-test('large counts are grouped', () => {
+test('groups the digits of large counts', () => {
   assert.deepEqual([0, 999, 1_000, 1_234_567].map(grouped), ['0', '999', '1,000', '1,234,567']);
 });
 
-test('counts have a singular and a plural', () => {
+test('formats a count with a singular or plural noun', () => {
   assert.deepEqual(
     [counted(1, 'delivery', 'deliveries'), counted(2_000, 'event')],
     ['1 delivery', '2,000 events'],
   );
 });
 
-test('fields without a value are left out', () => {
+test('omits fields without a value', () => {
   const fields = [
     ['id', 'a'],
     ['tenant', undefined],
@@ -27,6 +27,6 @@ test('fields without a value are left out', () => {
   );
 });
 
-test('control characters are replaced', () => {
+test('replaces control characters', () => {
   assert.equal(printable('a\u001b[2J\u009b'), 'a\uFFFD[2J\uFFFD');
 });

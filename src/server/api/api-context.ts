@@ -1,4 +1,4 @@
-// What the routes of the API share: the platform, common fields, the tenant of a request, and access to streams.
+// Shared by the routes of the API: the platform, common fields, the tenant of a request, and access to streams.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Platform } from '../../platform/create-platform.ts';
@@ -63,7 +63,35 @@ export function checkStreamAccess(
   });
 }
 
-/** An answer that is not JSON. */
+/** Resources that are shared by all tenants need credentials for all tenants. */
+export function checkGlobal({ principal }: Pick<ApiRequest, 'principal'>): void {
+  if (principal?.tenant === undefined) return;
+  throw new MillraceError('NOT_ALLOWED', 'this request needs admin credentials for all tenants', {
+    details: { tenant: principal.tenant },
+  });
+}
+
+/** The requested tenant, if the caller has access to it; else the tenant of the caller, if it has one. */
+export function tenantWithin(
+  { principal }: Pick<ApiRequest, 'principal'>,
+  requested: string | undefined,
+): string | undefined {
+  const own = principal?.tenant;
+  if (own === undefined || requested === undefined || requested === own) return own ?? requested;
+  throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
+    details: { field: 'tenant' },
+  });
+}
+
+/** Whether the caller has access to data of this tenant. */
+export function isWithin(
+  { principal }: Pick<ApiRequest, 'principal'>,
+  tenant: string | undefined,
+): boolean {
+  return principal?.tenant === undefined || principal.tenant === tenant;
+}
+
+/** A response that is not JSON. */
 export function textAnswer(contentType: string, text: string): StreamAnswer {
   return { contentType, stream: single(text) };
 }

@@ -64,7 +64,7 @@ function commandRoute(
     answers: {
       200: { description: 'The result and its events', schema: result },
       409: { description: 'Version conflict, or the key belongs to another command' },
-      422: { description: 'Refused by a business rule, named in `details`' },
+      422: { description: 'Rejected by a business rule, named in `details`' },
     },
     async handle(request) {
       const tenant = tenantOf(request);
@@ -103,7 +103,7 @@ function commandRoute(
   });
 }
 
-/** A complete key is used as it is, if it names the caller's tenant; any other text becomes its natural key. */
+/** A complete key is used as it is, if it names the caller's tenant; any other string becomes its natural key. */
 function keyOf(
   given: string | undefined,
   tenant: string,
@@ -125,7 +125,7 @@ function keyOf(
   });
 }
 
-/** For the reference only: the definition validates the payload. */
+/** The schema for the reference; the definition validates the payload. */
 function shownPayload(
   type: string,
   schema: CommandDefinition['schema'],

@@ -15,7 +15,8 @@ const found = Type.Object({
 const waitQuery = {
   waitFor: Type.Optional(
     Type.String({
-      description: 'A position: the answer waits until the document contains all events up to it.',
+      description:
+        'A position: the response waits until the document contains all events up to it.',
     }),
   ),
   waitMs: Type.Optional(
@@ -24,7 +25,7 @@ const waitQuery = {
 };
 
 export function documentRoutes(platform: ApiPlatform): readonly Route[] {
-  /** Read your own writes: waits until all projections of this read model have reached the position. */
+  /** Read-your-writes: waits until all projections of this read model have reached the position. */
   const wait = async (
     { bc, aggregate }: { readonly bc: string; readonly aggregate: string },
     {
@@ -119,7 +120,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
 }
 
 function missingValue(): MillraceError {
-  return new MillraceError('REQUEST_INVALID', 'an index needs a value', {
+  return new MillraceError('REQUEST_INVALID', 'an index query needs a value: send ?value=', {
     details: { field: 'value' },
   });
 }

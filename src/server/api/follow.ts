@@ -6,8 +6,7 @@ import type { FeedItem } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
 import type { ApiRequest } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
-import { tenantWithin } from './admin/admin-context.ts';
-import { checkStreamAccess, type ApiPlatform } from './api-context.ts';
+import { tenantWithin, checkStreamAccess, type ApiPlatform } from './api-context.ts';
 
 type Caller = Pick<ApiRequest, 'headers' | 'principal' | 'signal'>;
 

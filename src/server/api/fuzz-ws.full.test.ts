@@ -48,7 +48,7 @@ test('a WebSocket survives any message, and reveals no data of other tenants', a
       sent += 1;
       received.length = 0;
       socket.send(text);
-      // The answer to this message follows the answers to all earlier ones.
+      // The response to this message follows the responses to all earlier ones.
       const last = `last ${sent}`;
       socket.send(JSON.stringify({ type: 'unsubscribe', id: last }));
       await until(() => received.some((each) => each.includes(`"${last}"`)));

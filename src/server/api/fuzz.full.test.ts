@@ -95,21 +95,21 @@ test('incomplete requests, slow requests and other protocols cause no 500', asyn
   const { port } = api.server;
   const talk = async (text: string, more = ''): Promise<string> => {
     const socket = connect(port, '127.0.0.1').on('error', () => {});
-    let answer = '';
-    socket.on('data', (data) => (answer += data.toString('latin1')));
+    let response = '';
+    socket.on('data', (data) => (response += data.toString('latin1')));
     socket.write(text, 'latin1');
     socket.write(more);
     await once(socket, 'close');
-    return answer;
+    return response;
   };
   const half = `POST /admin/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n`;
   const late = await Promise.all(
     [...halves, `${half}content-length: 100\r\n\r\n{`].map((text) => talk(text)),
   );
-  for (const answer of late) assert.match(answer, /^HTTP\/1\.1 40[18]/);
+  for (const response of late) assert.match(response, /^HTTP\/1\.1 40[18]/);
   // Complete requests may keep the connection alive; a broken one closes it.
-  const refused = await Promise.all(garbage.map((text) => talk(text, '\r\n\0\r\n\r\n')));
-  for (const answer of refused) assert.match(answer, /^HTTP\/1\.1 4\d\d/);
+  const rejected = await Promise.all(garbage.map((text) => talk(text, '\r\n\0\r\n\r\n')));
+  for (const response of rejected) assert.match(response, /^HTTP\/1\.1 4\d\d/);
   assert.equal((await api.ask('/health/live')).status, 200);
 });
 

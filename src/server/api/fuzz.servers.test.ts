@@ -1,4 +1,4 @@
-// The fuzz tests on PostgreSQL, which refuses texts and numbers that the memory engine accepts.
+// The fuzz tests on PostgreSQL, which rejects strings and numbers that the memory engine accepts.
 
 import { join } from 'node:path';
 import { test } from 'node:test';

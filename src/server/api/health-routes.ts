@@ -7,7 +7,7 @@ import { metricsContentType } from '../../telemetry/create-metrics.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { textAnswer, type ApiPlatform } from './api-context.ts';
 
-const answerMsMax = 2_000;
+const responseMsMax = 2_000;
 const readiness = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('failing')]),
   checks: Type.Record(
@@ -86,6 +86,6 @@ async function checkResponse(response: Promise<unknown>): Promise<Check> {
     () => true,
     () => false,
   );
-  const isOk = await withinTime(succeeded, { ms: answerMsMax, late: () => false });
+  const isOk = await withinTime(succeeded, { ms: responseMsMax, late: () => false });
   return isOk ? ok : failing('no response');
 }

@@ -42,7 +42,7 @@ function connect(api: Pick<Api, 'server'>, token?: string) {
   };
 }
 
-test('a module route is validated, authorized and documented like an API route, with its own error format', async () => {
+test('a module route is validated, authorized and documented like an API route, with an error format of the module', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   const put = (content: unknown, by?: string) => api.post('/vault/v1', content, by);
@@ -57,11 +57,11 @@ test('a module route is validated, authorized and documented like an API route, 
     'too large': await put({ amount: 5, more: 'x'.repeat(1_100_000) }, token),
   };
   const received = await Promise.all(
-    Object.entries(answers).map(async ([what, answer]) => {
-      assert.equal(answer.headers.get('x-bank'), 'closed', what);
-      assert.equal(answer.headers.get('content-type'), 'application/json', what);
-      const { error } = await body<{ error: { code: string } }>(answer);
-      return [what, answer.status, error.code];
+    Object.entries(answers).map(async ([what, response]) => {
+      assert.equal(response.headers.get('x-bank'), 'closed', what);
+      assert.equal(response.headers.get('content-type'), 'application/json', what);
+      const { error } = await body<{ error: { code: string } }>(response);
+      return [what, response.status, error.code];
     }),
   );
   assert.deepEqual(received, [
@@ -102,7 +102,7 @@ test('the scope use allows module routes, but no streams, commands or documents'
   assert.equal((await client.waitFor('problem'))['id'], 's');
 });
 
-test('a route that hides an API route, or a duplicate message, is refused at start', async () => {
+test('rejects at start a route that hides an API route, and a duplicate message', async () => {
   const hiding = (web: ModuleWeb) => defineModule({ name: 'hiding', web: () => web });
   const served = (path: string): ModuleWeb => ({
     routes: [
@@ -141,7 +141,7 @@ test('a route that hides an API route, or a duplicate message, is refused at sta
   }
 });
 
-test('module messages are validated and answered, and their session ends with the connection', async () => {
+test('validates and responds to module messages, and disposes their session with the connection', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   using client = connect(api, token);
@@ -173,7 +173,7 @@ test('module messages are validated and answered, and their session ends with th
   assert.equal((await api.post('/vault/v1', { amount: 7 }, token)).status, 201);
 });
 
-test('a valid token in the URL is accepted, and an upgrade with an invalid one is refused', async () => {
+test('accepts a valid token in the URL, and rejects an upgrade with an invalid one', async () => {
   await using api = await openApi();
   using bad = connect(api, 'mr_nobody');
   assert.equal(await bad.closed(), 1006);

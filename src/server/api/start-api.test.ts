@@ -46,42 +46,42 @@ test('a command with a key is executed once, and its document can be read immedi
 
 for (const [what, path, sent, status, code] of [
   [
-    'a payload that does not fit',
+    'an invalid payload',
     'account.deposit',
     { id: 'a', payload: { amount: -1 } },
     400,
     'PAYLOAD_INVALID',
   ],
   [
-    'a rule that forbids it',
+    'a command that a rule rejects',
     'account.deposit',
     { id: 'a', payload: { amount: 2_000 } },
     422,
     'COMMAND_REFUSED',
   ],
-  ['a command that is not there', 'account.close', { id: 'a', payload: {} }, 404, 'NOT_FOUND'],
-  ['neither id nor key', 'account.deposit', { payload: { amount: 1 } }, 400, 'REQUEST_INVALID'],
+  ['an unknown command', 'account.close', { id: 'a', payload: {} }, 404, 'NOT_FOUND'],
   [
-    'an id that is no id',
+    'a command without id and key',
     'account.deposit',
-    { id: 'a b', payload: { amount: 1 } },
+    { payload: { amount: 1 } },
     400,
-    'NAME_INVALID',
+    'REQUEST_INVALID',
   ],
+  ['an invalid id', 'account.deposit', { id: 'a b', payload: { amount: 1 } }, 400, 'NAME_INVALID'],
   [
-    'a revision that is not there',
+    'a wrong expected revision',
     'account.deposit',
     { id: 'a', expected: 7, payload: { amount: 1 } },
     409,
     'VERSION_CONFLICT',
   ],
 ] as const) {
-  test(`${what} is ${status}`, async () => {
+  test(`responds with ${status} to ${what}`, async () => {
     await using api = await openApi();
     const token = await api.token('append', 'core');
-    const answer = await api.post(`/api/v1/commands/${path}`, sent, token);
-    assert.equal((await body<{ code: string }>(answer)).code, code);
-    assert.equal(answer.status, status);
+    const response = await api.post(`/api/v1/commands/${path}`, sent, token);
+    assert.equal((await body<{ code: string }>(response)).code, code);
+    assert.equal(response.status, status);
   });
 }
 
@@ -119,7 +119,7 @@ test('appends events at the expected revision, and reads them page by page', asy
   assert.equal(last.cursor, undefined);
 });
 
-test('events that would block an aggregate, or that only a saga may append, are refused', async () => {
+test('rejects events that would block an aggregate or that only a saga may append', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
   const append = async (to: string, sent: object) =>
@@ -165,9 +165,9 @@ test('a follower gets stored and new events, and resumes after the last one', as
   await other?.return?.();
 });
 
-test('revoking a token ends its streams', async () => {
+test('revoking a token closes its streams', async () => {
   await using api = await openApi();
-  const { token, secret } = await api.platform.tokens.create({ name: 'gone', scopes: ['read'] });
+  const { token, secret } = await api.platform.tokens.create({ name: 'revoked', scopes: ['read'] });
   const feed = await api.ask('/api/v1/events/subscribe', secret);
   await api.platform.tokens.revoke(token.name);
   await feed.text();
@@ -215,7 +215,7 @@ test('credentials for all tenants must name a tenant', async () => {
   assert.equal((await api.post(path, sent, boss, { 'x-tenant-id': 'core' })).status, 200);
 });
 
-test('health needs no credentials, and reports a platform that is not started', async () => {
+test('the health routes need no credentials and report a platform that is not started', async () => {
   await using api = await openApi();
   assert.equal((await api.ask('/health/live')).status, 200);
   assert.equal((await api.ask('/health/ready')).status, 200);
@@ -227,12 +227,12 @@ test('metrics need credentials for all tenants', async () => {
   await using api = await openApi({ metrics: async () => 'up 1\n' });
   assert.equal((await api.ask('/metrics')).status, 401);
   assert.equal((await api.ask('/metrics', await api.token('read', 'core'))).status, 403);
-  const answer = await api.ask('/metrics', await api.token('read'));
-  assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/);
-  assert.equal(await answer.text(), 'up 1\n');
+  const response = await api.ask('/metrics', await api.token('read'));
+  assert.match(response.headers.get('content-type') ?? '', /^text\/plain/);
+  assert.equal(await response.text(), 'up 1\n');
 });
 
-test('the OpenAPI document has every command, and the page every route', async () => {
+test('the OpenAPI document lists every command, and the reference page every route', async () => {
   await using api = await openApi();
   const document = await body<{ openapi: string; paths: Record<string, object> }>(
     await api.ask('/openapi.json'),
@@ -246,7 +246,7 @@ test('the OpenAPI document has every command, and the page every route', async (
   for (const path of Object.keys(document.paths)) assert.ok(page.includes(path), path);
 });
 
-test('JWTs with a shared secret: audience, time and tenant are checked', async () => {
+test('checks audience, time and tenant of a JWT with a shared secret', async () => {
   const secret = 'a shared secret of more than 32 bytes';
   await using api = await openApi({ jwt: { secret, audience: 'millrace' } });
   const sign = (claims: object, audience = 'millrace', expires = '1h') =>
@@ -267,7 +267,7 @@ test('JWTs with a shared secret: audience, time and tenant are checked', async (
 });
 
 for (const algorithm of ['RS256', 'ES256'] as const) {
-  test(`JWTs with published keys of a provider: ${algorithm}`, async () => {
+  test(`verifies JWTs with the published ${algorithm} keys of a provider`, async () => {
     await using provider = await openProvider(algorithm);
     const jwt = { jwksUrl: provider.url, audience: 'millrace', issuer: 'https://id' };
     await using api = await openApi({ jwt });
@@ -290,7 +290,7 @@ for (const algorithm of ['RS256', 'ES256'] as const) {
   });
 }
 
-test('clock differences up to the skew are tolerated', async () => {
+test('accepts JWTs within the allowed clock skew', async () => {
   const secret = 'a shared secret of more than 32 bytes';
   await using api = await openApi({ jwt: { secret, audience: 'millrace', clockSkewSeconds: 60 } });
   const nowSeconds = Math.floor(Date.now() / 1_000);
@@ -310,7 +310,7 @@ test('clock differences up to the skew are tolerated', async () => {
   assert.equal(await ask({ from: 120, until: 300 }), 401);
 });
 
-test('while the keys of a provider cannot be fetched, callers get a 503 and not a 401', async () => {
+test('responds with 503 instead of 401 while the keys of a provider cannot be fetched', async () => {
   await using provider = await openProvider('ES256');
   provider.setAway(true);
   const lines: string[] = [];
@@ -320,9 +320,9 @@ test('while the keys of a provider cannot be fetched, callers get a 503 and not 
   await using api = await openApi({ jwt, observer });
   const token = await provider.sign({});
   for (const _ of [1, 2]) {
-    const answer = await api.ask('/api/v1/events', token);
-    assert.equal(answer.status, 503);
-    const { code, retryable } = await body<{ code: string; retryable: boolean }>(answer);
+    const response = await api.ask('/api/v1/events', token);
+    assert.equal(response.status, 503);
+    const { code, retryable } = await body<{ code: string; retryable: boolean }>(response);
     assert.deepEqual([code, retryable], ['IDENTITY_UNAVAILABLE', true]);
   }
   provider.setAway(false);
@@ -333,7 +333,7 @@ test('while the keys of a provider cannot be fetched, callers get a 503 and not 
   ]);
 });
 
-test('a caller beyond its rate gets a 429, and other callers do not', async () => {
+test('responds with 429 only to the caller that exceeds its rate', async () => {
   const one = { perSecond: 0.1, burst: 2 };
   await using api = await openApi({ rateLimits: { known: one, unknown: one } });
   const [a, b] = [await api.token('read', 'core'), await api.token('read', 'core')];

@@ -19,7 +19,7 @@ import type { JwtSettings } from '../../platform/config/millrace-config.ts';
 import { createJwtVerifier, type JwtVerifier } from '../http/jwt-verifier.ts';
 import type { Route } from '../../platform/modules/route.ts';
 import { createWsServer } from '../http/ws-server.ts';
-import type { WsLimits } from '../http/ws-limits.ts';
+import type { WsLimits } from '../http/ws-connection.ts';
 import type { ApiPlatform } from './api-context.ts';
 import { apiRoutes, openModuleWebs } from './api-routes.ts';
 import { metricsRoute } from './health-routes.ts';
@@ -80,7 +80,7 @@ export async function startApi(
   ];
   const routes = apiRoutes({ platform, audit }, { routes: custom, modules, info });
   const guard = {
-    authenticate: authenticateByTokens(platform.tokens, verifier),
+    authenticate: bearerAuthenticator(platform.tokens, verifier),
     admit: createRequestLimiter(rateLimits),
     observer,
   };
@@ -112,7 +112,7 @@ export async function startApi(
 }
 
 /** Accepts bearer tokens: API keys of Millrace and, with a verifier, JWTs of an identity provider. */
-function authenticateByTokens(tokens: Pick<Tokens, 'verify'>, jwt?: JwtVerifier): Authenticate {
+function bearerAuthenticator(tokens: Pick<Tokens, 'verify'>, jwt?: JwtVerifier): Authenticate {
   return async (authorization) => {
     if (authorization === undefined) return undefined;
     const secret = /^bearer +(\S+)$/i.exec(authorization)?.[1];

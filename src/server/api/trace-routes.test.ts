@@ -32,25 +32,25 @@ async function withApi(
     ask: (path, scope, tenant) => send(path, scope, tenant),
     async append(tenant) {
       const path = `/api/v1/streams/shop.order.v1-${tenant}-o1/events`;
-      const answer = await send(path, 'append', tenant, {
+      const response = await send(path, 'append', tenant, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-correlation-id': 'flow/1' },
         body: JSON.stringify({ events: [{ type: 'order.placed.v1', payload: {} }] }),
       });
-      assert.equal(answer.status, 201);
+      assert.equal(response.status, 201);
     },
   });
 }
 
 const path = `/traces/${encodeURIComponent('flow/1')}?waitMs=30000`;
 
-test('a recent flow is found, under both paths', async () => {
+test('returns a recent flow under both paths', async () => {
   await withApi(async ({ ask, append }) => {
     await append('core');
     for (const prefix of ['/admin', '/api/v1/admin']) {
-      const answer = await ask(prefix + path, 'admin');
-      assert.equal(answer.status, 200);
-      const trace = (await answer.json()) as Trace;
+      const response = await ask(prefix + path, 'admin');
+      assert.equal(response.status, 200);
+      const trace = (await response.json()) as Trace;
       assert.deepEqual([trace.complete, trace.nodes.length], [true, 1]);
       const [node] = trace.nodes;
       assert.equal(node?.kind === 'event' ? node.type : '', 'order.placed.v1');
@@ -74,7 +74,7 @@ test('traces need the scope admin, and tenant admins see only the part of their 
   });
 });
 
-test('an unknown flow is a 404, and an invalid request a 400', async () => {
+test('responds with 404 to an unknown flow and with 400 to an invalid request', async () => {
   await withApi(async ({ ask }) => {
     assert.equal((await ask('/admin/traces/unknown?waitMs=30000', 'admin')).status, 404);
     assert.equal((await ask('/admin/traces/%00', 'admin')).status, 400);
@@ -83,13 +83,13 @@ test('an unknown flow is a 404, and an invalid request a 400', async () => {
   });
 });
 
-test('without a running indexer the answer is marked as incomplete', async () => {
+test('without a running indexer the response is marked as incomplete', async () => {
   await withApi(
     async ({ ask, append }) => {
       await append('core');
-      const answer = await ask('/admin/traces/flow%2F1?waitMs=50', 'admin');
-      const trace = (await answer.json()) as Trace;
-      assert.deepEqual([answer.status, trace.complete, trace.nodes], [200, false, []]);
+      const response = await ask('/admin/traces/flow%2F1?waitMs=50', 'admin');
+      const trace = (await response.json()) as Trace;
+      assert.deepEqual([response.status, trace.complete, trace.nodes], [200, false, []]);
     },
     { roles: ['api'] },
   );

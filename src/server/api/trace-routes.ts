@@ -98,7 +98,7 @@ const node = Type.Union([
 const trace = Type.Object({
   correlationId: text,
   complete: Type.Boolean({ description: 'False: the latest events may be missing.' }),
-  truncated: Type.Boolean({ description: 'The flow has more nodes than the answer.' }),
+  truncated: Type.Boolean({ description: 'The flow has more nodes than the response.' }),
   missing: Type.Integer({ description: 'Events that have been removed.' }),
   startedAt: textOrNull,
   endedAt: textOrNull,
@@ -129,7 +129,7 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
         const tenant = principal?.tenant;
         const found = await platform.traces.get(correlationId, { tenant, waitMs, signal });
         if (found.nodes.length === 0 && found.missing === 0 && found.complete) {
-          throw new MillraceError('TRACE_UNKNOWN', 'unknown flow', {
+          throw new MillraceError('TRACE_UNKNOWN', `unknown flow '${correlationId}'`, {
             details: { correlationId },
           });
         }

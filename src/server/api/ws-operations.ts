@@ -22,10 +22,10 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
     headers: Readonly<Record<string, string | undefined>>,
   ): Promise<unknown> => {
     const found = byPath.get(name);
-    if (found === undefined) throw new MillraceError('NOT_FOUND', `unknown operation: ${name}`);
+    if (found === undefined) throw new MillraceError('NOT_FOUND', `unknown operation '${name}'`);
     const inputs = { params: {}, query: {}, body: undefined, ...parts };
-    const answer = await callRoute(found, { ...context, ...inputs, headers });
-    return 'body' in answer ? answer.body : undefined;
+    const response = await callRoute(found, { ...context, ...inputs, headers });
+    return 'body' in response ? response.body : undefined;
   };
 
   const command = (message: WsMessage['command'], context: WsContext): Promise<unknown> => {
@@ -59,12 +59,12 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
       if (stream === undefined) return followEvents(platform, caller, wanted);
       return followStream(platform, caller, { stream, after: wanted.after });
     },
-    answer: (message, context) =>
+    execute: (message, context) =>
       message.type === 'command' ? command(message, context) : query(message, context),
   };
 }
 
-/** Documents the messages in the reference, and answers requests without an upgrade. */
+/** Documents the messages in the reference, and responds to requests without an upgrade. */
 export const wsRoute = (sockets: readonly ModuleSocket[]): Route =>
   route({
     method: 'GET',

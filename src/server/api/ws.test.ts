@@ -71,7 +71,7 @@ const deposit = (id: string, amount = 1) => ({
   payload: { amount },
 });
 
-test('a command is answered with its id, its events are sent, and its document can be queried', async () => {
+test('responds to a command with its id, sends its events, and returns its document', async () => {
   await using api = await openApi();
   using client = open(api, await api.token('append', 'core'));
   using reader = open(api, await api.token('read', 'core'));
@@ -85,11 +85,11 @@ test('a command is answered with its id, its events are sent, and its document c
   client.say({ ...deposit('c2', 5), idempotencyKey: 'order-1' });
   assert.equal((await client.hear(of('c2', 'result'))).result?.['isDuplicate'], true);
   assert.equal((await reader.hear(of('s', 'event'))).event?.revision, 0);
-  const asked = { type: 'query', bc: 'banking', aggregate: 'account' };
+  const request = { type: 'query', bc: 'banking', aggregate: 'account' };
   const waitFor = result?.['position'];
-  reader.say({ ...asked, id: 'q1', documentId: 'a1', query: { waitFor } });
+  reader.say({ ...request, id: 'q1', documentId: 'a1', query: { waitFor } });
   assert.deepEqual((await reader.hear(of('q1', 'result'))).result?.['document'], { balance: 5 });
-  reader.say({ ...asked, id: 'q2', query: { range: 'balance', from: 4, to: 6 } });
+  reader.say({ ...request, id: 'q2', query: { range: 'balance', from: 4, to: 6 } });
   const page = (await reader.hear(of('q2', 'result'))).result as { readonly items: unknown[] };
   assert.equal(page.items.length, 1);
   reader.say({ type: 'unsubscribe', id: 's' });
@@ -110,7 +110,7 @@ test('a subscription resumes after the last event, for all streams or one', asyn
   assert.deepEqual(revisions, [1, 2]);
 });
 
-test('a first message with valid credentials is accepted, all others are refused', async () => {
+test('accepts valid credentials in the first message and rejects all other first messages', async () => {
   await using api = await openApi();
   const token = await api.token('read', 'core');
   using good = open(api);
@@ -137,7 +137,7 @@ test('a connection without credentials is closed after the time limit', async ()
   assert.equal(await silent.closed(), 4401);
 });
 
-async function refused(client: Client): Promise<number | undefined> {
+async function statusOfRejection(client: Client): Promise<number | undefined> {
   const [, response] = (await once(client.socket, 'unexpected-response')) as [
     unknown,
     { readonly statusCode?: number },
@@ -145,13 +145,13 @@ async function refused(client: Client): Promise<number | undefined> {
   return response.statusCode;
 }
 
-test('invalid credentials, other origins and other paths are refused before the upgrade', async () => {
+test('rejects invalid credentials, other origins and other paths before the upgrade', async () => {
   await using api = await openApi({ corsOrigins: ['https://shop.example'] });
   const token = await api.token('read', 'core');
   using wrong = open(api, 'mr_nobody');
-  assert.equal(await refused(wrong), 401);
+  assert.equal(await statusOfRejection(wrong), 401);
   using foreign = open(api, token, { origin: 'https://evil.example' });
-  assert.equal(await refused(foreign), 403);
+  assert.equal(await statusOfRejection(foreign), 403);
   using listed = open(api, token, { origin: 'https://shop.example' });
   await listed.hear(isReady);
   using own = open(api, token, { origin: api.server.url });
@@ -167,7 +167,7 @@ test('invalid credentials, other origins and other paths are refused before the 
   assert.equal((await api.ask('/ws')).status, 426);
 });
 
-test('a tenant has access to its own events, commands and documents, within its scopes', async () => {
+test('a token gives access only to its tenant and its scopes', async () => {
   await using api = await openApi();
   await api.fail('acme');
   using client = open(api, await api.token('admin', 'core'));
@@ -232,16 +232,16 @@ test('an invalid message gets a problem with its id, and the connection stays op
   assert.equal((await client.hear(of('s2', 'problem'))).problem?.code, 'RATE_LIMITED');
 });
 
-test('a revoked token ends the connection', async () => {
+test('revoking a token closes the connection', async () => {
   await using api = await openApi();
-  const made = await api.platform.tokens.create({ name: 'gone', scopes: ['read'] });
-  using client = open(api, made.secret);
+  const created = await api.platform.tokens.create({ name: 'revoked', scopes: ['read'] });
+  using client = open(api, created.secret);
   await client.hear(isReady);
-  await api.platform.tokens.revoke('gone');
+  await api.platform.tokens.revoke('revoked');
   assert.equal(await client.closed(), 4401);
 });
 
-test('credentials that expire end the connection', async () => {
+test('expiring credentials close the connection', async () => {
   const never = async function* (): AsyncGenerator<never> {};
   await using ws = createWsServer({
     authenticate: async () => ({
@@ -250,7 +250,7 @@ test('credentials that expire end the connection', async () => {
       scopes: ['read'],
       expiresAtMs: Date.now() + 50,
     }),
-    operations: { follow: never, answer: async () => ({}) },
+    operations: { follow: never, execute: async () => ({}) },
   });
   await using server = await startHttpServer({
     routes: [],
@@ -321,8 +321,8 @@ function frame(message: object): Buffer {
   return Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text]);
 }
 
-test('a stop answers running requests, then closes with 1001', async () => {
-  const asked = Promise.withResolvers<void>();
+test('stopping the server completes running requests, then closes with 1001', async () => {
+  const started = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const slow = route({
     method: 'POST',
@@ -332,7 +332,7 @@ test('a stop answers running requests, then closes with 1001', async () => {
     access: 'append',
     answers: {},
     async handle() {
-      asked.resolve();
+      started.resolve();
       await gate.promise;
       return { body: { ok: true } };
     },
@@ -343,7 +343,7 @@ test('a stop answers running requests, then closes with 1001', async () => {
   client.say({ type: 'subscribe', id: 's' });
   await client.hear(of('s', 'caughtUp'));
   client.say({ type: 'command', id: 'c', command: 'demo.slow', payload: {} });
-  await asked.promise;
+  await started.promise;
   const stopped = api[Symbol.asyncDispose]();
   await client.hear(of('s', 'unsubscribed'));
   gate.resolve();

@@ -80,12 +80,12 @@ async function problem(
 
 test('a route gets validated inputs, with numbers, booleans and lists parsed from the query', async () => {
   await using server = await serve([echo]);
-  const answer = await post(
+  const response = await post(
     `${server.url}/echo/%C3%A4?count=3&loud=true&tag=a&tag=b`,
     '{"text":"hi"}',
   );
-  assert.equal(answer.status, 200);
-  assert.deepEqual(await answer.json(), {
+  assert.equal(response.status, 200);
+  assert.deepEqual(await response.json(), {
     params: { name: 'ä' },
     query: { count: 3, loud: true, tag: ['a', 'b'] },
     body: { text: 'hi' },
@@ -94,9 +94,9 @@ test('a route gets validated inputs, with numbers, booleans and lists parsed fro
 
 for (const [what, path, body, headers, status, code] of [
   ['a body that is not JSON', '/echo/a', '{', {}, 400, 'REQUEST_INVALID'],
-  ['a field too many', '/echo/a', '{"text":"","more":1}', {}, 400, 'REQUEST_INVALID'],
+  ['an additional field', '/echo/a', '{"text":"","more":1}', {}, 400, 'REQUEST_INVALID'],
   ['a wrong type', '/echo/a', '{"text":1}', {}, 400, 'REQUEST_INVALID'],
-  ['no body at all', '/echo/a', '', {}, 400, 'REQUEST_INVALID'],
+  ['a missing body', '/echo/a', '', {}, 400, 'REQUEST_INVALID'],
   [
     'bytes that are not UTF-8',
     '/echo/a',
@@ -105,9 +105,9 @@ for (const [what, path, body, headers, status, code] of [
     400,
     'REQUEST_INVALID',
   ],
-  ['a number that is none', '/echo/a?count=x', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
+  ['a count that is not a number', '/echo/a?count=x', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
   ['a number below its minimum', '/echo/a?count=-1', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
-  ['one parameter twice', '/echo/a?count=1&count=2', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
+  ['a repeated parameter', '/echo/a?count=1&count=2', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
   ['a path parameter that is too long', '/echo/abcdef', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
   ['a broken percent-encoding', '/echo/%E0%A4%A', '{"text":""}', {}, 400, 'REQUEST_INVALID'],
   ['a form', '/echo/a', 'text=1', { 'content-type': 'text/plain' }, 415, 'MEDIA_TYPE_UNKNOWN'],
@@ -120,30 +120,30 @@ for (const [what, path, body, headers, status, code] of [
     413,
     'REQUEST_TOO_LARGE',
   ],
-  ['a path that is not there', '/nowhere', '{}', {}, 404, 'NOT_FOUND'],
+  ['an unknown path', '/nowhere', '{}', {}, 404, 'NOT_FOUND'],
 ] as const) {
-  test(`${what} is refused with ${status}`, async () => {
+  test(`responds with ${status} to ${what}`, async () => {
     await using server = await serve([echo], { limits: { bodyBytesMax: 100 } });
-    const answer = await post(server.url + path, body, headers);
-    assert.equal((await problem(answer)).code, code);
-    assert.equal(answer.status, status);
+    const response = await post(server.url + path, body, headers);
+    assert.equal((await problem(response)).code, code);
+    assert.equal(response.status, status);
   });
 }
 
-test('a chunked body beyond the limit is refused', async () => {
+test('rejects a chunked body above the limit', async () => {
   await using server = await serve([echo], { limits: { bodyBytesMax: 1_000 } });
   const body = new ReadableStream({
     pull: (controller) => controller.enqueue(new TextEncoder().encode('x'.repeat(600))),
   });
   const request = { method: 'POST', body, duplex: 'half' } as RequestInit;
-  const answer = await fetch(`${server.url}/echo/a`, {
+  const response = await fetch(`${server.url}/echo/a`, {
     ...request,
     headers: { 'content-type': 'application/json' },
   });
-  assert.equal(answer.status, 413);
+  assert.equal(response.status, 413);
 });
 
-test('a wrong method gets the allowed ones, and HEAD is GET without its body', async () => {
+test('responds to a wrong method with the allowed ones, and to HEAD without a body', async () => {
   await using server = await serve([get('/thing')]);
   const wrong = await fetch(`${server.url}/thing`, { method: 'DELETE' });
   assert.equal(wrong.status, 405);
@@ -171,7 +171,7 @@ test('missing, invalid or insufficient credentials are rejected', async () => {
   assert.equal((await ask('/do', 'boss')).status, 200);
 });
 
-test('an unexpected error is a 500 without details, and is logged with the request id', async () => {
+test('responds to an unexpected error with 500 and no details, and logs it with the request id', async () => {
   const logged: { requestId?: string; err?: unknown }[] = [];
   const log = {
     debug: () => {},
@@ -189,11 +189,11 @@ test('an unexpected error is a 500 without details, and is logged with the reque
     { observer: { log } },
   );
   for (const path of ['/a', '/b']) {
-    const answer = await fetch(server.url + path);
-    const text = await answer.text();
-    assert.equal(answer.status, 500);
+    const response = await fetch(server.url + path);
+    const text = await response.text();
+    assert.equal(response.status, 500);
     assert.doesNotMatch(text, /hunter2|table x|\.ts:/);
-    assert.match(text, new RegExp(answer.headers.get('x-request-id') ?? 'none'));
+    assert.match(text, new RegExp(response.headers.get('x-request-id') ?? 'none'));
   }
   assert.deepEqual(
     logged.map(({ err }) => err),
@@ -207,12 +207,12 @@ test('a rate-limited caller gets Retry-After', async () => {
       throw new MillraceError('RATE_LIMITED', 'slow down', { details: { retryAfterSeconds: 7 } });
     },
   });
-  const answer = await fetch(`${server.url}/thing`);
-  assert.equal(answer.status, 429);
-  assert.equal(answer.headers.get('retry-after'), '7');
+  const response = await fetch(`${server.url}/thing`);
+  assert.equal(response.status, 429);
+  assert.equal(response.headers.get('retry-after'), '7');
 });
 
-test('browsers of other origins are allowed only by name', async () => {
+test('allows only browsers of the configured origins', async () => {
   await using server = await serve([get('/thing')], { corsOrigins: ['https://console.example'] });
   const from = (origin: string, method = 'GET') =>
     fetch(`${server.url}/thing`, { method, headers: { origin } });
@@ -236,7 +236,7 @@ test('a client that sends too slowly is disconnected', async () => {
   assert.match(text, /^HTTP\/1.1 408|^$/);
 });
 
-test('a stop waits for requests, ends streams immediately, and accepts nothing new', async () => {
+test('stopping the server waits for requests, closes streams and rejects new connections', async () => {
   const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const slow = get('/slow', {
     handle: async ({ signal }) => {
@@ -257,18 +257,18 @@ test('a stop waits for requests, ends streams immediately, and accepts nothing n
     }),
   });
   const server = await serve([slow, endless]);
-  const asked = fetch(`${server.url}/slow`);
+  const pending = fetch(`${server.url}/slow`);
   const stream = await fetch(`${server.url}/endless`);
   await begun.promise;
   const stopped = server[Symbol.asyncDispose]();
   assert.equal(await stream.text(), 'first');
   goOn.resolve();
-  assert.equal(await (await asked).json(), 'done');
+  assert.equal(await (await pending).json(), 'done');
   await stopped;
   await assert.rejects(fetch(`${server.url}/slow`));
 });
 
-test('requests that do not end in time are cancelled', async () => {
+test('stopping the server cancels requests that exceed the drain time', async () => {
   const begun = Promise.withResolvers<AbortSignal>();
   const hanging = get('/hang', {
     handle: async ({ signal }) => {
@@ -278,14 +278,14 @@ test('requests that do not end in time are cancelled', async () => {
     },
   });
   const server = await serve([hanging], { limits: { drainMsMax: 50 } });
-  const asked = assert.rejects(fetch(`${server.url}/hang`));
+  const failing = assert.rejects(fetch(`${server.url}/hang`));
   const signal = await begun.promise;
   await server[Symbol.asyncDispose]();
   assert.equal(signal.aborted, true);
-  await asked;
+  await failing;
 });
 
-test('a request is aborted when the client disconnects or its credentials end, but not after its answer', async () => {
+test('a request is aborted when the client disconnects or its credentials end, but not after its response', async () => {
   const ending = new AbortController();
   const begun = [Promise.withResolvers<AbortSignal>(), Promise.withResolvers<AbortSignal>()];
   let calls = 0;
@@ -294,35 +294,35 @@ test('a request is aborted when the client disconnects or its credentials end, b
       begun[calls]?.resolve(signal);
       calls += 1;
       await once(signal, 'abort');
-      return { body: 'answered' };
+      return { body: 'done' };
     },
   });
   const quick = Promise.withResolvers<AbortSignal>();
-  const answering = get('/quick', {
+  const immediate = get('/quick', {
     handle: async ({ signal }) => {
       quick.resolve(signal);
       return { body: 'at once' };
     },
   });
   const clerk = { kind: 'token', name: 'clerk', scopes: [], ended: ending.signal } as const;
-  const server = await serve([waiting, answering], { authenticate: async () => clerk });
+  const server = await serve([waiting, immediate], { authenticate: async () => clerk });
   const leaving = new AbortController();
   const left = assert.rejects(fetch(`${server.url}/wait`, { signal: leaving.signal }));
-  const gone = await begun[0]?.promise;
+  const firstSignal = await begun[0]?.promise;
   leaving.abort();
   await left;
-  if (gone?.aborted === false) await once(gone, 'abort');
+  if (firstSignal?.aborted === false) await once(firstSignal, 'abort');
 
-  const answered = fetch(`${server.url}/wait`);
+  const second = fetch(`${server.url}/wait`);
   await begun[1]?.promise;
   assert.equal(await (await fetch(`${server.url}/quick`)).json(), 'at once');
   ending.abort();
-  assert.equal(await (await answered).json(), 'answered');
+  assert.equal(await (await second).json(), 'done');
   await server[Symbol.asyncDispose]();
   assert.equal((await quick.promise).aborted, false);
 });
 
-test('a used address is a typed error', async () => {
+test('starting on a used port rejects with SERVER_UNAVAILABLE', async () => {
   await using server = await serve([]);
   await assert.rejects(serve([], { port: server.port }), { code: 'SERVER_UNAVAILABLE' });
 });

@@ -1,5 +1,5 @@
-// The HTTP server: accepts requests within limits, authenticates, validates inputs, calls the route and writes its
-// answer.
+// The HTTP server: accepts requests within limits, authenticates, validates inputs, calls the route and writes the
+// response.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -19,7 +19,7 @@ import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
 import type { Answer, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';
 import { createRouteTable } from './route-table.ts';
-import { writeAnswer } from './write-answer.ts';
+import { writeResponse } from './write-response.ts';
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[];
@@ -36,20 +36,23 @@ export interface HttpServerOptions {
   readonly onUpgrade?:
     | ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)
     | undefined;
-  /** Handles paths outside of the routes, with its own protocol. */
+  /** Handles requests of another protocol on the same port. */
   readonly fallbackHandler?: FallbackHandler | undefined;
   /** Origins that browsers may call from. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly observer?: Observer | undefined;
 }
 
-/** Handles requests whose first path segment no route uses. */
+/**
+ * Handles the requests for which `takes` returns true, if no route begins with the same first path segment. All other
+ * requests go to the routes. WebSocket upgrades reach it only if `onUpgrade` is set.
+ */
 interface FallbackHandler {
   takes(request: IncomingMessage): boolean;
-  /** Never rejects. */
+  /** The returned promise never rejects. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
-  /** Ends endless responses. */
+  /** Closes streaming responses, which would otherwise delay the stop of the server. */
   stop(): void;
 }
 
@@ -61,12 +64,12 @@ export interface Caller {
 export interface HttpLimits {
   readonly bodyBytesMax: number;
   readonly headerBytesMax: number;
-  /** From the first byte to the end of the body. */
+  /** Time limit from the first byte of a request to the last byte of its body. */
   readonly receiveMsMax: number;
-  /** Until the start of an answer that is not a stream. */
+  /** Time limit until the response starts, except for streams. */
   readonly answerMsMax: number;
   readonly connectionsMax: number;
-  /** For running requests during a stop. */
+  /** How long a stop waits for running requests. */
   readonly drainMsMax: number;
 }
 
@@ -82,7 +85,7 @@ export const httpLimits: HttpLimits = {
 export interface HttpServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Running requests, including long ones. */
+  /** The number of running requests, including streams. */
   readonly inFlight: number;
 }
 
@@ -93,22 +96,22 @@ interface Seen {
 }
 
 const ids = createIds();
-/** Created once, because creating an error with its stack for each abort is slow. */
-const clientGone = new MillraceError('ABORTED', 'the client disconnected');
+// These errors are created once, because creating an error with its stack for each abort is slow.
+const clientDisconnected = new MillraceError('ABORTED', 'the client disconnected');
 const credentialsEnded = new MillraceError('ABORTED', 'the credentials ended');
-const answerLate = new MillraceError('ABORTED', 'the answer took too long');
-const serverStops = new MillraceError('ABORTED', 'the server is stopping');
+const responseLate = new MillraceError('ABORTED', 'the response took too long');
+const serverStopping = new MillraceError('ABORTED', 'the server is stopping');
 const timerMsMax = 0x7fff_ffff;
 
 /**
- * Listens until it is disposed. Then it accepts no new requests, waits for running ones, and finally cancels the rest.
+ * Listens until the server is disposed. Disposing rejects new requests, waits for running ones and cancels the rest.
  *
  * @example
  * import { route } from 'millrace/platform';
  * import { startHttpServer } from 'millrace/server/http';
  *
  * const ping = route({
- *   method: 'GET', path: '/ping', summary: 'Answers', tag: 'demo', access: 'anonymous',
+ *   method: 'GET', path: '/ping', summary: 'Responds', tag: 'demo', access: 'anonymous',
  *   answers: { 200: { description: 'Running' } },
  *   handle: async () => ({ body: { ok: true } }),
  * });
@@ -121,7 +124,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const { host = '127.0.0.1', port = 7480, tls, observer = silentObserver } = options;
   const limits = { ...httpLimits, ...options.limits };
   const table = createRouteTable(options.routes);
-  /** A stop ends endless answers immediately, and others when the drain time is over. */
+  /** Stopping the server closes streams immediately, and other requests when the drain time is over. */
   const stopping = new AbortController();
   const running = new Set<AbortController>();
   let inFlight = 0;
@@ -164,8 +167,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const requestId = ids.next();
     const over = new AbortController();
     running.add(over);
-    // Not after a complete answer: an abort would be useless work.
-    response.once('close', () => response.writableFinished || over.abort(clientGone));
+    // Do not abort after a complete response: it would be useless work.
+    response.once('close', () => response.writableFinished || over.abort(clientDisconnected));
     const path = pathOf(request.url);
     const seen: Seen = {};
     setCommonHeaders(request, response, requestId);
@@ -173,8 +176,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       if (request.method === 'OPTIONS' && response.hasHeader('access-control-allow-origin')) {
         response.writeHead(204).end();
       } else {
-        const answer = await answerTo(request, { path, requestId, over, seen });
-        await writeAnswer(response, answer, {
+        const reply = await respondTo(request, { path, requestId, over, seen });
+        await writeResponse(response, reply, {
           isHead: request.method === 'HEAD',
           signal:
             seen.route?.isLong === true
@@ -184,7 +187,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       }
     } catch (error) {
       if (statusOf(error) >= 500) seen.span?.fail(error);
-      refuse(request, response, { error, requestId, shape: seen.route?.errors });
+      sendProblem(request, response, { error, requestId, shape: seen.route?.errors });
     } finally {
       running.delete(over);
       inFlight -= 1;
@@ -204,7 +207,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     }
   }
 
-  async function answerTo(
+  async function respondTo(
     request: IncomingMessage,
     context: {
       readonly path: string;
@@ -214,15 +217,19 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     },
   ): Promise<Answer> {
     const found = table.find(request.method ?? '', context.path);
-    if (found === undefined) throw new MillraceError('NOT_FOUND', `no route for ${context.path}`);
+    if (found === undefined) throw new MillraceError('NOT_FOUND', `unknown path '${context.path}'`);
     if ('allow' in found) {
-      throw new MillraceError('METHOD_NOT_ALLOWED', `${request.method ?? ''} is not allowed`, {
-        details: { allow: found.allow },
-      });
+      throw new MillraceError(
+        'METHOD_NOT_ALLOWED',
+        `${request.method ?? ''} is not allowed for ${context.path}: use ${found.allow.join(', ')}`,
+        {
+          details: { allow: found.allow },
+        },
+      );
     }
     const { route, params } = found;
     context.seen.route = route;
-    // Not for probes and scrapes, which are most requests, nor for endless answers.
+    // No span for probes and scrapes, which are most requests, nor for streams.
     if (route.access !== 'anonymous' && route.isLong !== true) {
       const attributes = { method: route.method, route: route.path, requestId: context.requestId };
       context.seen.span = observer.span?.('http request', attributes, traceOf(request.headers));
@@ -237,7 +244,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const headers =
       seen.span === undefined ? input.headers : { ...input.headers, ...seen.span.context };
     const apiRequest = { ...input, headers, principal, requestId, address };
-    // An endless answer also ends with the credentials and when the server stops.
+    // A stream also closes when the credentials end or the server stops.
     if (route.isLong === true) {
       return route.handle({
         ...apiRequest,
@@ -250,13 +257,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     principal?.ended?.addEventListener('abort', end);
     const timer = setTimeout(() => {
       isLate = true;
-      over.abort(answerLate);
+      over.abort(responseLate);
     }, limits.answerMsMax);
     try {
       return await route.handle({ ...apiRequest, signal: over.signal });
     } catch (error) {
       if (!isLate) throw error;
-      throw new MillraceError('REQUEST_TIMEOUT', `no answer within ${limits.answerMsMax} ms`, {
+      throw new MillraceError('REQUEST_TIMEOUT', `no response within ${limits.answerMsMax} ms`, {
         cause: error,
       });
     } finally {
@@ -290,7 +297,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     };
   }
 
-  function refuse(
+  function sendProblem(
     request: IncomingMessage,
     response: ServerResponse,
     {
@@ -305,7 +312,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   ): void {
     const status = statusOf(error);
     if (status === 500) observer.log?.error({ requestId, err: error }, 'request failed');
-    // The answer has started: closing the connection shows the client that it is incomplete.
+    // The response has started: closing the connection shows the client that it is incomplete.
     if (response.headersSent || response.destroyed) return void response.destroy();
     const problem = problemOf(error, requestId);
     const retryAfter = problem.details?.['retryAfterSeconds'];
@@ -369,7 +376,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       fallbackHandler?.stop();
       server.closeIdleConnections();
       const timer = setTimeout(() => {
-        for (const over of running) over.abort(serverStops);
+        for (const over of running) over.abort(serverStopping);
         server.closeAllConnections();
       }, limits.drainMsMax);
       if (inFlight > 0) await new Promise<void>((resolve) => (idle = resolve));
@@ -389,7 +396,7 @@ function pathOf(url: string | undefined): string {
   return at === -1 ? (url ?? '/') : (url ?? '/').slice(0, at);
 }
 
-/** Fire when the credentials are revoked or expire. */
+/** Returns signals that fire when the credentials are revoked or expire. */
 export function credentialSignals(principal: Principal | undefined): readonly AbortSignal[] {
   const { ended, expiresAtMs } = principal ?? {};
   const signals = ended === undefined ? [] : [ended];

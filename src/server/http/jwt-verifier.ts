@@ -1,5 +1,5 @@
-// JWTs of an identity provider: `jose` checks signature, audience and expiry; the permissions of the claims are decided
-// here.
+// JWTs of an identity provider: `jose` checks signature, audience and expiry; this file maps the claims to
+// permissions.
 
 import { createSecretKey } from 'node:crypto';
 import type { JWTPayload, JWTVerifyGetKey } from 'jose';
@@ -65,7 +65,7 @@ export async function createJwtVerifier(
         ({ payload } = await check(token));
       } catch (error) {
         if (hasCode(error, 'IDENTITY_UNAVAILABLE')) throw error;
-        // Without the reason, which would help attackers only.
+        // The error omits the reason, which would help attackers only.
         throw Object.assign(notAuthenticated('invalid JWT'), { cause: error });
       }
       return principalOf(payload, tenantClaim);
@@ -80,7 +80,7 @@ const verdicts = new Set<unknown>([
   'ERR_JWKS_NO_MATCHING_KEY',
 ]);
 
-/** If the provider is unavailable, users must not be asked to sign in again. */
+/** An unavailable provider must not cause a 401: users would have to sign in again. */
 function reportingOutages(keys: JWTVerifyGetKey, observer: Observer): JWTVerifyGetKey {
   let isUnavailable = false;
   const report = (isNow: boolean, error?: unknown): void => {

@@ -50,7 +50,7 @@ function operationOf(route: Route): unknown {
     requestBody: body && { required: true, content: { 'application/json': { schema: body } } },
     responses: {
       ...Object.fromEntries(
-        Object.entries(answers).map(([status, answer]) => [status, answerOf(answer)]),
+        Object.entries(answers).map(([status, response]) => [status, responseOf(response)]),
       ),
       default: {
         description: 'Problem details: the error and its remedy',
@@ -68,14 +68,14 @@ export function headersOf({ access, headersShown = {} }: Route): Readonly<Record
   return access === 'anonymous' ? headersShown : { ...tenantHeader, ...headersShown };
 }
 
-const tenantHeader = { 'X-Tenant-Id': 'Which tenant, where the credentials are for all of them.' };
+const tenantHeader = { 'X-Tenant-Id': 'The tenant, if the credentials are for all tenants.' };
 
 function headerParameter(name: string, description: string): unknown {
   return { name, in: 'header', required: false, description, schema: { type: 'string' } };
 }
 
-function answerOf(answer: AnswerInfo): unknown {
-  const { description, schema, contentType = 'application/json', headers = {} } = answer;
+function responseOf(response: AnswerInfo): unknown {
+  const { description, schema, contentType = 'application/json', headers = {} } = response;
   const described = Object.entries(headers).map(([name, text]): [string, unknown] => [
     name,
     { description: text, schema: { type: 'string' } },

@@ -4,7 +4,7 @@ import { errorCodes, type ErrorCode } from '../../foundation/error-codes.ts';
 import type { MillraceError } from '../../foundation/error.ts';
 import type { ProblemDetails } from '../../platform/modules/route.ts';
 
-/** Unexpected errors are a 500 without details. */
+/** Errors without a status here are reported as 500 without details. */
 const statuses: Partial<Record<ErrorCode, number>> = {
   NOT_AUTHENTICATED: 401,
   NOT_ALLOWED: 403,
@@ -91,7 +91,7 @@ export function problemOf(error: unknown, requestId: string): ProblemDetails {
       title: 'Internal error',
       status: 500,
       code: 'INTERNAL',
-      detail: 'internal error; the log has the details under this request id',
+      detail: 'Internal error. Search the log for this request id.',
       remedy: errorCodes.INTERNAL.remedy,
       retryable: true,
       requestId,

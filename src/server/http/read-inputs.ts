@@ -25,7 +25,7 @@ export function checked(where: string, schema: TSchema, value: unknown): unknown
   );
 }
 
-/** Query strings contain text; numbers and booleans are parsed by the schema. */
+/** Query strings contain strings only; the schema parses numbers and booleans. */
 export function queryOf(search: URLSearchParams, schema: TObject): Record<string, unknown> {
   const { properties } = schema;
   // A Map-like object, so that a name such as __proto__ is harmless.
@@ -36,7 +36,7 @@ export function queryOf(search: URLSearchParams, schema: TObject): Record<string
       const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
       const type = property !== undefined && 'type' in property ? property.type : undefined;
       if (type === 'array') return [name, all];
-      if (all.length > 1) throw invalid(name, 'is given more than once');
+      if (all.length > 1) throw invalid(name, 'occurs more than once');
       return [name, valueOf(all[0] ?? '', type)];
     }),
   );
@@ -70,20 +70,20 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
   }
 }
 
-/** By events, because iterating the stream is several times slower. */
+/** Uses stream events, because iterating the stream is several times slower. */
 function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const refuse = (error: Error): void => {
+    const fail = (error: Error): void => {
       request.off('data', take);
-      // The rest is not read: the connection is closed after the answer.
+      // The rest is not read: the connection is closed after the response.
       request.pause();
       reject(error);
     };
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > bytesMax) refuse(tooLarge(bytesMax));
+      if (bytes > bytesMax) fail(tooLarge(bytesMax));
       else chunks.push(chunk);
     };
     if (Number(request.headers['content-length'] ?? 0) > bytesMax) {
@@ -96,7 +96,7 @@ function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> 
     );
     // The client closed the connection: not an error of the server.
     request.once('error', (cause) =>
-      refuse(new MillraceError('REQUEST_INVALID', 'the body is not complete', { cause })),
+      fail(new MillraceError('REQUEST_INVALID', 'the body is not complete', { cause })),
     );
   });
 }

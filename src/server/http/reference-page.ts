@@ -55,7 +55,7 @@ function routeHtml(route: Route): string {
 ${description === undefined ? '' : `<p>${prose(description)}</p>`}
 <p class="access">${accessText[access] ?? `Needs the scope <code>${access}</code>.`}</p>
 ${inputs.length === 0 ? '' : `<table><tr><th>input</th><th>in</th><th>is</th></tr>${inputs.join('')}</table>`}
-<table><tr><th>answer</th><th>when</th></tr>${outcomes.join('')}</table>
+<table><tr><th>response</th><th>when</th></tr>${outcomes.join('')}</table>
 </details>`;
 }
 

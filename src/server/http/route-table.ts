@@ -1,5 +1,5 @@
-// From method and path to a route. Segments are compared one by one, so no input is slow; a literal segment wins over a
-// parameter.
+// Finds the route of a method and path. Segments are compared one by one, so no input is slow; a literal segment wins
+// over a parameter.
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Method, Route } from '../../platform/modules/route.ts';
@@ -39,7 +39,7 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
   };
 }
 
-/** Whether a request could match both. */
+/** Whether one request could match both routes. */
 export function routesOverlap(one: Route, other: Route): boolean {
   const [ours, theirs] = [segmentsOf(one.path), segmentsOf(other.path)];
   return (
@@ -100,7 +100,7 @@ function segmentsOf(path: string): string[] {
 function decode(segment: string): string {
   try {
     const text = decodeURIComponent(segment);
-    // Databases reject it, and no name contains it.
+    // Databases reject null characters, and no name contains one.
     if (!text.includes('\0')) return text;
   } catch (error) {
     throw new MillraceError('REQUEST_INVALID', 'the path has an invalid percent-encoding', {

@@ -21,13 +21,53 @@ import {
 import { problemOf, statusOf } from './problem.ts';
 import type { ApiRequest } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
-import { wsCloseCodes, type WsLimits } from './ws-limits.ts';
 import {
   readMessage,
   type AnyWsMessage,
   type ModuleMessage,
   type WsMessage,
 } from './ws-message.ts';
+
+export interface WsLimits {
+  readonly messageBytesMax: number;
+  /** Time limit of the first message, which authenticates. */
+  readonly authMsMax: number;
+  /** The interval of pings; without a pong before the next ping the connection is closed. */
+  readonly heartbeatMs: number;
+  readonly subscriptionsMax: number;
+  /** The maximum number of running commands, queries and module messages. */
+  readonly requestsMax: number;
+  /** The connection is closed if the client has more unread data. */
+  readonly unreadBytesMax: number;
+  /** Time limit from the close frame to closing the socket. */
+  readonly closeMsMax: number;
+  /** How long a stop waits for running requests. */
+  readonly drainMsMax: number;
+}
+
+export const wsLimits: WsLimits = {
+  messageBytesMax: 1_048_576,
+  authMsMax: 5_000,
+  heartbeatMs: 30_000,
+  subscriptionsMax: 32,
+  requestsMax: 64,
+  unreadBytesMax: 4_194_304,
+  closeMsMax: 1_000,
+  drainMsMax: 10_000,
+};
+
+export const wsCloseCodes = {
+  /** The server is stopping. */
+  goingAway: 1001,
+  /** The client sent a binary message. */
+  unsupported: 1003,
+  /** A module failed to accept the connection. */
+  failed: 1011,
+  /** The credentials are missing, invalid or expired. */
+  notAuthenticated: 4401,
+  /** The client does not read or does not respond. */
+  tooSlow: 4408,
+} as const;
 
 /** The context of a message: caller, abort signal and request id. */
 export type WsContext = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
@@ -37,7 +77,7 @@ export type WsContext = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
 export interface WsOperations {
   /** Throws immediately if the request is invalid. */
   follow(message: WsMessage['subscribe'], context: WsContext): AsyncIterable<SentEvent>;
-  answer(message: WsMessage['command'] | WsMessage['query'], context: WsContext): Promise<unknown>;
+  execute(message: WsMessage['command'] | WsMessage['query'], context: WsContext): Promise<unknown>;
 }
 
 export interface WsConnectionOptions {
@@ -63,7 +103,7 @@ export interface WsConnection {
 
 const ids = createIds();
 
-/** The last message, because a message to many clients is encoded once. */
+/** Caches the last message, so a message to many clients is encoded once. */
 const encoded = { text: '', bytes: Buffer.alloc(0) };
 const encodedCharsMax = 65_536;
 const gatheredBytesMax = 65_536;
@@ -193,7 +233,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     if (message.type === 'unsubscribe') return unsubscribe(message.id);
     const context = { principal, address, requestId };
     if (message.type === 'subscribe') return subscribe(message, context);
-    const result = await operations.answer(message, { ...context, signal: lifetime.signal });
+    const result = await operations.execute(message, { ...context, signal: lifetime.signal });
     await send({ type: 'result', id: message.id, result });
   }
 
@@ -265,7 +305,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   function subscribe(message: WsMessage['subscribe'], context: Omit<WsContext, 'signal'>): void {
     const { id } = message;
     checkAccess('read', context.principal);
-    if (feeds.has(id)) throw invalid('id', 'duplicate subscription id');
+    if (feeds.has(id)) throw invalid('id', `duplicate subscription '${id}': choose another id`);
     if (feeds.size >= limits.subscriptionsMax) {
       throw tooMany(`a connection has at most ${limits.subscriptionsMax} subscriptions`);
     }
@@ -298,7 +338,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   function unsubscribe(id: string): void {
     const ending = feeds.get(id);
-    if (ending === undefined) throw invalid('id', 'unknown subscription id');
+    if (ending === undefined) throw invalid('id', `unknown subscription '${id}': subscribe first`);
     ending.abort();
   }
 

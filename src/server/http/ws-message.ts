@@ -19,10 +19,10 @@ function message<const Name extends string, Properties extends TProperties>(
 const id = Type.String({
   minLength: 1,
   maxLength: 100,
-  description: 'Chosen by the client; the answer has the same.',
+  description: 'Chosen by the client; the response has the same id.',
 });
 const short = Type.Optional(Type.String({ maxLength: 400 }));
-/** Text that HTTP headers allow. */
+/** A string that HTTP headers allow. */
 const header = Type.Optional(Type.String({ maxLength: 400, pattern: '^[\\x20-\\x7e]+$' }));
 const tenant = Type.Optional(
   Type.String({ maxLength: 100, description: 'Required if the token is for all tenants.' }),
@@ -40,7 +40,8 @@ const incoming = {
     after: Type.Optional(
       Type.String({
         maxLength: 40,
-        description: "A position; of a stream, a revision; or 'end'. Default: from the first on.",
+        description:
+          "A position; of a stream, a revision; or 'end'. Default: from the first event.",
       }),
     ),
     types: Type.Optional(Type.Array(Type.String({ maxLength: 400 }), { maxItems: 1_000 })),
@@ -51,7 +52,10 @@ const incoming = {
   unsubscribe: message('unsubscribe', { id }),
   command: message('command', {
     id,
-    command: Type.String({ maxLength: 400, description: 'Such as account.deposit.' }),
+    command: Type.String({
+      maxLength: 400,
+      description: 'The command type, such as account.deposit.',
+    }),
     aggregateId: short,
     payload: Type.Unknown(),
     expected: Type.Optional(
@@ -96,7 +100,7 @@ const outgoing: readonly TObject[] = [
   message('problem', { id: Type.Optional(id), problem: Type.Unknown() }),
 ];
 
-/** For the reference: both directions. */
+/** The messages of both directions, for the reference. */
 export function wsMessages(sockets: readonly ModuleSocket[]): TSchema {
   const theirs = sockets.flatMap(({ messages }) => described(messages, moduleMessage));
   const sent = sockets.flatMap(({ sends }) => described(sends, message));
@@ -170,8 +174,9 @@ export function readMessage(
         return { theirs: content, socket: theirs.socket };
       }
       if (typeof type !== 'string' || !Object.hasOwn(incoming, type)) {
+        const sent = typeof type === 'string' ? ` '${type.slice(0, 100)}'` : '';
         const names = [...Object.keys(incoming), ...modules.keys()].join(', ');
-        throw new MillraceError('REQUEST_INVALID', `unknown message type; known: ${names}`, {
+        throw new MillraceError('REQUEST_INVALID', `unknown message type${sent}; known: ${names}`, {
           details: { field: 'type' },
         });
       }

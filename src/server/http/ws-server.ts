@@ -12,8 +12,13 @@ import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import type { Caller } from './http-server.ts';
 import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
-import { serveConnection, type WsConnection, type WsOperations } from './ws-connection.ts';
-import { wsLimits, type WsLimits } from './ws-limits.ts';
+import {
+  serveConnection,
+  wsLimits,
+  type WsConnection,
+  type WsLimits,
+  type WsOperations,
+} from './ws-connection.ts';
 import { moduleMessages } from './ws-message.ts';
 
 export interface WsServerOptions {
@@ -24,7 +29,7 @@ export interface WsServerOptions {
   readonly sockets?: readonly ModuleSocket[] | undefined;
   readonly authenticate: Authenticate;
   readonly admit?: ((caller: Caller) => void) | undefined;
-  /** Origins that browsers may connect from, in addition to the server's own. */
+  /** Origins that browsers may connect from, in addition to the origin of the server. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly limits?: Partial<WsLimits> | undefined;
   readonly observer?: Observer | undefined;
@@ -51,7 +56,12 @@ export function createWsServer(options: WsServerOptions): WsServer {
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server is stopping');
     const [requested, search = ''] = request.url?.split('?', 2) ?? [];
-    if (requested !== path) throw new MillraceError('NOT_FOUND', 'no WebSocket at this path');
+    if (requested !== path) {
+      throw new MillraceError(
+        'NOT_FOUND',
+        `unknown WebSocket path '${requested}': connect to ${path}`,
+      );
+    }
     checkOrigin(request, corsOrigins);
     const address = request.socket.remoteAddress ?? '';
     const principal = await authenticate(
@@ -86,7 +96,9 @@ export function createWsServer(options: WsServerOptions): WsServer {
     onUpgrade(request, socket, head) {
       // Until the upgrade the socket has no other error listener.
       socket.on('error', (error) => observer.log?.debug({ err: error }, 'websocket error'));
-      upgrade(request, socket, head).catch((error: unknown) => refuse(socket, error, observer));
+      upgrade(request, socket, head).catch((error: unknown) =>
+        rejectUpgrade(socket, error, observer),
+      );
     },
     get connections() {
       return connections.size;
@@ -123,12 +135,16 @@ function checkOrigin(
 ): void {
   if (origin === undefined || allowed.includes(origin)) return;
   if (URL.canParse(origin) && new URL(origin).host === host) return;
-  throw new MillraceError('NOT_ALLOWED', 'this origin may not connect', {
-    details: { field: 'origin' },
-  });
+  throw new MillraceError(
+    'NOT_ALLOWED',
+    `the origin '${origin}' may not connect: add it to server.corsOrigins`,
+    {
+      details: { field: 'origin' },
+    },
+  );
 }
 
-function refuse(socket: Duplex, error: unknown, observer: Observer): void {
+function rejectUpgrade(socket: Duplex, error: unknown, observer: Observer): void {
   const requestId = ids.next();
   const status = statusOf(error);
   if (status === 500) observer.log?.error({ requestId, err: error }, 'upgrade failed');

@@ -9,13 +9,13 @@ export interface Turn {
   readonly expect: RegExp;
 }
 
-const answerTimeoutMs = 2_000;
+const replyTimeoutMs = 2_000;
 
 /** Resolves with all received data; rejects if the connection is refused, closed or times out. */
 export function converse(
   port: number,
   turns: readonly Turn[],
-  timeoutMs = answerTimeoutMs,
+  timeoutMs = replyTimeoutMs,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     let all = '';
@@ -34,7 +34,7 @@ export function converse(
       } else if (turn.send !== undefined) socket.write(turn.send);
     };
     socket.setEncoding('utf8');
-    socket.setTimeout(timeoutMs, () => fail(new Error(`no answer within ${timeoutMs} ms: ${all}`)));
+    socket.setTimeout(timeoutMs, () => fail(new Error(`no reply within ${timeoutMs} ms: ${all}`)));
     socket.on('error', fail);
     socket.on('close', () => fail(new Error(`connection closed by the server: ${all}`)));
     socket.on('connect', say);
@@ -50,7 +50,7 @@ export function converse(
   });
 }
 
-/** The server's reply to one turn; empty while the server is not up. */
-export function answerTo(port: number, turn: Turn): Promise<string> {
+/** Returns the server's reply to one turn; an empty string while the server is not up. */
+export function replyTo(port: number, turn: Turn): Promise<string> {
   return converse(port, [turn]).catch(() => '');
 }

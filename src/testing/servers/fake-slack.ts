@@ -37,9 +37,9 @@ export type FakeSlackBehaviour =
     };
 
 export interface FakeSlack extends AsyncDisposable {
-  /** For clients: ends in `/api/`. */
+  /** The URL for clients; ends in `/api/`. */
   readonly apiUrl: string;
-  /** In the order of arrival. */
+  /** All posted messages, in the order of arrival. */
   readonly messages: readonly FakeSlackMessage[];
   /** The called methods. */
   readonly calls: readonly string[];
@@ -75,8 +75,8 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
     const seconds = Math.floor(startMs / 1_000) + Math.floor(messages.length / 1_000);
     const ts = `${seconds}.${String(messages.length % 1_000).padStart(6, '0')}`;
     const { channel, text, blocks, thread_ts: thread, metadata } = fields;
-    if (typeof channel !== 'string' || channel === '') return refusal('channel_not_found');
-    if (typeof text !== 'string' || text === '') return refusal('no_text');
+    if (typeof channel !== 'string' || channel === '') return failure('channel_not_found');
+    if (typeof text !== 'string' || text === '') return failure('no_text');
     const message = {
       channel: channel.replace(/^[UW]/, 'D'),
       ts,
@@ -97,7 +97,7 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
       cursor = '0',
       include_all_metadata: all,
     } = fields;
-    if (/^[UW]/.test(String(channel))) return refusal('channel_not_found');
+    if (/^[UW]/.test(String(channel))) return failure('channel_not_found');
     const own = messages
       .filter((each) => each.channel === channel && each.thread_ts === thread)
       .filter(({ ts }) => Number(ts) >= Number(oldest))
@@ -131,17 +131,17 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
       case 'conversations.open':
         return { ok: true, channel: { id: String(fields['users']).replace(/^[UW]/, 'D') } };
       default:
-        return refusal('unknown_method');
+        return failure('unknown_method');
     }
   }
 
-  function answer(request: ReceivedRequest, response: ServerResponse): void {
+  function respond(request: ReceivedRequest, response: ServerResponse): void {
     const method = request.path.replace(/^\/api\//, '').replace(/\?.*$/s, '');
     calls.push(method);
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1];
-    if (token === undefined) return say(response, refusal('not_authed'));
+    if (token === undefined) return say(response, failure('not_authed'));
     if (tokens !== undefined && !tokens.includes(token))
-      return say(response, refusal('invalid_auth'));
+      return say(response, failure('invalid_auth'));
     const behaviour = planned.get(method)?.shift() ?? 'ok';
     const fields = fieldsOf(request);
     if (behaviour === 'ok') return say(response, act(method, fields));
@@ -155,13 +155,13 @@ export async function startFakeSlack(options: FakeSlackOptions = {}): Promise<Fa
       void behaviour.answerAfter.then(() => say(response, done));
       return undefined;
     }
-    if ('error' in behaviour) return say(response, refusal(behaviour.error));
+    if ('error' in behaviour) return say(response, failure(behaviour.error));
     if (behaviour.accepts === true) act(method, fields);
     response.writeHead(behaviour.status, behaviour.headers).end(behaviour.body ?? '');
     return undefined;
   }
 
-  const receiver = await startHttpReceiver({ answer });
+  const receiver = await startHttpReceiver({ answer: respond });
   return {
     apiUrl: `${receiver.url}/api/`,
     messages,
@@ -188,7 +188,7 @@ function fieldsOf({ headers, body }: ReceivedRequest): Fields {
   );
 }
 
-function refusal(error: string): object {
+function failure(error: string): object {
   return { ok: false, error };
 }
 

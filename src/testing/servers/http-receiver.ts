@@ -17,7 +17,7 @@ export interface ReceivedRequest {
 export type AnswerRequest = (request: ReceivedRequest, response: ServerResponse) => void;
 
 export interface HttpReceiverOptions {
-  /** Default: 204. */
+  /** The first response. Default: 204. */
   readonly answer?: AnswerRequest | undefined;
   /** Listens with TLS. */
   readonly tls?: { readonly key: string; readonly cert: string } | undefined;

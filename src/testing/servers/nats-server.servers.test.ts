@@ -12,7 +12,7 @@ function request(subject: string, body: string): string {
   return `SUB inbox 1\r\nPUB ${subject} inbox ${body.length}\r\n${body}\r\n`;
 }
 
-test('a NATS server responds on its own port', async () => {
+test('a NATS server responds on a separate port', async () => {
   await using nats = await startNats();
   assert.equal(nats.url, `nats://127.0.0.1:${nats.port}`);
   assert.notEqual(nats.port, 4222);
@@ -42,7 +42,7 @@ test('a stream survives a kill of NATS, on the same port', async () => {
   ]);
 });
 
-test('further settings reach NATS and its JetStream', async () => {
+test('passes further settings to NATS and JetStream', async () => {
   await using nats = await startNats({
     jetstream: { max_file_store: '64MB' },
     settings: { max_payload: '4321' },

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { answerTo } from './converse.ts';
+import { replyTo } from './converse.ts';
 import { findProgram, usualFolders } from './find-program.ts';
 import { loopback } from './reserve-port.ts';
 import { launchServer, type ServerOptions } from './launch-server.ts';
@@ -12,7 +12,7 @@ import type { ServerProcess } from './server-process.ts';
 export interface NatsOptions extends ServerOptions {
   /** Further settings of the `jetstream` block, such as `sync_interval: 'always'` (from 2.10). */
   readonly jetstream?: Readonly<Record<string, string>> | undefined;
-  /** Further settings of the configuration file, values in its own syntax. */
+  /** Further settings of the configuration file, values in the syntax of NATS. */
   readonly settings?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -54,7 +54,7 @@ export async function startNats(options: NatsOptions = {}): Promise<NatsServer> 
       args: ['--config', file],
       stopSignal: 'SIGTERM',
       discardSignal: 'SIGKILL',
-      isReady: async () => (await answerTo(port, { expect: /^INFO .*\r\n/ })).includes(`"${name}"`),
+      isReady: async () => (await replyTo(port, { expect: /^INFO .*\r\n/ })).includes(`"${name}"`),
     };
   });
   return Object.assign(server, { url: `nats://${server.host}:${server.port}` });

@@ -17,7 +17,7 @@ type Reply = { readonly server: unknown } | { readonly problem: string };
 
 /** Serves requests at the socket until disposed; does not keep the process alive. */
 export async function servePool(pool: ServerPool, socketPath: string): Promise<AsyncDisposable> {
-  const server = createServer((socket) => void answer(pool, socket));
+  const server = createServer((socket) => void respond(pool, socket));
   server.listen(socketPath);
   await once(server, 'listening');
   server.unref();
@@ -38,7 +38,7 @@ export function poolAt(socketPath: string): ServerPool {
   };
 }
 
-async function answer(pool: ServerPool, socket: Socket): Promise<void> {
+async function respond(pool: ServerPool, socket: Socket): Promise<void> {
   // The client was killed while waiting, so no response is needed.
   socket.on('error', () => socket.destroy());
   let reply: Reply;

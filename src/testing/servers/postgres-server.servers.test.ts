@@ -66,7 +66,7 @@ test('a commit survives a kill of PostgreSQL, an open transaction does not', asy
   assert.match(postgres.log(), /automatic recovery in progress/);
 });
 
-test('a stopped PostgreSQL ends its sessions and restarts cleanly', async () => {
+test('stopping PostgreSQL closes its sessions, and it restarts cleanly', async () => {
   await using postgres = await startPostgres();
   const session = assert.rejects(query(postgres.url, 'select pg_sleep(600)'));
   await query(postgres.url, 'create table numbers as select 1 as n');
@@ -77,7 +77,7 @@ test('a stopped PostgreSQL ends its sessions and restarts cleanly', async () => 
   assert.doesNotMatch(postgres.log(), /automatic recovery in progress/);
 });
 
-test('cancelling a start of PostgreSQL during setup ends it at once', async () => {
+test('cancelling a start of PostgreSQL during setup stops it immediately', async () => {
   const signal = AbortSignal.timeout(100);
   await assert.rejects(startPostgres({ signal }), { code: 'ABORTED' });
 });

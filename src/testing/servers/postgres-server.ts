@@ -18,7 +18,7 @@ export interface PostgresOptions extends ServerOptions {
 }
 
 export interface PostgresServer extends ServerProcess {
-  /** The superuser's own database: `postgres://postgres@127.0.0.1:<port>/postgres` */
+  /** The database of the superuser: `postgres://postgres@127.0.0.1:<port>/postgres` */
   readonly url: string;
   /** Creates an empty database and returns its url. */
   createDatabase(name?: string): Promise<string>;
@@ -63,7 +63,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       port: String(port),
       unix_socket_directories: '',
       fsync: options.fsync === true ? 'on' : 'off',
-      // Test files share it, each with several stores, each with a pool.
+      // Test files share the server; each has several stores, and each store a pool.
       max_connections: '500',
       ...options.settings,
     };
@@ -105,7 +105,7 @@ export function postgresFolders(): readonly string[] {
   return [...newestFirst.map((version) => join(debianFolder, version, 'bin')), ...usualFolders()];
 }
 
-/** PostgreSQL refuses to run as root; its package comes with a user for it. */
+/** PostgreSQL does not run as root; its package creates a user for it. */
 async function unprivilegedUser(): Promise<ProgramUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   return { uid: await idOfPostgres('-u'), gid: await idOfPostgres('-g') };
@@ -121,7 +121,7 @@ async function isReady(data: string, pid: number): Promise<boolean> {
     const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
     return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
   } catch {
-    // Not written yet.
+    // PostgreSQL has not written the file yet.
     return false;
   }
 }

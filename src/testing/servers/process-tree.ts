@@ -8,7 +8,7 @@ import { systemClock } from '../../foundation/clock.ts';
 interface ProcessRow {
   readonly pid: number;
   readonly parent: number;
-  /** Ended, but not yet collected by its parent. */
+  /** The process has ended, but its parent has not collected it yet. */
   readonly zombie: boolean;
 }
 
@@ -119,7 +119,7 @@ function readProcess(pid: number): ProcessRow | undefined {
     // Ended since it was listed.
     return undefined;
   }
-  // The command's name stands in parentheses and may itself hold spaces and parentheses.
+  // The name of the command is in parentheses and may itself contain spaces and parentheses.
   const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return toRow(pid, parent, state);
 }

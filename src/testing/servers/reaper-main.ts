@@ -11,7 +11,7 @@ const folders = new Set<string>();
 
 for await (const line of createInterface({ input: process.stdin })) take(JSON.parse(line));
 
-// A failure must not keep the others.
+// A failed removal must not prevent the others.
 await Promise.allSettled([...processes].map(([pid, signal]) => endTree(pid, { signal, graceMs })));
 // A dying server may still write a file while its folder is being removed.
 const removal = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 };

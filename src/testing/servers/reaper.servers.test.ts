@@ -25,7 +25,7 @@ const endings = [
 ];
 
 for (const { how, code, ended } of endings) {
-  test(`a process that ${how} leaves no server and no folder`, async (t) => {
+  test(`a process that ${how} leaves neither a server nor a folder`, async (t) => {
     await using place = await tempPlace();
     const script = place.run(`${startAll}\n${code}`);
     const pids = (await script.printed()) as number[];
@@ -41,7 +41,7 @@ test('a process killed during the setup of a server leaves nothing', async (t) =
   const script = place.run(
     "const { startPostgres } = await load('./postgres-server.ts'); await startPostgres();",
   );
-  // initdb is at work: its folder is there, its last file is not.
+  // initdb is running: its folder exists, its last file does not exist yet.
   await t.waitFor(
     () => {
       const [folder = ''] = readdirSync(place.folder);
@@ -59,10 +59,10 @@ interface TempPlace extends AsyncDisposable {
   run(code: string): NodeScript;
 }
 
-/** A folder for temporary folders, so that the leftovers of each script are distinguishable. */
+/** A folder for temporary folders, which separates the files of one script from those of the others. */
 async function tempPlace(): Promise<TempPlace> {
   const folder = await createTempFolder('test');
-  // PostgreSQL's user has to get through, when we are root.
+  // If the test runs as root, the user of PostgreSQL needs access.
   await chmod(folder, 0o755);
   return {
     folder,

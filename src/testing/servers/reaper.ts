@@ -15,10 +15,10 @@ export type ReaperNote =
 let notes: Socket | undefined;
 
 /**
- * Notifies the reaper. It acts when its end of the pipe closes, which happens however this process ends: normally, by
- * process.exit, by an uncaught error or by SIGKILL.
+ * Notifies the reaper, which acts when this process closes the pipe: at a normal exit, process.exit, an uncaught error
+ * or SIGKILL.
  */
-export function tellReaper(note: ReaperNote): void {
+export function notifyReaper(note: ReaperNote): void {
   notes ??= startReaper();
   notes.write(`${JSON.stringify(note)}\n`);
 }
@@ -31,7 +31,7 @@ function startReaper(): Socket {
     // A separate session, so Ctrl-C in a terminal ends the tests but not the reaper.
     detached: true,
     cwd: '/',
-    // An empty environment except for the compile cache.
+    // Pass only the compile cache of the environment.
     env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
@@ -39,7 +39,7 @@ function startReaper(): Socket {
   const forget = (): void => {
     if (notes === stdin) notes = undefined;
   };
-  // The reaper was ended: the next note starts another one.
+  // The reaper process has ended: the next note starts another one.
   child.on('error', forget);
   stdin.on('error', forget);
   child.unref();

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { answerTo } from './converse.ts';
+import { replyTo } from './converse.ts';
 import { launchServerOn, serverDefaults } from './launch-server.ts';
 import { redisLayout, withUrl, type RedisOptions, type RedisServer } from './redis-server.ts';
 import { reservePort, type ReservedPort } from './reserve-port.ts';
@@ -17,13 +17,13 @@ export type RedisClusterOptions = RedisOptions;
 export interface RedisCluster extends AsyncDisposable {
   /** `redis://127.0.0.1:<port>` of every node. */
   readonly urls: readonly string[];
-  /** Each can be killed, paused and started on its own. */
+  /** Each node can be killed, paused and started separately. */
   readonly nodes: readonly RedisServer[];
   /** Starts the nodes that are down and waits until the cluster serves all slots. */
   start(options?: WaitOptions): Promise<void>;
   stop(): Promise<void>;
   kill(): Promise<void>;
-  /** Resolves when every node says `cluster_state:ok`, as it does again after a node came back. */
+  /** Resolves when every node reports `cluster_state:ok`, also after a node was restarted. */
   whenOk(options?: WaitOptions): Promise<void>;
 }
 
@@ -39,8 +39,8 @@ const slotRanges = ['0-5460', '5461-10922', '10923-16383'];
 const pollIntervalMs = 100;
 
 /**
- * Starts a Redis Cluster of three masters for a test. Takes two seconds: a Redis node refuses
- * writes for that long after it came up.
+ * Starts a Redis Cluster of three masters for a test. Takes two seconds: a Redis node rejects
+ * writes for that long after its start.
  *
  * @example
  * import { startRedisCluster } from 'millrace/testing';
@@ -137,8 +137,8 @@ function nodesFile(self: NodePlan, all: readonly NodePlan[]): string {
 
 async function isOk(node: RedisServer): Promise<boolean> {
   const turn = { send: 'CLUSTER INFO\r\n', expect: /cluster_slots_ok:\d+\r\n/ };
-  const answer = await answerTo(node.port, turn);
-  return answer.includes('cluster_state:ok\r\n') && answer.includes('cluster_slots_ok:16384\r\n');
+  const reply = await replyTo(node.port, turn);
+  return reply.includes('cluster_state:ok\r\n') && reply.includes('cluster_slots_ok:16384\r\n');
 }
 
 function notOk(nodes: readonly RedisServer[], timeoutMs: number): MillraceError {

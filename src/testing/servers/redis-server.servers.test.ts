@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { converse } from './converse.ts';
 import { startRedis } from './redis-server.ts';
 
-test('a Redis server responds on its own port', async () => {
+test('a Redis server responds on a separate port', async () => {
   await using redis = await startRedis();
   assert.equal(redis.url, `redis://127.0.0.1:${redis.port}`);
   assert.notEqual(redis.port, 6379);
@@ -37,7 +37,7 @@ test('acknowledged writes survive a stop with appendfsync everysec', async () =>
   await converse(redis.port, [{ send: 'GET colour\r\n', expect: /^\$4\r\nblue\r\n/ }]);
 });
 
-test('a Redis without persistence loses its data at a kill', async () => {
+test('killing a Redis without persistence loses its data', async () => {
   await using redis = await startRedis();
   await converse(redis.port, [{ send: 'SET colour blue\r\n', expect: /^\+OK\r\n/ }]);
   await redis.kill();
@@ -45,7 +45,7 @@ test('a Redis without persistence loses its data at a kill', async () => {
   await converse(redis.port, [{ send: 'GET colour\r\n', expect: /^\$-1\r\n/ }]);
 });
 
-test('further settings reach Redis', async () => {
+test('passes further settings to Redis', async () => {
   await using redis = await startRedis({ settings: { 'maxmemory-policy': 'noeviction' } });
   const turn = { send: 'CONFIG GET maxmemory-policy\r\n', expect: /noeviction\r\n/ };
   await converse(redis.port, [turn]);

@@ -2,14 +2,14 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { answerTo } from './converse.ts';
+import { replyTo } from './converse.ts';
 import { findProgram, usualFolders } from './find-program.ts';
 import { loopback } from './reserve-port.ts';
 import { launchServer, type LayOut, type ServerOptions } from './launch-server.ts';
 import type { ServerProcess } from './server-process.ts';
 
 export interface RedisOptions extends ServerOptions {
-  /** Whether and how often writes reach the disk; 'no' forgets everything at a kill. */
+  /** Whether and how often writes reach the disk; with 'no', a kill loses all data. */
   readonly appendOnly?: 'no' | 'everysec' | 'always' | undefined;
   /** Further lines of redis.conf. */
   readonly settings?: Readonly<Record<string, string>> | undefined;
@@ -35,7 +35,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   return withUrl(await launchServer(options, redisLayout(options)));
 }
 
-/** The plan of a Redis process; a cluster node is a Redis with more settings. */
+/** The plan of a Redis process; a cluster node has additional settings. */
 export function redisLayout(options: RedisOptions): LayOut {
   const program = findProgram({
     name: 'redis-server',
@@ -72,8 +72,8 @@ export function withUrl(server: ServerProcess): RedisServer {
 }
 
 async function isReady(port: number, pid: number): Promise<boolean> {
-  // INFO is answered, PING refused while the data is still being loaded.
+  // While Redis loads its data, it responds to INFO and rejects PING.
   const turn = { send: 'INFO server\r\nPING\r\n', expect: /^(\+PONG|-LOADING.*)\r\n/m };
-  const answer = await answerTo(port, turn);
-  return answer.includes(`process_id:${pid}\r\n`) && answer.endsWith('+PONG\r\n');
+  const reply = await replyTo(port, turn);
+  return reply.includes(`process_id:${pid}\r\n`) && reply.endsWith('+PONG\r\n');
 }

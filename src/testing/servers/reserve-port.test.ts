@@ -14,7 +14,7 @@ test('ports come from the larger range outside the ephemeral ports', () => {
   assert.deepEqual(portSpace(low, pid), { host: '127.0.0.1', first: 40_001, last: 65_535 });
 });
 
-test('a process has its own address where every port is ephemeral', () => {
+test('uses a separate address per process if every port is ephemeral', () => {
   const everything = { first: 1_024, last: 65_535 };
   assert.deepEqual(portSpace(everything, pid), {
     host: '127.65.2.3',
@@ -44,11 +44,11 @@ test('no port is reserved twice, in this process or in another one', async () =>
 test('a reserved port refuses connections until its owner listens, and again after it closed', async () => {
   await using reserved = await reservePort();
   const { host, port } = reserved;
-  const refused = async (): Promise<string | undefined> => {
+  const connectionError = async (): Promise<string | undefined> => {
     const [error] = (await once(connect({ host, port }), 'error')) as [NodeJS.ErrnoException];
     return error.code;
   };
-  assert.equal(await refused(), 'ECONNREFUSED');
+  assert.equal(await connectionError(), 'ECONNREFUSED');
   for (let round = 0; round < 3; round += 1) {
     const server = createServer().listen(port, host);
     await once(server, 'listening');
@@ -56,5 +56,5 @@ test('a reserved port refuses connections until its owner listens, and again aft
     server.close();
     await once(server, 'close');
   }
-  assert.equal(await refused(), 'ECONNREFUSED');
+  assert.equal(await connectionError(), 'ECONNREFUSED');
 });

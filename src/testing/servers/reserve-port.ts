@@ -72,7 +72,7 @@ function ephemeralRange(): PortRange {
     const [first = Number.NaN, last = Number.NaN] = text.trim().split(/\s+/).map(Number);
     if (first > 0 && last >= first) return { first, last };
   } catch {
-    // Not Linux.
+    // This system is not Linux.
   }
   return defaultEphemeral;
 }

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { aborted } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { tellReaper } from './reaper.ts';
+import { notifyReaper } from './reaper.ts';
 
 /** The user of a program, if it is not the current one. */
 export interface ProgramUser {
@@ -14,7 +14,7 @@ export interface ProgramUser {
 export interface ProgramRun {
   readonly program: string;
   readonly args: readonly string[];
-  /** Its working directory and home. */
+  /** The working directory and home of the program. */
   readonly folder: string;
   readonly user?: ProgramUser | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -28,7 +28,7 @@ export function runProgram(run: ProgramRun): Promise<string> {
     const settings = { cwd: folder, env: programEnvironment(folder), ...user };
     const child = execFile(program, args, settings, (error, stdout, stderr) => {
       signal?.removeEventListener('abort', onAbort);
-      if (pid !== undefined) tellReaper({ kind: 'process-ended', pid });
+      if (pid !== undefined) notifyReaper({ kind: 'process-ended', pid });
       if (error === null) resolve(stdout);
       else if (signal?.aborted === true) reject(aborted(signal));
       else {
@@ -37,8 +37,8 @@ export function runProgram(run: ProgramRun): Promise<string> {
       }
     });
     const { pid } = child;
-    // Not SIGKILL, because children of initdb hold shared memory that would remain.
-    if (pid !== undefined) tellReaper({ kind: 'process', pid, signal: 'SIGTERM' });
+    // Use SIGTERM: after SIGKILL, the shared memory of initdb's children would remain.
+    if (pid !== undefined) notifyReaper({ kind: 'process', pid, signal: 'SIGTERM' });
     const onAbort = (): void => void child.kill('SIGTERM');
     signal?.addEventListener('abort', onAbort, { once: true });
   });

@@ -17,10 +17,10 @@ async function fakeRedis(script: string): Promise<AsyncDisposable & { readonly f
   return { folder, [Symbol.asyncDispose]: () => removeTempFolder(folder) };
 }
 
-test('a paused server keeps its connections but answers only when resumed', async () => {
+test('a paused server keeps its connections and responds only when resumed', async () => {
   await using server = await startRedis();
   server.pause();
-  await assert.rejects(converse(server.port, ping, 200), /no answer/);
+  await assert.rejects(converse(server.port, ping, 200), /no reply/);
   server.resume();
   await converse(server.port, ping);
 });
@@ -37,7 +37,7 @@ test('a paused server can be stopped and killed', async () => {
   assert.throws(() => server.pause(), { code: 'SERVER_UNAVAILABLE' });
 });
 
-test('a server that was ended from outside can be started again', async (t) => {
+test('a server that was killed from outside can be started again', async (t) => {
   await using server = await startRedis();
   assert.ok(server.pid !== undefined);
   process.kill(server.pid, 'SIGKILL');
@@ -67,7 +67,7 @@ function isCutShort(error: unknown): boolean {
   );
 }
 
-test('a disposed server has left its port and folder, kept its log and stays down', async () => {
+test('disposing a server releases its port, removes its folder, keeps its log and prevents a restart', async () => {
   const server = await startRedis();
   assert.ok(existsSync(server.folder));
   await server[Symbol.asyncDispose]();
@@ -78,7 +78,7 @@ test('a disposed server has left its port and folder, kept its log and stays dow
   await assert.rejects(server.start(), { code: 'SERVER_UNAVAILABLE' });
 });
 
-test('a server that does not come up in time is named with its last lines', async () => {
+test('the error for a server that is not ready in time contains its last lines', async () => {
   await using fake = await fakeRedis('echo still thinking; exec sleep 1000');
   const start = startRedis({ programFolders: [fake.folder], startTimeoutMs: 300 });
   await assert.rejects(start, {
@@ -87,7 +87,7 @@ test('a server that does not come up in time is named with its last lines', asyn
   });
 });
 
-test('a server that ends while it starts is named with its last lines', async () => {
+test('the error for a server that exits during the start contains its last lines', async () => {
   await using fake = await fakeRedis('echo no memory left; exit 1');
   await assert.rejects(startRedis({ programFolders: [fake.folder] }), {
     code: 'SERVER_UNAVAILABLE',
@@ -95,7 +95,7 @@ test('a server that ends while it starts is named with its last lines', async ()
   });
 });
 
-test('an aborted signal ends a start', async () => {
+test('aborting the signal cancels a start', async () => {
   await using fake = await fakeRedis('exec sleep 1000');
   const signal = AbortSignal.timeout(100);
   await assert.rejects(startRedis({ programFolders: [fake.folder], signal }), { code: 'ABORTED' });

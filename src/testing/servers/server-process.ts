@@ -15,9 +15,9 @@ export interface WaitOptions {
 /** A server of a test. Disposing it ends the process and removes its folder. */
 export interface ServerProcess extends AsyncDisposable {
   readonly host: string;
-  /** Stays the same over kill, stop and start. */
+  /** The port stays the same over kill, stop and start. */
   readonly port: number;
-  /** Its data, kept over kill, stop and start; removed when it is disposed. */
+  /** The data folder: kept over kill, stop and start, and removed when the server is disposed. */
   readonly folder: string;
   /** Undefined while the server is down. */
   readonly pid: number | undefined;
@@ -49,7 +49,7 @@ export function createServerProcess(plan: ServerPlan): ServerProcess {
       const spawned = spawnServer(plan, log);
       server = spawned;
       await whenReady(plan, { server: spawned, log, signal });
-      // Crashed or ended from outside: the next start() must start it.
+      // The process crashed or was killed from outside: the next start() must start it.
       void spawned.exited.then(() => (server === spawned ? lifecycle.stop() : undefined));
     },
     stop: async () => {
@@ -92,7 +92,7 @@ export function createServerProcess(plan: ServerPlan): ServerProcess {
       }
     },
     async kill() {
-      // First, so it also ends a graceful stop early.
+      // Kill first, so that a graceful stop in progress also ends early.
       const pid = runningPid();
       const killed = pid === undefined ? [] : signalTree(pid, 'SIGKILL');
       await lifecycle.stop();

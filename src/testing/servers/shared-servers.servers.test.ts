@@ -47,7 +47,7 @@ test('test files of one run share the servers but neither databases nor prefixes
   await assert.rejects(converse(port, []), { code: 'ECONNREFUSED' });
 });
 
-test('without a host, the servers are shared within the process and gone with it', async (t) => {
+test('without a host, the servers are shared within the process and end with it', async (t) => {
   const { MILLRACE_TEST_SERVERS: _host, ...env } = process.env;
   const twice = `
     const { sharedRedis } = await load('./shared-servers.ts');
@@ -64,7 +64,7 @@ test('without a host, the servers are shared within the process and gone with it
   });
 });
 
-test('the process that hosts can use the servers too, the cluster among them', async () => {
+test('the hosting process can also use the servers, including the cluster', async () => {
   const run = await hostSharedServers();
   const { nodes, urls, keyPrefix } = await sharedRedisCluster();
   assert.deepEqual(

@@ -107,7 +107,7 @@ function pool(): ServerPool {
   return ownPool;
 }
 
-/** Ends only the wait: the server continues to start, because others may need it. */
+/** The signal cancels only the wait: the server continues to start, because other callers may need it. */
 async function untilAborted<T>(get: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   if (signal === undefined) return get();
   if (signal.aborted) throw aborted(signal);

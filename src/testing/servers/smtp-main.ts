@@ -11,7 +11,7 @@ const { SMTPServer } = await loadDriver('smtp-server', () => import('smtp-server
 const mailbox = openSmtpMailbox(folder);
 const sockets = new Map<number | undefined, Socket>();
 
-type Answer = (error?: Error | null) => void;
+type Reply = (error?: Error | null) => void;
 
 const server = new SMTPServer({
   disableReverseLookup: true,
@@ -19,12 +19,12 @@ const server = new SMTPServer({
   authOptional: true,
   allowInsecureAuth: true,
   logger: false,
-  onAuth: (auth, _session, answer) => answer(null, { user: auth.username }),
-  onConnect: (session, answer) => pass('connect', session, answer),
-  onMailFrom: (_address, session, answer) => pass('sender', session, answer),
-  onRcptTo: (_address, session, answer) => pass('recipient', session, answer),
-  onData: (stream, session, answer) => {
-    text(stream).then((source) => receive(source, session, answer), answer);
+  onAuth: (auth, _session, reply) => reply(null, { user: auth.username }),
+  onConnect: (session, reply) => pass('connect', session, reply),
+  onMailFrom: (_address, session, reply) => pass('sender', session, reply),
+  onRcptTo: (_address, session, reply) => pass('recipient', session, reply),
+  onData: (stream, session, reply) => {
+    text(stream).then((source) => receive(source, session, reply), reply);
   },
 });
 
@@ -33,7 +33,7 @@ server.server.on('connection', (socket) => {
   sockets.set(remotePort, socket);
   socket.once('close', () => sockets.delete(remotePort));
 });
-// A disconnected client is normal; failing to listen is not.
+// Ignore a disconnected client; report a failure to listen.
 server.on('error', (error) => {
   process.stderr.write(`${String(error)}\n`);
   if (!server.server.listening) process.exit(1);
@@ -41,23 +41,23 @@ server.on('error', (error) => {
 process.once('SIGTERM', () => server.close(() => process.exit()));
 server.listen(Number(port), host, () => mailbox.setListening(process.pid));
 
-function receive(source: string, session: SMTPServerSession, answer: Answer): void {
-  pass('data', session, (refused) => {
-    if (refused !== undefined && refused !== null) {
-      answer(refused);
+function receive(source: string, session: SMTPServerSession, reply: Reply): void {
+  pass('data', session, (error) => {
+    if (error !== undefined && error !== null) {
+      reply(error);
       return;
     }
     const { mailFrom, rcptTo } = session.envelope;
     const from = mailFrom === false ? '' : mailFrom.address;
     mailbox.record({ from, to: rcptTo.map((recipient) => recipient.address), source });
-    pass('acknowledgement', session, answer);
+    pass('acknowledgement', session, reply);
   });
 }
 
-/** Continues unless the test wants a refusal at this stage. */
-function pass(stage: SmtpStage, session: SMTPServerSession, answer: Answer): void {
+/** Continues unless the test requests a rejection at this stage. */
+function pass(stage: SmtpStage, session: SMTPServerSession, reply: Reply): void {
   const refusal = mailbox.refusal();
-  if (refusal?.at !== stage) answer();
+  if (refusal?.at !== stage) reply();
   else if (refusal.answer === 'hang-up') sockets.get(session.remotePort)?.destroy();
-  else answer(Object.assign(new Error('refused by the test'), { responseCode: refusal.answer }));
+  else reply(Object.assign(new Error('rejected by the test'), { responseCode: refusal.answer }));
 }

@@ -12,7 +12,7 @@ const data: Turn = { send: 'DATA\r\n', expect: /^354 .*\r\n/ };
 const body: Turn = { send: 'Subject: Hi\r\n\r\nGrüße\r\n.\r\n', expect: /^250 .*\r\n/ };
 const mail: readonly Turn[] = [greeting, hello, sender, recipient, data, body];
 
-function answering(code: number, turn: Turn): Turn {
+function replying(code: number, turn: Turn): Turn {
   return { ...turn, expect: new RegExp(`^${code} .*\r\n`) };
 }
 
@@ -36,15 +36,15 @@ test('an SMTP server stores mails with their envelope', async () => {
   assert.deepEqual(last?.to, ['to@example.com', 'more@example.com']);
 });
 
-test('an SMTP server refuses at the requested stage with the requested code', async () => {
+test('an SMTP server rejects at the requested stage with the requested code', async () => {
   await using smtp = await startSmtp({ refuse: { at: 'connect', answer: 421 } });
-  await converse(smtp.port, [answering(421, greeting)]);
+  await converse(smtp.port, [replying(421, greeting)]);
   smtp.refuse({ at: 'sender', answer: 450 });
-  await converse(smtp.port, [greeting, hello, answering(450, sender)]);
+  await converse(smtp.port, [greeting, hello, replying(450, sender)]);
   smtp.refuse({ at: 'recipient', answer: 550 });
-  await converse(smtp.port, [greeting, hello, sender, answering(550, recipient)]);
+  await converse(smtp.port, [greeting, hello, sender, replying(550, recipient)]);
   smtp.refuse({ at: 'data', answer: 451 });
-  await converse(smtp.port, [greeting, hello, sender, recipient, data, answering(451, body)]);
+  await converse(smtp.port, [greeting, hello, sender, recipient, data, replying(451, body)]);
   assert.deepEqual(smtp.messages(), []);
   smtp.accept();
   await converse(smtp.port, mail);
@@ -64,20 +64,20 @@ test('an SMTP server disconnects without a reply, before or after it stored the 
   assert.equal(smtp.messages().length, 1);
 });
 
-test('a killed SMTP server restarts on the same port with its mails and its refusal', async () => {
+test('a killed SMTP server restarts on the same port with its mails and its requested rejection', async () => {
   await using smtp = await startSmtp();
   await converse(smtp.port, mail);
   smtp.refuse({ at: 'sender', answer: 451 });
   await smtp.kill();
   await assert.rejects(converse(smtp.port, []), { code: 'ECONNREFUSED' });
   await smtp.start();
-  await converse(smtp.port, [greeting, hello, answering(451, sender)]);
+  await converse(smtp.port, [greeting, hello, replying(451, sender)]);
   smtp.accept();
   await converse(smtp.port, mail);
   assert.equal(smtp.messages().length, 2);
 });
 
-test('a wait for mail ends with its signal', async () => {
+test('aborting the signal cancels a wait for mail', async () => {
   await using smtp = await startSmtp();
   const stopping = new AbortController();
   const wait = assert.rejects(smtp.whenReceived(1, stopping.signal), { code: 'ABORTED' });

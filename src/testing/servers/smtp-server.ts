@@ -1,4 +1,4 @@
-// A temporary SMTP server that stores mails and refuses them on demand.
+// A temporary SMTP server that stores mails and rejects them on demand.
 
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import type { ServerProcess } from './server-process.ts';
 import { openSmtpMailbox, type ReceivedMail, type SmtpRefusal } from './smtp-mailbox.ts';
 
 export interface SmtpOptions extends Omit<ServerOptions, 'programFolders'> {
-  /** Refuses from the start, before the first client connects. */
+  /** Rejects clients from the start, before the first one connects. */
   readonly refuse?: SmtpRefusal | undefined;
 }
 
@@ -21,9 +21,9 @@ export interface SmtpServer extends ServerProcess {
   messages(): readonly ReceivedMail[];
   /** Resolves with all mails as soon as there are at least `count`. */
   whenReceived(count: number, signal?: AbortSignal): Promise<readonly ReceivedMail[]>;
-  /** From now on refuses every client at this stage. */
+  /** From now on rejects every client at this stage. */
   refuse(refusal: SmtpRefusal): void;
-  /** From now on accepts everything, as at first. */
+  /** From now on accepts everything again. */
   accept(): void;
 }
 
@@ -37,13 +37,13 @@ const pollIntervalMs = 10;
  *
  * await using smtp = await startSmtp();
  * smtp.refuse({ at: 'recipient', answer: 451 });
- * // … the mail is tried, refused, and due for a retry …
+ * // … the mail is sent, rejected, and due for a retry …
  * smtp.accept();
  * const [mail] = await smtp.whenReceived(1, AbortSignal.timeout(5_000));
  * console.log(mail?.to, mail?.source);
  */
 export async function startSmtp(options: SmtpOptions = {}): Promise<SmtpServer> {
-  // Resolved here, so the caller learns which package to install.
+  // Resolve the package here, so the error names the package to install.
   await loadDriver('smtp-server', async () => import.meta.resolve('smtp-server'));
   const script = new URL(`./smtp-main${extname(import.meta.url)}`, import.meta.url);
 

@@ -3,16 +3,16 @@
 import { spawn } from 'node:child_process';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { tellReaper } from './reaper.ts';
+import { notifyReaper } from './reaper.ts';
 import type { ReservedPort } from './reserve-port.ts';
 import { programEnvironment, type ProgramUser } from './run-program.ts';
 import type { ServerLog } from './server-log.ts';
 
 export interface ServerPlan {
-  /** Its name in messages. */
+  /** The name of the server in messages. */
   readonly name: string;
   readonly folder: string;
-  /** Held until the server is disposed, so it can restart on the same port. */
+  /** Reserved until the server is disposed, so the server can restart on the same port. */
   readonly reserved: ReservedPort;
   readonly program: string;
   readonly args: readonly string[];
@@ -28,7 +28,7 @@ export interface ServerPlan {
 
 export interface SpawnedServer {
   readonly pid: number;
-  /** Does not keep the process alive. */
+  /** Does not keep the process of the test alive. */
   readonly exited: Promise<void>;
   hasExited(): boolean;
   /** Keeps the process alive, which could otherwise end during this wait. */
@@ -55,14 +55,14 @@ export function spawnServer(plan: ServerPlan, log: ServerLog): SpawnedServer {
     child.once('error', () => undefined);
     throw new MillraceError('SERVER_UNAVAILABLE', `cannot start ${plan.program}`);
   }
-  tellReaper({ kind: 'process', pid, signal: plan.discardSignal });
+  notifyReaper({ kind: 'process', pid, signal: plan.discardSignal });
   // A test file that does not dispose its server still ends.
   child.unref();
   let ended = false;
   const exited = new Promise<void>((resolve) => {
     child.once('exit', () => {
       ended = true;
-      tellReaper({ kind: 'process-ended', pid });
+      notifyReaper({ kind: 'process-ended', pid });
       resolve();
     });
   });

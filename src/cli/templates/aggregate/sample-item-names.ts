@@ -1,4 +1,4 @@
-// All names of a sample item, made by the builders instead of by hand.
+// All names of a sample item, from the builders.
 
 import {
   buildStreamName,
@@ -12,7 +12,7 @@ import {
 
 const bc = 'sample-context';
 const agg = 'sample-item';
-/** Raise it together with the event types when a payload change breaks old readers. */
+/** Raise the version together with the event types when a payload change breaks old readers. */
 const version = 1;
 
 export const sampleItemNames = {
@@ -32,7 +32,7 @@ export const sampleItemNames = {
   /** One queue per kind of work; BullMQ takes its name and prefix separately. */
   queue: (tenant: string): QueueAddress =>
     redisKeys.queueAddress(tenant, bc, agg, version, 'process'),
-  /** The same work on the same sample item has the same id, so it is queued once. */
+  /** Repeated work on a sample item has the same id, so it is queued once. */
   jobId: (tenant: string, id: string): string =>
     encodeJobId(redisKeys.jobId(tenant, bc, agg, 'process', id)),
 } as const;

@@ -40,7 +40,7 @@ test('records a new name, but not the same name again', () => {
 
 test('rejects a change of a sample item that does not exist', () => {
   const command = updateSampleItem({ name: 'second' });
-  assert.throws(() => decideSampleItem(command, given()), /no such/);
+  assert.throws(() => decideSampleItem(command, given()), /unknown sample item/);
 });
 
 test('rejects a payload without a name', () => {

@@ -31,7 +31,7 @@ export function decideSampleItem(
       if (state.exists) throw new Error('the sample item already exists');
       return [sampleItemCreated(command.payload)];
     case 'sample-item.update':
-      if (!state.exists) throw new Error('there is no such sample item');
+      if (!state.exists) throw new Error('unknown sample item');
       return state.name === command.payload.name ? [] : [sampleItemUpdated(command.payload)];
   }
 }

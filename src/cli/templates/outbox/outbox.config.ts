@@ -9,7 +9,7 @@ export default defineOutbox(({ webhookTimeoutMs }) => ({
       // The name of the checkpoint: a new name starts from the first event.
       name: 'sub:sample-context:outbox:v1',
       mapper: {
-        // Send identifiers and what the receiver needs; return null for events that stay internal.
+        // Send only identifiers and fields that the receiver needs; return null for internal events.
         map: ({ type, aggregate }) =>
           aggregate.bc === 'sample-context'
             ? {

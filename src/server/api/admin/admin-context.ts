@@ -1,4 +1,4 @@
-// What the admin routes share: the audit, tenant access checks, and common parts of inputs and answers.
+// Shared by the admin routes: the audit, and common parts of requests and responses.
 
 import type { TObject, TProperties, TSchema } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
@@ -6,7 +6,7 @@ import { MillraceError } from '../../../foundation/error.ts';
 import type { AuditLog } from '../../../platform/audit-log.ts';
 import { tokenLimits } from '../../../platform/tokens/token.ts';
 import type { ApiRequest, Route } from '../../../platform/modules/route.ts';
-import type { ApiPlatform } from '../api-context.ts';
+import { checkGlobal, type ApiPlatform } from '../api-context.ts';
 
 export interface AdminContext {
   readonly platform: ApiPlatform;
@@ -62,37 +62,9 @@ export function globalList({
   };
 }
 
-/** The name of the caller, stored with the change. */
+/** Returns the name of the caller, which is stored with the change. */
 export function actorName({ principal }: Pick<ApiRequest, 'principal'>): string {
   return (principal?.name ?? '').slice(0, tokenLimits.byCharsMax);
-}
-
-/** Resources that are shared by all tenants need credentials for all tenants. */
-export function checkGlobal({ principal }: Pick<ApiRequest, 'principal'>): void {
-  if (principal?.tenant === undefined) return;
-  throw new MillraceError('NOT_ALLOWED', 'this needs admin credentials for all tenants', {
-    details: { tenant: principal.tenant },
-  });
-}
-
-/** The requested tenant, if the caller has access to it; else the tenant of the caller, if it has one. */
-export function tenantWithin(
-  { principal }: Pick<ApiRequest, 'principal'>,
-  requested: string | undefined,
-): string | undefined {
-  const own = principal?.tenant;
-  if (own === undefined || requested === undefined || requested === own) return own ?? requested;
-  throw new MillraceError('NOT_ALLOWED', 'the credentials belong to another tenant', {
-    details: { field: 'tenant' },
-  });
-}
-
-/** Whether the caller has access to data of this tenant. */
-export function isWithin(
-  { principal }: Pick<ApiRequest, 'principal'>,
-  tenant: string | undefined,
-): boolean {
-  return principal?.tenant === undefined || principal.tenant === tenant;
 }
 
 /** The filter of a bulk action. An action on everything must be explicit: an empty filter needs `all: true`. */
@@ -113,9 +85,13 @@ export function timeOf(field: string, given: string | undefined): Date | undefin
   const at = new Date(given);
   // Databases reject years with six digits.
   if (Number.isFinite(at.getTime()) && /^\d{4}-/.test(at.toISOString())) return at;
-  throw new MillraceError('REQUEST_INVALID', `${field} is not a date and time`, {
-    details: { field },
-  });
+  throw new MillraceError(
+    'REQUEST_INVALID',
+    `${field} is not a date and time: '${given.slice(0, 40)}'`,
+    {
+      details: { field },
+    },
+  );
 }
 
 export const uuid = Type.String({
@@ -123,7 +99,7 @@ export const uuid = Type.String({
   description: 'A UUID',
 });
 
-/** Without NUL characters, which databases reject. */
+/** A string without NUL characters, which databases reject. */
 export function text(charsMax: number, description?: string): ReturnType<typeof Type.String> {
   return Type.String({
     minLength: 1,
@@ -140,7 +116,7 @@ export const pageQuery = {
   cursor: Type.Optional(text(400, 'The cursor of the previous page.')),
 };
 
-/** For lists whose cursor is an id. */
+/** The query of lists whose cursor is an id. */
 export const idPageQuery = { ...pageQuery, cursor: Type.Optional(uuid) };
 
 interface PageQuery {
@@ -148,7 +124,7 @@ interface PageQuery {
   readonly cursor: string | undefined;
 }
 
-/** One page. A full page may have a next one; its cursor is the key of the last item. */
+/** Returns one page. After a full page there may be another one; the cursor is the key of the last item. */
 export async function pageBy<Item>(
   { limit = 100, cursor }: PageQuery,
   list: (page: {
@@ -173,7 +149,7 @@ export function pageOf(item: TSchema): TObject {
   return closed({ items: Type.Array(item), cursor: Type.Optional(Type.String()) });
 }
 
-/** No additional properties: a misspelled filter would match everything. */
+/** An object schema without additional properties: a misspelled filter would match everything. */
 export function closed<Properties extends TProperties>(
   properties: Properties,
 ): TObject<Properties> {

@@ -24,9 +24,9 @@ interface Letter {
 }
 
 async function get<T>(api: Api, path: string, token: string): Promise<T> {
-  const answer = await api.ask(path, token);
-  assert.equal(answer.status, 200, `${path}: ${await answer.clone().text()}`);
-  return body<T>(answer);
+  const response = await api.ask(path, token);
+  assert.equal(response.status, 200, `${path}: ${await response.clone().text()}`);
+  return body<T>(response);
 }
 
 const pages = async (api: Api, path: string, token: string): Promise<number> => {
@@ -48,8 +48,8 @@ test('a dead letter is found, annotated and replayed after the fix, under both p
   assert.ok(letter);
   assert.equal(letter.status, 'pending');
   const path = `/api/v1/admin/dlq/${letter.id}`;
-  await api.post(`${path}/note`, { notes: 'asked the bank' }, admin);
-  assert.equal((await get<Letter>(api, path, admin)).notes, 'asked the bank');
+  await api.post(`${path}/note`, { notes: 'contacted the bank' }, admin);
+  assert.equal((await get<Letter>(api, path, admin)).notes, 'contacted the bank');
   api.faults.isFixed = true;
   assert.equal((await api.ask(`${path}/replay`, admin, { method: 'POST' })).status, 202);
   await until(async () => (await get<Letter>(api, path, admin)).status === 'replayed');
@@ -72,8 +72,8 @@ test('dead letters are filtered and paged, and discarding all of them must be ex
   assert.equal((await discard({ reason: 'old', all: true, tenant: 'core' })).status, 400);
   assert.equal((await discard({ reason: 'old', tennant: 'core' })).status, 400);
   assert.deepEqual(await body(await discard({ reason: 'old', tenant: 'core' })), { discarded: 1 });
-  const [gone] = (await get<Page<Letter>>(api, '/admin/dlq?status=discarded', admin)).items;
-  assert.equal(gone?.discardReason, 'old');
+  const [discarded] = (await get<Page<Letter>>(api, '/admin/dlq?status=discarded', admin)).items;
+  assert.equal(discarded?.discardReason, 'old');
   const replayed = await api.post('/admin/dlq/replay', { all: true }, admin);
   assert.deepEqual(await body(replayed), { requested: 1 });
 });
@@ -220,7 +220,7 @@ test('a new version is rebuilt while queries use the old one, one rebuild at a t
   // The process runs the projection again.
   const { position } = await api.platform.handle({ tenant: 'core', id: 'a1', command });
   assert.equal((await api.ask(`${path}/switch`, admin, { method: 'POST' })).status, 200);
-  assert.equal((await rebuild()).status, 409, 'it is asked now');
+  assert.equal((await rebuild()).status, 409, 'queries use this version now');
   await until(async () => {
     const found = await api.ask(`/api/v1/documents/banking/account/a1?waitFor=${position}`, admin, {
       headers: { 'x-tenant-id': 'core' },
@@ -251,9 +251,9 @@ test('a token is created, used and revoked; its secret is returned once and not 
   await using api = await openApi();
   const admin = await api.token('admin');
   const wanted = { name: 'shop', scopes: ['read'], tenant: 'core' };
-  const made = await api.post('/admin/tokens', wanted, admin);
-  assert.equal(made.status, 201);
-  const { secret } = await body<{ secret: string }>(made);
+  const created = await api.post('/admin/tokens', wanted, admin);
+  assert.equal(created.status, 201);
+  const { secret } = await body<{ secret: string }>(created);
   assert.equal((await api.ask('/api/v1/events', secret)).status, 200);
   assert.equal((await api.post('/admin/tokens', wanted, admin)).status, 409);
   for (const path of ['/admin/tokens', '/admin/audit', '/api/v1/streams/$millrace-audit/events']) {
@@ -289,9 +289,9 @@ test('a tenant admin has access to the data of the tenant, and not to shared res
   const sent = { reason: 'mine now', notes: 'n' };
   for (const verb of ['replay', 'discard', 'note']) {
     const { reason, notes } = sent;
-    const asked = verb === 'discard' ? { reason } : { notes };
-    const answer = await api.post(`/admin/dlq/${letter?.id}/${verb}`, asked, mine);
-    assert.equal(answer.status, 404, verb);
+    const change = verb === 'discard' ? { reason } : { notes };
+    const response = await api.post(`/admin/dlq/${letter?.id}/${verb}`, change, mine);
+    assert.equal(response.status, 404, verb);
   }
   const ids = [letter?.id];
   assert.deepEqual(await body(await api.post('/admin/dlq/replay', { ids }, mine)), {
@@ -327,7 +327,7 @@ test('a tenant admin has access to the data of the tenant, and not to shared res
   assert.ok(audit.items.every(({ actor }) => actor.tenant === 'core'));
 });
 
-test('credentials without the scope admin are refused', async () => {
+test('rejects credentials without the scope admin', async () => {
   await using api = await openApi();
   const reader = await api.token('append', 'core');
   for (const path of ['/admin/dlq', '/api/v1/admin/dlq', '/admin/audit', '/admin/tokens']) {
@@ -379,10 +379,10 @@ test('every admin action is audited with actor, action, address and outcome', as
   for (const { path } of changing) {
     const id = '01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77';
     const url = path.replace(/\{stream\}/, 'banking.review.v1-core-x').replace(/\{\w+\}/, id);
-    const answer = await api.post(url, actions[path], admin);
+    const response = await api.post(url, actions[path], admin);
     const [entry] = (await get<Page<AuditEntry>>(api, '/admin/audit?limit=1', admin)).items;
-    assert.equal(entry?.requestId, answer.headers.get('x-request-id'), path);
-    assert.equal(entry?.outcome, answer.ok ? 'done' : 'failed', path);
+    assert.equal(entry?.requestId, response.headers.get('x-request-id'), path);
+    assert.equal(entry?.outcome, response.ok ? 'done' : 'failed', path);
     assert.equal(entry?.actor.address, '127.0.0.1');
   }
   const failed = (await get<Page<AuditEntry>>(api, '/admin/audit', admin)).items.filter(
@@ -396,7 +396,7 @@ test('every admin action is audited with actor, action, address and outcome', as
   assert.equal(await pages(api, '/admin/audit?limit=2&until=2001-01-01', admin), 0);
 });
 
-test('answers match the OpenAPI document', async () => {
+test('responses match the OpenAPI document', async () => {
   await using api = await openApi();
   const admin = await api.token('admin');
   await api.fail('core');
@@ -415,9 +415,9 @@ test('answers match the OpenAPI document', async () => {
       .replace('{correlationId}', event?.correlationId ?? '')
       .replace('{name}', 'sub:banking:accounts:v1')
       .replace('{id}', id);
-    const answer = await get<unknown>(api, url, admin);
+    const response = await get<unknown>(api, url, admin);
     const schema = answers[200]?.schema;
     assert.ok(schema, path);
-    assert.deepEqual(compileSchema(schema).problems(answer), [], path);
+    assert.deepEqual(compileSchema(schema).problems(response), [], path);
   }
 });

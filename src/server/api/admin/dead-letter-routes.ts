@@ -5,7 +5,7 @@ import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../../subscriptions/dead-letter.ts';
 import { filterText } from '../../../platform/audit-log.ts';
-import { returns, routesOf } from '../api-context.ts';
+import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
@@ -15,10 +15,8 @@ import {
   idOf,
   idPageQuery,
   idsField,
-  isWithin,
   pageBy,
   pageOf,
-  tenantWithin,
   text,
   time,
   timeOf,
@@ -154,7 +152,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/dlq/{id}/replay',
       summary: 'Replays a dead letter to the handler that failed',
       description:
-        'The answer confirms the request; the status becomes `replayed` when the handler has succeeded.',
+        'The response confirms the request; the status becomes `replayed` when the handler has succeeded.',
       params: idParams,
       answers: {
         202: returns('Replay requested', letter),
@@ -231,9 +229,13 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
   ): Promise<void> {
     const known = await deadLetters.get(cursor);
     if (known !== undefined && isWithin(request, known.tenant)) return;
-    throw new MillraceError('CURSOR_INVALID', 'invalid cursor', {
-      details: { field: 'cursor' },
-    });
+    throw new MillraceError(
+      'CURSOR_INVALID',
+      'cursor is invalid: pass the cursor of the previous page unchanged',
+      {
+        details: { field: 'cursor' },
+      },
+    );
   }
 }
 

@@ -6,23 +6,20 @@ import { MillraceError } from '../../../foundation/error.ts';
 import type { OutboxFilter } from '../../../outbox/outbox-ledger.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import { filterText } from '../../../platform/audit-log.ts';
-import { returns, routesOf } from '../api-context.ts';
+import { checkGlobal, isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
   audited,
   auditedGlobal,
   bulkFilter,
-  checkGlobal,
   closed,
   globalList,
   idOf,
   idPageQuery,
   idsField,
-  isWithin,
   pageBy,
   pageOf,
-  tenantWithin,
   text,
   time,
   timeOf,

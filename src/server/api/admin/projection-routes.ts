@@ -9,11 +9,10 @@ import {
   type ProjectionStatus,
 } from '../../../projections/switch-projection.ts';
 import { withLeases } from '../../../subscriptions/with-leases.ts';
-import { returns, routesOf } from '../api-context.ts';
+import { checkGlobal, returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   auditedGlobal,
-  checkGlobal,
   closed,
   globalList,
   pageOf,
@@ -44,7 +43,7 @@ const rebuild = Type.Object(
   {
     title: 'ProjectionRebuild',
     description:
-      'The last rebuild of the process that answers. It ends with the process; the next rebuild resumes from its checkpoint.',
+      'The last rebuild of the process that responds. It ends with the process; the next rebuild resumes from its checkpoint.',
   },
 );
 const status = Type.Object(
@@ -111,7 +110,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/projections/{name}/rebuild',
       summary: 'Rebuilds a version that queries do not use yet, at full speed',
       description:
-        'The answer confirms the start. The rebuild runs in the process that answers, which must have loaded the module of the projection; the audit log records its outcome. If other processes run the projection, pause its subscription first.',
+        'The response confirms the start. The rebuild runs in the process that responds, which must have loaded the module of the projection; the audit log records its outcome. If other processes run the projection, pause its subscription first.',
       params,
       answers: {
         202: returns('Rebuild started', rebuild),
@@ -127,7 +126,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
           started.resolve(rebuilds.get(name));
           await built;
         });
-        // Errors before the start are the answer; later ones are in the status and the audit log.
+        // Errors before the start are in the response; later ones are in the status and the audit log.
         return { status: 202, body: await Promise.race([started.promise, ended]) };
       },
     }),
@@ -178,7 +177,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/projections/{name}/retire',
       summary: 'Stops a version that queries do not use and deletes its documents',
       description:
-        'The answer follows after the last deletion. An aborted request can be repeated to continue.',
+        'The response is sent after the last deletion. An aborted request can be repeated to continue.',
       params,
       isLong: true,
       answers: {

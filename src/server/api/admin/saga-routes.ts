@@ -4,17 +4,15 @@ import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { sagaAt } from '../../../reactors/saga-admin.ts';
 import { sagaStatuses } from '../../../reactors/saga-index.ts';
-import { returns, routesOf } from '../api-context.ts';
+import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
   audited,
   closed,
-  isWithin,
   pageBy,
   pageOf,
   pageQuery,
-  tenantWithin,
   text,
   type AdminContext,
 } from './admin-context.ts';
@@ -74,7 +72,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
   const find = async (request: Pick<ApiRequest, 'principal'>, stream: string) => {
     const found = await sagaAt(store, stream, { index });
     if (isWithin(request, found.address.tenant)) return found;
-    throw new MillraceError('SAGA_UNKNOWN', 'unknown saga', { details: { stream } });
+    throw new MillraceError('SAGA_UNKNOWN', `unknown saga '${stream}'`, { details: { stream } });
   };
 
   return [

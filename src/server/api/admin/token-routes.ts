@@ -1,4 +1,4 @@
-// Tokens over HTTP: create, list and revoke. Only the answer to the creation contains the secret.
+// Tokens over HTTP: create, list and revoke. Only the response to the creation contains the secret.
 
 import { Type } from '../../../contracts/type.ts';
 import {
@@ -57,7 +57,7 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
       ...post,
       path: '/admin/tokens',
       summary: 'Creates a token',
-      description: 'The secret is not stored: only this answer contains it.',
+      description: 'The secret is not stored: only this response contains it.',
       body: closed({
         name: text(tokenLimits.nameCharsMax, "Lower-case letters, digits, '.', '_' and '-'."),
         scopes,

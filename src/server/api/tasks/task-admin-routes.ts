@@ -42,7 +42,7 @@ const bulk = closed({
   skipped: Type.Integer({ description: 'No change was necessary, or another process was faster.' }),
 });
 const progressDescription =
-  'With `Accept: text/event-stream` the answer has `progress` after each page, then `done` or `failed`. Disconnecting stops the action; repeating the request continues it.';
+  'With `Accept: text/event-stream` the response has `progress` after each page, then `done` or `failed`. Disconnecting stops the action; repeating the request continues it.';
 const bulkFields = { ...filterFields, all: Type.Optional(Type.Boolean()) };
 const bulkBody = closed(bulkFields);
 
@@ -81,7 +81,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       return work(tasks, query, { signal, onProgress: wantsProgress ? progress.set : undefined });
     });
     if (!wantsProgress) return { body: await ended };
-    // Errors before the start are an ordinary error answer.
+    // Errors before the start of the stream are an ordinary error response.
     await Promise.race([started.promise, ended]);
     return serverSentEvents(progressEvents(ended, progress), request);
   };
@@ -117,7 +117,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     route({
       ...post,
       path: '/admin/jobs/{id}/cancel',
-      summary: 'Cancels a job; a running job is notified, and ended by force after the deadline',
+      summary: 'Cancels a job; a running job is notified, and terminated after the deadline',
       params: idParams,
       body: closed({
         reason,
@@ -175,7 +175,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     }),
     modeRoute('pause', 'Pauses a task type: no job starts, new jobs are accepted'),
     modeRoute('resume', 'Resumes a paused or draining task type'),
-    modeRoute('drain', 'Drains a task type: existing jobs run, new jobs are refused'),
+    modeRoute('drain', 'Drains a task type: existing jobs run, new jobs are rejected'),
   ];
 }
 
@@ -227,5 +227,5 @@ function createLatest<Value>(): Latest<Value> {
 
 function failureOf(error: unknown): object {
   if (error instanceof MillraceError) return { code: error.code, detail: error.message };
-  return { code: 'INTERNAL', detail: 'internal error; see the log' };
+  return { code: 'INTERNAL', detail: 'Internal error. Search the log.' };
 }

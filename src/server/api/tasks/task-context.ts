@@ -1,4 +1,4 @@
-// What the job routes share: schemas of jobs, filters, and tenant access.
+// Shared by the job routes: schemas of jobs, filters, and tenant access.
 
 import type { Static } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
@@ -9,8 +9,8 @@ import type { Task } from '../../../tasks/task-record.ts';
 import type { NewTask, TaskQuery } from '../../../tasks/tasks.ts';
 import { flowOf } from '../../../platform/modules/flow-of.ts';
 import type { ApiRequest } from '../../../platform/modules/route.ts';
-import { closed, isWithin, tenantWithin, text, time, timeOf } from '../admin/admin-context.ts';
-import type { ApiPlatform } from '../api-context.ts';
+import { closed, text, time, timeOf } from '../admin/admin-context.ts';
+import { isWithin, tenantWithin, type ApiPlatform } from '../api-context.ts';
 
 const optional = Type.Optional(Type.String());
 const tenantCharsMax = 60;
@@ -63,7 +63,7 @@ export const taskSchema = Type.Object(
     ),
     cancelAt: Type.Optional(
       Type.String({
-        description: 'Cancellation was requested; the job is ended by force at this time.',
+        description: 'Cancellation was requested; the job is terminated at this time.',
       }),
     ),
     steps: Type.Array(step),
@@ -175,14 +175,14 @@ function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {
     given.map((label) => {
       const at = label.indexOf('=');
       if (at > 0) return [label.slice(0, at), label.slice(at + 1)];
-      throw new MillraceError('REQUEST_INVALID', 'a label must be name=value', {
+      throw new MillraceError('REQUEST_INVALID', `a label must be name=value, not '${label}'`, {
         details: { field: 'label' },
       });
     }),
   );
 }
 
-/** Jobs of other tenants count as unknown. */
+/** Finds a job; reports jobs of other tenants as unknown. */
 export async function findTask(
   platform: Pick<ApiPlatform, 'tasks'>,
   request: Pick<ApiRequest, 'principal'>,
@@ -191,5 +191,5 @@ export async function findTask(
   const tasks = await platform.tasks();
   const task = await tasks.get(id);
   if (task !== undefined && isWithin(request, task.tenant)) return task;
-  throw new MillraceError('TASK_UNKNOWN', `unknown job ${id}`, { details: { id } });
+  throw new MillraceError('TASK_UNKNOWN', `unknown job '${id}'`, { details: { id } });
 }

@@ -71,7 +71,7 @@ test('a job is enqueued, claimed by a worker in any language, and completed with
   );
 });
 
-test('a request with an outdated fence token is refused and changes nothing', async () => {
+test('rejects a request with an outdated fence token and changes nothing', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');
   const id = await enqueue(api, boss);
@@ -96,7 +96,7 @@ test('jobs of other tenants count as unknown', async () => {
   ]);
   const id = await enqueue(api, theirs);
   const own = await enqueue(api, ours);
-  const asked = [
+  const requests = [
     api.ask(`/api/v1/jobs/${id}`, ours),
     api.ask(`/api/v1/jobs/${id}/result`, ours),
     api.ask(`/api/v1/jobs/tail?id=${id}`, ours),
@@ -104,7 +104,8 @@ test('jobs of other tenants count as unknown', async () => {
     api.post(`/admin/jobs/${id}/cancel`, {}, ours),
     api.post(`/admin/jobs/${id}/retry`, {}, ours),
   ];
-  for (const answer of await Promise.all(asked)) assert.equal(answer.status, 404, answer.url);
+  for (const response of await Promise.all(requests))
+    assert.equal(response.status, 404, response.url);
   const list = await body<{ readonly items: readonly Shown['task'][] }>(
     await api.ask('/api/v1/jobs', ours),
   );
@@ -112,7 +113,7 @@ test('jobs of other tenants count as unknown', async () => {
     list.items.map((each) => each.id),
     [own],
   );
-  const refused = [
+  const forbidden = [
     api.ask('/api/v1/jobs?tenant=acme', ours),
     api.post('/api/v1/jobs', { type: 'email-send', payload: {}, tenant: 'acme' }, ours),
     api.post('/admin/jobs/cancel', { tenant: 'acme' }, ours),
@@ -124,7 +125,8 @@ test('jobs of other tenants count as unknown', async () => {
     api.post('/api/v1/worker/heartbeat', { worker: 'w' }, ours),
     api.post(`/api/v1/worker/jobs/${own}/complete`, { fence: 1 }, ours),
   ];
-  for (const answer of await Promise.all(refused)) assert.equal(answer.status, 403, answer.url);
+  for (const response of await Promise.all(forbidden))
+    assert.equal(response.status, 403, response.url);
   const all = await api.post('/admin/jobs/cancel', { all: true }, ours);
   assert.deepEqual(await body(all), { changed: 1, skipped: 0 });
   const boss = await api.token('admin');
@@ -154,8 +156,8 @@ test('admins cancel, retry and pause, and all actions are audited', async () => 
   assert.deepEqual(await body(paused), { type: 'email-send', mode: 'paused' });
   assert.equal((await claim(api, boss)).length, 0);
   await api.post('/admin/jobs/types/email-send/drain', undefined, boss);
-  const refused = await api.post('/api/v1/jobs', { type: 'email-send', payload: 1 }, boss);
-  assert.equal(refused.status, 409);
+  const rejected = await api.post('/api/v1/jobs', { type: 'email-send', payload: 1 }, boss);
+  assert.equal(rejected.status, 409);
   await api.post('/admin/jobs/types/email-send/resume', undefined, boss);
   assert.equal((await claim(api, boss)).length, 1);
   const bulk = await api.post('/admin/jobs/retry', {}, boss);
@@ -175,15 +177,15 @@ test('a worker that disconnects while it waits gets no job', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');
   const leaving = new AbortController();
-  const asked = api.ask('/api/v1/worker/claim', boss, {
+  const claiming = api.ask('/api/v1/worker/claim', boss, {
     method: 'POST',
-    body: JSON.stringify({ worker: 'gone', types: { 'email-send': 1 }, waitMs: 20_000 }),
+    body: JSON.stringify({ worker: 'disconnected', types: { 'email-send': 1 }, waitMs: 20_000 }),
     headers: { 'content-type': 'application/json' },
     signal: leaving.signal,
   });
   await until(() => api.server.inFlight === 1);
   leaving.abort();
-  await assert.rejects(asked);
+  await assert.rejects(claiming);
   await until(() => api.server.inFlight === 0);
   const id = await enqueue(api, boss);
   const [job] = await claim(api, boss, 'next');

@@ -16,16 +16,14 @@ import { serverSentEvents, type SentEvent } from '../../../platform/modules/serv
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   auditedGlobal,
-  checkGlobal,
   closed,
   globalList,
   pageOf,
   pageQuery,
-  tenantWithin,
   text,
   type AdminContext,
 } from '../admin/admin-context.ts';
-import { returns, routesOf, type ApiPlatform } from '../api-context.ts';
+import { checkGlobal, tenantWithin, returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import {
   failureSchema,
   filterFields,
@@ -96,7 +94,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/jobs',
       summary: 'Enqueues a job',
       description:
-        'The job is durable when the answer arrives. After an error, repeat the request with the same key.',
+        'The job is durable when the response arrives. After an error, repeat the request with the same key.',
       body: newTaskSchema,
       answers: {
         201: returns('Stored', enqueued),
@@ -229,7 +227,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       ...read,
       path: '/api/v1/jobs/{id}/result',
-      summary: 'The outcome of a job, optionally waiting for its end',
+      summary: 'The outcome of a job, optionally waiting until it is terminal',
       isLong: true,
       params: idParams,
       query: closed({
@@ -275,7 +273,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         await findTask(platform, request, id);
         const tasks = await platform.tasks();
         if (await tasks.sendEvent(id, request.body)) return { status: 202, body: { id } };
-        throw new MillraceError('TASK_STALE', `job ${id} has ended`, { details: { id } });
+        throw new MillraceError('TASK_STALE', `job '${id}' has already ended`, { details: { id } });
       },
     }),
   ];

@@ -19,18 +19,18 @@ const folder = await mkdtemp(join(tmpdir(), 'millrace-tail-'));
 after(() => rm(folder, { recursive: true, force: true }));
 
 /** Collects events in the background until the stream ends. */
-function listen(answer: Response) {
-  assert.equal(answer.status, 200);
+function listen(response: Response) {
+  assert.equal(response.status, 200);
   const heard: ReceivedEvent[] = [];
   const over = (async () => {
-    for await (const event of eventsOf(answer)) heard.push(event);
+    for await (const event of eventsOf(response)) heard.push(event);
   })();
-  // It may reject before the test awaits it.
+  // The promise may reject before the test awaits it.
   over.catch(() => undefined);
   return { heard, over };
 }
 
-test('following a job sends its steps and its outcome, then the stream ends', async () => {
+test('following a job sends its steps and its outcome, then closes the stream', async () => {
   // The memory engine has no streams to follow.
   await using api = await openApi({}, { store: `sqlite:${folder}/events.db` });
   const boss = await api.token('admin');
@@ -95,8 +95,8 @@ test('all jobs of a filter are cancelled and retried, with progress events', asy
     assert.equal((await api.post('/api/v1/jobs/bulk', bulk(from), boss)).status, 200);
   }
   const stream = { accept: 'text/event-stream' };
-  const asked = { type: 'email-send', state: ['queued'], reason: 'mistake' };
-  const cancelled = listen(await api.post('/admin/jobs/cancel', asked, boss, stream));
+  const filter = { type: 'email-send', state: ['queued'], reason: 'mistake' };
+  const cancelled = listen(await api.post('/admin/jobs/cancel', filter, boss, stream));
   await cancelled.over;
   assert.deepEqual(cancelled.heard.at(-1), {
     event: 'done',
@@ -111,11 +111,11 @@ test('all jobs of a filter are cancelled and retried, with progress events', asy
     changed.toSorted((a, b) => a - b),
   );
 
-  // Without the header there is one answer, limited to the tenant.
+  // Without the header there is one response, limited to the tenant.
   const acme = await api.token('admin', 'acme');
   const retried = await api.post('/admin/jobs/retry', { state: ['cancelled'] }, acme);
   assert.deepEqual(await body(retried), { changed: count / 5, skipped: 0 });
-  // Errors before the start are an ordinary error answer.
+  // Errors before the start are an ordinary error response.
   const foreign = await api.post('/admin/jobs/retry', { tenant: 'core' }, acme, stream);
   assert.equal(foreign.status, 403);
   const nothing = await api.post('/admin/jobs/retry', {}, boss, stream);
@@ -128,13 +128,13 @@ test('a disconnect stops the cancellation of jobs, and repeating the request con
   const tasks = Array.from({ length: 1_000 }, (_, at) => ({ type: 'email-send', payload: at }));
   for (let page = 0; page < 3; page += 1) await api.post('/api/v1/jobs/bulk', { tasks }, boss);
   const leaving = new AbortController();
-  const answer = await api.ask('/admin/jobs/cancel', boss, {
+  const response = await api.ask('/admin/jobs/cancel', boss, {
     method: 'POST',
     body: JSON.stringify({ type: 'email-send' }),
     headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
     signal: leaving.signal,
   });
-  for await (const { event } of eventsOf(answer)) if (event === 'progress') break;
+  for await (const { event } of eventsOf(response)) if (event === 'progress') break;
   leaving.abort();
   await until(() => api.server.inFlight === 0);
   const rest = await api.post('/admin/jobs/cancel', { type: 'email-send' }, boss);

@@ -1,13 +1,13 @@
 // The protocol of workers in any language: claim jobs, send heartbeats, report steps and outcomes. A claim is an id and
-// a fence token; a request with an outdated fence token is answered with 409 and changes nothing.
+// a fence token; a request with an outdated fence token gets 409 and changes nothing.
 
 import type { Static, TObject, TProperties } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import type { Tasks, TaskToken } from '../../../tasks/tasks.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
-import { checkGlobal, closed, text, time, timeOf } from '../admin/admin-context.ts';
-import { returns, routesOf, type ApiPlatform } from '../api-context.ts';
+import { closed, text, time, timeOf } from '../admin/admin-context.ts';
+import { checkGlobal, returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import { failureSchema, idParams, newTaskOf, newTaskSchema, taskSchema } from './task-context.ts';
 
 const { post } = routesOf('tasks: workers', 'work');
@@ -53,7 +53,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
     fields: Fields,
     {
       work,
-      answer = closed({ id: Type.String() }),
+      response = closed({ id: Type.String() }),
     }: {
       readonly work: (
         tasks: Tasks,
@@ -61,7 +61,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         fields: Static<TObject<Fields>>,
         request: ApiRequest,
       ) => Promise<object | void>;
-      readonly answer?: ReturnType<typeof closed> | undefined;
+      readonly response?: ReturnType<typeof closed> | undefined;
     },
   ): Route =>
     route({
@@ -71,7 +71,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       params: idParams,
       body: closed({ fence, ...fields }),
       answers: {
-        200: returns('Durable', answer),
+        200: returns('Durable', response),
         409: { description: 'The fence token is outdated or the job has ended: stop' },
       },
       async handle(request) {
@@ -202,7 +202,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         retryAfterMs: millis,
       },
       {
-        answer: closed({
+        response: closed({
           isRetried: Type.Boolean({ description: 'True: the job is released until the retry.' }),
         }),
         work: (tasks, own, fields) => tasks.failStep(own, fields),
@@ -222,7 +222,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       'Releases the job until a time',
       { name: stepName, until: time },
       {
-        answer: closed({
+        response: closed({
           kind: Type.Enum(['over', 'released'], {
             description: 'over: the time has passed, continue. released: the worker is free.',
           }),
@@ -236,7 +236,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       'Returns an event, or releases the job until it arrives',
       { name: stepName, event: stepName, timeoutMs: millis },
       {
-        answer: closed({
+        response: closed({
           kind: Type.Enum(['event', 'timeout', 'released'], {
             description: 'released: the job waits and the worker is free.',
           }),
@@ -250,7 +250,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       'Enqueues child jobs once, and releases the job until all of them have ended',
       { name: stepName, tasks: Type.Array(newTaskSchema, { maxItems: childrenMax }) },
       {
-        answer: closed({
+        response: closed({
           kind: Type.Enum(['ended', 'released']),
           children: Type.Optional(
             Type.Array(

@@ -80,7 +80,7 @@ export function accountWith(snapshot: Partial<SnapshotPolicy<AccountState>>) {
 }
 
 function mustBeOpen({ owner }: AccountState): void {
-  if (owner === null) throw new Refused('not-open', 'there is no such account');
+  if (owner === null) throw new Refused('not-open', 'unknown account');
 }
 
 export const account = accountWith({});

@@ -16,7 +16,7 @@ import { kafkaVersion } from '../../../../tools/engines-kafka-jars.ts';
 export interface KafkaServer extends ServerProcess {
   /** `127.0.0.1:<port>` */
   readonly brokers: string;
-  /** The same broker on a port that requires a password (SASL PLAIN). */
+  /** Another port of this broker, which requires a password (SASL PLAIN). */
   readonly guarded: {
     readonly brokers: string;
     readonly username: string;
@@ -59,7 +59,7 @@ export async function startKafka(jarFolder: string): Promise<KafkaServer> {
       args: [...java, 'kafka.Kafka', file],
       stopSignal: 'SIGTERM',
       discardSignal: 'SIGKILL',
-      isReady: () => answers(`${loopback}:${port}`),
+      isReady: () => responds(`${loopback}:${port}`),
     };
   });
   const brokers = `${server.host}:${server.port}`;
@@ -105,7 +105,7 @@ auto.create.topics.enable=false
 `;
 }
 
-async function answers(broker: string): Promise<boolean> {
+async function responds(broker: string): Promise<boolean> {
   const admin = new Admin({
     clientId: 'tests',
     bootstrapBrokers: [broker],

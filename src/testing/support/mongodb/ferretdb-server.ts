@@ -28,12 +28,12 @@ export async function startFerretdb(program: string): Promise<FerretdbServer> {
     args: [`127.0.0.1:${port}`, `${folder}/`],
     stopSignal: 'SIGTERM',
     discardSignal: 'SIGKILL',
-    isReady: () => answers(`mongodb://127.0.0.1:${port}`),
+    isReady: () => responds(`mongodb://127.0.0.1:${port}`),
   }));
   return Object.assign(server, { url: `mongodb://${server.host}:${server.port}` });
 }
 
-async function answers(url: string): Promise<boolean> {
+async function responds(url: string): Promise<boolean> {
   const client = new MongoClient(url, { serverSelectionTimeoutMS: 500 });
   try {
     await client.db('admin').command({ ping: 1 });

@@ -1,5 +1,5 @@
-// Wraps the store and the sender of a simulated process: each external call passes `hop` before it is
-// made and after it is answered, so a test can stop the process at each of these points.
+// Wraps the store and the sender of a simulated process: each external call passes `hop` before the
+// request and after the reply, so a test can stop the process at each of these points.
 
 import type { EventReader, EventStore } from '../../../store/event-store.ts';
 import type { MemoryTransaction } from '../../../subscriptions/memory/storage.ts';

@@ -19,11 +19,11 @@ export interface Receiver {
   readonly effects: string[];
   /** All received commands, including duplicates. */
   readonly calls: Parameters<SendCommand>[0][];
-  /** Sets the answers to the next commands of this type; the last answer stays. */
+  /** Sets the replies to the next commands of this type; the last reply stays. */
   answer(type: string, ...answers: readonly Answer[]): void;
 }
 
-/** Behaves like an aggregate: a key takes effect once, and a refused command has no effect. */
+/** Behaves like an aggregate: a key takes effect once, and a rejected command has no effect. */
 export function createReceiver(): Receiver {
   const effects: string[] = [];
   const calls: Parameters<SendCommand>[0][] = [];
@@ -44,10 +44,10 @@ export function createReceiver(): Receiver {
       const answer = next(command.type);
       if (answer === 'fail') throw new Error(`${command.type} is unavailable`);
       if (keys.has(idempotencyKey)) return;
-      if (answer === 'refuse') throw new Refused('said-no', `${command.type} was refused`);
+      if (answer === 'refuse') throw new Refused('said-no', `${command.type} was rejected`);
       keys.add(idempotencyKey);
       effects.push(`${command.type} ${(command.payload as { orderId: string }).orderId}`);
-      if (answer === 'lose-answer') throw new Error('the answer was lost');
+      if (answer === 'lose-answer') throw new Error('the reply was lost');
     },
   };
 }

@@ -216,4 +216,4 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
   }
 }
 
-export const body = async <T>(answer: Response): Promise<T> => (await answer.json()) as T;
+export const body = async <T>(response: Response): Promise<T> => (await response.json()) as T;

@@ -25,14 +25,14 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
   const params = Type.Object({ id: Type.String({ maxLength: 100 }) });
   const own = (principal: { readonly tenant?: string } | undefined): string => {
     if (principal?.tenant !== undefined) return principal.tenant;
-    throw new MillraceError('NOT_ALLOWED', 'vaults are of one tenant');
+    throw new MillraceError('NOT_ALLOWED', 'a vault belongs to one tenant');
   };
   return {
     routes: [
       route({
         method: 'GET',
         path: '/vault/{id}',
-        summary: 'What lies in a vault',
+        summary: 'The balance of a vault',
         tag: 'vault',
         access: 'known',
         params,
@@ -43,19 +43,19 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
             own(principal),
             id,
           );
-          if (found === undefined) throw new MillraceError('NOT_FOUND', 'there is no such vault');
+          if (found === undefined) throw new MillraceError('NOT_FOUND', 'unknown vault');
           return { body: found.document };
         },
       }),
       route({
         method: 'POST',
         path: '/vault/{id}',
-        summary: 'Puts something into a vault',
+        summary: 'Deposits an amount in a vault',
         tag: 'vault',
         access: 'append',
         params,
         body: Type.Object({ amount: Type.Integer({ minimum: 1, maximum: 2_000 }) }),
-        answers: { 201: { description: 'It is in' } },
+        answers: { 201: { description: 'The deposit is stored' } },
         errors,
         async handle({ principal, params: { id }, body }) {
           const tenant = own(principal);
@@ -84,7 +84,7 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
               client.send({ type: 'bell.heard', times });
             },
             'bell.break': () => {
-              throw new MillraceError('NOT_ALLOWED', 'bells are not to be broken');
+              throw new MillraceError('NOT_ALLOWED', 'the bell cannot be broken');
             },
           },
           [Symbol.dispose]() {

@@ -1,4 +1,4 @@
-// Sends generated requests to all routes: no answer is a 500 or contains data of another tenant. Runs on every engine.
+// Sends generated requests to all routes: no response is a 500 or contains data of another tenant. Runs on every engine.
 
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
@@ -13,7 +13,7 @@ const secret = 'flow-that-only-acme-knows';
 
 export const fuzzRuns = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 50_000 : 700;
 
-/** The causes of 500 answers, for the failure message. */
+/** The causes of 500 responses, for the failure message. */
 let defect: unknown;
 const quiet = (): void => {};
 const log = {
@@ -115,9 +115,9 @@ export async function fuzz(
   try {
     await fc.assert(
       fc.asyncProperty(requestsFor(routes, await poolOf(api)), async (request) => {
-        const answer = await send(server.url, request, { token, agent });
-        statuses.add(answer.status);
-        check(request, answer, isBound);
+        const response = await send(server.url, request, { token, agent });
+        statuses.add(response.status);
+        check(request, response, isBound);
       }),
       { seed, numRuns: runs, endOnFailure: true, interruptAfterTimeLimit: 600_000 },
     );
@@ -130,11 +130,11 @@ export async function fuzz(
 function check(request: FuzzRequest, { status, text }: FuzzAnswer, isBound: boolean): void {
   const shown = `${request.method} ${request.path}: ${status} ${text.slice(0, 500)}`;
   assert.ok(status < 500 || status === 504, `${shown}\n${inspect(defect)}`);
-  // Node refuses too large headers (431) before the server sees the request.
+  // Node rejects too large headers (431) before the server sees the request.
   const isOurs = status !== 426 && status !== 431 && request.method !== 'HEAD';
   if (status >= 400 && isOurs) {
     const problem = JSON.parse(text) as { status?: number; error?: { code: string } };
-    // The vault of the bank has its own error format.
+    // The vault of the bank has a custom error format.
     if (problem.error === undefined) assert.equal(problem.status, status, shown);
     else assert.match(problem.error.code, /^[A-Z_]+$/, shown);
   }

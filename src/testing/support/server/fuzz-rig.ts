@@ -223,11 +223,11 @@ function requestFor(route: Route, pool: Pool): fc.Arbitrary<FuzzRequest> {
     { arbitrary: fc.constant<string>(route.method), weight: 20 },
     fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'),
   );
-  return fc.record({ params, query, body, headers, contentType, method }).map((made) => ({
-    method: made.method,
-    path: `${pathOf(route.path, made.params)}${searchOf(made.query)}`,
-    headers: { ...made.headers, 'content-type': made.contentType },
-    body: made.method === 'GET' || made.method === 'HEAD' ? undefined : made.body,
+  return fc.record({ params, query, body, headers, contentType, method }).map((input) => ({
+    method: input.method,
+    path: `${pathOf(route.path, input.params)}${searchOf(input.query)}`,
+    headers: { ...input.headers, 'content-type': input.contentType },
+    body: input.method === 'GET' || input.method === 'HEAD' ? undefined : input.body,
     isLong: route.isLong === true,
   }));
 }

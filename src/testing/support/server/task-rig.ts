@@ -31,13 +31,13 @@ export interface Claimed {
 }
 
 export async function enqueue(api: Api, token: string, more: object = {}): Promise<string> {
-  const answer = await api.post(
+  const response = await api.post(
     '/api/v1/jobs',
     { type: 'email-send', payload: { to: 'c-1' }, ...more },
     token,
   );
-  assert.equal(answer.status, 201);
-  return (await body<Enqueued>(answer)).id;
+  assert.equal(response.status, 201);
+  return (await body<Enqueued>(response)).id;
 }
 
 export async function claim(
@@ -47,9 +47,9 @@ export async function claim(
   more: { readonly types?: Record<string, number>; readonly waitMs?: number } = {},
 ): Promise<readonly Claimed[]> {
   const wanted = { worker, types: { 'email-send': 10 }, waitMs: 0, ...more };
-  const answer = await api.post('/api/v1/worker/claim', wanted, token);
-  assert.equal(answer.status, 200);
-  return (await body<{ readonly items: readonly Claimed[] }>(answer)).items;
+  const response = await api.post('/api/v1/worker/claim', wanted, token);
+  assert.equal(response.status, 200);
+  return (await body<{ readonly items: readonly Claimed[] }>(response)).items;
 }
 
 export const report = (
@@ -76,9 +76,9 @@ export async function shown(api: Api, token: string, id: string): Promise<Shown[
   return (await body<Shown>(await api.ask(`/api/v1/jobs/${id}`, token))).task;
 }
 
-/** The body of an answer that must be a 200. */
-export async function accepted<T>(answer: Promise<Response>): Promise<T> {
-  const response = await answer;
+/** Returns the body of a response whose status must be 200. */
+export async function accepted<T>(pending: Promise<Response>): Promise<T> {
+  const response = await pending;
   assert.equal(response.status, 200, await response.clone().text());
   return body<T>(response);
 }
@@ -89,10 +89,10 @@ export interface ReceivedEvent {
 }
 
 /** Server-sent events, without comments. */
-export async function* eventsOf(answer: Response): AsyncGenerator<ReceivedEvent> {
-  assert.match(answer.headers.get('content-type') ?? '', /^text\/event-stream/);
+export async function* eventsOf(response: Response): AsyncGenerator<ReceivedEvent> {
+  assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/);
   let text = '';
-  for await (const chunk of (answer.body ?? new ReadableStream()).pipeThrough(
+  for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(
     new TextDecoderStream(),
   )) {
     text += chunk;

@@ -13,7 +13,7 @@ type Storage = SubscriptionStorage<MemoryTransaction>;
 
 export interface SimulatedProcess {
   readonly storage: Storage;
-  /** Its next pending call never resolves. */
+  /** Kills the process: its next pending call never resolves. */
   kill(): void;
   /** Suspends the process while the others continue. */
   freeze(): void;

@@ -20,7 +20,7 @@ async function ask(
   request: `${string} /${string}`,
   body?: Body,
   headers: Readonly<Record<string, string>> = root,
-): Promise<{ readonly status: number; readonly answer: unknown }> {
+): Promise<{ readonly status: number; readonly json: unknown }> {
   const [method = '', path = ''] = request.split(' ');
   const sent = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
   const response = await send(server, '', {
@@ -29,7 +29,7 @@ async function ask(
     headers,
     ...(sent === undefined ? {} : { body: sent }),
   });
-  return { status: response.status, answer: await response.json() };
+  return { status: response.status, json: await response.json() };
 }
 
 async function does(
@@ -37,7 +37,7 @@ async function does(
   request: `${string} /${string}`,
   body: Body,
 ): Promise<void> {
-  assert.deepEqual(await ask(server, request, body), { status: 200, answer: { success: true } });
+  assert.deepEqual(await ask(server, request, body), { status: 200, json: { success: true } });
 }
 
 const rejects = (
@@ -48,8 +48,8 @@ const rejects = (
   headers?: Readonly<Record<string, string>>,
 ): NtfyCase =>
   caseOf(title, async (server) => {
-    const { status, answer } = await ask(server, request, body, headers);
-    assert.equal((answer as { readonly code?: number }).code, code, JSON.stringify(answer));
+    const { status, json } = await ask(server, request, body, headers);
+    assert.equal((json as { readonly code?: number }).code, code, JSON.stringify(json));
     assert.equal(status, Math.floor(code / 100));
   });
 
@@ -60,7 +60,7 @@ interface ShownUser {
 }
 
 async function usersOf(server: CaseServer): Promise<readonly ShownUser[]> {
-  return (await ask(server, 'GET /v1/users')).answer as readonly ShownUser[];
+  return (await ask(server, 'GET /v1/users')).json as readonly ShownUser[];
 }
 
 const newUser = (): string => newTopic().replace('t', 'u');
@@ -78,10 +78,10 @@ async function statusOf(
 
 export const adminCases: readonly NtfyCase[] = [
   caseOf('read the version', async (server) => {
-    const { status, answer } = await ask(server, 'GET /v1/version');
+    const { status, json } = await ask(server, 'GET /v1/version');
     assert.equal(status, 200);
-    assert.deepEqual(Object.keys(answer as object), ['version', 'commit', 'date']);
-    assert.match((answer as { readonly version: string }).version, /^\d+\.\d+/);
+    assert.deepEqual(Object.keys(json as object), ['version', 'commit', 'date']);
+    assert.match((json as { readonly version: string }).version, /^\d+\.\d+/);
   }),
   rejects('anonymous requests cannot read the version', 'GET /v1/version', undefined, 40101, {}),
   rejects('users cannot read the version', 'GET /v1/version', undefined, 40101, {
@@ -129,7 +129,7 @@ export const adminCases: readonly NtfyCase[] = [
     const username = newUser();
     await does(server, 'POST /v1/users', { username, password: 'secret' });
     const again = await ask(server, 'POST /v1/users', { username, password: 'other' });
-    assert.equal((again.answer as { readonly code: number }).code, 40901);
+    assert.equal((again.json as { readonly code: number }).code, 40901);
     assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 200);
   }),
   rejects(
@@ -138,9 +138,14 @@ export const adminCases: readonly NtfyCase[] = [
     { username: 'ben', password: 'x' },
     40901,
   ),
-  rejects('add no user without a password', 'POST /v1/users', { username: 'nopass' }, 40000),
-  rejects('add no user without a name', 'POST /v1/users', { password: 'x' }, 40000),
-  rejects('add no user of a bad name', 'POST /v1/users', { username: 'a b', password: 'x' }, 40000),
+  rejects('cannot add a user without a password', 'POST /v1/users', { username: 'nopass' }, 40000),
+  rejects('cannot add a user without a name', 'POST /v1/users', { password: 'x' }, 40000),
+  rejects(
+    'cannot add a user with an invalid name',
+    'POST /v1/users',
+    { username: 'a b', password: 'x' },
+    40000,
+  ),
   rejects(
     "add no user of everybody's name",
     'POST /v1/users',
@@ -153,7 +158,7 @@ export const adminCases: readonly NtfyCase[] = [
     { username: newUser(), password: 'x', tier: 'gold' },
     40030,
   ),
-  rejects('add no user by what is no JSON', 'POST /v1/users', 'username=x', 40024),
+  rejects('cannot add a user with a body that is not JSON', 'POST /v1/users', 'username=x', 40024),
   rejects(
     'cannot add a user whose name is a number',
     'POST /v1/users',
@@ -179,8 +184,18 @@ export const adminCases: readonly NtfyCase[] = [
     await does(server, 'PUT /v1/users', { username, password: 'secret' });
     assert.equal(await statusOf(server, newTopic(), basic(username, 'secret')), 200);
   }),
-  rejects('change no administrator', 'PUT /v1/users', { username: 'root', password: 'x' }, 40301),
-  rejects('change nothing without saying what', 'PUT /v1/users', { username: 'ben' }, 40000),
+  rejects(
+    'cannot change an administrator',
+    'PUT /v1/users',
+    { username: 'root', password: 'x' },
+    40301,
+  ),
+  rejects(
+    'cannot change a user without a new password or tier',
+    'PUT /v1/users',
+    { username: 'ben' },
+    40000,
+  ),
   rejects(
     'cannot change a user with an invalid name',
     'PUT /v1/users',
@@ -197,7 +212,7 @@ export const adminCases: readonly NtfyCase[] = [
     assert.equal(await statusOf(server, topic, basic(username, 'secret')), 403);
   }),
   rejects('cannot remove an unknown user', 'DELETE /v1/users', { username: 'nobody-here' }, 40031),
-  rejects('remove no administrator', 'DELETE /v1/users', { username: 'root' }, 40101),
+  rejects('cannot remove an administrator', 'DELETE /v1/users', { username: 'root' }, 40101),
   caseOf('allow a user to read and write a topic', async (server) => {
     const [username, topic] = [newUser(), closed()];
     await does(server, 'POST /v1/users', { username, password: 'secret' });
@@ -232,7 +247,7 @@ export const adminCases: readonly NtfyCase[] = [
     const found = (await usersOf(server)).find((each) => each.username === username);
     assert.deepEqual(found?.grants, [{ topic: `${topic}*`, permission: 'read-write' }]);
   }),
-  caseOf('deny a topic to everybody, and remove that rule', async (server) => {
+  caseOf('deny a topic to all users, and remove that rule', async (server) => {
     const topic = newTopic();
     assert.equal(await statusOf(server, topic, {}), 200);
     await does(server, 'PUT /v1/users/access', { username: '*', topic, permission: 'deny-all' });
@@ -248,16 +263,16 @@ export const adminCases: readonly NtfyCase[] = [
     await does(server, 'DELETE /v1/users/access', { username, topic });
     assert.equal(await statusOf(server, topic, basic(username, 'secret')), 403);
   }),
-  caseOf('end the streams of a removed user', async (server) => {
+  caseOf('close the streams of a removed user', async (server) => {
     const [username, topic] = [newUser(), closed()];
     await does(server, 'POST /v1/users', { username, password: 'secret' });
     await does(server, 'PUT /v1/users/access', { username, topic, permission: 'rw' });
-    const answer = await send(server, topic, {
+    const response = await send(server, topic, {
       method: 'GET',
       path: '/{t}/json',
       headers: basic(username, 'secret'),
     });
-    const reader = answer.body?.getReader();
+    const reader = response.body?.getReader();
     const first = await reader?.read();
     assert.match(Buffer.from(first?.value ?? []).toString(), /"event":"open"/);
     await does(server, 'DELETE /v1/users', { username });

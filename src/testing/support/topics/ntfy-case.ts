@@ -108,7 +108,7 @@ export function taken(
   };
 }
 
-export function refusedBy(title: string, sent: Sent, code: number): NtfyCase {
+export function rejectedWith(title: string, sent: Sent, code: number): NtfyCase {
   return {
     title,
     async run(server) {

@@ -6,7 +6,7 @@ import {
   newTopic,
   poll,
   publish,
-  refusedBy,
+  rejectedWith,
   send,
   taken,
   type CaseServer,
@@ -25,7 +25,7 @@ function delayed(text: string, seconds: number): NtfyCase {
       const before = Date.now() / 1_000;
       const message = await publish(server, topic, { headers: { Delay: text }, body: 'x' });
       const after = Date.now() / 1_000;
-      // Times are whole seconds, and the publish itself takes time.
+      // Times have a resolution of one second, and the publish itself takes time.
       assert.ok(message.time >= before + seconds - 2, String(message.time - before));
       assert.ok(message.time <= after + seconds + 2, String(message.time - after));
       assert.equal(message.expires, message.time + 43_200);
@@ -77,20 +77,24 @@ export const delayCases: readonly NtfyCase[] = [
   atHour('tomorrow, 3:30pm', 15, 30, 1),
   atHour('tomorrow 10am', 10, 0, 1),
   atHour('9am', 9, 0),
-  refusedBy('rejects a delay below 10 s', { headers: { Delay: '9s' }, body: 'x' }, 40005),
-  refusedBy('rejects a delay above 3 days', { headers: { Delay: '73h' }, body: 'x' }, 40006),
-  refusedBy(
+  rejectedWith('rejects a delay below 10 s', { headers: { Delay: '9s' }, body: 'x' }, 40005),
+  rejectedWith('rejects a delay above 3 days', { headers: { Delay: '73h' }, body: 'x' }, 40006),
+  rejectedWith(
     'rejects a delay that cannot be parsed',
     { headers: { Delay: 'soonish' }, body: 'x' },
     40004,
   ),
-  refusedBy('rejects a delay in the past', { headers: { Delay: '1500000000' }, body: 'x' }, 40004),
-  refusedBy(
+  rejectedWith(
+    'rejects a delay in the past',
+    { headers: { Delay: '1500000000' }, body: 'x' },
+    40004,
+  ),
+  rejectedWith(
     'rejects a delay without cache',
     { headers: { Delay: '1h', Cache: 'no' }, body: 'x' },
     40002,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects a file that expires before it is delivered',
     { headers: { Delay: '10h', Filename: 'a' }, body: 'x' },
     40015,
@@ -162,8 +166,8 @@ export const changeCases: readonly NtfyCase[] = [
   changed('clears by PUT', 'PUT', '/{t}/s1/clear', 'message_clear'),
   changed('clears by GET', 'GET', '/{t}/s1/clear', 'message_clear'),
   changed('clears by /read', 'PUT', '/{t}/s1/read', 'message_clear'),
-  refusedBy('does not clear by POST', { path: '/{t}/s1/clear' }, 40401),
-  refusedBy('does not delete by PUT', { method: 'PUT', path: '/{t}/s1/delete' }, 40401),
+  rejectedWith('does not clear by POST', { path: '/{t}/s1/clear' }, 40401),
+  rejectedWith('does not delete by PUT', { method: 'PUT', path: '/{t}/s1/delete' }, 40401),
   {
     title: 'shows changes as empty lines of /raw and events without a name of /sse',
     async run(server) {
@@ -188,7 +192,7 @@ const template = (
 ): NtfyCase =>
   taken(title, { headers: { Template: 'yes', ...headers }, body: JSON.stringify(body) }, expected);
 const badTemplate = (title: string, message: string, code: number): NtfyCase =>
-  refusedBy(title, { headers: { Template: 'yes', Message: message }, body: '{"a":1}' }, code);
+  rejectedWith(title, { headers: { Template: 'yes', Message: message }, body: '{"a":1}' }, code);
 
 const alert = {
   labels: { alertname: 'Disk', instance: 'a:1', severity: 'high' },
@@ -250,21 +254,25 @@ export const templateCases: readonly NtfyCase[] = [
     { x: 'b' },
     { message: 'a\nb' },
   ),
-  badTemplate('rejects a template that is none', '{{.a', 40043),
+  badTemplate('rejects an incomplete template', '{{.a', 40043),
   badTemplate('rejects an unknown function', '{{nothing .a}}', 40043),
-  badTemplate('rejects an end too many', '{{end}}', 40043),
-  badTemplate('rejects to call', '{{call .a}}', 40044),
-  badTemplate('rejects to define', '{{define "x"}}y{{end}}', 40044),
-  badTemplate('rejects what fails', '{{fail "no"}}', 40045),
-  badTemplate('rejects to compare what is not alike', '{{if eq .a 1}}x{{end}}', 40045),
-  badTemplate('rejects a text where a list is needed', '{{range "abc"}}x{{end}}', 40045),
-  refusedBy(
+  badTemplate('rejects an unmatched end', '{{end}}', 40043),
+  badTemplate('rejects the function call', '{{call .a}}', 40044),
+  badTemplate('rejects the action define', '{{define "x"}}y{{end}}', 40044),
+  badTemplate('reports a template that calls fail', '{{fail "no"}}', 40045),
+  badTemplate('rejects a comparison of different types', '{{if eq .a 1}}x{{end}}', 40045),
+  badTemplate('rejects a range over a string', '{{range "abc"}}x{{end}}', 40045),
+  rejectedWith(
     'rejects a template if the body is not JSON',
     { headers: { Template: 'yes', m: 'x' }, body: 'no' },
     40042,
   ),
-  refusedBy('rejects an unknown template', { headers: { Template: 'nobody' }, body: '{}' }, 40047),
-  refusedBy(
+  rejectedWith(
+    'rejects an unknown template',
+    { headers: { Template: 'nobody' }, body: '{}' },
+    40047,
+  ),
+  rejectedWith(
     'rejects a template that renders an invalid priority',
     { headers: { Template: '1', m: 'x', p: '{{.p}}' }, body: '{"p":"9"}' },
     40007,
@@ -324,7 +332,7 @@ export const templateCases: readonly NtfyCase[] = [
       message: 'Opened by: u\nRepository: h\nIssue link: i\nLabels: bug \n\nDescription:\nB',
     },
   ),
-  refusedBy(
+  rejectedWith(
     'rejects other webhooks of GitHub',
     { headers: { Template: 'github' }, body: '{"action":"x"}' },
     40045,

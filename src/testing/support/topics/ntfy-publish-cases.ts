@@ -1,6 +1,6 @@
-// Every way to publish.
+// Cases for every way to publish a message.
 
-import { refusedBy, taken, type NtfyCase } from './ntfy-case.ts';
+import { rejectedWith, taken, type NtfyCase } from './ntfy-case.ts';
 
 const json = (value: unknown): string => JSON.stringify(value);
 const priorities: readonly (readonly [string, number])[] = [
@@ -20,10 +20,10 @@ const priorities: readonly (readonly [string, number])[] = [
 const view = { action: 'view', label: 'Open', clear: false, url: 'https://e.x/a' };
 
 export const publishCases: readonly NtfyCase[] = [
-  taken('takes a body by POST', { body: 'hello' }, { message: 'hello' }),
-  taken('takes a body by PUT', { method: 'PUT', body: 'hello' }, { message: 'hello' }),
+  taken('accepts a body by POST', { body: 'hello' }, { message: 'hello' }),
+  taken('accepts a body by PUT', { method: 'PUT', body: 'hello' }, { message: 'hello' }),
   taken('trims a body', { body: '  a\n b \n' }, { message: 'a\n b' }),
-  taken('says triggered where nothing is said', {}, {}),
+  taken('uses the message triggered for an empty body', {}, {}),
   taken(
     'accepts the message in a header',
     { headers: { 'X-Message': 'by header' } },
@@ -34,15 +34,19 @@ export const publishCases: readonly NtfyCase[] = [
     { headers: { m: 'header' }, body: 'body' },
     { message: 'body' },
   ),
-  taken('makes lines of \\n in a header', { headers: { Message: 'a\\nb' } }, { message: 'a\nb' }),
-  taken('leaves \\n in a body', { body: 'a\\nb' }, { message: 'a\\nb' }),
+  taken(
+    'converts \\n in a header to line breaks',
+    { headers: { Message: 'a\\nb' } },
+    { message: 'a\nb' },
+  ),
+  taken('keeps \\n in a body unchanged', { body: 'a\\nb' }, { message: 'a\\nb' }),
   taken(
     'accepts GET /publish with a query',
     { method: 'GET', path: '/{t}/publish?message=hi&title=T&p=4' },
     { message: 'hi', title: 'T', priority: 4 },
   ),
-  taken('takes GET /send', { method: 'GET', path: '/{t}/send?m=hi' }, { message: 'hi' }),
-  taken('takes GET /trigger', { method: 'GET', path: '/{t}/trigger' }, {}),
+  taken('accepts GET /send', { method: 'GET', path: '/{t}/send?m=hi' }, { message: 'hi' }),
+  taken('accepts GET /trigger', { method: 'GET', path: '/{t}/trigger' }, {}),
   taken(
     'treats POST /publish as a sequence id',
     { path: '/{t}/publish', body: 'x' },
@@ -79,7 +83,7 @@ export const publishCases: readonly NtfyCase[] = [
     { title: 'äö', message: 'x' },
   ),
   taken(
-    'leaves encoded words of unknown charsets',
+    'keeps encoded words of unknown charsets unchanged',
     { headers: { Title: '=?KOI8-R?B?w6Q=?=' }, body: 'x' },
     { title: '=?KOI8-R?B?w6Q=?=', message: 'x' },
   ),
@@ -115,13 +119,13 @@ export const publishCases: readonly NtfyCase[] = [
     { path: '/{t}?p=5', headers: { Priority: 'u=1' }, body: 'x' },
     { message: 'x', priority: 5 },
   ),
-  refusedBy('rejects the priority 6', { headers: { 'X-Priority': '6' }, body: 'x' }, 40007),
-  refusedBy(
+  rejectedWith('rejects the priority 6', { headers: { 'X-Priority': '6' }, body: 'x' }, 40007),
+  rejectedWith(
     'rejects the priority 0 in a header',
     { headers: { 'X-Priority': '0' }, body: 'x' },
     40007,
   ),
-  refusedBy('rejects an unknown priority', { headers: { prio: 'important' }, body: 'x' }, 40007),
+  rejectedWith('rejects an unknown priority', { headers: { prio: 'important' }, body: 'x' }, 40007),
   taken(
     'accepts tags',
     { headers: { Tags: 'warning, skull,,a b ' }, body: 'x' },
@@ -142,7 +146,7 @@ export const publishCases: readonly NtfyCase[] = [
     { headers: { Icon: 'https://e.x/i.png' }, body: 'x' },
     { icon: 'https://e.x/i.png', message: 'x' },
   ),
-  refusedBy(
+  rejectedWith(
     'rejects an icon that is not a URL',
     { headers: { Icon: 'file:///i.png' }, body: 'x' },
     40021,
@@ -187,22 +191,22 @@ export const publishCases: readonly NtfyCase[] = [
     { path: '/{t}/path', headers: { sid: 'header' }, body: 'x' },
     { message: 'x', sequence_id: 'path' },
   ),
-  refusedBy(
+  rejectedWith(
     'rejects an invalid sequence id',
     { headers: { 'X-Sequence-ID': 'no spaces' }, body: 'x' },
     40049,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects e-mail if it is not enabled',
     { headers: { Email: 'a@b.example' }, body: 'x' },
     40001,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects an invalid e-mail address',
     { headers: { 'X-E-Mail': 'nobody' }, body: 'x' },
     40050,
   ),
-  refusedBy('rejects phone calls', { headers: { Call: 'yes' }, body: 'x' }, 40032),
+  rejectedWith('rejects phone calls', { headers: { Call: 'yes' }, body: 'x' }, 40032),
   taken(
     'accepts the URL of a file',
     { headers: { Attach: 'https://e.x/a/b.jpg' } },
@@ -224,7 +228,7 @@ export const publishCases: readonly NtfyCase[] = [
       attachment: { name: 'attachment', url: 'https://e.x' },
     },
   ),
-  refusedBy(
+  rejectedWith(
     'rejects an attachment URL that is not HTTP',
     { headers: { Attach: 'ftp://e.x/a' } },
     40013,
@@ -304,7 +308,7 @@ export const publishCases: readonly NtfyCase[] = [
       },
     },
   ),
-  refusedBy(
+  rejectedWith(
     'rejects a body that is not UTF-8 with an attachment URL',
     { headers: { Attach: 'https://e.x/a' }, body: Uint8Array.of(255, 254) },
     40011,
@@ -382,77 +386,89 @@ export const publishCases: readonly NtfyCase[] = [
     },
     { message: 'x', actions: [view] },
   ),
-  refusedBy(
+  rejectedWith(
     'rejects four actions',
     { headers: { Actions: 'view,a,u;view,b,u;view,c,u;view,d,u' }, body: 'x' },
     40018,
   ),
-  refusedBy('rejects an unknown action', { headers: { Actions: 'dance, a' }, body: 'x' }, 40018),
-  refusedBy(
+  rejectedWith('rejects an unknown action', { headers: { Actions: 'dance, a' }, body: 'x' }, 40018),
+  rejectedWith(
     'rejects an action without a label',
     { headers: { Actions: 'view' }, body: 'x' },
     40018,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects an action without a URL',
     { headers: { Actions: 'view, Open' }, body: 'x' },
     40018,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects an unknown key of an action',
     { headers: { Actions: 'view, Open, https://e.x, what=1' }, body: 'x' },
     40018,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects an unterminated quote',
     { headers: { Actions: 'view, "Open' }, body: 'x' },
     40018,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects a body for an action with GET',
     { headers: { Actions: 'http, a, https://e.x, method=GET, body=x' }, body: 'x' },
     40018,
   ),
-  refusedBy('rejects actions in invalid JSON', { headers: { Actions: '[{' }, body: 'x' }, 40018),
-  refusedBy('rejects reserved topics', { path: '/docs', body: 'x' }, 40010),
-  refusedBy('rejects reserved topics with a sequence id', { path: '/app/one', body: 'x' }, 40010),
-  refusedBy('rejects an invalid topic', { path: '/no.dots', body: 'x' }, 40401),
-  refusedBy('rejects a topic of 65 characters', { path: `/${'a'.repeat(65)}`, body: 'x' }, 40401),
-  refusedBy('rejects other methods', { method: 'PATCH', body: 'x' }, 40401),
-  refusedBy('rejects several topics at once', { path: '/{t},b', body: 'x' }, 40401),
+  rejectedWith('rejects actions in invalid JSON', { headers: { Actions: '[{' }, body: 'x' }, 40018),
+  rejectedWith('rejects reserved topics', { path: '/docs', body: 'x' }, 40010),
+  rejectedWith(
+    'rejects reserved topics with a sequence id',
+    { path: '/app/one', body: 'x' },
+    40010,
+  ),
+  rejectedWith('rejects an invalid topic', { path: '/no.dots', body: 'x' }, 40401),
+  rejectedWith(
+    'rejects a topic of 65 characters',
+    { path: `/${'a'.repeat(65)}`, body: 'x' },
+    40401,
+  ),
+  rejectedWith('rejects other methods', { method: 'PATCH', body: 'x' }, 40401),
+  rejectedWith('rejects several topics at once', { path: '/{t},b', body: 'x' }, 40401),
 ];
 
 export const jsonCases: readonly NtfyCase[] = [
-  refusedBy('rejects invalid JSON', { path: '/', body: '{' }, 40024),
-  refusedBy('rejects JSON that is not an object', { path: '/', body: '[1]' }, 40024),
-  refusedBy('rejects JSON without a topic', { path: '/', body: '{"message":"x"}' }, 40009),
-  refusedBy(
+  rejectedWith('rejects invalid JSON', { path: '/', body: '{' }, 40024),
+  rejectedWith('rejects JSON that is not an object', { path: '/', body: '[1]' }, 40024),
+  rejectedWith('rejects JSON without a topic', { path: '/', body: '{"message":"x"}' }, 40009),
+  rejectedWith(
     'rejects JSON with an invalid topic',
     { path: '/', body: '{"topic":"no spaces"}' },
     40009,
   ),
-  refusedBy('rejects JSON with a reserved topic', { path: '/', body: '{"topic":"login"}' }, 40010),
-  refusedBy(
+  rejectedWith(
+    'rejects JSON with a reserved topic',
+    { path: '/', body: '{"topic":"login"}' },
+    40010,
+  ),
+  rejectedWith(
     'rejects JSON with a number as the title',
     { path: '/', body: '{"topic":"a","title":1}' },
     40024,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects JSON with a string as the priority',
     { path: '/', body: '{"topic":"a","priority":"high"}' },
     40024,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects JSON with the priority 9',
     { path: '/', body: '{"topic":"a","priority":9}' },
     40007,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects JSON of 8,192 bytes',
     { path: '/', body: json({ topic: 'a', message: 'x'.repeat(8_192) }) },
     41303,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects JSON with an invalid action',
     { path: '/', body: json({ topic: 'a', actions: [{ action: 'dance', label: 'x' }] }) },
     40018,

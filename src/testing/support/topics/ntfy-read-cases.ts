@@ -1,4 +1,4 @@
-// Reading, following, files, access, and what the server reports about itself.
+// Cases for reading, following, files, access, and the information that the server reports about itself.
 
 import assert from 'node:assert/strict';
 import { WebSocket } from 'ws';
@@ -7,7 +7,7 @@ import {
   newTopic,
   poll,
   publish,
-  refusedBy,
+  rejectedWith,
   send,
   type CaseServer,
   type Message,
@@ -66,7 +66,7 @@ async function streamed(
 }
 
 export const readCases: readonly NtfyCase[] = [
-  caseOf('answers a poll of an empty topic with an empty body', async (server) => {
+  caseOf('responds to a poll of an empty topic with an empty body', async (server) => {
     const answer = await send(server, newTopic(), { method: 'GET', path: '/{t}/json?poll=1' });
     assert.equal(answer.status, 200);
     assert.equal(answer.headers.get('content-type'), 'application/x-ndjson; charset=utf-8');
@@ -138,19 +138,19 @@ export const readCases: readonly NtfyCase[] = [
     assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
     assert.equal(await answer.text(), `data: ${JSON.stringify(message)}\n\n`);
   }),
-  refusedBy('rejects an invalid since', { method: 'GET', path: '/{t}/json?since=2d' }, 40008),
-  refusedBy(
+  rejectedWith('rejects an invalid since', { method: 'GET', path: '/{t}/json?since=2d' }, 40008),
+  rejectedWith(
     'rejects a filter by an invalid priority',
     { method: 'GET', path: '/{t}/json?poll=1&priority=9' },
     40007,
   ),
-  refusedBy(
-    'rejects to read a reserved topic',
+  rejectedWith(
+    'rejects reading a reserved topic',
     { method: 'GET', path: '/login/json?poll=1' },
     40010,
   ),
-  refusedBy('rejects /ws without an upgrade', { method: 'GET', path: '/{t}/ws' }, 40016),
-  refusedBy('rejects POST to a path of three parts', { path: '/{t}/a/json' }, 40401),
+  rejectedWith('rejects /ws without an upgrade', { method: 'GET', path: '/{t}/ws' }, 40016),
+  rejectedWith('rejects POST to a path of three parts', { path: '/{t}/a/json' }, 40401),
 ];
 
 export const followCases: readonly NtfyCase[] = [
@@ -269,7 +269,7 @@ export const followCases: readonly NtfyCase[] = [
     const socket = new WebSocket(`${server.url.replace('http', 'ws')}/${newTopic()}/ws?since=bad`);
     const status = await new Promise<number | undefined>((resolve, reject) => {
       socket.on('unexpected-response', (_, answer) => resolve(answer.statusCode));
-      socket.on('open', () => reject(new Error('it was opened')));
+      socket.on('open', () => reject(new Error('the WebSocket was opened')));
       socket.on('error', () => undefined);
     });
     socket.terminate();
@@ -299,61 +299,65 @@ const allowed = (
   });
 
 export const accessCases: readonly NtfyCase[] = [
-  refusedBy(
+  rejectedWith(
     'rejects a wrong password, also for an open topic',
     { headers: { Authorization: basic('ben', 'no') }, body: 'x' },
     40101,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects an unknown user',
     { headers: { Authorization: basic('nobody', 'x') }, body: 'x' },
     40101,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects an unknown token',
     { headers: { Authorization: 'Bearer tk_nonononononononononononononono' }, body: 'x' },
     40101,
   ),
   allowed('ignores other authentication schemes', 'POST', '/{t}', { Authorization: 'vapid t=x' }),
   allowed('accepts a user', 'POST', '/{t}', ben),
-  refusedBy('rejects to write to a denied topic', { path: '/closed-{t}', body: 'x' }, 40301),
-  refusedBy(
-    'rejects to read a denied topic',
+  rejectedWith('rejects writing to a denied topic', { path: '/closed-{t}', body: 'x' }, 40301),
+  rejectedWith(
+    'rejects reading a denied topic',
     { method: 'GET', path: '/closed-{t}/json?poll=1' },
     40301,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects several topics if one is denied',
     { method: 'GET', path: '/{t},closed-{t}/json?poll=1' },
     40301,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects JSON for a denied topic',
     { path: '/', body: '{"topic":"closed-json"}' },
     40301,
   ),
-  refusedBy(
-    'rejects to delete in a denied topic',
+  rejectedWith(
+    'rejects deleting in a denied topic',
     { method: 'DELETE', path: '/closed-{t}/s1' },
     40301,
   ),
-  refusedBy('rejects /auth of a denied topic', { method: 'GET', path: '/closed-{t}/auth' }, 40301),
-  refusedBy(
+  rejectedWith(
+    'rejects /auth of a denied topic',
+    { method: 'GET', path: '/closed-{t}/auth' },
+    40301,
+  ),
+  rejectedWith(
     'rejects /ws of a denied topic before it requires an upgrade',
     { method: 'GET', path: '/closed-{t}/ws' },
     40301,
   ),
   allowed('confirms read access', 'GET', '/{t}/auth'),
   allowed('allows reading a read-only topic', 'GET', '/news-{t}/json?poll=1'),
-  refusedBy('rejects to write to a read-only topic', { path: '/news-{t}', body: 'x' }, 40301),
+  rejectedWith('rejects writing to a read-only topic', { path: '/news-{t}', body: 'x' }, 40301),
   allowed('allows writing to a write-only topic', 'POST', '/drop-{t}'),
-  refusedBy(
-    'rejects to read a write-only topic',
+  rejectedWith(
+    'rejects reading a write-only topic',
     { method: 'GET', path: '/drop-{t}/json?poll=1' },
     40301,
   ),
-  allowed('prefers the rule of the user to the rule for everybody', 'POST', '/closed-ben-{t}', ben),
-  refusedBy(
+  allowed('prefers the rule of the user to the rule for all users', 'POST', '/closed-ben-{t}', ben),
+  rejectedWith(
     "keeps the user to the user's rule",
     { path: '/closed-news-{t}', headers: ben, body: 'x' },
     40301,
@@ -375,7 +379,7 @@ export const accessCases: readonly NtfyCase[] = [
     'GET',
     `/closed-ben-{t}/json?poll=1&authorization=${inQuery(`Bearer ${benToken}`)}`,
   ),
-  refusedBy(
+  rejectedWith(
     'rejects wrong credentials in the query',
     { method: 'GET', path: `/{t}/json?poll=1&auth=${inQuery(basic('ben', 'no'))}` },
     40101,
@@ -420,9 +424,9 @@ export const fileCases: readonly NtfyCase[] = [
     const answer = await fetch(attachment.url);
     assert.deepEqual(new Uint8Array(await answer.arrayBuffer()), body);
   }),
-  refusedBy('rejects files above the limit', { body: new Uint8Array(2_000_000) }, 41301),
-  refusedBy(
-    'answers 404 for an unknown file',
+  rejectedWith('rejects files above the limit', { body: new Uint8Array(2_000_000) }, 41301),
+  rejectedWith(
+    'responds with 404 to a request for an unknown file',
     { method: 'GET', path: '/file/AAAAAAAAAAAA.txt' },
     40401,
   ),
@@ -513,21 +517,29 @@ export const factCases: readonly NtfyCase[] = [
     assert.equal(answer.headers.get('access-control-allow-origin'), '*');
     assert.equal(answer.headers.get('access-control-allow-headers'), '*');
   }),
-  refusedBy(
+  rejectedWith(
     'reserves administration for administrators',
     { method: 'GET', path: '/v1/users' },
     40101,
   ),
-  refusedBy(
+  rejectedWith(
     'reserves its version for administrators',
     { method: 'GET', path: '/v1/version' },
     40101,
   ),
-  refusedBy('has no web push', { path: '/v1/webpush', body: '{}' }, 40401),
-  refusedBy('has no manifest', { method: 'GET', path: '/manifest.webmanifest' }, 40401),
-  refusedBy('has no payments', { method: 'GET', path: '/v1/tiers' }, 40401),
-  refusedBy('answers 404 for other paths', { method: 'GET', path: '/v1/nothing/here' }, 40401),
-  caseOf('pushes for Matrix', async (server) => {
+  rejectedWith('does not support web push', { path: '/v1/webpush', body: '{}' }, 40401),
+  rejectedWith(
+    'does not serve a manifest',
+    { method: 'GET', path: '/manifest.webmanifest' },
+    40401,
+  ),
+  rejectedWith('does not support payments', { method: 'GET', path: '/v1/tiers' }, 40401),
+  rejectedWith(
+    'responds with 404 to other paths',
+    { method: 'GET', path: '/v1/nothing/here' },
+    40401,
+  ),
+  caseOf('accepts pushes of Matrix', async (server) => {
     const topic = `up${newTopic()}`;
     const body = JSON.stringify({
       notification: { devices: [{ pushkey: `${server.url}/${topic}?up=1` }] },
@@ -545,7 +557,7 @@ export const factCases: readonly NtfyCase[] = [
     const answer = await send(server, '', { path: '/_matrix/push/v1/notify', body });
     assert.deepEqual([answer.status, await answer.json()], [200, { rejected: [pushkey] }]);
   }),
-  refusedBy(
+  rejectedWith(
     'rejects an invalid Matrix request',
     { path: '/_matrix/push/v1/notify', body: '{"notification":{}}' },
     40019,

@@ -140,7 +140,7 @@ export function testSeveralProcesses(
     it('a scheduled message outlives the process that accepted it', async () => {
       const topic = newTopic();
       const sent = await publish(a, topic, { headers: { Delay: '2s' }, body: 'later' });
-      // A process that is killed while it holds the lease delays the message by ten seconds.
+      // A process that is killed while it has the lease delays the message by ten seconds.
       await systemClock.sleep(200);
       await Promise.all([a.child.kill('SIGKILL'), b.child.kill('SIGKILL')]);
       await using c = await startOurNtfy({ bus, folder, limits: { delayMsMin: 0 } });

@@ -1,28 +1,28 @@
-// Writes an answer: JSON at once, a stream at the pace of the client.
+// Writes the response of a route: JSON at once, a stream at the pace of the client.
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Answer } from '../../platform/modules/route.ts';
 
-export async function writeAnswer(
+export async function writeResponse(
   response: ServerResponse,
-  answer: Answer,
+  reply: Answer,
   { isHead, signal }: { readonly isHead: boolean; readonly signal: AbortSignal },
 ): Promise<void> {
-  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
-  if ('stream' in answer) {
-    response.writeHead(answer.status ?? 200, { 'content-type': answer.contentType });
-    if (!isHead) await writeStream(response, answer.stream, signal);
+  for (const [name, value] of Object.entries(reply.headers ?? {})) response.setHeader(name, value);
+  if ('stream' in reply) {
+    response.writeHead(reply.status ?? 200, { 'content-type': reply.contentType });
+    if (!isHead) await writeStream(response, reply.stream, signal);
     response.end();
     return;
   }
-  if (answer.body === undefined) {
-    response.writeHead(answer.status ?? 204).end();
+  if (reply.body === undefined) {
+    response.writeHead(reply.status ?? 204).end();
     return;
   }
-  const text = JSON.stringify(answer.body);
+  const text = JSON.stringify(reply.body);
   response
-    .writeHead(answer.status ?? 200, {
+    .writeHead(reply.status ?? 200, {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(text),
     })
