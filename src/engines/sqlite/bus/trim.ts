@@ -1,8 +1,7 @@
 // Trimming and deleting streams of the bus, inside the writer thread.
 
 import type { TrimOrder, Trimmed } from '../../../bus/bus.ts';
-import type { SqlValue } from '../thread/protocol.ts';
-import type { SqlQuery } from '../thread/query.ts';
+import type { SqlQuery, SqlValue } from '../thread/protocol.ts';
 
 export type BusTrim = Omit<TrimOrder, 'storedBefore' | 'beforeSequence'> & {
   readonly storedBeforeMs: number | undefined;

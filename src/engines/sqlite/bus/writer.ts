@@ -11,9 +11,8 @@ import {
 } from '../../../bus/bus-engine.ts';
 import type { SettleOutcome } from '../../../bus/bus-message.ts';
 import { decodeToken } from '../connection/lease-token.ts';
-import { createSqlQuery } from '../thread/query.ts';
+import { createSqlQuery, type Handlers, type Operation, type SqlRow } from '../thread/protocol.ts';
 import { createBusTrimming, type BusTrim } from './trim.ts';
-import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
 
 /** `end` and times are resolved to cursors by the writer, under the write lock. */
 export type BusStart =

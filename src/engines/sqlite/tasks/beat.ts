@@ -1,9 +1,8 @@
-// A heartbeat connection for a thread that only reports that a worker is alive.
+// Heartbeats of workers: written by the writer thread, or by the heartbeat thread through a separate connection.
 
 import { DatabaseSync } from 'node:sqlite';
-import type { BeatConnection } from '../../../tasks/task-engine.ts';
+import type { BeatConnection, WorkerBeat } from '../../../tasks/task-engine.ts';
 import type { WriterSettings } from '../thread/protocol.ts';
-import { writeBeat } from './writer.ts';
 
 /** The heartbeat thread calls it by name (`TaskEngine.beatThread`). */
 export async function openTaskBeat({
@@ -21,4 +20,18 @@ export async function openTaskBeat({
       database.close();
     },
   };
+}
+
+export function writeBeat(
+  run: (sql: string, ...values: readonly (string | number | null)[]) => unknown,
+  { worker, aliveUntilMs, about }: WorkerBeat,
+): undefined {
+  run(
+    `insert into task_workers (worker, alive_until_ms, about) values (?, ?, ?)
+     on conflict do update set alive_until_ms = excluded.alive_until_ms,
+       about = coalesce(excluded.about, about)`,
+    worker,
+    aliveUntilMs,
+    about ?? null,
+  );
 }

@@ -7,10 +7,8 @@ import {
 } from '../../../tasks/rules/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
-import type { SqlRow } from '../thread/protocol.ts';
-import type { SqlQuery } from '../thread/query.ts';
-import { toHead, toStoredTask } from './rows.ts';
-import { taskLane } from './tables.ts';
+import type { SqlQuery, SqlRow } from '../thread/protocol.ts';
+import { taskLane, toHead, toStoredTask } from './tables.ts';
 
 export interface Claimed {
   readonly claimed: readonly StoredTask[];

@@ -14,11 +14,10 @@ import type {
 } from '../../../tasks/task-engine.ts';
 import { isTerminal, type TaskHead, type TaskRef } from '../../../tasks/task-job.ts';
 import type { BusOperations } from '../bus/writer.ts';
-import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
-import { createSqlQuery } from '../thread/query.ts';
+import { createSqlQuery, type Handlers, type Operation, type SqlRow } from '../thread/protocol.ts';
+import { writeBeat } from './beat.ts';
 import { createClaims, type Claimed } from './claims.ts';
-import { columnFields, toHead } from './rows.ts';
-import { taskLane } from './tables.ts';
+import { columnFields, taskLane, toHead } from './tables.ts';
 
 /** A signal as a bus message, and the column that stores its sequence. */
 export interface TaskMessage {
@@ -300,21 +299,6 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
   }
 
   return { handlers, forget: () => existingGroups.clear() };
-}
-
-/** Also called by the heartbeat thread (beat.ts). */
-export function writeBeat(
-  run: (sql: string, ...values: readonly (string | number | null)[]) => unknown,
-  { worker, aliveUntilMs, about }: WorkerBeat,
-): undefined {
-  run(
-    `insert into task_workers (worker, alive_until_ms, about) values (?, ?, ?)
-     on conflict do update set alive_until_ms = excluded.alive_until_ms,
-       about = coalesce(excluded.about, about)`,
-    worker,
-    aliveUntilMs,
-    about ?? null,
-  );
 }
 
 function laneOf({ state, dueAtMs }: TaskHead, nowMs: number): number {

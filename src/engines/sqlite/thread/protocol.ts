@@ -1,5 +1,6 @@
-// The messages between the calling thread and the writer thread, typed once for both ends.
+// The messages between the calling thread and the writer thread, and the statements that both threads run.
 
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import type { SqlExpectation } from '../../../subscriptions/sql/database.ts';
 import type { BusOperations } from '../bus/writer.ts';
@@ -17,6 +18,34 @@ export interface SqlStatement {
   readonly values: readonly SqlValue[];
   /** With another number of rows, nothing of the request is committed: `SqlExpectationFailed`. */
   readonly expect?: { readonly what: SqlExpectation; readonly rows: number } | undefined;
+}
+
+/** The statements of one connection. */
+export interface SqlQuery {
+  readonly all: (sql: string, ...values: readonly SqlValue[]) => readonly SqlRow[];
+  readonly one: (sql: string, ...values: readonly SqlValue[]) => SqlRow | undefined;
+  /** The first cell; 0 without a row. */
+  readonly number: (sql: string, ...values: readonly SqlValue[]) => number;
+}
+
+/** Prepares each statement once. */
+export function createSqlQuery(database: DatabaseSync): SqlQuery {
+  const prepared = new Map<string, StatementSync>();
+
+  const all: SqlQuery['all'] = (sql, ...values) => {
+    let statement = prepared.get(sql);
+    if (statement === undefined) {
+      statement = database.prepare(sql);
+      prepared.set(sql, statement);
+    }
+    return statement.all(...values) as unknown as readonly SqlRow[];
+  };
+  const one: SqlQuery['one'] = (sql, ...values) => all(sql, ...values)[0];
+  return {
+    all,
+    one,
+    number: (sql, ...values) => Number(Object.values(one(sql, ...values) ?? { none: 0 })[0] ?? 0),
+  };
 }
 
 /** Documents that are committed together with an append. */

@@ -16,22 +16,22 @@ import { createAppender } from '../store/appender.ts';
 import { createTaskWriter } from '../tasks/writer.ts';
 import { toFailure } from './failure.ts';
 import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
-import type {
-  Handlers,
-  InlineWrites,
-  MessageFromWriter,
-  MessageToWriter,
-  OperationName,
-  RequestOf,
-  ResultOf,
-  SqlRow,
-  SqlStatement,
-  WriterOperations,
-  WriterReply,
-  WriterRequest,
-  WriterSettings,
+import {
+  createSqlQuery,
+  type Handlers,
+  type InlineWrites,
+  type MessageFromWriter,
+  type MessageToWriter,
+  type OperationName,
+  type RequestOf,
+  type ResultOf,
+  type SqlRow,
+  type SqlStatement,
+  type WriterOperations,
+  type WriterReply,
+  type WriterRequest,
+  type WriterSettings,
 } from './protocol.ts';
-import { createSqlQuery } from './query.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('writer-main.ts runs as a worker thread only');
