@@ -15,7 +15,7 @@ export interface BusQuery extends SqlQuery {
 
 export interface BusTrimming {
   readonly trim: (subject: string, order: BusTrim) => Trimmed;
-  /** Deletes the messages of a stream that match the condition, also where they are pending in a group. */
+  /** Deletes the messages of a stream that match the condition, including messages that are pending in a group. */
   readonly drop: (stream: number, where: string, ...values: readonly SqlValue[]) => number;
   readonly deleteStream: (subject: string) => boolean;
 }
@@ -66,17 +66,17 @@ export function createBusTrimming({ all, one, number, head, streamId }: BusQuery
     return { removed, heldBack };
   }
 
-  /** The last message to remove; 0: none. */
+  /** The sequence of the last message to remove; 0: no message. */
   function cutOf(stream: number, order: BusTrim): number {
     const { storedBeforeMs, beforeSeq = 0, lengthMax, bytesMax } = order;
     const cuts = [beforeSeq - 1];
     if (storedBeforeMs !== undefined) {
-      const kept = one(
+      const firstRemaining = one(
         'select seq from bus_messages where stream_id = ? and stored_at_ms >= ? order by seq limit 1',
         stream,
         storedBeforeMs,
       );
-      cuts.push(kept === undefined ? head() : Number(kept['seq']) - 1);
+      cuts.push(firstRemaining === undefined ? head() : Number(firstRemaining['seq']) - 1);
     }
     if (lengthMax !== undefined) {
       cuts.push(

@@ -121,7 +121,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteBusTables,
   sqliteOutboxTotals,
   sqliteTaskTables,
-  // Created a table that no version uses any more; the number stays taken, or existing files would look newer.
+  // This migration created a table that is no longer used. Its number stays taken: existing files have applied it.
   'drop table if exists bus_claims;',
 ];
 

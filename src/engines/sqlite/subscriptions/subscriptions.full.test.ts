@@ -26,10 +26,10 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('statements that SQLite refuses fail the attempt and end as a dead letter', async () => {
-  const stream = 'banking.account.v1-core-refused';
+test('statements that SQLite rejects fail the attempt, and the event is dead-lettered', async () => {
+  const stream = 'banking.account.v1-core-rejected';
   await store.append(stream, [newEvent()]);
-  const name = 'sub:banking:refused:v1';
+  const name = 'sub:banking:rejected:v1';
   const each = subscription<SqliteTransaction>({
     name,
     filter: { streamPrefixes: [stream] },

@@ -4,13 +4,13 @@ import { DatabaseSync } from 'node:sqlite';
 import type { BeatConnection, WorkerBeat } from '../../../tasks/task-engine.ts';
 import type { WriterSettings } from '../thread/protocol.ts';
 
-/** The heartbeat thread calls it by name (`TaskEngine.beatThread`). */
+/** Opens the connection of the heartbeat thread, which finds this function by name (`TaskEngine.beatThread`). */
 export async function openTaskBeat({
   path,
   busyTimeoutMs,
 }: WriterSettings): Promise<BeatConnection> {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
-  // After a power loss a heartbeat is worthless: the restarted worker has another id.
+  // A heartbeat need not survive a power loss: the restarted worker has another id.
   database.exec('pragma synchronous = normal');
   return {
     async beat(beat) {

@@ -5,12 +5,12 @@ import type { SqlRow } from '../thread/protocol.ts';
 
 /** Column `tasks.lane`: whether a claim may take the job. Partial indexes name these numbers, so statements do too. */
 export const taskLane = {
-  /** Running or ended. */
+  /** The job is running or in a terminal state. */
   closed: 0,
   ready: 1,
-  /** Due later. */
+  /** The job is due later. */
   later: 2,
-  /** Waits until its concurrency key has room. */
+  /** The job waits until its concurrency key has room. */
   blocked: 3,
 } as const;
 
@@ -73,7 +73,7 @@ export const sqliteTaskTables = `
      alive_until_ms integer not null,
      about text
    ) strict, without rowid;
-   -- When a tenant was served last, as a growing number.
+   -- turn: an increasing number that shows when the tenant was served last.
    create table task_turns (
      type text not null,
      priority integer not null,

@@ -51,21 +51,21 @@ export interface TaskOperations {
   >;
   readonly 'tasks.beat': Operation<WorkerBeat, undefined>;
   readonly 'tasks.forgetWorker': Operation<{ readonly worker: string }, undefined>;
-  /** Returns how many were removed. */
+  /** Returns the number of removed jobs. */
   readonly 'tasks.remove': Operation<{ readonly refs: readonly TaskRef[] }, number>;
   readonly 'tasks.tidy': Operation<{ readonly nowMs: number }, undefined>;
   readonly 'tasks.setMode': Operation<
     { readonly type: string; readonly mode: TypeMode },
     undefined
   >;
-  /** Stores the messages that are missing in the bus; returns how many. */
+  /** Stores the messages that are missing in the bus; returns their number. */
   readonly 'tasks.repair': Operation<
     { readonly messages: readonly TaskMessage[]; readonly nowMs: number },
     number
   >;
 }
 
-/** `dueAtMs` → `due_at_ms`. */
+/** Converts a field name such as `dueAtMs` to its column `due_at_ms`. */
 function columnOf(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -80,8 +80,8 @@ const dedupeWindowMs = 1;
 
 export interface TaskWriter {
   readonly handlers: Handlers<TaskOperations>;
-  /** After a rollback: consumer groups may have to be created again. */
-  forget(): void;
+  /** Call it after a rollback, which may have removed created consumer groups. */
+  clearCache(): void;
 }
 
 export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperations>): TaskWriter {
@@ -249,7 +249,7 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
       const cursor = waiting.length > 0 ? Math.min(...waiting) - 1 : Number(last ?? 0);
       all('update bus_groups set cursor = ? where id = ? and cursor < ?', cursor, id, cursor);
     }
-    // At most one percent of the thread's time, whatever a scan costs.
+    // Bound the scans to one percent of the time of the thread.
     nextAckAtMs = performance.now() + 100 * (performance.now() - startedAtMs);
   }
 
@@ -298,7 +298,7 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
     return 1;
   }
 
-  return { handlers, forget: () => existingGroups.clear() };
+  return { handlers, clearCache: () => existingGroups.clear() };
 }
 
 function laneOf({ state, dueAtMs }: TaskHead, nowMs: number): number {

@@ -8,7 +8,7 @@ import type { DocumentOperations, ModelWrites } from '../read-models/documents.t
 import type { TaskOperations } from '../tasks/writer.ts';
 import type { WriterFailure } from './failure.ts';
 
-/** Values that SQLite stores. */
+/** A value that SQLite stores. */
 export type SqlValue = string | number | null | Uint8Array;
 
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -16,7 +16,7 @@ export type SqlRow = Readonly<Record<string, SqlValue>>;
 export interface SqlStatement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
-  /** With another number of rows, nothing of the request is committed: `SqlExpectationFailed`. */
+  /** With another number of rows, the request fails with `SqlExpectationFailed` and commits nothing. */
   readonly expect?: { readonly what: SqlExpectation; readonly rows: number } | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface SqlStatement {
 export interface SqlQuery {
   readonly all: (sql: string, ...values: readonly SqlValue[]) => readonly SqlRow[];
   readonly one: (sql: string, ...values: readonly SqlValue[]) => SqlRow | undefined;
-  /** The first cell; 0 without a row. */
+  /** Returns the first cell of the first row; 0 if there is no row. */
   readonly number: (sql: string, ...values: readonly SqlValue[]) => number;
 }
 
@@ -50,12 +50,12 @@ export function createSqlQuery(database: DatabaseSync): SqlQuery {
 
 /** Documents that are committed together with an append. */
 export interface InlineWrites {
-  /** The revisions that the documents were computed for; with others, the append returns `moved`. */
+  /** The stream revisions for which the documents were computed; at other revisions the append returns `moved`. */
   readonly revisions: readonly number[];
   readonly documents: readonly ModelWrites[];
 }
 
-/** What an operation takes and what it returns. */
+/** The input and the result of an operation. */
 export interface Operation<Input extends object, Result> {
   readonly input: Input;
   readonly result: Result;
@@ -102,8 +102,8 @@ export type Handlers<
 };
 
 /**
- * To the thread: requests in the order in which they were made. A plain append is text (packed-append.ts); the
- * texts of consecutive plain appends are joined.
+ * A message to the writer thread: requests in the order of the calls. A plain append is a string (packed-append.ts);
+ * the strings of consecutive plain appends are joined.
  */
 export type MessageToWriter = readonly (string | WriterRequest)[] | { readonly kind: 'close' };
 
@@ -114,7 +114,7 @@ export type WriterReply =
 export type MessageFromWriter =
   | { readonly kind: 'opened' }
   | { readonly kind: 'open-failed'; readonly failure: WriterFailure }
-  /** Visible to all readers, not yet synced to disk; `replies` with the same ids follow. */
+  /** The commit is visible to all readers, but not yet synced to disk; `replies` with the same ids follow. */
   | { readonly kind: 'committed'; readonly replies: readonly WriterReply[] }
   /** All replies of one commit; `outcomes` are those of plain appends, packed as numbers. */
   | {
