@@ -13,22 +13,22 @@ export interface LaneFloors {
   next(coverage?: 'whole' | 'shared'): LaneScan;
   /** Reports the claimed rows, and whether they reached the limit. */
   claimed(scan: LaneScan, rows: readonly LaneRow[], isFull: boolean): void;
-  /** The claim failed. */
+  /** Reports that the claim failed. */
   failed(scan: LaneScan): void;
-  /** A row can be claimed again, possibly below the floor. */
+  /** Reports that a row can be claimed again, possibly below the floor. */
   lower(row: LaneRow): void;
-  /** Any row may be claimable again: the next claim scans all lanes from the start. */
-  forget(): void;
-  /** True once a second: due messages must be promoted even while all claims are full. */
+  /** Reports that any row may be claimable again: the next claim scans all lanes from the start. */
+  reset(): void;
+  /** Returns true once a second: due messages must be promoted even while all claims are full. */
   isUpkeepDue(): boolean;
 }
 
 export interface LaneScan {
-  /** In the order of their turns. Empty if the last claim was not full: then one scan covers the short queue. */
+  /** The lanes in the order of their turns. Empty after a claim below its limit: one scan covers the short queue. */
   readonly lanes: readonly number[];
   /** The floor of each lane. */
   readonly from: readonly number[];
-  /** The scan omits lanes that may have more messages. */
+  /** Whether the scan omits lanes that may have more messages. */
   readonly isPart: boolean;
 }
 
@@ -39,14 +39,14 @@ interface LaneRow {
 
 interface RunningScan extends LaneScan {
   readonly halves: readonly Half[];
-  /** Rows that became claimable while the scan runs: it may have passed them already. */
+  /** Rows that became claimable during the scan: the scan may have passed them already. */
   readonly lowered: LaneRow[];
 }
 
 /** The even or the odd lanes. */
 interface Half {
   readonly parity: number;
-  /** The current claim ignores the floors. */
+  /** Whether the current claim ignores the floors. */
   isFullScan: boolean;
   scannedAtMs: number;
   forgetAtMs: number;
@@ -105,7 +105,7 @@ export function createLaneFloors(clock: Clock): LaneFloors {
       const nowMs = clock.now();
       const { halves: covered = halves, lowered = [] } = running.get(scan) ?? {};
       running.delete(scan);
-      // A partial scan below the limit says nothing about the other half.
+      // A partial scan below the limit does not show whether the other half has messages.
       if (isFull || !scan.isPart) isQuiet = !isFull;
       for (const half of covered) {
         const pauseMs = Math.min((nowMs - half.scannedAtMs) / fullScanShare, floorMsMax);
@@ -129,7 +129,7 @@ export function createLaneFloors(clock: Clock): LaneFloors {
       for (const { lowered } of running.values()) lowered.push(row);
       floors[lane] = Math.min(floors[lane] ?? 0, seq);
     },
-    forget() {
+    reset() {
       for (const half of halves) half.isFullScan = true;
       for (const { lowered } of running.values()) {
         lowered.push(...floors.keys().map((lane) => ({ lane, seq: 0 })));

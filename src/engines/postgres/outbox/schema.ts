@@ -106,7 +106,7 @@ create function {schema}.as_jsonb(p_text text) returns jsonb language plpgsql im
 begin
   return p_text::jsonb;
 exception when others then
-  -- U+0000 or a lone surrogate: returned as a string.
+  -- JSON with U+0000 or a lone surrogate is returned as a string.
   return to_jsonb(p_text);
 end $$;
 

@@ -58,7 +58,7 @@ begin
   end if;
 end $$;
 
--- Starts every append.
+-- Runs at the start of every append.
 create function {schema}.begin_append(p_class integer) returns void
 language plpgsql volatile as $$
 declare
@@ -81,7 +81,7 @@ begin
 end $$;
 
 -- Appends many independent units in one call. A unit is one or more writes that succeed or fail together;
--- a refused unit changes nothing and does not affect the others. Returns one row per write.
+-- a rejected unit changes nothing and does not affect the others. Returns one row per write.
 -- Payloads and metas are joined by line breaks, which single-line JSON never contains.
 create function {schema}.append_events(
   p_class integer, p_channel text, p_now_ms bigint,
@@ -180,7 +180,7 @@ begin
       end if;
     end if;
     if o_outcome[i] is not null then
-      null; -- Refused because of the stream that the metadata describes.
+      null; -- Rejected because of the stream that the metadata describes.
     elsif slot_tombstoned[k] then
       o_outcome[i] := 'deleted';
     elsif v_expected = -4 and not slot_exists[k] then
@@ -236,7 +236,7 @@ begin
         slot_exists[r] := true;
       end if;
     elsif o_outcome[i] in ('conflict', 'deleted') then
-      -- The whole unit is refused: undo its earlier writes, last first.
+      -- The whole unit is rejected: undo its earlier writes, last first.
       for j in reverse i..1 loop
         exit when w_unit[j] <> w_unit[i];
         if o_outcome[j] = 'append' then
@@ -372,7 +372,7 @@ begin
   if current_setting('synchronous_commit') = 'off' and set_config('synchronous_commit', 'on', true) is null then
     null;
   end if;
-  -- As in begin_append; this transaction has one append, so the setting that marks the lock is not needed.
+  -- The same lock as in begin_append. This transaction has one append, so it needs no setting that marks the lock.
   v_now := coalesce(pg_sequence_last_value('{schema}.event_sequence'), 0);
   if pg_advisory_xact_lock_shared(p_class, ((v_now + 2147483648) % 4294967296 - 2147483648)::integer) is null then
     null;
@@ -396,7 +396,7 @@ begin
   v_sequence := nextval('{schema}.event_sequence');
   insert into {schema}.events values (
     v_sequence, v_id, v_before + 1, e_type, p_category, e_tenant, p_now_ms, e_id, e_payload, e_meta);
-  -- As in notify_waiting.
+  -- The same notification as in notify_waiting.
   if not pg_try_advisory_lock(p_class + 1, 1) then
     perform pg_notify(p_channel, '');
   elsif not pg_advisory_unlock(p_class + 1, 1) then

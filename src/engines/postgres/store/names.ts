@@ -15,12 +15,12 @@ export interface PostgresNames {
   ): Promise<void>;
   /** Reads the types added since the last call. */
   refreshTypes(): Promise<ReadonlyMap<number, KnownType>>;
-  /** −1: unknown name, so no event has it. */
+  /** Returns −1 for an unknown name: no event has it. */
   lookUp(name: string): Promise<number>;
   typeName(id: number): string;
 }
 
-/** 0: no name. */
+/** Returns the number of a name; 0 for undefined. */
 export type NameNumbers = (name: string | undefined) => number;
 
 interface KnownType {
