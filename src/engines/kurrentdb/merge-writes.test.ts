@@ -31,7 +31,7 @@ test('a stream with one write is unchanged', async () => {
   );
 });
 
-test('several writes to a stream become one, with the places of its parts', async () => {
+test('merges several writes to a stream and records the index of each write', async () => {
   const writes = [write('a', 'any', 2), write('b', 'any', 1), write('a', 'exists', 3)];
   const merged = await mergeWrites(writes, unasked);
   assert.ok(merged.kind === 'merged');
@@ -51,7 +51,7 @@ test('the expectation of a later write is checked, and the stream is pinned to t
 
 test('a failed expectation of a later write is a conflict at its index', async () => {
   assert.deepEqual(await mergeWrites([write('a', 'none', 2), write('a', 'none', 1)], at(-1)), {
-    kind: 'refused',
+    kind: 'rejected',
     index: 1,
     outcome: { kind: 'conflict', actual: 1 },
   });
