@@ -48,7 +48,7 @@ const multiStreamMethod = {
   path: '/kurrentdb.protocol.v2.streams.streamsservice/appendsession',
 } as const;
 
-/** Reads the version of the server. This is the first request, so it fails if the server is unreachable. */
+/** This is also the first request to a server, so it fails if the server is unreachable. */
 export async function hasMultiStreamAppend(client: Client): Promise<boolean> {
   const features = await inside(client).capabilities;
   return features.supports(multiStreamMethod);

@@ -16,11 +16,11 @@ function write(stream: string, expected: ExpectedRevision, count: number): Strea
 const at = (revision: number) => ({
   streamState: async () => ({ revision, truncateBefore: 0, tombstoned: false }),
 });
-const unasked = { streamState: () => assert.fail('the state is not needed') };
+const unusedStates = { streamState: () => assert.fail('the state is not needed') };
 
 test('a stream with one write is unchanged', async () => {
   const writes = [write('a', 'none', 2), write('b', 4, 1)];
-  const merged = await mergeWrites(writes, unasked);
+  const merged = await mergeWrites(writes, unusedStates);
   assert.ok(merged.kind === 'merged');
   assert.deepEqual(
     merged.streams.map(({ stream, expected, parts }) => ({ stream, expected, parts })),
@@ -33,7 +33,7 @@ test('a stream with one write is unchanged', async () => {
 
 test('merges several writes to a stream and records the index of each write', async () => {
   const writes = [write('a', 'any', 2), write('b', 'any', 1), write('a', 'exists', 3)];
-  const merged = await mergeWrites(writes, unasked);
+  const merged = await mergeWrites(writes, unusedStates);
   assert.ok(merged.kind === 'merged');
   const [a] = merged.streams;
   assert.deepEqual(a?.rows, [...(writes[0]?.rows ?? []), ...(writes[2]?.rows ?? [])]);

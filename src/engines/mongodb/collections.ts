@@ -107,7 +107,7 @@ export function pointOf({ _id, from, count }: CommitDocument): LogPoint {
   return { commit: numberOf(_id), position: from + count - 1 };
 }
 
-/** Selects commits that still hold their events, which may be missing in `events`. */
+/** Whether the commit still holds its events, which may be missing in `events`. */
 export function holdsEvents({ events, parts }: CommitDocument): boolean {
   return events !== undefined || parts !== undefined;
 }

@@ -350,7 +350,7 @@ export async function openCommitLog(
     async claim(by, at) {
       for (let attempt = 0; attempt < logLimits.claimAttemptsMax; attempt += 1) {
         const last = await lastCommit();
-        // Wait: another writer has claimed the next number.
+        // The next number is already claimed.
         if (last?.claim === true) return;
         const { commit, position } =
           last === undefined ? { commit: 0, position: 0 } : pointOf(last);

@@ -29,7 +29,7 @@ test('a lost connection is transient, however the driver wraps it', () => {
   }
 });
 
-test('an error that the server returns is not transient', () => {
+test('errors other than a lost connection are not transient', () => {
   for (const error of [
     new MongoServerError({ message: 'no', code: 13 }),
     bulkError(new MongoServerError({ message: 'no', code: 13 })),

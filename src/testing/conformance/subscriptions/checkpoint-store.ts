@@ -65,7 +65,7 @@ export const checkpointCases: StorageCases = {
     await assertLost(() => checkpoints.save(late, at(1)));
     assert.equal(await tokens.raise(late), true);
     await checkpoints.save(late, at(5));
-    // An equal token is not higher: of two owners with the same token, one owns the shard.
+    // An equal token is not higher: only one of two owners with the same token owns the shard.
     assert.equal(await tokens.raise(late), false);
     assert.equal(await tokens.raise({ ...key, token: 6 }), false);
     const next = { ...key, token: 9 };
@@ -112,13 +112,13 @@ export const checkpointCases: StorageCases = {
     async run({ storage, fixture }) {
       const fence = await owned(storage);
       const second = await fixture.second?.();
-      assert.ok(second !== undefined, 'the fixture has no second');
+      assert.ok(second !== undefined, 'the fixture has no second connection');
       await storage.settle(fence, { kind: 'delivered', positions: [at(4)] });
       assert.equal((await second.checkpoints.load(fence)).done.length, 1);
     },
   },
 
-  async 'a reset moves every shard, revokes its owner and forgets events that are processed again'({
+  async 'a reset moves every shard, revokes its owner and clears the marks of events that are processed again'({
     storage,
   }) {
     const fence = await owned(storage);

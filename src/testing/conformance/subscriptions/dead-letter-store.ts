@@ -38,7 +38,7 @@ export const deadLetterCases: StorageCases = {
     assert.equal(reopened.id, first.id);
     assert.deepEqual([reopened.attempts, reopened.error, reopened.history.length], [8, 'worse', 2]);
     assert.equal(await deadLetters.count({ handler: one.subscription }), 1);
-    // A retry of the first call whose response was lost, not a replay.
+    // This call is a retry of the first one, whose response was lost; it is not a replay.
     assert.equal((await deadLetters.add(one, again)).isNew, true);
     await deadLetters.replay({ ids: [first.id] }, { by: 'ada', atMs });
     assert.equal((await deadLetters.add(one, again)).isNew, false);

@@ -50,7 +50,7 @@ export const transactionCases: StorageCases = {
       assert.equal(await (await withEffect(context, fence, key)).commit(settlement), 'settled');
       const { position, done } = await storage.checkpoints.load(fence);
       assert.deepEqual([position, done], [at(4), [at(5)]]);
-      // Retries after a lost response, below and above the checkpoint.
+      // Retry after a lost response, for events below and above the checkpoint.
       for (const again of [delivered(3), delivered(5), { ...settlement, checkpoint: at(9) }]) {
         assert.equal(await (await withEffect(context, fence, key)).commit(again), 'duplicate');
       }
