@@ -1,4 +1,4 @@
-// Uses one client at a time and replaces it after a failure: the native bridge of the client does not recover if its
+// Uses one client at a time and replaces it after a failure. The native bridge of the client does not recover if its
 // first read finds no server.
 
 import { aborted } from '../../foundation/clock.ts';

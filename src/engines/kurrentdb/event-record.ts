@@ -172,7 +172,7 @@ export function eventUuid(eventId: string): string {
 
 /**
  * The server does not report whether an append was a duplicate. So the last event of every append carries a mark of
- * this attempt in a header, which readers remove: another mark at the reported position means a duplicate.
+ * this attempt in a header, which readers remove. Another mark at the reported position means a duplicate.
  */
 const markHeader = '$append';
 /** The suffix of the mark if the event had headers, even an empty object. */

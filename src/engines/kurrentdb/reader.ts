@@ -243,8 +243,8 @@ export function createKurrentdbReader(
   }
 
   /**
-   * Reads the revision of a stream without visible events from the rejection of an append that cannot succeed: a read
-   * reports such a stream as missing.
+   * Reads the revision of a stream without visible events. A read reports such a stream as missing, so the revision
+   * comes from the rejection of an append that cannot succeed.
    */
   async function hiddenRevision(stream: string): Promise<number | 'tombstone'> {
     const event = { eventId: stream, type: '$probe', tenant: '', payload: 'null', meta: '{}' };

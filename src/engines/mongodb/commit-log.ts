@@ -1,22 +1,22 @@
-// The global order. One insert commits an append: a document whose `_id` is the next number of a dense log
-// (1, 2, 3, …), with all events of the append, of all its streams.
+// The global order. One insert commits an append. The inserted document has the next number of a dense log (1, 2, 3, …)
+// as its `_id`, and contains all events of the append, of all its streams.
 //
 //   decide on the state as of commit n  →  insert commit n + 1  →  copy its events into `events`
 //
-// This needs no transactions, counters, leases or clocks:
+// This order needs no transactions, counters, leases or clocks:
 //
-// - One writer wins. `_id` is unique, so every number is taken once. The writer of n + 1 has seen commit n and
-//   decided on exactly the state after it; the other writers fail on the duplicate key and decide again. So the
-//   log is a serial history, and no revision of a stream is assigned twice.
+// - One writer wins. `_id` is unique, so every number is taken once. The writer of n + 1 has seen commit n and decided
+//   on exactly the state after it. The other writers fail on the duplicate key and decide again. So the log is a serial
+//   history, and no revision of a stream is assigned twice.
 // - All or nothing. A document is inserted whole or not at all, also with events of several streams.
-// - No event appears before a reader's position. A writer inserts n + 1 only after it has seen n, so the log has
-//   no gaps and readers can read up to the last number. A writer that dies before its insert has reserved
-//   nothing; a writer that was suspended finds its number taken, which fences it.
-// - `events` is derived. Copying is idempotent (unique position). A process that finds a commit whose events are
-//   not copied yet copies them before it reads past the commit; only then the commit drops its events. So a
-//   writer may die at any point.
-// - Fairness. A writer that lost often commits a claim: an empty commit, which needs no decision and so succeeds
-//   soon, and which reserves the next number for a limited time. Only fairness depends on it.
+// - No event appears before the position of a reader. A writer inserts n + 1 only after it has seen n. So the log has
+//   no gaps, and readers can read up to the last number. A writer that dies before its insert has reserved nothing. A
+//   writer that was suspended finds its number taken, which fences it.
+// - `events` is derived. Copying is idempotent (unique position). A process that finds a commit with uncopied events
+//   copies them before it reads past the commit. Only then the commit drops its events. So a writer may die at any
+//   point.
+// - Fairness. A writer that lost often commits a claim, which reserves the next number for a limited time. A claim is an
+//   empty commit: it needs no decision, so it succeeds soon. Only fairness depends on claims.
 //
 // The engine needs only unique keys and reads of acknowledged writes. Updates need not be atomic (they are not on
 // FerretDB): the only update drops the events of a commit, and it is idempotent.

@@ -8,7 +8,7 @@ import { toDocument } from './event-document.ts';
 import type { EventDocument, StoredRetention } from './collections.ts';
 import { freshState, type MongodbStreamState, type StreamStateMap } from './stream-states.ts';
 
-/** A stored event. */
+/** An event that is stored in its stream, without its payload. */
 export interface KnownEvent {
   readonly eventId: string;
   readonly revision: number;

@@ -124,8 +124,8 @@ export async function connectPostgres(
 const ignoreError = (): void => undefined;
 
 /**
- * Checks a client out of the pool. The callback form matters: an error that arrives in the same packet as the
- * connection would find no listener if the client came through a promise, and would end the process.
+ * Checks a client out of the pool through a callback. If the client came through a promise, an error in the same packet
+ * as the connection would find no listener and end the process.
  */
 export function checkOut(pool: Pool): Promise<PoolClient> {
   return new Promise((resolve, reject) => {
@@ -173,8 +173,8 @@ export async function inTransaction<T>(
 }
 
 /**
- * Runs `create … if not exists` statements under a lock: without it, two processes that start together would
- * both find the table missing, and one of them would fail. PostgreSQL runs the whole text as one transaction.
+ * Runs `create … if not exists` statements under a lock. Without it, two processes that start at the same time would
+ * both find the table missing, and one would fail. PostgreSQL runs all statements as one transaction.
  */
 export async function createIfMissing(
   on: { query(sql: string): Promise<unknown> },

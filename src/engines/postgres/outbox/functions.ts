@@ -13,8 +13,8 @@ const indexPlans = `set enable_seqscan = off set enable_bitmapscan = off set jit
   set plan_cache_mode = force_generic_plan`;
 
 /**
- * Allows only nested loops by key. A concurrent extension of the lease moves a row, and a plan that uses the old
- * location would treat the row as one of another owner.
+ * Allows only nested loops by key. A concurrent extension of the lease moves a row. A plan that uses the old location
+ * would treat the row as one of another owner.
  */
 const keyPlans = `${indexPlans} set enable_hashjoin = off set enable_mergejoin = off`;
 

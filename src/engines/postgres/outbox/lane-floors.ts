@@ -1,14 +1,13 @@
-// Where claims start in each lane. Below the floor of a lane are only rows that this process has claimed or seen:
-// claimed rows, and deleted rows that are not vacuumed yet. Without floors, every claim would scan them again.
+// Where claims start in each lane. All rows below the floor of a lane are claimed, or deleted and not vacuumed yet.
+// Without floors, every claim would scan these rows again.
 
 import type { Clock } from '../../../foundation/clock.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 
 export interface LaneFloors {
   /**
-   * The lanes and floors of the next claim. While another claim of this process runs, the next one covers the
-   * other half of the lanes: on the same lanes, the second would scan every row that the first has locked.
-   * `whole`: all lanes.
+   * The lanes and floors of the next claim. While another claim of this process runs, the next claim covers the other
+   * half of the lanes. On the same lanes it would scan every row that the first claim has locked. `whole`: all lanes.
    */
   next(coverage?: 'whole' | 'shared'): LaneScan;
   /** Reports the claimed rows, and whether they reached the limit. */

@@ -1,5 +1,4 @@
-// How much work the database does for a claim and how much space the ledger uses, in blocks and bytes: both are
-// independent of the machine.
+// Measures the work of a claim in blocks and the size of the ledger in bytes. Both are independent of the machine.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

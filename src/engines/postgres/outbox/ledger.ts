@@ -49,8 +49,8 @@ export interface PostgresOutboxOptions extends ConnectOptions {
 }
 
 /**
- * A transaction of the caller to enqueue in: a `pg` client, or a function that runs a query in the transaction
- * of another library (`fromTypeorm`, `fromKysely`, `fromDrizzle`, `fromKnex`, `fromPrisma`).
+ * A transaction of the caller to enqueue in: a `pg` client, or a function that runs a query in the transaction.
+ * `fromTypeorm`, `fromKysely`, `fromDrizzle`, `fromKnex` and `fromPrisma` create such a function.
  */
 export type PostgresTransaction = Pick<ClientBase, 'query'> | TransactionQuery;
 

@@ -23,15 +23,15 @@ begin
   -- The order of the three queries matters: sequence, locks, events. A number taken before the first query
   -- is either under a lock that the second query sees, or committed and visible to the third.
   select case when is_called then last_value else 0 end into v_bound from {schema}.event_sequence;
-  -- A lock holds the low 32 bits of a value. A transaction that began after the first query may lock a value
-  -- above the bound; the margin of 2^28 keeps it from being read as a value 2^32 below.
+  -- A lock holds the low 32 bits of a value. A transaction that began after the first query may lock a value above the
+  -- bound. The margin of 2^28 prevents reading this value as one that is 2^32 lower.
   select min(v_bound + 268435456 - ((v_bound + 268435456 - l.objid::bigint) & 4294967295)) into v_low
     from pg_locks l
     where l.locktype = 'advisory' and l.objsubid = 2 and l.classid = p_class::bigint::oid
       and l.database = (select d.oid from pg_database d where d.datname = current_database());
   in_flight := v_low is not null;
-  -- Never beyond an existing event: after a crash the sequence may reissue the numbers of a transaction that
-  -- was rolled back, and a reader that had passed them would miss the events that get them.
+  -- The head is never beyond an existing event. After a crash the sequence may reissue the numbers of a transaction
+  -- that was rolled back. A reader that had passed these numbers would miss their new events.
   select coalesce(max(e.sequence), 0) into head from {schema}.events e
     where e.sequence <= least(v_bound, v_low);
 end $$;
@@ -91,8 +91,8 @@ create function {schema}.append_events(
   w_retain integer[], w_retain_expected bigint[], w_truncate bigint[], w_max_count bigint[], w_max_age bigint[],
   e_write integer[], e_id text[], e_type integer[], e_tenant integer[], e_payload text, e_meta text
 ) returns table (outcome text, revision bigint, sequence bigint)
--- A connection keeps its plans. A plan made for a small table would scan all streams on every append once the
--- table is large, and planning on every call costs too much: hence index-only, generic plans.
+-- A connection keeps its plans. A plan for a small table would scan all streams on every append once the table is
+-- large. Planning on every call costs too much, so the plans are generic and use indexes only.
 language plpgsql volatile set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 declare
@@ -126,8 +126,8 @@ declare
   v_accepted integer := 0;
 begin
   perform {schema}.begin_append(p_class);
-  -- All batches lock streams in the same order, so that they cannot deadlock: first the new streams, while
-  -- the batch holds no other lock, then the existing ones.
+  -- All batches lock streams in the same order, which prevents deadlocks. A batch locks the new streams while it holds
+  -- no other lock, then the existing ones.
   if s_new then
     insert into {schema}.streams (name)
       select o.name from unnest(s_name) with ordinality o(name, ord)
@@ -226,7 +226,7 @@ begin
       if slot_truncate[k] = c_soft then slot_truncate[k] := slot_revision[k] + 1; end if;
       slot_revision[k] := o_revision[i];
       slot_exists[k] := true;
-      -- Also applies to later writes of this batch.
+      -- The tombstone also applies to later writes of this batch.
       slot_tombstoned[k] := w_tombstone[i];
       if r is not null then
         -- New metadata restores a deleted stream, but not its deleted events.

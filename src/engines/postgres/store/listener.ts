@@ -54,7 +54,7 @@ export function createPostgresListener(
 
   /**
    * Writers notify while a process holds this lock. The listener takes the lock when the first reader waits and keeps
-   * it until the connection closes: taking it for every wait would cost two round trips.
+   * it until the connection closes. Taking it for every wait would cost two round trips.
    */
   async function listen(): Promise<void> {
     if (subscription !== undefined || closed || !mayListen) return;

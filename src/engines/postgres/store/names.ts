@@ -1,5 +1,5 @@
-// Numbers for event types, categories and tenants: from memory, or assigned by the database in a separate commit
-// before the append, so that a reader that sees an event also sees its names.
+// Numbers for event types, categories and tenants. The database assigns a number in a separate commit before the
+// append, so a reader that sees an event also sees its names. Known numbers are cached.
 
 import { MillraceError } from '../../../foundation/error.ts';
 import type { PostgresConnection, Queryable } from '../connection/connection.ts';

@@ -99,8 +99,8 @@ export function openBusReader(path: string, busyTimeoutMs: number): BusReader {
   const passed = new Map<string, { readonly cursor: string; readonly to: number }>();
 
   /**
-   * Whether a message after the cursor belongs to the group. Messages of other groups are skipped in memory: moving
-   * the cursor in the file would cost one commit and one sync per message on the bus.
+   * Whether a message after the cursor belongs to the group. Messages of other groups are skipped in memory. Moving the
+   * cursor in the file would cost one commit and one sync per message.
    */
   function hasFresh(group: string, row: SqlRow): boolean {
     const [from, to] = [Number(row['cursor']), Number(row['head'] ?? 0)];

@@ -1,5 +1,5 @@
-// How a waiting reader learns of commits by other processes: a change of the log file announces them, and a poll
-// finds those that were not announced.
+// Wakes waiting readers after commits of other processes. A change of the log file announces most commits, and a poll
+// finds the others.
 
 import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';

@@ -1,5 +1,5 @@
-// The tables of the outbox: a message is written once as a wide row, a narrow row holds its state, and a view joins
-// them under the names of the outbox document.
+// The tables of the outbox. A message is written once as a wide row, and a narrow row holds its state. A view joins
+// both under the names of the outbox document.
 
 /** SQL that converts a column of milliseconds to an ISO 8601 string. */
 export const isoTime = (column: string): string =>

@@ -8,7 +8,7 @@ import { newEvent } from '../../../testing/conformance/store/fixture.ts';
 import { startSubscription } from '../../../subscriptions/subscription-runner.ts';
 import { subscription } from '../../../subscriptions/subscription.ts';
 import { sweepSql } from '../../../subscriptions/sql/storage.ts';
-import { newLetter, owned } from '../../../testing/conformance/subscriptions/fixture.ts';
+import { newLetter, acquireShard } from '../../../testing/conformance/subscriptions/fixture.ts';
 import { subscriptionStorageConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
 import { sqliteEventStore } from '../store/event-store.ts';
 import { dialect } from '../connection/database.ts';
@@ -46,7 +46,7 @@ test('statements that SQLite rejects fail the attempt, and the event is dead-let
 });
 
 test('the SQL view of dead letters has the column names of the event flow document', async () => {
-  const fence = await owned(store.subscriptions);
+  const fence = await acquireShard(store.subscriptions);
   const added = newLetter(fence, { attempts: 6, createdAt: '2025-09-30T10:00:00.129Z' });
   await store.subscriptions.deadLetters.add(fence, added);
   const row = database.prepare('select * from dead_letter_queue where _id = ?').get(added.id);

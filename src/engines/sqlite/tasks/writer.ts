@@ -228,8 +228,8 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
   }
 
   /**
-   * Acks the messages of claimed jobs for the groups of workers, up to the first job that waits for a worker, so that
-   * the bus may trim the streams. Finding that job scans all waiting ones.
+   * Acks the messages of claimed jobs for the groups of workers, so that the bus may trim the streams. Acks stop before
+   * the first job that waits for a worker; finding that job scans all waiting jobs.
    */
   function ackClaimed(): void {
     if (performance.now() < nextAckAtMs) return;

@@ -1,4 +1,4 @@
-// A plain append is sent to the writer thread as one string, and its outcome returns as four numbers: the cost of a
+// A plain append is sent to the writer thread as one string, and its outcome returns as four numbers. The cost of a
 // copy between threads grows with the number of values.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';

@@ -39,8 +39,8 @@ const { path, busyTimeoutMs } = workerData as WriterSettings;
 /** Bounds how long the first request of a group waits for the last one. */
 const groupMax = 1_000;
 /**
- * A caller that got its reply usually sends the next request immediately: polling for it this long is faster
- * than being woken, which takes as long as a sync on a fast disk.
+ * How long to poll for the next request. A caller that got its reply usually sends another request immediately. Polling
+ * is faster than waking the thread, which takes as long as a sync on a fast disk.
  */
 const lingerMs = 0.1;
 

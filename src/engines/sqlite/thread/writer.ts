@@ -1,5 +1,5 @@
-// The calling thread's side of the writer thread: requests cross in bundles, replies return in bundles, and a
-// sync to disk never blocks the event loop.
+// The writer thread as the calling thread sees it. Requests and replies are sent in bundles, and a sync to disk never
+// blocks the event loop.
 
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';

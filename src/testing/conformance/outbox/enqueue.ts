@@ -251,8 +251,8 @@ export const transactionCases: LedgerCases = {
   async 'a message in a transaction of the caller exists after the commit'(opened, ledger) {
     const item = newMessage();
     await opened.inTransaction?.(async (transaction) => {
-      const [enqueued] = await ledger.enqueueIn(transaction, [item]);
-      assert.equal(enqueued?.isDuplicate, false);
+      const [result] = await ledger.enqueueIn(transaction, [item]);
+      assert.equal(result?.isDuplicate, false);
       assert.deepEqual(await opened.readRelation?.(), []);
     });
     assert.equal((await claimOne(ledger)).sourceEventId, item.sourceEventId);

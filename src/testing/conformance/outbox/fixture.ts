@@ -94,6 +94,7 @@ export async function statusOf(ledger: OutboxLedger, id: string): Promise<string
   return (await ledger.find(id))?.status;
 }
 
-/** Times before and after the time of every clock. */
+/** A time before the time of every clock. */
 export const past = new Date('2020-01-01T00:00:00.000Z');
+/** A time after the time of every clock. */
 export const future = new Date('2100-01-01T00:00:00.000Z');

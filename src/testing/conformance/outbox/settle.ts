@@ -421,7 +421,7 @@ export const operatingCases: LedgerCases = {
       FAILED: 0,
       DEAD: 1,
     });
-    // After the purge, its event is no longer recognized as a duplicate.
+    // After the purge, the event of a message is no longer recognized as a duplicate.
     const again = await ledger.enqueueMany(items);
     assert.equal(again.filter(({ isDuplicate }) => !isDuplicate).length, 4);
   },

@@ -86,10 +86,13 @@ export function from(id: string, revision: number, tenant = 'core'): DocumentSou
   return { tenant, id, stream: `banking.currency.v1-${tenant}-${id}`, revision };
 }
 
-/** Returns the ids of all pages, sorted: without `orderedSets` they come in any order and perhaps twice. */
+/**
+ * Returns the ids of all pages. With the order `any`, for engines without `orderedSets`, it removes duplicates and
+ * sorts.
+ */
 export async function walk(
   read: (cursor: string | undefined) => Promise<Page<Currency>>,
-  order: 'kept' | 'any' = 'kept',
+  order: 'returned' | 'any' = 'returned',
 ): Promise<string[]> {
   const ids: string[] = [];
   let cursor: string | undefined;
@@ -97,7 +100,7 @@ export async function walk(
     const page = await read(cursor);
     ids.push(...page.items.map(({ id }) => id));
     ({ cursor } = page);
-    if (cursor === undefined) return order === 'kept' ? ids : [...new Set(ids)].toSorted();
+    if (cursor === undefined) return order === 'returned' ? ids : [...new Set(ids)].toSorted();
   }
   return assert.fail('the pages never end');
 }

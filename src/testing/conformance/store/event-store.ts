@@ -174,7 +174,7 @@ async function runCase(
 ): Promise<void> {
   const store = await sharedStore();
   const tooLong = new AbortController();
-  // Also keeps the process alive, because waits of an engine may not.
+  // The timer also keeps the process alive: the waits of an engine may not.
   const timer = setTimeout(() => tooLong.abort(), caseMsMax);
   const signal =
     runnerSignal === undefined ? tooLong.signal : AbortSignal.any([tooLong.signal, runnerSignal]);

@@ -20,7 +20,7 @@ export interface StoreFixture {
   reopen?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
   /** Opens a second connection to the same data, like another process (`crossProcess`). */
   second?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
-  /** Runs the work in a transaction, which commits when the work resolves and rolls back otherwise (`callerTransaction`). */
+  /** Runs the work in a transaction, and rolls it back when the work rejects (`callerTransaction`). */
   inTransaction?<T>(store: EventStore, work: (transaction: unknown) => Promise<T>): Promise<T>;
   /** Returns all stored data (files, rows) as a string, to show that personal payloads are encrypted. */
   rawContent?(store: EventStore): Promise<string>;

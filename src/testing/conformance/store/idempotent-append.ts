@@ -1,5 +1,5 @@
-// Duplicate appends, by EventStoreDB's rules: with a revision, the same ids at the same revisions are a duplicate; with
-// `any` and `exists`, ids that the stream contains are.
+// Duplicate appends, by the rules of EventStoreDB. With an expected revision, the same ids at the same revisions are a
+// duplicate. With `any` and `exists`, ids that the stream contains are a duplicate.
 
 import assert from 'node:assert/strict';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';

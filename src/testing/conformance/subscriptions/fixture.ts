@@ -57,7 +57,7 @@ export function newName(): string {
 }
 
 /** Opens a subscription with one shard that an owner has acquired. */
-export async function owned(
+export async function acquireShard(
   storage: SubscriptionStorage,
   subscription = newName(),
   shard = 0,
@@ -69,7 +69,7 @@ export async function owned(
 }
 
 /** Lets another process take over the shard. */
-export async function takenOver(storage: SubscriptionStorage, fence: Fence): Promise<Fence> {
+export async function takeOverShard(storage: SubscriptionStorage, fence: Fence): Promise<Fence> {
   await storage.leases.release(fence);
   const lease = await storage.leases.acquire(fence, 'other', leaseMs);
   return { ...fence, token: lease.kind === 'acquired' ? lease.token : 0 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../../assertions.ts';
-import { leaseMs, newName, owned, takenOver, type StorageCases } from './fixture.ts';
+import { leaseMs, newName, acquireShard, takeOverShard, type StorageCases } from './fixture.ts';
 
 export const leaseCases: StorageCases = {
   async 'one of several concurrent acquisitions succeeds, and the others get the remaining time'({
@@ -18,9 +18,9 @@ export const leaseCases: StorageCases = {
   },
 
   async 'the token increases with each owner, and an old token cannot renew'({ storage }) {
-    const first = await owned(storage);
+    const first = await acquireShard(storage);
     assert.equal(await storage.leases.renew(first, leaseMs), true);
-    const second = await takenOver(storage, first);
+    const second = await takeOverShard(storage, first);
     assert.ok(second.token > first.token);
     assert.equal(await storage.leases.renew(first, leaseMs), false);
     await storage.leases.release(first);
@@ -30,7 +30,7 @@ export const leaseCases: StorageCases = {
   },
 
   async 'the last owner cannot renew a released lease'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     await storage.leases.release(fence);
     assert.equal(await storage.leases.renew(fence, leaseMs), false);
     const next = await storage.leases.acquire(fence, 'next', leaseMs);
@@ -114,7 +114,7 @@ export const leaseCases: StorageCases = {
   'another process sees the lease': {
     needs: 'crossProcess',
     async run({ storage, fixture }) {
-      const fence = await owned(storage);
+      const fence = await acquireShard(storage);
       const second = await fixture.second?.();
       assert.ok(second !== undefined, 'the fixture has no second connection');
       assert.equal((await second.leases.acquire(fence, 'other', leaseMs)).kind, 'held');
