@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newLetter, owned } from '../../src/testing/conformance/subscriptions/fixture.ts';
+import { newLetter, acquireShard } from '../../src/testing/conformance/subscriptions/fixture.ts';
 import { runMillrace } from '../cli-store-terminal.ts';
 import { subscriptionName as name } from './kill-workers.ts';
 import { openSqliteRig } from './open-sqlite-rig.ts';
@@ -31,7 +31,7 @@ test('an empty list is not an error, and every command has help with examples', 
 test('a replay without a running handler warns, ends by timeout or Ctrl-C, and stays requested', async () => {
   await using rig = await openSqliteRig();
   const { subscriptions } = rig.store;
-  const fence = await owned(subscriptions, name);
+  const fence = await acquireShard(subscriptions, name);
   const { letter } = await subscriptions.deadLetters.add(fence, newLetter(fence, { parked: true }));
   await subscriptions.leases.release(fence);
   const env = { MILLRACE_STORE: rig.url };

@@ -1,4 +1,4 @@
-// Appends events and converts the server's answers to outcomes. The server does not report duplicates: they are
+// Appends events and converts responses of the server to outcomes. The server does not report duplicates: they are
 // recognized by the mark on the last event of every append.
 
 import { randomUUID } from 'node:crypto';
@@ -53,7 +53,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     return { kind: stored?.mark === mark ? 'appended' : 'duplicate', revision, sequence };
   }
 
-  /** Some servers return no position for duplicates. */
+  /** Reads the position of a duplicate, because some servers do not return it. */
   async function duplicateAt(stream: string, revision: number): Promise<WriteOutcome> {
     const at = { stream, direction: 'backwards', from: revision, limit: 1, nowMs: 0 } as const;
     const { rows } = await reader.readStream(at);
@@ -65,7 +65,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     signal: AbortSignal | undefined,
   ): Promise<readonly WriteOutcome[]> {
     const merged = await mergeWrites(writes, reader);
-    if (merged.kind === 'refused') return refuse(writes, merged.index, merged.outcome);
+    if (merged.kind === 'rejected') return rejectionAt(writes, merged.index, merged.outcome);
     const marks = merged.streams.map(() => randomUUID());
     const requests = merged.streams.map(({ stream, expected, rows }, index) => ({
       streamName: stream,
@@ -110,7 +110,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
       if (outcome === undefined) throw unavailable(error);
       const stream = streamOf(error);
       const at = writes.findIndex((write) => write.stream === stream);
-      return refuse(writes, Math.max(0, at), outcome);
+      return rejectionAt(writes, Math.max(0, at), outcome);
     }
   };
 }
@@ -122,14 +122,14 @@ function outcomeOf(error: unknown): WriteOutcome | undefined {
   return isKind(error, 'stream-deleted', 'stream-tombstoned') ? { kind: 'deleted' } : undefined;
 }
 
-/** Nothing was written: one outcome is the refusal, the others are placeholders. */
-function refuse(
+/** Returns the outcomes of an append that wrote nothing: one is the rejection, the others are placeholders. */
+function rejectionAt(
   writes: readonly StreamWrite[],
   at: number,
-  refusal: WriteOutcome,
+  rejection: WriteOutcome,
 ): readonly WriteOutcome[] {
   return writes.map((_write, index) =>
-    index === at ? refusal : { kind: 'duplicate', revision: -1, sequence: 0 },
+    index === at ? rejection : { kind: 'duplicate', revision: -1, sequence: 0 },
   );
 }
 

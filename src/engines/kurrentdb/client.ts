@@ -1,4 +1,4 @@
-// The used part of the official client.
+// The part of the official client that this adapter uses.
 
 import type {
   AllStreamSubscription,
@@ -48,7 +48,7 @@ const multiStreamMethod = {
   path: '/kurrentdb.protocol.v2.streams.streamsservice/appendsession',
 } as const;
 
-/** Also the first request to a server, so it fails if the server is unreachable. */
+/** This is also the first request to a server, so it fails if the server is unreachable. */
 export async function hasMultiStreamAppend(client: Client): Promise<boolean> {
   const features = await inside(client).capabilities;
   return features.supports(multiStreamMethod);
@@ -58,7 +58,7 @@ export async function serverVersion(client: Client): Promise<string> {
   return (await inside(client).capabilities).serverVersion;
 }
 
-/** `dispose` ends the calls, but would keep the connection for half an hour. */
+/** Closes the channel too: `dispose` alone cancels the calls but keeps the connection for half an hour. */
 export async function closeClient(client: Client): Promise<void> {
   await client.dispose();
   (await inside(client).getChannel()).close();

@@ -13,20 +13,20 @@ import { isWanted, pushDown } from './push-down.ts';
 export interface ConsumeOptions {
   /** Consumers with the same name share the work. The first one creates the group. */
   readonly group: string;
-  /** Only events of this stream. Default: all events that the filter accepts. */
+  /** The stream whose events are delivered. Default: all events that the filter accepts. */
   readonly stream?: string | undefined;
-  /** Fixed when the group is created. */
+  /** The filter of the group, fixed when the group is created. */
   readonly filter?: EventFilter | undefined;
-  /** Fixed when the group is created. Default: `start`. */
+  /** Where the group starts, fixed when the group is created. Default: `start`. */
   readonly from?: 'start' | 'end' | undefined;
-  /** In turn (default), one consumer only, or every stream always to the same consumer. */
+  /** How events are distributed: round robin (default), to one consumer, or every stream to the same consumer. */
   readonly strategy?:
     | 'RoundRobin'
     | 'DispatchToSingle'
     | 'Pinned'
     | 'PinnedByCorrelation'
     | undefined;
-  /** Unsettled events of this consumer at most. Default: 10. */
+  /** The most unsettled events of this consumer. Default: 10. */
   readonly inFlightMax?: number | undefined;
   /** After this number of deliveries an event is parked. Default: 10. */
   readonly attemptsMax?: number | undefined;
@@ -37,7 +37,7 @@ export interface ConsumeOptions {
 
 export interface Delivery {
   readonly event: RecordedEvent;
-  /** 1 the first time. */
+  /** The number of this delivery, from 1. */
   readonly attempt: number;
   readonly ack: () => Promise<void>;
   /** Redelivers the event. */
@@ -57,7 +57,7 @@ export interface ConsumeParts {
 
 const pauseMs = { first: 50, max: 2_000 } as const;
 
-/** Ends with its signal, or when the consumer leaves the loop; reconnects after an outage. */
+/** Delivers events until the signal is aborted or the consumer leaves the loop; reconnects after an outage. */
 export async function* consumeGroup(
   parts: ConsumeParts,
   options: ConsumeOptions,
@@ -77,7 +77,7 @@ export async function* consumeGroup(
       parts.onFailure(error);
     }
     const sleepMs = Math.min(pauseMs.max, pauseMs.first * 2 ** failures);
-    // Rejects only when aborted.
+    // The sleep rejects only when it is aborted.
     await parts.clock.sleep(sleepMs, signal).catch(() => undefined);
     if (isAborted()) return;
   }

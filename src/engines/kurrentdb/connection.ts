@@ -1,5 +1,5 @@
-// One client at a time, replaced after a failure: the client's native bridge does not recover if its first read
-// finds no server.
+// Uses one client at a time and replaces it after a failure. The native bridge of the client does not recover if its
+// first read finds no server.
 
 import { aborted } from '../../foundation/clock.ts';
 import { convertErrors } from '../../foundation/error.ts';

@@ -11,7 +11,7 @@ import {
 import { serverVersion } from './client.ts';
 import { connectKurrentdb, type KurrentdbConnection } from './connection.ts';
 
-/** Reads only. */
+/** Safe on a production server: it only reads. */
 export async function examineKurrentdb(
   url: string,
   { timeoutMs }: Examination,

@@ -1,8 +1,8 @@
-// Classifies the client's errors: refusals that callers handle, transient failures, and others.
+// Classifies errors of the client: rejections that callers handle, transient failures, and other errors.
 
 import { MillraceError } from '../../foundation/error.ts';
 
-/** A retry may succeed; the operation may have been executed nevertheless. */
+/** Kinds of errors after which a retry may succeed; the server may have executed the operation nevertheless. */
 const transientKinds = new Set([
   'unavailable',
   'deadline-exceeded',
@@ -20,7 +20,7 @@ const tooLargeKinds = new Set([
 /** Messages of the native bridge, which has no error type for a lost connection. */
 const transientWords = /unavailable|connect|connection|transport|deadline|timed? ?out|closed/i;
 
-/** `wrong-expected-version`, `stream-not-found`, …; undefined for errors of other origin. */
+/** Returns the kind of an error: `wrong-expected-version`, `stream-not-found`, …; undefined for other errors. */
 function kindOf(error: unknown): string | undefined {
   const type = (error as { readonly type?: unknown } | undefined)?.type;
   return typeof type === 'string' ? type : undefined;

@@ -20,7 +20,7 @@ function rowOf(fields: Parameters<typeof newEvent>[0] = {}): RowToWrite {
   };
 }
 
-/** As a server would return it. */
+/** Returns the record as a server would return it. */
 function stored(row: RowToWrite, options?: RecordOptions): ClientRecord {
   const { id, type, data, metadata } = toClientEvent(streamId, row, options);
   return {
@@ -45,7 +45,7 @@ const rows: Readonly<Record<string, RowToWrite>> = {
     headers: { a: { b: null } },
   }),
   'empty headers': rowOf({ headers: {} }),
-  'an id that is no UUID': rowOf({ eventId: 'order 17' }),
+  'an id that is not a UUID': rowOf({ eventId: 'order 17' }),
   'a UUID in capitals': rowOf({ eventId: 'C0FFEE00-0000-4000-8000-000000000000' }),
   'half a surrogate pair': rowOf({ correlationId: 'a\ud800' }),
   'an envelope of no known shape': { ...rowOf(), meta: '{"$correlationId":"x","odd":[1]}' },

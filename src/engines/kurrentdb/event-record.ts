@@ -17,7 +17,7 @@ export interface RecordOptions {
   readonly data?: unknown;
 }
 
-/** Holds the text of an envelope of another shape, which open stores accept. */
+/** Contains the JSON of an envelope of another shape, which open stores accept. */
 const wholeKey = '$millrace';
 const texts = new Set(['occurredAt', 'idempotencyKey', 'tenant', 'correlationId', 'causationId']);
 const objects = new Set(['aggregate', 'user', 'headers']);
@@ -56,7 +56,7 @@ export function toClientEvent(
 export interface ReadRecord {
   readonly row: StoredRow;
   readonly tenant: string;
-  /** On the last event of every append. */
+  /** The mark of the append; only the last event of every append has it. */
   readonly mark: string | undefined;
 }
 
@@ -152,7 +152,7 @@ function parsed(value: unknown): unknown {
   try {
     return JSON.parse(value) as unknown;
   } catch {
-    // A plain string of another writer.
+    // Another writer stored a plain string.
     return value;
   }
 }
@@ -163,7 +163,7 @@ function base64(bytes: Uint8Array): string {
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** KurrentDB identifies events by UUIDs: the event id if it is a UUID, else one derived from it, as our server does. */
+/** The UUID that KurrentDB requires: the event id if it is a UUID, else derived from it like in `server/kurrent`. */
 export function eventUuid(eventId: string): string {
   if (uuid.test(eventId)) return eventId;
   const lower = eventId.toLowerCase();
@@ -172,7 +172,7 @@ export function eventUuid(eventId: string): string {
 
 /**
  * The server does not report whether an append was a duplicate. So the last event of every append carries a mark of
- * this attempt in a header, which readers remove: another mark at the reported position means a duplicate.
+ * this attempt in a header, which readers remove. Another mark at the reported position means a duplicate.
  */
 const markHeader = '$append';
 /** The suffix of the mark if the event had headers, even an empty object. */

@@ -1,5 +1,5 @@
-// Wakes live readers. One subscription to all events serves all readers. Its filter matches nothing, so the server
-// sends only its progress, not the events.
+// Wakes live readers. One subscription to all events serves all readers. The filter of the subscription matches
+// nothing, so the server sends only its progress, not the events.
 
 import { createWaiters } from '../../store/waiters.ts';
 import type { ClientSubscription } from './client.ts';
@@ -8,9 +8,9 @@ import { positionOf } from './reader.ts';
 
 export interface KurrentdbListener extends AsyncDisposable {
   whenMore(after: number, signal: AbortSignal): Promise<void>;
-  /** Waiting readers read again. */
+  /** Wakes all waiting readers, which then read again. */
   wakeAll(): void;
-  /** All events up to here can be read; undefined while there is no subscription. */
+  /** The position up to which all events can be read; undefined while there is no subscription. */
   seen(): number | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface ListenerOptions {
 /** The pause before a new subscription; every failure doubles it. */
 const retryMs = { first: 50, max: 2_000 } as const;
 
-/** One checkpoint per scanned event; no event has this type. */
+/** A filter that matches no event and requests one checkpoint per scanned event. */
 const nothing = {
   filterOn: 'eventType',
   prefixes: ['$millrace.none'],
@@ -104,7 +104,7 @@ export function createKurrentdbListener(
     async whenMore(after, signal) {
       if (closed) return;
       start(after);
-      // Only with a subscription: after an outage, a reader may not reach the position seen before, and would spin.
+      // Require a subscription: after an outage, a reader may not reach the position seen before, and would spin.
       await waiters.wait(signal, () => isLive && seenAt > after);
     },
     async [Symbol.asyncDispose]() {

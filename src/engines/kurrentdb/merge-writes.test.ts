@@ -16,11 +16,11 @@ function write(stream: string, expected: ExpectedRevision, count: number): Strea
 const at = (revision: number) => ({
   streamState: async () => ({ revision, truncateBefore: 0, tombstoned: false }),
 });
-const unasked = { streamState: () => assert.fail('the state is not needed') };
+const unusedStates = { streamState: () => assert.fail('the state is not needed') };
 
 test('a stream with one write is unchanged', async () => {
   const writes = [write('a', 'none', 2), write('b', 4, 1)];
-  const merged = await mergeWrites(writes, unasked);
+  const merged = await mergeWrites(writes, unusedStates);
   assert.ok(merged.kind === 'merged');
   assert.deepEqual(
     merged.streams.map(({ stream, expected, parts }) => ({ stream, expected, parts })),
@@ -31,9 +31,9 @@ test('a stream with one write is unchanged', async () => {
   );
 });
 
-test('several writes to a stream become one, with the places of its parts', async () => {
+test('merges several writes to a stream and records the index of each write', async () => {
   const writes = [write('a', 'any', 2), write('b', 'any', 1), write('a', 'exists', 3)];
-  const merged = await mergeWrites(writes, unasked);
+  const merged = await mergeWrites(writes, unusedStates);
   assert.ok(merged.kind === 'merged');
   const [a] = merged.streams;
   assert.deepEqual(a?.rows, [...(writes[0]?.rows ?? []), ...(writes[2]?.rows ?? [])]);
@@ -51,7 +51,7 @@ test('the expectation of a later write is checked, and the stream is pinned to t
 
 test('a failed expectation of a later write is a conflict at its index', async () => {
   assert.deepEqual(await mergeWrites([write('a', 'none', 2), write('a', 'none', 1)], at(-1)), {
-    kind: 'refused',
+    kind: 'rejected',
     index: 1,
     outcome: { kind: 'conflict', actual: 1 },
   });

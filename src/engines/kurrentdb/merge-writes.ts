@@ -1,5 +1,5 @@
-// A multi-stream append of the server contains every stream once; a Millrace append may write to a stream several
-// times. This merges those writes and checks what the later ones expect.
+// Merges several writes to one stream, because a multi-stream append of the server contains every stream once. The
+// expected revisions of later writes are checked here.
 
 import type { ExpectedRevision, StreamState } from '../../store/expected-revision.ts';
 import type { RowToWrite, StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
@@ -14,7 +14,7 @@ interface MergedWrite {
 
 export type Merged =
   | { readonly kind: 'merged'; readonly streams: readonly MergedWrite[] }
-  | { readonly kind: 'refused'; readonly index: number; readonly outcome: WriteOutcome };
+  | { readonly kind: 'rejected'; readonly index: number; readonly outcome: WriteOutcome };
 
 export async function mergeWrites(
   writes: readonly StreamWrite[],
@@ -44,7 +44,7 @@ export async function mergeWrites(
       const at = merged.parts.find((part) => part.index === index);
       const actual = before + rows.length - (at?.fromEnd ?? 0) - write.rows.length;
       if (write.expected !== actual) {
-        return { kind: 'refused', index, outcome: { kind: 'conflict', actual } };
+        return { kind: 'rejected', index, outcome: { kind: 'conflict', actual } };
       }
     }
     // The checked revision must still be current on the server.

@@ -51,7 +51,7 @@ test('expressions that the server may interpret differently are not sent', () =>
   }
 });
 
-test('in an open store a tenant is not filtered by stream names', () => {
+test('an open store does not filter a tenant by stream names', () => {
   const { server } = pushDown(compileFilter({ tenant: 'core', system: true }), 'open');
   assert.equal(server, undefined);
 });

@@ -1,5 +1,5 @@
-// The part of a filter that the server evaluates: event types or stream names, by prefixes or by one pattern. It gets
-// the most selective part; the rest of the filter is applied to its results.
+// The part of a filter that the server evaluates: event types or stream names, by prefixes or by one pattern. The
+// server gets the most selective part; the rest of the filter is applied to its results.
 
 import { matchesRow, type EventFilter } from '../../store/event-filter.ts';
 import type { RowFilter } from '../../store/store-engine.ts';
@@ -8,20 +8,20 @@ import { isKeyStream } from './subject-keys.ts';
 
 type Expression = { readonly prefixes: string[] } | { readonly regex: string };
 
-/** In the format of the client. */
+/** A filter in the format of the client. */
 export type ServerFilter = Expression & {
   readonly filterOn: 'eventType' | 'streamName';
   readonly checkpointInterval: number;
 };
 
 export interface PushedDown {
-  /** Undefined: the server returns all events. */
+  /** The filter for the server; undefined if the server returns all events. */
   readonly server: ServerFilter | undefined;
-  /** The results of the server need no further filtering. */
+  /** Whether the results of the server need no further filtering. */
   readonly isExact: boolean;
 }
 
-/** The server tests every prefix for every event. */
+/** The most prefixes: the server tests every prefix for every event. */
 const prefixesMax = 64;
 
 const withoutSystem = onType({ regex: '^[^$].*' });
@@ -75,7 +75,7 @@ function onType(expression: Expression): ServerFilter {
   return { filterOn: 'eventType', checkpointInterval: 1, ...expression };
 }
 
-/** No prefixes or an empty prefix have another meaning for the server. */
+/** Whether the server interprets the prefixes alike: an empty list and an empty prefix have another meaning there. */
 function arePrefixes(prefixes: readonly string[] | undefined): prefixes is readonly string[] {
   if (prefixes === undefined || prefixes.length === 0 || prefixes.length > prefixesMax)
     return false;

@@ -13,7 +13,7 @@ import { isWanted, pushDown, type ServerFilter } from './push-down.ts';
 
 export interface ReaderOptions {
   readonly names: 'strict' | 'open';
-  /** The position up to which the listener has seen everything; undefined: no listener. */
+  /** The position up to which the listener has seen all events; undefined without a listener. */
   readonly seen: () => number | undefined;
 }
 
@@ -23,15 +23,15 @@ export interface KurrentdbReader {
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
   head(): Promise<number>;
   streamState(stream: string): Promise<StreamState | undefined>;
-  /** The visible ones, at most `count`. */
+  /** Reads at most `count` visible records. */
   recordsFrom(stream: string, revision: number, count: number): Promise<readonly ReadRecord[]>;
-  /** The event at exactly this position, hidden or not. */
+  /** Reads the event at exactly this position, even if retention hides it. */
   eventAt(sequence: number, signal?: AbortSignal): Promise<ReadRecord | undefined>;
 }
 
 /** The smallest page if the server evaluates only a part of the filter. */
 const pageMin = 500;
-/** Farther from the end than this, a filtered read scans in stages. */
+/** At more than this distance from the head, a filtered read scans in stages. */
 const scanFrom = 5_000;
 /** The page size of a search for one event. */
 const searchPage = 1_000;
@@ -85,9 +85,9 @@ export function createKurrentdbReader(
     const forwards = direction === 'forwards';
     if (!forwards && after === 0) return { rows: [], considered: 0, end: true };
     const { server, isExact } = pushDown(filter, names);
-    // One more than the limit: a forward read starts at the last event that was read.
+    // Read one event more than the limit: a forward read starts at the last event that was read.
     const maxCount = isExact ? limit + 1 : Math.max(limit + 1, pageMin);
-    // Queried before the page: an event in between is found later, never skipped.
+    // Query the position before the page: an event in between is found later, never skipped.
     const floor = forwards ? (seen() ?? (await head())) : 0;
     if (server !== undefined && !isExact && floor - after > scanFrom) {
       const scanned = await scan({ ...query, server, floor });
@@ -111,7 +111,7 @@ export function createKurrentdbReader(
           considered = sequence;
           continue;
         }
-        // One more than the limit: there is another page.
+        // The read returned one event more than the limit, so there is another page.
         if (rows.length === limit) {
           return { rows, considered: rows.at(-1)?.sequence ?? after, end: false };
         }
@@ -123,7 +123,7 @@ export function createKurrentdbReader(
     }, signal);
   }
 
-  /** Undefined: this server does not report its progress. */
+  /** Returns undefined if the server does not report its progress. */
   async function scan(
     query: AllQuery & { readonly server: ServerFilter; readonly floor: number },
   ): Promise<AllPage | undefined> {
@@ -170,7 +170,7 @@ export function createKurrentdbReader(
     }, signal);
   }
 
-  /** The server has no index of ids: search the stream from its end, then all events. */
+  /** Searches the stream backwards, then all events, because the server has no index of ids. */
   async function findEvent(stream: string, eventId: string): Promise<StoredRow | undefined> {
     const id = eventUuid(eventId);
     let from = Number.MAX_SAFE_INTEGER;
@@ -243,8 +243,8 @@ export function createKurrentdbReader(
   }
 
   /**
-   * The revision of a stream without visible events. Only the refusal of an append that cannot succeed contains it:
-   * a read reports such a stream as missing.
+   * Reads the revision of a stream without visible events. A read reports such a stream as missing, so the revision
+   * comes from the rejection of an append that cannot succeed.
    */
   async function hiddenRevision(stream: string): Promise<number | 'tombstone'> {
     const event = { eventId: stream, type: '$probe', tenant: '', payload: 'null', meta: '{}' };
@@ -274,8 +274,8 @@ interface ScanOptions {
 interface Scanned {
   readonly records: readonly ClientRecord[];
   /**
-   * Why the scan stopped: at the limit, at a checkpoint, at the end, or because the server sent nothing. In the last
-   * case, use a read.
+   * Why the scan stopped: at the limit, at a checkpoint, at the head, or because the server sent nothing. In the last
+   * case, the caller uses a read instead.
    */
   readonly stop: 'limit' | { readonly considered: number } | 'caughtUp' | 'silent';
 }
@@ -287,8 +287,8 @@ const checkpointEvents = { maxSearchWindow: 500, checkpointInterval: 10 } as con
 const silenceMsMax = 5_000;
 
 /**
- * Scans many events with a filter that rarely matches. A read answers only when it has found enough events, however
- * long that takes; a subscription reports its progress, so that a scan can continue where it stopped.
+ * Scans many events with a filter that rarely matches. A read responds only when it has found enough events, which may
+ * take long. A subscription reports its progress, so a scan can continue where it stopped.
  */
 async function scanAll(client: Client, options: ScanOptions): Promise<Scanned> {
   const { fromPosition, filter, limit } = options;

@@ -17,10 +17,10 @@ export interface ChangeParts {
   readonly append: (write: StreamWrite, signal: undefined) => Promise<WriteOutcome>;
 }
 
-/** Lost races of a deletion that expects an existing stream. */
+/** The most lost races of a deletion that expects an existing stream. */
 const attemptsMax = 20;
 
-/** Deletions and tombstones; new metadata is an ordinary append. */
+/** Whether the write is a deletion or a tombstone; new metadata is an ordinary append. */
 export function changesStream({ retention, tombstone }: StreamWrite): boolean {
   return tombstone === true || retention?.expected !== undefined;
 }
@@ -76,7 +76,7 @@ async function ifAsExpected(
   }
 }
 
-/** 2^63 − 1: "all events" for the server, and not a JavaScript number. */
+/** For the server, 2^63 − 1 means all events. JavaScript numbers cannot represent this value. */
 const everything = rawJson('9223372036854775807');
 
 /** The metadata in the server's format. */

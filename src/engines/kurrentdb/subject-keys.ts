@@ -10,14 +10,14 @@ import type { ClientEvent, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { isKind, unavailable } from './errors.ts';
 
-/** Types with $ are system types, which readers skip by default. */
+/** Event types that begin with $ are system types, which readers skip by default. */
 const keyType = '$subjectKey';
 const forgottenType = '$subjectForgotten';
 const streamPrefix = 'millrace.subjectKeys-';
 
-/** Concurrent requests. */
+/** The most concurrent requests. */
 const inFlightMax = 32;
-/** Lost races with changes of other processes. */
+/** The most lost races with changes of other processes. */
 const attemptsMax = 20;
 
 /** Key streams are never read as events: with the keys, encrypted payloads could be read. */
@@ -47,7 +47,7 @@ export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKey
     }
   }
 
-  /** False: another process changed the stream first. */
+  /** Returns false if another process changed the stream first. */
   async function append(stream: string, event: ClientEvent, after: number): Promise<boolean> {
     try {
       await connection.use((client) =>
@@ -129,7 +129,7 @@ interface Stored {
   readonly key: SubjectKey;
 }
 
-/** Hashed, because the subject may itself be personal data. */
+/** The name contains a hash, because the subject may itself be personal data. */
 function streamFor(subject: string): string {
   return `${streamPrefix}${createHash('sha256').update(subject, 'utf8').digest('hex')}`;
 }

@@ -48,7 +48,7 @@ import { createWaiters } from '../../store/waiters.ts';
 
 interface MemoryStream {
   state: StreamState;
-  /** Sequences by revision; undefined where scavenged. */
+  /** The sequences of events by revision; undefined for scavenged events. */
   readonly sequences: (number | undefined)[];
   readonly revisionOf: Map<string, number>;
 }
@@ -76,7 +76,7 @@ export function memoryEventStore(
   SagaHost &
   TraceHost {
   const { clock = systemClock } = options;
-  /** By sequence − 1; undefined where scavenged. */
+  /** All events, at index sequence − 1; undefined for scavenged events. */
   const rows: (MemoryRow | undefined)[] = [];
   const streams = new Map<string, MemoryStream>();
   const keys = new Map<string, SubjectKey>();
@@ -98,7 +98,7 @@ export function memoryEventStore(
       const inline = transaction instanceof InlineTransaction ? transaction.plan : undefined;
       if (inline !== undefined && hasMoved(inline.revisions, decisions)) throw new InlineMoved();
       const outcomes = writes.map((each, index) => apply(each, decisions[index]));
-      // All in one turn of the event loop: no reader sees the events without the documents.
+      // Write both in one turn of the event loop: no reader sees the events without the documents.
       await Promise.all(
         documentsToWrite(inline?.documents ?? [], writes, outcomes).map((each) =>
           readModels.write(each.model, each.writes),
@@ -169,7 +169,7 @@ export function memoryEventStore(
   };
 
   function decideAll(writes: readonly StreamWrite[]): WriteOutcome[] {
-    // A stream that is written twice in one append: the second write sees the state after the first.
+    // If an append writes to a stream twice, the second write sees the state after the first.
     const pendingStates = new Map<string, StreamState>();
     return writes.map((each): WriteOutcome => {
       if (each.retention !== undefined) {
@@ -284,7 +284,7 @@ export function memoryEventStore(
     return removed;
   }
 
-  // No upkeep: the index is lost only together with the events.
+  // The index needs no maintenance: it is lost only together with the events.
   const sagas = { ...memorySagaIndex(), upkeep: undefined };
   return Object.assign(createEventStore(engine, options), {
     snapshots: memorySnapshots(),

@@ -31,12 +31,12 @@ const appendLimits = {
   /** The largest size of events in one commit document; larger commits are stored in parts of this size. */
   portionBytesMax: 8 * 1_048_576,
   waitingMax: 10_000,
-  /** How long a commit without an answer is retried; the event ids make a retry safe. */
+  /** How long a commit without a response is retried; the event ids make a retry safe. */
   retryMs: 10_000,
   pauseMsMax: 1_000,
-  /** Lost races for a number before the writer claims the next one. */
+  /** After this many lost races for a number, the writer claims the next number. */
   racesBeforeClaim: 3,
-  /** Lost races in total; only a corrupted log reaches this. */
+  /** The most lost races of an append; only a corrupted log reaches this limit. */
   racesMax: 1_000,
 } as const;
 
@@ -52,8 +52,8 @@ interface Decision {
   readonly decided: DecidedBatch;
 }
 
-/** A commit without an answer. */
-interface Unanswered {
+/** A commit whose response did not arrive. */
+interface UnconfirmedCommit {
   readonly commit: number;
   readonly decided: DecidedBatch;
 }
@@ -72,7 +72,7 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
   let running: Promise<void> | undefined;
   let scheduled = false;
 
-  /** Decides on the state at the end of the log; queries the database only for missing parts of it. */
+  /** Decides on the state at the end of the log; queries the database only for missing parts of the state. */
   async function decide(
     units: readonly Unit[],
     by: string,
@@ -89,8 +89,8 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
           ? undefined
           : await loadKnownStreams(collections, units, known, 'states only');
       const decided = all === undefined ? undefined : decideBatch(units, all, at(basis));
-      // Only a successful insert proves that the cached state is current: refusals need a fresh read.
-      if (decided?.isRefusing === false) return { basis, decided };
+      // Only a successful insert proves that the cached state is current: a rejection needs a fresh read.
+      if (decided?.isAllAppended === true) return { basis, decided };
     }
     await log.advance();
     await log.turnOf(by);
@@ -107,15 +107,15 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
     let mustQuery = false;
     let failures = 0;
     const retryUntil = performance.now() + appendLimits.retryMs;
-    let unanswered: Unanswered | undefined;
+    let unconfirmed: UnconfirmedCommit | undefined;
     let hasClaimed = false;
     let races = 0;
     while (races < appendLimits.racesMax) {
       try {
-        if (unanswered !== undefined && (await log.isOurs(unanswered.commit, by))) {
-          return unanswered.decided.outcomes;
+        if (unconfirmed !== undefined && (await log.isOurs(unconfirmed.commit, by))) {
+          return unconfirmed.decided.outcomes;
         }
-        unanswered = undefined;
+        unconfirmed = undefined;
         const decision = await decide(units, by, mustQuery);
         if (decision !== undefined) {
           const { basis, decided } = decision;
@@ -123,9 +123,9 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
             if (hasClaimed) await releaseClaim(basis, by);
             return decided.outcomes;
           }
-          unanswered = { commit: basis.commit + 1, decided };
+          unconfirmed = { commit: basis.commit + 1, decided };
           if (await commit(units, by, decision)) return decided.outcomes;
-          unanswered = undefined;
+          unconfirmed = undefined;
         }
         mustQuery = true;
         races += 1;
@@ -173,12 +173,12 @@ export function createMongodbAppender(parts: AppenderParts): MongodbAppender {
     } catch (error) {
       const isOutage = isTransient(error);
       if (isOutage || batch.length === 1) {
-        // In an outage the queued appends would fail too, only later.
+        // Fail the queued appends immediately: in an outage they would fail too, only later.
         const failed = isOutage ? [...batch, ...queued.splice(0)] : batch;
         for (const { reject } of failed) reject(unavailable(error));
         return;
       }
-      // One append is at fault: run each alone, so that the others succeed.
+      // One append caused the failure: run each append separately, so that the others succeed.
       const left = [...batch];
       for (let single = left.shift(); single !== undefined; single = left.shift()) {
         await runBatch([single], left);

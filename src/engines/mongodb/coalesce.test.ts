@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { coalesce } from './coalesce.ts';
 
-/** Runs that the test resolves. */
+/** Creates runs that the test resolves. */
 function controlled() {
   const runs: PromiseWithResolvers<void>[] = [];
   const call = coalesce(() => {

@@ -19,7 +19,7 @@ export interface EventDocument {
   readonly aggregateId: string;
   readonly aggregateType: string;
   readonly eventType: string;
-  /** The payload: BSON if BSON preserves it exactly, otherwise JSON text (see `encoding`). */
+  /** The payload: BSON if BSON preserves it exactly, otherwise a JSON string (see `encoding`). */
   readonly eventData: unknown;
   /** The version of the aggregate after this event, from 1: always revision + 1. */
   readonly version: number;
@@ -34,11 +34,11 @@ export interface EventDocument {
   readonly recordedAt: Date;
   readonly eventId?: string;
   readonly encoding?: 'json';
-  /** On stream metadata: the retention from here on. */
+  /** The retention from this event on; only in metadata streams. */
   readonly retention?: StoredRetention;
-  /** On the last event of an append that restored a deleted stream. */
+  /** The truncation after a restore; only on the last event of an append that restored a deleted stream. */
   readonly truncateBefore?: number;
-  /** On the tombstone of a stream. */
+  /** True on the tombstone of a stream. */
   readonly tombstone?: true;
 }
 
@@ -57,22 +57,22 @@ export interface EventMetadata {
   readonly idempotencyKey?: string;
   readonly aggregate?: unknown;
   readonly headers?: unknown;
-  /** If `timestamp` cannot express it: with an offset, or finer than milliseconds. */
+  /** The time with an offset or finer than milliseconds, which `timestamp` cannot express. */
   readonly occurredAt?: string;
-  /** The whole envelope as JSON text, if BSON would change it. */
+  /** The whole envelope as a JSON string, if BSON would change it. */
   readonly envelope?: string;
 }
 
 /** One slot of the log. `_id` is its number, and inserting it commits. */
 export interface CommitDocument {
   readonly _id: string;
-  /** The position of its first event. */
+  /** The position of the first event of the commit. */
   readonly from: number;
   readonly count: number;
-  /** The id of the batch: a writer recognizes its commit after a lost answer. */
+  /** The id of the batch: a writer recognizes its commit after a lost response. */
   readonly by: string;
   readonly at: Date;
-  /** Without events: reserves the next number for this writer. */
+  /** True on a commit without events that reserves the next number for this writer. */
   readonly claim?: true;
   /** The events, in one of these two fields until they are copied to `events`. */
   readonly events?: readonly EventDocument[];
@@ -94,7 +94,7 @@ export interface LogPoint {
 
 const digits = 16;
 
-/** Fixed width, so that the order of texts is the order of numbers. */
+/** Formats a number with a fixed width, so that strings sort like numbers. */
 export function commitId(number: number): string {
   return number.toString(16).padStart(digits, '0');
 }
@@ -107,7 +107,7 @@ export function pointOf({ _id, from, count }: CommitDocument): LogPoint {
   return { commit: numberOf(_id), position: from + count - 1 };
 }
 
-/** The commit still holds its events: they may be missing in `events`. */
+/** Whether the commit still holds its events, which may be missing in `events`. */
 export function holdsEvents({ events, parts }: CommitDocument): boolean {
   return events !== undefined || parts !== undefined;
 }
@@ -167,21 +167,21 @@ export function collectionsOf(db: Db, events: string): MongodbCollections {
   };
 }
 
-/** With MongoDB's default names (`timestamp_1`), like the commands of the architecture document. */
+/** Indexes with the default names of MongoDB (`timestamp_1`), like the commands of the architecture document. */
 const eventIndexes: readonly IndexDescription[] = [
-  // From the architecture document.
+  // The architecture document defines these indexes.
   { key: { aggregateId: 1, version: 1 }, unique: true },
   { key: { timestamp: 1 } },
   { key: { eventType: 1, timestamp: 1 } },
   { key: { aggregateType: 1, timestamp: 1 } },
-  // For the global order and filtered reads along it.
+  // These indexes serve the global order and filtered reads along it.
   { key: { position: 1 }, unique: true },
   { key: { eventType: 1, position: 1 } },
   { key: { category: 1, position: 1 } },
   { key: { tenant: 1, position: 1 } },
 ];
 
-/** For the few events whose `_id` is not their event id; engines without sparse indexes scan. */
+/** An index for the few events whose `_id` is not their event id; engines without sparse indexes scan instead. */
 const otherIdIndex: IndexDescription = { key: { eventId: 1 }, sparse: true };
 
 const migrateAttemptsMax = 5;
@@ -234,7 +234,7 @@ export async function checkMongodb({ events }: MongodbCollections): Promise<void
   );
 }
 
-/** By content, not by name: the user may have created an index under another name. */
+/** Compares indexes by content, because the user may have created an index under another name. */
 function describeIndex(index: { readonly key?: unknown; readonly unique?: boolean }): string {
   return `${JSON.stringify(index.key)}${index.unique === true ? ' unique' : ''}`;
 }

@@ -1,22 +1,22 @@
-// The global order. One insert commits an append: a document whose `_id` is the next number of a dense log
-// (1, 2, 3, …), with all events of the append, of all its streams.
+// The global order. One insert commits an append. The inserted document has the next number of a dense log (1, 2, 3, …)
+// as its `_id`, and contains all events of the append, of all its streams.
 //
 //   decide on the state as of commit n  →  insert commit n + 1  →  copy its events into `events`
 //
-// This needs no transactions, counters, leases or clocks:
+// This order needs no transactions, counters, leases or clocks:
 //
-// - One writer wins. `_id` is unique, so every number is taken once. The writer of n + 1 has seen commit n and
-//   decided on exactly the state after it; the other writers fail on the duplicate key and decide again. So the
-//   log is a serial history, and no revision of a stream is assigned twice.
+// - One writer wins. `_id` is unique, so every number is taken once. The writer of n + 1 has seen commit n and decided
+//   on exactly the state after it. The other writers fail on the duplicate key and decide again. So the log is a serial
+//   history, and no revision of a stream is assigned twice.
 // - All or nothing. A document is inserted whole or not at all, also with events of several streams.
-// - No event appears before a reader's position. A writer inserts n + 1 only after it has seen n, so the log has
-//   no gaps and readers can read up to the last number. A writer that dies before its insert has reserved
-//   nothing; a writer that was suspended finds its number taken, which fences it.
-// - `events` is derived. Copying is idempotent (unique position). A process that finds a commit whose events are
-//   not copied yet copies them before it reads past the commit; only then the commit drops its events. So a
-//   writer may die at any point.
-// - Fairness. A writer that lost often commits a claim: an empty commit, which needs no decision and so succeeds
-//   soon, and which reserves the next number for a limited time. Only fairness depends on it.
+// - No event appears before the position of a reader. A writer inserts n + 1 only after it has seen n. So the log has
+//   no gaps, and readers can read up to the last number. A writer that dies before its insert has reserved nothing. A
+//   writer that was suspended finds its number taken, which fences it.
+// - `events` is derived. Copying is idempotent (unique position). A process that finds a commit with uncopied events
+//   copies them before it reads past the commit. Only then the commit drops its events. So a writer may die at any
+//   point.
+// - Fairness. A writer that lost often commits a claim, which reserves the next number for a limited time. A claim is an
+//   empty commit: it needs no decision, so it succeeds soon. Only fairness depends on claims.
 //
 // The engine needs only unique keys and reads of acknowledged writes. Updates need not be atomic (they are not on
 // FerretDB): the only update drops the events of a commit, and it is idempotent.
@@ -43,16 +43,16 @@ import { streamEventFields, type StreamEvent } from './stream-states.ts';
 export interface CommitLog {
   /** The last commit that this process knows of. */
   readonly end: LogPoint;
-  /** All events up to here are in `events`. */
+  /** All events up to this point are in `events`. */
   readonly head: LogPoint;
   /** Reads commits of other processes and copies missing events; resolves to the head. */
   advance(): Promise<LogPoint>;
   /**
-   * Takes the number after `basis`. False: another process took it. `onCommitted` runs synchronously with the
-   * move of the end, unless `advance` has already read this commit.
+   * Takes the number after `basis`; returns false if another process took it. `onCommitted` runs synchronously with
+   * the change of `end`, unless `advance` has already read this commit.
    */
   commit(basis: LogPoint, batch: Batch, onCommitted: () => void): Promise<boolean>;
-  /** The last commit is a claim. */
+  /** Whether the last commit is a claim. */
   readonly isClaimed: boolean;
   /** Resolves when no other writer has claimed the next number, or its claim has expired. */
   turnOf(by: string): Promise<void>;
@@ -62,12 +62,12 @@ export interface CommitLog {
   isOurs(commit: number, by: string): Promise<boolean>;
   /** Deletes parts of commits that were never made. */
   sweep(): Promise<void>;
-  /** Resolves when all work has ended. */
+  /** Resolves when no work is running. */
   close(): Promise<void>;
 }
 
 interface Batch {
-  /** The same for every attempt of the batch. */
+  /** The id of the batch, the same for every attempt. */
   readonly by: string;
   readonly at: Date;
   readonly events: readonly EventDocument[];
@@ -84,7 +84,7 @@ interface CopiedCommit {
 }
 
 export interface CommitLogOptions {
-  /** Runs when commits of other processes move the end; undefined: the events are not known. */
+  /** Runs when commits of other processes change `end`; undefined if their events were not read. */
   readonly onForeign: (events: readonly StreamEvent[] | undefined) => void;
   /** Whether `onForeign` needs the events. */
   readonly isForeignWanted: () => boolean;
@@ -98,9 +98,9 @@ const logLimits = {
    * this number of commits.
    */
   windowCommits: 256,
-  /** Own events in memory that wait to be copied; above this size, appends wait for the copy. */
+  /** The size of events of this process that wait to be copied; above it, appends wait for the copy. */
   pendingBytes: 16 * 1_048_576,
-  /** Commits read or updated together; FerretDB does not answer a hundred updates. */
+  /** The number of commits read or updated together; FerretDB sends no response to a hundred updates. */
   pageCommits: 32,
   /** Above this number, foreign events are not read: the cached states are dropped instead. */
   foreignEventsMax: 1_000,
@@ -116,7 +116,7 @@ export async function openCommitLog(
   const { commits, events, parts } = collections;
   let end: LogPoint = { commit: 0, position: 0 };
   let head = end;
-  /** Own commits between head and end, in order, with their events. */
+  /** Commits of this process between head and end, in order, with their events. */
   let pending: {
     readonly commit: CommitDocument;
     readonly events: readonly EventDocument[];
@@ -133,7 +133,7 @@ export async function openCommitLog(
     for (;;) {
       if (closed) break;
       const found = await commitsAfter(end.commit);
-      // The own writer may have moved the end during the query, by a commit that the query returned too.
+      // The writer of this process may have changed `end` during the query, by a commit that the query returned too.
       const fresh = found.filter(({ _id }) => numberOf(_id) > end.commit);
       if (fresh.length === 0) break;
       await copyPending();
@@ -159,7 +159,7 @@ export async function openCommitLog(
   /** Commits before the window were copied by the writers that continued the log. */
   async function skipAhead(): Promise<void> {
     const last = await lastCommit();
-    // One more, because the last commit may be a claim, and claims do not check the window.
+    // Subtract one more, because the last commit may be a claim, and claims do not check the window.
     const target = numberOf(last?._id ?? '0') - logLimits.windowCommits - 1;
     if (target <= end.commit) return;
     const projection = { events: 0, parts: 0 };
@@ -209,10 +209,10 @@ export async function openCommitLog(
     const changes = await changesOf(found, foreign);
     const { by, claim } = found.at(-1) as CommitDocument;
     const last = pointOf(found.at(-1) as CommitDocument);
-    // Synchronous from here on, so that head, end and states change together.
+    // The code below is synchronous, so that head, end and states change together.
     if (last.commit > head.commit) head = last;
-    // Some may be own commits whose answers arrived during the queries: they moved the end, possibly further than
-    // this. Reporting older events again would revert newer states.
+    // Responses to commits of this process may have arrived during the queries and moved `end` past this point.
+    // Reporting older events again would revert newer states.
     if (last.commit <= end.commit) return;
     const newer = changes?.filter(({ position }) => position > end.position);
     end = last;
@@ -350,7 +350,7 @@ export async function openCommitLog(
     async claim(by, at) {
       for (let attempt = 0; attempt < logLimits.claimAttemptsMax; attempt += 1) {
         const last = await lastCommit();
-        // Another writer has the next turn.
+        // The next number is already claimed.
         if (last?.claim === true) return;
         const { commit, position } =
           last === undefined ? { commit: 0, position: 0 } : pointOf(last);
@@ -386,7 +386,7 @@ export async function openCommitLog(
   }
 }
 
-/** Without the events, because the list may grow during an outage. */
+/** Omits the events, because the list may grow during an outage. */
 function copiedCommit({ _id, parts = [] }: CommitDocument): CopiedCommit {
   return { _id, parts };
 }

@@ -6,7 +6,7 @@ import { clientUrl, isDuplicate, isTransient, unavailable } from './connection.t
 
 type BulkResult = ConstructorParameters<typeof MongoBulkWriteError>[1];
 
-/** As the driver wraps an error that is not an answer of the server. */
+/** The form in which the driver wraps an error that does not come from the server. */
 function bulkError(error: Error): MongoBulkWriteError {
   return new MongoBulkWriteError(error, {} as BulkResult);
 }
@@ -15,9 +15,9 @@ const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }
 
 test('a lost connection is transient, however the driver wraps it', () => {
   for (const error of [
-    new MongoNetworkError('gone'),
+    new MongoNetworkError('connection lost'),
     reset,
-    bulkError(new MongoNetworkError('gone')),
+    bulkError(new MongoNetworkError('connection lost')),
     bulkError(reset),
     new MongoServerError({ message: 'stepped down', code: 189 }),
     bulkError(new MongoServerError({ message: 'stepped down', code: 189 })),
@@ -29,7 +29,7 @@ test('a lost connection is transient, however the driver wraps it', () => {
   }
 });
 
-test('a refusal by the server is not transient', () => {
+test('errors other than a lost connection are not transient', () => {
   for (const error of [
     new MongoServerError({ message: 'no', code: 13 }),
     bulkError(new MongoServerError({ message: 'no', code: 13 })),

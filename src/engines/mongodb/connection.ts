@@ -1,4 +1,4 @@
-// Access to the database: the user's client or our own, and the translation of driver errors.
+// Access to the database: the client of the user or of the store, and the translation of driver errors.
 
 import type { Db, MongoClient } from 'mongodb';
 import { systemClock } from '../../foundation/clock.ts';
@@ -22,7 +22,7 @@ export async function connectMongodb(
 ): Promise<MongodbConnection> {
   if (typeof target !== 'string') {
     const db = 'databaseName' in target ? target : target.db(database);
-    // The user closes it.
+    // The user closes the client.
     return { db, async [Symbol.asyncDispose]() {} };
   }
   const named = /^mongodb(?:\+srv)?:\/\/[^/?]+(?:\/([^?]*))?/.exec(target);

@@ -1,5 +1,5 @@
-// Copies the events of commits to `events`. Idempotent and safe to run concurrently: the unique index on the
-// position admits every event once.
+// Copies the events of commits to `events`. Copying is idempotent and safe to run concurrently: the unique index on
+// the position admits every event once.
 
 import type { Collection } from 'mongodb';
 import { MillraceError } from '../../foundation/error.ts';
@@ -45,7 +45,7 @@ async function underFreeIds(
   );
 }
 
-/** False: at least one key was a duplicate; the other documents were inserted. */
+/** Returns false if at least one key was a duplicate; the other documents were inserted. */
 async function insertAll(
   events: Collection<EventDocument>,
   documents: readonly EventDocument[],

@@ -64,7 +64,7 @@ const expected = fc.oneof(
   fc.constantFrom<ExpectedRevision>('any', 'any', 'none', 'exists'),
   fc.nat({ max: 4 }),
 );
-// Few ids, so that duplicates and mixtures of old and new ids are common.
+// Use few ids, so that duplicates and mixtures of old and new ids are common.
 const eventIds = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), {
   minLength: 1,
   maxLength: 3,
@@ -125,10 +125,10 @@ test('applying the events one by one gives the same states', () => {
     fc.property(units, (all) => {
       const { events, states } = decideBatch(all, knownFrom([]), { position: 1, recordedAt });
       for (const [name, state] of states) {
-        const own = events.filter(({ aggregateId }) =>
+        const eventsOfStream = events.filter(({ aggregateId }) =>
           [name, metadataStream(name)].includes(aggregateId),
         );
-        const followed = own.reduce<MongodbStreamState | undefined>(
+        const followed = eventsOfStream.reduce<MongodbStreamState | undefined>(
           (before, event) => stateAfter(name, before, event),
           undefined,
         );
@@ -139,7 +139,7 @@ test('applying the events one by one gives the same states', () => {
   );
 });
 
-test('a refused unit between others writes nothing', () => {
+test('a rejected unit between others writes nothing', () => {
   const decided = decideBatch(
     [
       [append('s-core-1', 'none', ['a'])],
@@ -156,6 +156,6 @@ test('a refused unit between others writes nothing', () => {
       ['d', 2, 8],
     ],
   );
-  assert.equal(decided.isRefusing, true);
+  assert.equal(decided.isAllAppended, false);
   assert.deepEqual(decided.outcomes[1]?.[1], { kind: 'conflict', actual: -1 });
 });

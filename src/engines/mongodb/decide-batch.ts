@@ -1,5 +1,5 @@
 // Decides a batch of appends in order on one known state: the documents to write, and the outcome of every append.
-// Pure: committing to the log shows whether the state was current.
+// The function is pure: committing to the log shows whether the state was current.
 
 import { decideAppend, isRefusal, softDeleted } from '../../store/expected-revision.ts';
 import { decideRetention } from '../../store/retention.ts';
@@ -8,7 +8,7 @@ import { toDocument } from './event-document.ts';
 import type { EventDocument, StoredRetention } from './collections.ts';
 import { freshState, type MongodbStreamState, type StreamStateMap } from './stream-states.ts';
 
-/** A stored event. */
+/** An event that is stored in its stream, without its payload. */
 export interface KnownEvent {
   readonly eventId: string;
   readonly revision: number;
@@ -26,8 +26,8 @@ export interface DecidedBatch {
   readonly outcomes: readonly (readonly WriteOutcome[])[];
   readonly events: readonly EventDocument[];
   readonly states: StreamStateMap;
-  /** At least one append is a duplicate, a conflict or refused. */
-  readonly isRefusing: boolean;
+  /** False if at least one append is a duplicate, a conflict or rejected. */
+  readonly isAllAppended: boolean;
 }
 
 interface Draft {
@@ -45,7 +45,7 @@ export function decideBatch(
 ): DecidedBatch {
   const drafts: Drafts = new Map();
   const events: EventDocument[] = [];
-  let isRefusing = false;
+  let isAllAppended = true;
 
   const draftOf = (within: Drafts, stream: string): Draft => {
     const found = within.get(stream);
@@ -121,7 +121,7 @@ export function decideBatch(
     const within: Drafts = writes.length === 1 ? drafts : new Map();
     const written: EventDocument[] = [];
     const results = writes.map((write) => decide(within, write, written));
-    isRefusing ||= results.some(({ kind }) => kind !== 'appended');
+    isAllAppended &&= results.every(({ kind }) => kind === 'appended');
     if (!results.some(isRefusal)) {
       for (const [stream, draft] of within) drafts.set(stream, draft);
       events.push(...written);
@@ -130,7 +130,7 @@ export function decideBatch(
   });
 
   const states = new Map([...drafts].map(([stream, { state }]) => [stream, state]));
-  return { outcomes, events, states, isRefusing };
+  return { outcomes, events, states, isAllAppended };
 }
 
 /** The changes of the stream state that the last event of an append records. */

@@ -15,12 +15,12 @@ import { clientUrl, connectMongodb, type MongodbConnection } from './connection.
 
 const versionLeast = '5.0';
 
-/** Reads only. */
+/** Safe on a production server: it only reads. */
 export async function examineMongodb(
   url: string,
   { timeoutMs, nowMs }: Examination,
 ): Promise<readonly Finding[]> {
-  // Shorter than our limit: the driver's error says more than a timeout.
+  // Use a shorter limit than the doctor, because the error of the driver is more specific than a timeout.
   const selectMs = Math.min(4_000, Math.floor(timeoutMs * 0.9));
   const target = clientUrl(url, { serverSelectionTimeoutMS: String(selectMs) });
   const options = { database: undefined, connectionsMax: 1 };
@@ -48,7 +48,7 @@ async function reach(db: Db): Promise<Finding[]> {
     versionFinding('MongoDB', String(version), versionLeast),
   ];
   if (isWritablePrimary !== true) {
-    const detail = 'the server refuses writes: it is not the primary';
+    const detail = 'the server rejects writes: it is not the primary';
     const remedy = 'Name the whole replica set in the URL.';
     found.push({ check: 'writable', level: 'broken', detail, remedy });
   }

@@ -36,7 +36,7 @@ function rowOf(fields: Partial<Parameters<typeof encodeMeta>[1]> = {}): RowToWri
   };
 }
 
-/** Through BSON and back, like on the server. */
+/** Encodes the document to BSON and back, like the server does. */
 function stored(document: EventDocument): EventDocument {
   return BSON.deserialize(BSON.serialize(document)) as EventDocument;
 }
@@ -122,7 +122,7 @@ test('an envelope of an open store is preserved, whatever its shape', () => {
   }
 });
 
-test('values that BSON cannot hold are stored as text, other values as BSON', () => {
+test('stores values that BSON cannot represent as JSON strings, other values as BSON', () => {
   assert.equal(toDocument(rowOf(), place).encoding, undefined);
   for (const payload of [{ $sealed: 'x' }, { 'a.b': 1 }, [[1]], 'x'.repeat(200_000)]) {
     const document = toDocument(rowOf({ payload }), place);

@@ -1,5 +1,5 @@
 // Converts events to documents and back. Values that BSON preserves are stored as BSON, so that they can be
-// queried; other values are stored as JSON text.
+// queried; other values are stored as JSON strings.
 
 import { isDeepStrictEqual } from 'node:util';
 import { decodeMeta } from '../../store/event-meta.ts';
@@ -8,7 +8,7 @@ import type { RowToWrite } from '../../store/store-engine.ts';
 import type { EventDocument, EventMetadata } from './collections.ts';
 
 export const documentLimits = {
-  /** Longer JSON stays text: as BSON it could grow sevenfold. */
+  /** Longer JSON stays a string: as BSON it could grow sevenfold. */
   bsonFromCharsMax: 131_072,
   /** MongoDB allows 100 levels, and these values are nested in other documents. */
   bsonDepthMax: 60,
@@ -152,7 +152,7 @@ function toEnvelope({
   };
 }
 
-/** In addition to the full text, these fields are for queries only: values that BSON cannot hold are omitted. */
+/** Fields for queries only, in addition to the full JSON; values that BSON cannot represent are omitted. */
 function wellFormed(summary: EventMetadata): EventMetadata {
   return Object.fromEntries(Object.entries(summary).filter(([, value]) => fitsBson(value)));
 }
@@ -164,8 +164,8 @@ const plainKey = /^[^$.\u0000][^.\u0000]*$/;
 const reservedKeys = new Set(['__proto__', '_bsontype', '_id']);
 
 /**
- * Whether every engine with MongoDB's protocol preserves the value: text must be well-formed, keys must not look
- * like operators or paths, and FerretDB refuses a list directly inside a list.
+ * Whether every engine with MongoDB's protocol preserves the value. Strings must be well-formed, and keys must not
+ * look like operators or paths. FerretDB rejects a list directly inside a list.
  */
 function fitsBson(value: unknown, depthLeft: number = documentLimits.bsonDepthMax): boolean {
   if (typeof value === 'string') return value.isWellFormed() && !value.includes('\u0000');

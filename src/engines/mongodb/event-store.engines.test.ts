@@ -15,7 +15,7 @@ import {
   type MongodbTarget,
 } from '../../testing/support/mongodb/mongodb-targets.ts';
 
-/** Each store has its own database. */
+/** Opens each store in a separate database. */
 function fixtureAt(target: MongodbTarget, capabilities: StoreCapabilities): StoreFixture {
   const databases = new WeakMap<EventStore, string>();
   const openAt = async (database: string, options?: EventStoreOptions): Promise<EventStore> => {
@@ -51,7 +51,7 @@ onFerretdb('the event store', (target) => {
   // Without change streams, appends of other processes are found by polling.
   const polling = { ...fixture, capabilities: { ...durable, crossProcess: true } };
 
-  // FerretDB scans the whole collection for each query, so each case gets its own suite and store.
+  // FerretDB scans the whole collection for each query, so each case gets a separate suite and store.
   for (const [index, { name, needs, skip }] of eventStoreConformance(polling).entries()) {
     const isPolled = needs === 'crossProcess';
     const title = isPolled ? `${name} (by polling)` : name;

@@ -1,4 +1,4 @@
-// The event store in MongoDB: the `events` collection of the architecture document, and a commit log that gives
+// The event store in MongoDB. It has the `events` collection of the architecture document, and a commit log that gives
 // all events one order without gaps (see commit-log.ts).
 
 import type { Db, MongoClient } from 'mongodb';

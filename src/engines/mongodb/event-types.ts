@@ -6,9 +6,9 @@ import { isDuplicate, majorityWait } from './connection.ts';
 export interface MongodbEventTypes {
   /** Resolves when every reader can see the types. Called before their events are committed. */
   add(types: readonly string[]): Promise<void>;
-  /** All types up to the head of the log, at least. */
+  /** Returns at least all types up to the head of the log. */
   all(): Promise<ReadonlySet<string>>;
-  /** Another process committed: there may be new types. */
+  /** Reports that another process committed, possibly with new types. */
   refresh(): void;
 }
 

@@ -11,7 +11,7 @@ import type { StreamStateMap } from './stream-states.ts';
 /** Writes that succeed or fail together. */
 export type Unit = readonly StreamWrite[];
 
-/** Per query. */
+/** The most ids per query. */
 const idsMax = 1_000;
 
 type Found = Pick<EventDocument, '_id' | 'eventId' | 'aggregateId' | 'version' | 'position'>;

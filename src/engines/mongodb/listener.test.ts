@@ -1,4 +1,4 @@
-// Change streams faked after the driver's documentation: the servers of the tests have none.
+// Simulates change streams as the driver documents them, because the test servers do not support them.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
@@ -14,7 +14,7 @@ class FakeChangeStream extends EventEmitter {
   }
 }
 
-/** A listener on a log whose commits the test makes. */
+/** Creates a listener on a log to which the test commits. */
 function listenerOn(options: Partial<ListenerOptions>) {
   const opened: FakeChangeStream[] = [];
   const failures: unknown[] = [];

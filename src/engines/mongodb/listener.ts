@@ -1,5 +1,5 @@
-// Wakes live readers: immediately after own commits, by a change stream if the server has them, and otherwise by
-// polling at growing intervals.
+// Wakes live readers: immediately after commits of this process, by a change stream if the server supports it, and
+// otherwise by polling at growing intervals.
 
 import type { ChangeStream } from 'mongodb';
 import { createWaiters } from '../../store/waiters.ts';
@@ -14,7 +14,7 @@ export interface MongodbListener extends AsyncDisposable {
 
 export interface ListenerOptions {
   readonly hasChangeStreams: boolean;
-  /** The longest poll interval, without new events. */
+  /** The longest poll interval, reached when no new events arrive. */
   readonly pollIntervalMs: number;
   readonly onFailure: (error: unknown) => void;
 }
@@ -49,11 +49,11 @@ export function createMongodbListener(
     }
   });
 
-  /** Opened when the first reader waits, and then kept open for later readers. */
+  /** Opens the change stream when the first reader waits; later readers share it. */
   function listen(): void {
     if (!options.hasChangeStreams || changes !== undefined || performance.now() < pollOnlyUntil)
       return;
-    // Only the id: the commit itself is read from the log.
+    // Request only the id: the commit itself is read from the log.
     const onlyId = [{ $match: { operationType: 'insert' } }, { $project: { _id: 1 } }];
     const opened = commits.watch(onlyId);
     changes = opened;

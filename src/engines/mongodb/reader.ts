@@ -129,7 +129,7 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
   return { readStream, readAll, findEvent };
 }
 
-/** By the shorter list: included or excluded types. */
+/** Filters by included or excluded types, whichever list is shorter. */
 function typesBy(
   type: (type: string) => boolean,
   all: ReadonlySet<string>,

@@ -22,7 +22,7 @@ export async function scavengeMongodb(
 ): Promise<ScavengeProgress> {
   const { events } = collections;
   return convertErrors(async () => {
-    // Sweep first: a commit that still holds its events would restore deleted ones.
+    // Sweep first: a commit that still holds its events would restore deleted events.
     await log.sweep();
     return scavengeStreams(await candidates(), options, removeSome);
   }, unavailable);
@@ -64,7 +64,7 @@ export async function scavengeMongodb(
     return deletedCount;
   }
 
-  /** In a metadata stream: the version with the current retention, usually the last. */
+  /** Returns the version in a metadata stream that has the current retention, usually the last one. */
   async function latestRetention(stream: string, { position }: LogPoint) {
     if (streamOfMetadata(stream) === undefined) return undefined;
     const [latest] = await events

@@ -7,7 +7,7 @@ import type { EventDocument, LogPoint } from './collections.ts';
 import type { MongodbEventTypes } from './event-types.ts';
 
 export interface MongodbStreamState extends StreamState {
-  /** An append restored the deleted stream: the truncation is that of the append, not of the metadata. */
+  /** Whether an append restored the deleted stream: then the append defines the truncation, not the metadata. */
   readonly revived: boolean;
 }
 
@@ -15,13 +15,13 @@ export type StreamStateMap = ReadonlyMap<string, MongodbStreamState | undefined>
 
 export interface StreamStates {
   readonly size: number;
-  /** As of `at`, whose events must be in `events`. */
+  /** Loads the states as of `at`, whose events must be in `events`. */
   load(streams: Iterable<string>, at: LogPoint): Promise<StreamStateMap>;
-  /** From the cache; undefined if a stream is not cached. */
+  /** Returns the states from the cache; undefined if a stream is not cached. */
   known(streams: Iterable<string>): StreamStateMap | undefined;
-  /** The end moved to these states. */
+  /** Caches the states after a commit of this process. */
   apply(states: StreamStateMap): void;
-  /** The end moved by these events, in order; undefined: by unknown events. */
+  /** Applies events of other processes to the cache, in order; undefined if the events were not read. */
   follow(events: readonly StreamEvent[] | undefined): void;
 }
 
@@ -55,7 +55,7 @@ export function createStreamStates(
   types: MongodbEventTypes,
   endOfLog: () => LogPoint,
 ): StreamStates {
-  /** As of the end of the log; least recently used first. */
+  /** The states as of the end of the log, least recently used first. */
   const cache = new Map<string, MongodbStreamState | undefined>();
 
   function keep(stream: string, state: MongodbStreamState | undefined): void {

@@ -9,7 +9,7 @@ import { isDuplicate, majorityWait, unavailable } from './connection.ts';
 import type { KeyDocument } from './collections.ts';
 
 export function createMongodbKeys(collection: Collection<KeyDocument>): SubjectKeys {
-  /** Keeps existing documents; false: at least one existed. */
+  /** Inserts documents and keeps existing ones; returns false if at least one existed. */
   async function insertMissing(documents: readonly KeyDocument[]): Promise<boolean> {
     try {
       await collection.insertMany([...documents], { ordered: false });

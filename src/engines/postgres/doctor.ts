@@ -14,7 +14,7 @@ import { connectPostgres, type PostgresConnection } from './connection/connectio
 import { quoteName } from './connection/schema.ts';
 
 export interface PostgresExamination extends Examination {
-  /** The schema of the event store, of the outbox, or both. */
+  /** The PostgreSQL schemas of the event store and of the outbox. */
   readonly schemas: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export async function examinePostgres(
         remedy: 'Move the database closer: every command waits for several reads.',
       }),
     'durable write': (connection) =>
-      // Written to the log like a commit, but to no table.
+      // A logical message is written to the write-ahead log like a commit, but to no table.
       latencyOf('durable write', () => query(connection, emitMessage), {
         slowMs: 50,
         remedy: 'Check the disk of the write-ahead log: every commit waits for it.',
@@ -71,7 +71,7 @@ async function reach(connection: PostgresConnection): Promise<readonly Finding[]
     least.level === 'ok' ? { ...least, detail: `PostgreSQL ${String(version)}` } : least,
   ];
   if (isStandby === true) {
-    const detail = 'the server is a standby and refuses writes';
+    const detail = 'the server is a standby and rejects writes';
     const remedy = 'Name the primary in the URL (target_session_attrs, or another host).';
     found.push({ check: 'writable', level: 'broken', detail, remedy });
   }
@@ -83,7 +83,7 @@ async function permissions(
   schema: string,
 ): Promise<readonly Finding[]> {
   const check = `permissions of ${schema}`;
-  const [[mayCreateSchema, exists, mayCreateTables, refused] = []] = await query(
+  const [[mayCreateSchema, exists, mayCreateTables, inaccessible] = []] = await query(
     connection,
     `select has_database_privilege(current_database(), 'CREATE'), n.oid is not null,
        coalesce(has_schema_privilege(n.oid, 'CREATE'), false),
@@ -95,9 +95,9 @@ async function permissions(
     [schema],
   );
   const name = quoteName(schema);
-  if (typeof refused === 'string') {
+  if (typeof inaccessible === 'string') {
     const remedy = `grant select, insert, update, delete on all tables in schema ${name} to the user of the URL`;
-    return [{ check, level: 'broken', detail: `the user may not use ${refused}`, remedy }];
+    return [{ check, level: 'broken', detail: `the user may not use ${inaccessible}`, remedy }];
   }
   if (exists === true && mayCreateTables === true) {
     return [{ check, level: 'ok', detail: 'the user may use and alter the tables' }];
@@ -115,7 +115,7 @@ async function permissions(
   return [{ check, level: 'broken', detail, remedy }];
 }
 
-/** Settings that break durability when they are off, with the risk. */
+/** Settings that break durability when they are off, each with its risk. */
 const unsafe: Readonly<Record<string, string>> = {
   fsync: 'a power loss can corrupt the whole database',
   full_page_writes: 'a power loss can leave torn pages that recovery cannot repair',

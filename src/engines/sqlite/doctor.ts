@@ -46,7 +46,7 @@ export async function examineSqlite(
   ];
 }
 
-/** The nearest existing folder: the missing folders below it are created at the start. */
+/** The nearest existing folder: the missing folders below it are created when the store opens. */
 function nearestFolder(folder: string): string {
   return existsSync(folder) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
 }

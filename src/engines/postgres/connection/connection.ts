@@ -1,4 +1,4 @@
-// Access to the database: the caller's pool or our own, prepared statements, transactions, and the
+// Access to the database: the pool of the caller or of the store, prepared statements, transactions, and the
 // translation of driver errors.
 
 import { createHash } from 'node:crypto';
@@ -16,8 +16,8 @@ export interface PostgresConnection extends AsyncDisposable {
   readonly pool: Pool;
   query(sql: PreparedSql, values: readonly unknown[], on?: Queryable): Promise<readonly Row[]>;
   /**
-   * Runs and commits a query on another connection than the caller's transaction. Inside that transaction
-   * it would lock rows that other processes, or this process, wait for: a deadlock that PostgreSQL cannot see.
+   * Runs and commits a query on another connection than the transaction of the caller. Inside that transaction, the
+   * query would lock rows that other work waits for: a deadlock that PostgreSQL cannot detect.
    */
   queryOutside(
     transaction: Queryable | undefined,
@@ -55,7 +55,7 @@ const int4 = 23;
 const bool = 16;
 const bytea = 17;
 
-/** JSON stays text: the store parses it once, and only where a caller needs it. */
+/** JSON stays a string: the store parses it once, and only if a caller needs it. */
 const types = {
   getTypeParser(oid: number) {
     if (oid === int8 || oid === int4) return Number;
@@ -87,7 +87,7 @@ export async function connectPostgres(
   }
 
   async function dispose(): Promise<void> {
-    // Our own pool keeps the listener: its connections may break while the pool ends them.
+    // A pool that the store created keeps the listener: its connections may break while the pool closes them.
     if (isOwn) await pool.end();
     else pool.off('error', ignoreError);
   }
@@ -120,12 +120,12 @@ export async function connectPostgres(
   };
 }
 
-/** The running query reports a broken connection, and so does the next one. */
+/** Ignoring the error is safe: the running query and the next one report a broken connection. */
 const ignoreError = (): void => undefined;
 
 /**
- * Checks a client out of the pool. The callback form matters: an error that arrives in the same packet as the
- * connection would find no listener if the client came through a promise, and would end the process.
+ * Checks a client out of the pool through a callback. If the client came through a promise, an error in the same packet
+ * as the connection would find no listener and end the process.
  */
 export function checkOut(pool: Pool): Promise<PoolClient> {
   return new Promise((resolve, reject) => {
@@ -173,8 +173,8 @@ export async function inTransaction<T>(
 }
 
 /**
- * Runs `create … if not exists` statements under a lock: without it, two processes that start together would
- * both find the table missing, and one of them would fail. PostgreSQL runs the whole text as one transaction.
+ * Runs `create … if not exists` statements under a lock. Without it, two processes that start at the same time would
+ * both find the table missing, and one would fail. PostgreSQL runs all statements as one transaction.
  */
 export async function createIfMissing(
   on: { query(sql: string): Promise<unknown> },

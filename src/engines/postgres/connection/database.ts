@@ -1,4 +1,4 @@
-// The schema as an `SqlDatabase` for subscriptions, read models, sagas and traces.
+// The PostgreSQL schema as an `SqlDatabase` for subscriptions, read models, sagas and traces.
 
 import { createHash } from 'node:crypto';
 import type { ClientBase, PoolClient } from 'pg';
@@ -21,7 +21,7 @@ import { quoteName } from './schema.ts';
 export type Execute = (statement: SqlStatement) => Promise<readonly SqlCells[]>;
 
 export interface PostgresDatabase extends SqlDatabase {
-  /** On a client of a transaction, or without one as a separate commit. */
+  /** Runs a statement on the client of a transaction, or without a client in a separate commit. */
   readonly execute: (
     statement: SqlStatement,
     on?: Pick<ClientBase, 'query'>,
@@ -92,16 +92,16 @@ export function sqlErrors<T>(work: () => Promise<T>): Promise<T> {
 export function dialectIn(schema: string): SqlDialect {
   return {
     table: (name) => `${quoteName(schema)}.${name}`,
-    // The server's clock, because the clocks of the processes may differ.
+    // Use the clock of the server, because the clocks of the processes may differ.
     nowMs: 'cast(extract(epoch from clock_timestamp()) * 1000 as bigint)',
     values: (parameter) => `json_array_elements_text(cast(${parameter} as json))`,
     rows: (parameter, columns) => {
       const cells = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
       return `json_to_recordset(cast(${parameter} as json)) as r(${cells.join(', ')})`;
     },
-    // By ctid: a join on the key may be planned as a sequential scan.
+    // Select rows by ctid: a join on the key may be planned as a sequential scan.
     isAmong: (_key, selected) => `ctid = any(array(select ctid from ${selected}))`,
-    // Permits renewing the lease, and blocks taking it over.
+    // This lock permits renewing the lease and blocks taking it over.
     shareRow: ' for key share',
     takeRow: ' for update',
   };

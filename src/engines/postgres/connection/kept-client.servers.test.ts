@@ -22,63 +22,63 @@ const backend = async (on: Queryable): Promise<number> => {
 
 test('consecutive queries share one connection, and the pool gets it back when they stop', async () => {
   await using pool = await openPool(4);
-  const kept = createKeptClient(pool);
-  const first = await kept.use(backend);
+  const keptClient = createKeptClient(pool);
+  const first = await keptClient.use(backend);
   assert.equal(pool.idleCount, 0);
-  assert.equal(await kept.use(backend), first);
+  assert.equal(await keptClient.use(backend), first);
   await once(pool, 'release');
   assert.equal(pool.idleCount, 1);
-  assert.equal(await kept.use(backend), first);
-  kept.release();
+  assert.equal(await keptClient.use(backend), first);
+  keptClient.release();
   assert.equal(pool.idleCount, 1);
 });
 
 test('a concurrent query uses another connection of the pool', async () => {
   await using pool = await openPool(4);
-  const kept = createKeptClient(pool);
-  const [one, two] = await Promise.all([kept.use(backend), kept.use(backend)]);
+  const keptClient = createKeptClient(pool);
+  const [one, two] = await Promise.all([keptClient.use(backend), keptClient.use(backend)]);
   assert.notEqual(one, two);
-  kept.release();
+  keptClient.release();
 });
 
 test('a caller that waits for a connection gets the kept one', async () => {
   await using pool = await openPool(4);
-  const kept = createKeptClient(pool);
-  await kept.use(backend);
+  const keptClient = createKeptClient(pool);
+  await keptClient.use(backend);
   const others = await Promise.all([checkOut(pool), checkOut(pool), checkOut(pool)]);
   const waiting = checkOut(pool);
-  await kept.use(backend);
+  await keptClient.use(backend);
   (await waiting).release();
   for (const other of others) other.release();
 });
 
 test('a small pool has no kept client', async () => {
   await using pool = await openPool(3);
-  const kept = createKeptClient(pool);
-  await kept.use(backend);
+  const keptClient = createKeptClient(pool);
+  await keptClient.use(backend);
   assert.equal(pool.idleCount, 1);
 });
 
 test('a kept connection that the server terminates is replaced without an error', async () => {
   await using pool = await openPool(4);
-  const kept = createKeptClient(pool);
-  const first = await kept.use(backend);
+  const keptClient = createKeptClient(pool);
+  const first = await keptClient.use(backend);
   const removed = once(pool, 'remove');
   await pool.query('select pg_terminate_backend($1)', [first]);
   await removed;
-  assert.notEqual(await kept.use(backend), first);
-  kept.release();
+  assert.notEqual(await keptClient.use(backend), first);
+  keptClient.release();
 });
 
 test('a failed query closes its connection', async () => {
   await using pool = await openPool(4);
-  const kept = createKeptClient(pool);
-  const first = await kept.use(backend);
+  const keptClient = createKeptClient(pool);
+  const first = await keptClient.use(backend);
   await assert.rejects(
-    kept.use((on) => on.query('select 1/0')),
+    keptClient.use((on) => on.query('select 1/0')),
     { code: '22012' },
   );
   assert.equal(pool.totalCount, 0);
-  assert.notEqual(await kept.use(backend), first);
-  kept.release();
+  assert.notEqual(await keptClient.use(backend), first);
+  keptClient.release();
 });

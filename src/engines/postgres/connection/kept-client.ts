@@ -1,6 +1,6 @@
-// Keeps one client checked out while queries follow each other closely, which saves a tenth of the time of an
-// append and lets a claim go out without waiting for a turn in the pool. Other users of the pool come first:
-// the client is released when anyone waits for a connection, and when it is idle.
+// Keeps one client checked out while queries follow each other closely. This saves a tenth of the time of an append,
+// and a claim is sent without waiting for the pool. Other users of the pool have priority: the client is released
+// when a caller waits for a connection, and when the client is idle.
 
 import type { Pool, PoolClient } from 'pg';
 import { checkOut, type Queryable } from './connection.ts';
@@ -20,14 +20,14 @@ const idleMs = 100;
 const poolSizeMin = 4;
 
 export function createKeptClient(pool: Pool): KeptClient {
-  let kept: PoolClient | undefined;
+  let current: PoolClient | undefined;
   let isBusy = false;
   let usedSinceCheck = false;
   let timer: NodeJS.Timeout | undefined;
 
   const release = (error?: unknown): void => {
-    const client = kept;
-    kept = undefined;
+    const client = current;
+    current = undefined;
     clearTimeout(timer);
     client?.off('error', onBroken);
     client?.release(error !== undefined);
@@ -44,7 +44,7 @@ export function createKeptClient(pool: Pool): KeptClient {
   const keep = async (): Promise<PoolClient> => {
     const client = await checkOut(pool);
     client.on('error', onBroken);
-    kept = client;
+    current = client;
     timer = setTimeout(checkIdle, idleMs);
     return client;
   };
@@ -57,12 +57,12 @@ export function createKeptClient(pool: Pool): KeptClient {
       if (isBusy || (pool.options.max ?? 10) < poolSizeMin) return work(pool);
       isBusy = true;
       try {
-        const result = await work(kept ?? (await keep()));
+        const result = await work(current ?? (await keep()));
         usedSinceCheck = true;
         if (pool.waitingCount > 0) release();
         return result;
       } catch (error) {
-        // Like the pool: after any error the connection is closed, not reused.
+        // Close the connection after any error instead of reusing it, like the pool does.
         release(error);
         throw error;
       } finally {

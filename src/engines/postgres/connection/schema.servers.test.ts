@@ -35,12 +35,12 @@ test('an existing schema gets the pending migrations only', async () => {
   await pool.query(`insert into pending.first (id, name) values (1, 'one')`);
 });
 
-test('a schema of a newer version is refused', async () => {
+test('rejects a schema of a newer version', async () => {
   await migrate('newer');
   await assert.rejects(migrate('newer', all.slice(0, 1)), { code: 'CONFIG_INVALID' });
 });
 
-test('a failed migration leaves nothing', async () => {
+test('a failed migration changes nothing', async () => {
   const broken = [...all, { title: 'third', sql: 'create table {schema}.third (id no_type)' }];
   await assert.rejects(migrate('broken', broken), /no_type/);
   assert.deepEqual(await migrate('broken'), ['first', 'second']);

@@ -1,4 +1,4 @@
-// A schema of this adapter: its quoted name, its advisory locks, and its numbered migrations.
+// A PostgreSQL schema of this adapter: its quoted name, its advisory locks, and its numbered migrations.
 
 import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';

@@ -10,7 +10,7 @@ const pools = [1, 2].map(() => new pg.Pool({ connectionString: url, max: 4 }));
 after(async () => {
   for (const pool of pools) await pool.end();
 });
-// Concurrently, like processes that start together.
+// Open both stores concurrently, like processes that start at the same time.
 const [store, second] = await Promise.all(pools.map((pool) => postgresEndpointHealth(pool)));
 assert.ok(store !== undefined && second !== undefined);
 

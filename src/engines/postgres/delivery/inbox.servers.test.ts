@@ -11,7 +11,7 @@ after(() => pool.end());
 await pool.query('create table effects (key text not null)');
 await pool.query('create schema mine');
 const inbox = postgresInbox({ table: 'mine.inbox', consumer: 'invoices' });
-// Like processes that start together.
+// Migrate concurrently, like processes that start at the same time.
 await Promise.all(Array.from({ length: 5 }, () => inbox.migrate(pool)));
 
 const effect = (key: string) => (client: pg.PoolClient) =>
@@ -91,7 +91,7 @@ test('concurrent duplicates over many connections have one effect per message', 
 
 test('a connection that breaks inside the transaction leaves no trace', async () => {
   const client = await pool.connect();
-  // `on`, not `once`: a second error follows, and the client has no other listener before its release.
+  // Use `on` instead of `once`: a second error follows, and the client has no other listener before its release.
   const died = new Promise((resolve) => client.on('error', resolve));
   await client.query('begin');
   assert.equal(await inbox.isDuplicate(client, 'm-4'), false);
@@ -134,7 +134,7 @@ test('clean deletes expired ids only, in batches, through the index', async () =
   assert.equal((await short.once(pool, 'young', effect('young'))).kind, 'duplicate');
 });
 
-test('invalid message ids, table names and times are refused', async () => {
+test('rejects invalid message ids, table names and times', async () => {
   for (const id of ['', 'x'.repeat(513), 'a\0b']) {
     await assert.rejects(inbox.once(pool, id, effect('x')), { code: 'PAYLOAD_INVALID' });
   }

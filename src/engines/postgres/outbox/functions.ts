@@ -1,10 +1,10 @@
 // The database functions of the outbox ledger: settling, claiming and renewing claims, one round trip each.
-// They are functions because of their plans, which are made once and always use the indexes, whatever the
-// statistics say about a queue that was empty a moment ago. `{schema}` becomes the quoted schema name.
+// A function is planned once and always uses the indexes, even if the statistics still show an empty queue.
+// `{schema}` becomes the quoted schema name.
 
 import { jobsKept } from '../../../outbox/outbox-job.ts';
 
-/** Random, because a sequence may reissue its last numbers after a crash of the server. */
+/** The token of a claim is random, because a sequence may reissue its last numbers after a crash of the server. */
 const newToken = '1 + floor(random() * 999999999999999)::bigint';
 
 export const ms = (time: string): string => `date_part('epoch', ${time}) * 1000`;
@@ -13,8 +13,8 @@ const indexPlans = `set enable_seqscan = off set enable_bitmapscan = off set jit
   set plan_cache_mode = force_generic_plan`;
 
 /**
- * Only nested loops by key: a concurrent extension of the lease moves a row, and a plan by its old place would
- * take the row for one of another owner.
+ * Allows only nested loops by key. A concurrent extension of the lease moves a row. A plan that uses the old location
+ * would treat the row as one of another owner.
  */
 const keyPlans = `${indexPlans} set enable_hashjoin = off set enable_mergejoin = off`;
 
@@ -37,7 +37,7 @@ const jobsAfter = (kind: string): string => `
     else jsonb_set(r.jobs, '{-1}', (r.jobs -> -1)
       || jsonb_build_array(floor(${ms('clock_timestamp()')}), ${kind})) end`;
 
-/** The end of the CTE `next`: moves the rows of `queued` that are selected as `n` to `ready` or `retry`. */
+/** The last part of the CTE `next`: moves the rows of `queued` that are selected as `n` to `ready` or `retry`. */
 const moveNext = `  where q.order_hash = n.order_hash and q.seq = n.seq
   returning q.seq, q.lane, q.order_hash, q.due_at
 ), next_ready as (
@@ -48,7 +48,10 @@ const moveNext = `  where q.order_hash = n.order_hash and q.seq = n.seq
   select seq, lane, order_hash, 0, 0, due_at from next where not due_at <= clock_timestamp()
 )`;
 
-/** The first queued message of each key `k`. A replayed message may run concurrently: the last one settled moves the next. */
+/**
+ * The first queued message of each key `k`. A replayed message may run concurrently: settling the last of them moves
+ * the next message.
+ */
 const nextOfKey = `select k.order_hash, (
       select n.seq from {schema}.queued n where n.order_hash = k.order_hash order by n.seq limit 1
     ) as seq`;

@@ -8,7 +8,7 @@ const nothing = Array.from({ length: outboxLimits.lanes }, () => 0);
 
 type Rows = readonly { readonly lane: number; readonly seq: number }[];
 
-/** The last scan, which has no result yet. */
+/** The last scan, whose result is not reported yet. */
 const scans = new WeakMap<LaneFloors, LaneScan>();
 
 function next(floors: LaneFloors): LaneScan {
@@ -157,7 +157,7 @@ test('a row released while two claims run is passed by neither', () => {
   assert.deepEqual([floorOf(floors, 3), floorOf(floors, 4)], [12, 13]);
 
   const [three, four] = [floors.next('whole'), floors.next('whole')];
-  floors.forget();
+  floors.reset();
   floors.claimed(three, [{ lane: 3, seq: 90 }], true);
   floors.claimed(four, [{ lane: 4, seq: 91 }], true);
   assert.deepEqual([floorOf(floors, 3), floorOf(floors, 4)], [0, 0]);

@@ -1,34 +1,33 @@
-// Where claims start in each lane. Below the floor of a lane are only rows that this process has claimed or seen:
-// claimed rows, and deleted rows that are not vacuumed yet. Without floors, every claim would scan them again.
+// Where claims start in each lane. All rows below the floor of a lane are claimed, or deleted and not vacuumed yet.
+// Without floors, every claim would scan these rows again.
 
 import type { Clock } from '../../../foundation/clock.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 
 export interface LaneFloors {
   /**
-   * The lanes and floors of the next claim. While another claim of this process runs, the next one covers the
-   * other half of the lanes: on the same lanes, the second would scan every row that the first has locked.
-   * `whole`: all lanes.
+   * The lanes and floors of the next claim. While another claim of this process runs, the next claim covers the other
+   * half of the lanes. On the same lanes it would scan every row that the first claim has locked. `whole`: all lanes.
    */
   next(coverage?: 'whole' | 'shared'): LaneScan;
   /** Reports the claimed rows, and whether they reached the limit. */
   claimed(scan: LaneScan, rows: readonly LaneRow[], isFull: boolean): void;
-  /** The claim failed. */
+  /** Reports that the claim failed. */
   failed(scan: LaneScan): void;
-  /** A row can be claimed again, possibly below the floor. */
+  /** Reports that a row can be claimed again, possibly below the floor. */
   lower(row: LaneRow): void;
-  /** Any row may be claimable again: the next claim scans all lanes from the start. */
-  forget(): void;
-  /** True once a second: due messages must be promoted even while all claims are full. */
+  /** Reports that any row may be claimable again: the next claim scans all lanes from the start. */
+  reset(): void;
+  /** Returns true once a second: due messages must be promoted even while all claims are full. */
   isUpkeepDue(): boolean;
 }
 
 export interface LaneScan {
-  /** In the order of their turns. Empty if the last claim was not full: then one scan covers the short queue. */
+  /** The lanes in the order of their turns. Empty after a claim below its limit: one scan covers the short queue. */
   readonly lanes: readonly number[];
   /** The floor of each lane. */
   readonly from: readonly number[];
-  /** The scan omits lanes that may have more messages. */
+  /** Whether the scan omits lanes that may have more messages. */
   readonly isPart: boolean;
 }
 
@@ -39,14 +38,14 @@ interface LaneRow {
 
 interface RunningScan extends LaneScan {
   readonly halves: readonly Half[];
-  /** Rows that became claimable while the scan runs: it may have passed them already. */
+  /** Rows that became claimable during the scan: the scan may have passed them already. */
   readonly lowered: LaneRow[];
 }
 
 /** The even or the odd lanes. */
 interface Half {
   readonly parity: number;
-  /** The current claim ignores the floors. */
+  /** Whether the current claim ignores the floors. */
   isFullScan: boolean;
   scannedAtMs: number;
   forgetAtMs: number;
@@ -105,7 +104,7 @@ export function createLaneFloors(clock: Clock): LaneFloors {
       const nowMs = clock.now();
       const { halves: covered = halves, lowered = [] } = running.get(scan) ?? {};
       running.delete(scan);
-      // A partial scan below the limit says nothing about the other half.
+      // A partial scan below the limit does not show whether the other half has messages.
       if (isFull || !scan.isPart) isQuiet = !isFull;
       for (const half of covered) {
         const pauseMs = Math.min((nowMs - half.scannedAtMs) / fullScanShare, floorMsMax);
@@ -129,7 +128,7 @@ export function createLaneFloors(clock: Clock): LaneFloors {
       for (const { lowered } of running.values()) lowered.push(row);
       floors[lane] = Math.min(floors[lane] ?? 0, seq);
     },
-    forget() {
+    reset() {
       for (const half of halves) half.isFullScan = true;
       for (const { lowered } of running.values()) {
         lowered.push(...floors.keys().map((lane) => ({ lane, seq: 0 })));

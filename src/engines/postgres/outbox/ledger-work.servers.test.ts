@@ -1,5 +1,4 @@
-// How much work the database does for a claim and how much space the ledger uses, in blocks and bytes: both are
-// independent of the machine.
+// Measures the work of a claim in blocks and the size of the ledger in bytes. Both are independent of the machine.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -19,7 +18,7 @@ after(() => pool.end());
 const perClaim = 100;
 const future = new Date('2100-01-01');
 
-/** One session, so that its statistics can be flushed. */
+/** A pool of one session, so that its statistics can be flushed. */
 const one = new pg.Pool({ connectionString: url, max: 1 });
 after(() => one.end());
 
@@ -201,7 +200,7 @@ test('purged messages leave room for new ones: the tables do not grow', async ()
     let purged = 0;
     for (let count = 1; count > 0; purged += count) count = await ledger.purge(future, 500);
     assert.equal(purged, 2_000);
-    // As autovacuum does.
+    // Vacuum like autovacuum, but at a known time.
     for (const table of ['messages', 'ready', 'sent']) await own.query(`vacuum ${schema}.${table}`);
     const { rows } = await own.query<{ bytes: string }>(
       `select sum(pg_total_relation_size(c.oid)) as bytes from pg_class c

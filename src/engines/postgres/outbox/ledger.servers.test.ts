@@ -18,16 +18,16 @@ test('a query function of a transaction enqueues in that transaction', async () 
   await pool.query('create table orders (id text primary key)');
   const client = await pool.connect();
   try {
-    // Like the raw queries of most libraries: text and values in, rows out.
+    // The raw queries of most libraries take SQL and values and return rows.
     const raw = async (text: string, values: readonly unknown[]): Promise<readonly object[]> =>
       (await client.query<object>(text, [...values])).rows;
     const item = newMessage();
     for (const end of ['rollback', 'commit']) {
       await client.query('begin');
       await client.query('insert into orders (id) values ($1)', ['o1']);
-      const [answer, again] = await ledger.enqueueIn(raw, [item, item]);
-      assert.equal(answer?.isDuplicate, false);
-      assert.deepEqual(again, { id: answer.id, isDuplicate: true });
+      const [first, second] = await ledger.enqueueIn(raw, [item, item]);
+      assert.equal(first?.isDuplicate, false);
+      assert.deepEqual(second, { id: first.id, isDuplicate: true });
       await client.query(end);
       const { rowCount } = await pool.query('select from orders');
       assert.equal((await ledger.list({})).length, rowCount);

@@ -42,15 +42,15 @@ import * as queries from './queries.ts';
 import { migratePostgresOutbox } from './schema.ts';
 
 export interface PostgresOutboxOptions extends ConnectOptions {
-  /** Default: `core_outbox`. */
+  /** The PostgreSQL schema of the tables. Default: `core_outbox`. */
   readonly schema?: string | undefined;
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
 }
 
 /**
- * A transaction of the caller to enqueue in: a `pg` client, or a function that runs a query in the transaction
- * of another library (`fromTypeorm`, `fromKysely`, `fromDrizzle`, `fromKnex`, `fromPrisma`).
+ * A transaction of the caller to enqueue in: a `pg` client, or a function that runs a query in the transaction.
+ * `fromTypeorm`, `fromKysely`, `fromDrizzle`, `fromKnex` and `fromPrisma` create such a function.
  */
 export type PostgresTransaction = Pick<ClientBase, 'query'> | TransactionQuery;
 
@@ -109,9 +109,9 @@ export async function postgresOutboxLedger(
     onFailure: (err) => observer.log?.warn({ schema, err }, 'listening connection lost'),
   });
   const floors = createLaneFloors(clock);
-  const kept = createKeptClient(connection.pool);
-  /** For a second concurrent claim. */
-  const secondKept = createKeptClient(connection.pool);
+  const keptClient = createKeptClient(connection.pool);
+  /** The client of a second concurrent claim. */
+  const secondKeptClient = createKeptClient(connection.pool);
 
   async function enqueue(
     rows: readonly OutboxRow[],
@@ -155,7 +155,7 @@ export async function postgresOutboxLedger(
   interface Claimed {
     readonly stale: readonly Row[];
     readonly claimed: readonly Row[];
-    /** A concurrent claim of this process covers the other lanes. */
+    /** Whether a concurrent claim of this process covers the other lanes. */
     readonly isPart: boolean;
   }
 
@@ -168,10 +168,10 @@ export async function postgresOutboxLedger(
     const { lanes, from, isPart } = scan;
     const perLane = Math.max(1, Math.floor(limit / (lanes.length || limits.lanes)));
     const values = [...outcomeArrays(outcomes), lanes, from, limit, perLane, workerId, leaseMs];
-    const on = kept.isBusy ? secondKept : kept;
+    const on = keptClient.isBusy ? secondKeptClient : keptClient;
     let rows: readonly Row[];
     try {
-      // Through the pool, the query would be sent only after all deliveries of the last claim have started.
+      // Use a kept client: the pool would send the query only after all deliveries of the last claim have started.
       rows = await translateErrors(() =>
         on.use((client) => connection.query(exchangeSql, values, client)),
       );
@@ -224,7 +224,7 @@ export async function postgresOutboxLedger(
     if (claimed.length === 0 || floors.isUpkeepDue()) {
       const [[promoted] = []] = await query(promoteSql, [request.limit]);
       const limit = request.limit - claimed.length;
-      if (Number(promoted) > 0) floors.forget();
+      if (Number(promoted) > 0) floors.reset();
       if (Number(promoted) > 0 && limit > 0) {
         const more = await claimOnce([], { ...request, limit });
         claimed = [...claimed, ...(await unpaused(more.claimed))];
@@ -309,7 +309,7 @@ export async function postgresOutboxLedger(
         channel,
       ];
       const [[count] = []] = await query(statement('replay', queries.replaySql), values);
-      floors.forget();
+      floors.reset();
       listener.wakeAll();
       return Number(count);
     },
@@ -330,7 +330,7 @@ export async function postgresOutboxLedger(
     async resume(integrationType) {
       const values = [integrationType, lock, channel];
       const [[wasPaused] = []] = await query(statement('resume', queries.resumeSql), values);
-      floors.forget();
+      floors.reset();
       listener.wakeAll();
       return wasPaused === true;
     },
@@ -343,8 +343,8 @@ export async function postgresOutboxLedger(
     },
     async [Symbol.asyncDispose]() {
       await listener[Symbol.asyncDispose]();
-      kept.release();
-      secondKept.release();
+      keptClient.release();
+      secondKeptClient.release();
       await connection[Symbol.asyncDispose]();
     },
   };

@@ -9,7 +9,9 @@ const pollMs = 3_600_000;
 const { signal } = new AbortController();
 
 /** A pool whose first connections break when they run the query that contains the given word. */
-function startListener(faults: readonly { readonly word: string; readonly isAnswered: boolean }[]) {
+function startListener(
+  faults: readonly { readonly word: string; readonly hasResponse: boolean }[],
+) {
   const clock = fakeClock();
   const failures: unknown[] = [];
   const released: unknown[] = [];
@@ -21,9 +23,9 @@ function startListener(faults: readonly { readonly word: string; readonly isAnsw
       release: (error: unknown) => void released.push(error),
       async query(text: string) {
         if (fault === undefined || !text.includes(fault.word)) return;
-        // Like a packet with the answer and the termination: the error comes before the promise settles.
+        // Simulates a packet with the response and the termination: the error comes before the promise settles.
         client.emit('error', new Error('terminating connection'));
-        if (!fault.isAnswered) throw new Error('terminating connection');
+        if (!fault.hasResponse) throw new Error('terminating connection');
       },
     });
     give(undefined, client);
@@ -59,7 +61,7 @@ async function msUntilDue({
 
 for (const word of ['listen', 'lock']) {
   test(`a connection that breaks during ${word} is replaced before the next poll`, async () => {
-    const fault = { word, isAnswered: false };
+    const fault = { word, hasResponse: false };
     const rig = startListener([fault, fault]);
     assert.equal(await msUntilDue(rig), 100);
     assert.equal(await msUntilDue(rig), 200);
@@ -69,8 +71,8 @@ for (const word of ['listen', 'lock']) {
     assert.equal(rig.released.length, 3);
   });
 
-  test(`a connection that breaks right after the answer to ${word} is not used`, async () => {
-    const rig = startListener([{ word, isAnswered: true }]);
+  test(`a connection that breaks right after the response to ${word} is not used`, async () => {
+    const rig = startListener([{ word, hasResponse: true }]);
     assert.equal(await msUntilDue(rig), 100);
     assert.equal(await msUntilDue(rig), 0);
     assert.deepEqual([rig.checkedOut, rig.released.length], [2, 1]);

@@ -1,5 +1,5 @@
-// Wakes dispatchers when a message is enqueued. Writers notify only while a dispatcher holds the shared lock that
-// is taken here before it sleeps; a poll finds messages without a notification.
+// Wakes dispatchers when a message is enqueued. A dispatcher takes a shared lock here before it waits, and writers
+// notify only while a dispatcher holds this lock. A poll finds messages without a notification.
 
 import type { PoolClient } from 'pg';
 import type { Clock } from '../../../foundation/clock.ts';
@@ -24,11 +24,11 @@ interface Subscription {
   readonly close: (error: Error) => void;
 }
 
-/** The first poll: a writer that checked the lock just before it was taken commits soon after. */
+/** The delay of the first poll: a writer that checked the lock just before it was taken commits soon after. */
 const firstPollMs = 10;
-/** Between attempts to listen, doubling; until one succeeds, only polls find messages of other processes. */
+/** The delays between attempts to listen. Until one succeeds, only polls find messages of other processes. */
 const retryMs = { first: 100, max: 10_000 };
-/** A dispatcher that stays awake longer polls by itself, so the lock is released. */
+/** After this time without a wait, the lock is released: a busy dispatcher needs no notifications. */
 const awakeMs = 20;
 
 export function createPostgresOutboxListener(
@@ -41,9 +41,9 @@ export function createPostgresOutboxListener(
   const mayListen = (connection.pool.options.max ?? 10) > 1;
   let subscription: Subscription | undefined;
   let arming: Promise<void> | undefined;
-  /** The lock is held, so writers notify. */
+  /** Whether this process holds the lock, so that writers notify. */
   let isArmed = false;
-  /** A notification arrived while no dispatcher waited: its last query may have missed the message. */
+  /** Whether a notification arrived while no dispatcher waited: the last query may have missed the message. */
   let wasNotified = false;
   let awake: AbortController | undefined;
   let nextPollMs = firstPollMs;
@@ -62,7 +62,7 @@ export function createPostgresOutboxListener(
       client.release(error);
       if (wasArmed) waiters.wakeAll();
     };
-    // Before the first query: the server may close the connection right after its answer.
+    // Attach the listeners before the first query: the server may close the connection right after its response.
     client.on('notification', wake);
     client.on('error', close);
     client.on('end', () => close(new Error('the connection ended')));

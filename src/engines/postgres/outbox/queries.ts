@@ -62,7 +62,10 @@ export const renewSql = 'select * from {schema}.renew_claims($1, $2, $3, $4, $5,
 
 export const extendSql = 'select {schema}.extend_claims($1, $2, $3)';
 
-/** $1: limit. Moves due messages to `ready`, and queued messages whose predecessor is gone. Returns the number made ready. */
+/**
+ * $1: limit. Moves due messages to `ready`, and queued messages whose predecessor was removed. Returns the number of
+ * moved messages.
+ */
 export const promoteSql = `
 with due as (
   delete from {schema}.retry where ctid = any (array(

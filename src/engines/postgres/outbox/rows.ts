@@ -30,7 +30,7 @@ export function columnsOf(row: object): Source {
   const text = (name: string): string => {
     const cell: unknown = cells.get(name.replaceAll('_', ''));
     if (typeof cell === 'string') return cell;
-    throw notATransaction('enqueueIn', `the rows of the query have no text column '${name}'`);
+    throw notATransaction('enqueueIn', `the rows of the query have no string column '${name}'`);
   };
   return {
     id: text('id'),
@@ -77,7 +77,7 @@ function encodeToken(seq: Cell, token: Cell): string {
   return `${Number(seq)}.${Number(token)}`;
 }
 
-/** Numbers as text for the database; an invalid token becomes a row that does not exist. */
+/** Returns numbers as strings for the database; an invalid token becomes a row that does not exist. */
 function decodeToken(text: string): readonly [seq: string, token: string] {
   const [, seq, token] = /^([1-9]\d{0,14})\.([1-9]\d{0,14})$/.exec(text) ?? [];
   return seq === undefined || token === undefined ? ['-1', '-1'] : [seq, token];
@@ -90,7 +90,7 @@ export function claimArrays(
   return [`{${places.map(([seq]) => seq).join()}}`, `{${places.map(([, token]) => token).join()}}`];
 }
 
-/** Invalid tokens are stale, too. */
+/** Returns a check whether a claim is stale; a claim with an invalid token is stale too. */
 export function staleClaims(stale: readonly Row[]): (claim: OutboxClaim) => boolean {
   if (stale.length === 0) return () => false;
   const tokens = new Set(stale.map(([seq, token]) => encodeToken(seq, token)));

@@ -1,5 +1,5 @@
-// The schema of the outbox. The wide row of a message is written once; claims and outcomes change a narrow row in
-// one of five tables, and the relation `integration_outbox` of the outbox document is a view over them.
+// The schema of the outbox. The wide row of a message is written once. Claims and outcomes change a narrow row in one
+// of five tables. The relation `integration_outbox` of the outbox document is a view over all tables.
 
 import type { ClientBase } from 'pg';
 import {
@@ -106,7 +106,7 @@ create function {schema}.as_jsonb(p_text text) returns jsonb language plpgsql im
 begin
   return p_text::jsonb;
 exception when others then
-  -- U+0000 or a lone surrogate: returned as a string.
+  -- JSON with U+0000 or a lone surrogate is returned as a string.
   return to_jsonb(p_text);
 end $$;
 

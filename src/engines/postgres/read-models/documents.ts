@@ -12,7 +12,7 @@ import type { SqlDialect } from '../../../subscriptions/sql/database.ts';
 import type { Execute } from '../connection/database.ts';
 
 export interface PostgresDocuments {
-  /** `model`: its number in `read_models`. */
+  /** `model` is the number of the read model in the table `read_models`. */
   write(
     execute: Execute,
     model: number,
@@ -42,7 +42,7 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
     on conflict (model, tenant) do update set generation = g.generation + 1`;
   const ofRow = 'e.model = ?1 and e.tenant = r.tenant and e.name = r.name and e.id = r.id';
   const sql = {
-    // Every process locks documents in this order and then the tenant's generation, so that none deadlock.
+    // Every process locks documents in this order and then the generation of the tenant, which prevents deadlocks.
     put: `with applied as (
         insert into ${documents} as d (model, tenant, id, stream, revision, document, entries)
         select ${model}, r.tenant, r.id, r.stream, r.revision, r.document, r.entries
@@ -129,8 +129,8 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
       await apply(execute, { text: sql.addEntries, number, changes: added });
       if (written.length === writes.length) return writes.map(() => 'written');
       const streams = new Map<string, string>();
-      const refused = writes.filter(({ tenant, id }) => !applied.has(`${tenant} ${id}`));
-      const keys = JSON.stringify(refused.map(({ tenant, id }) => ({ tenant, id })));
+      const rejected = writes.filter(({ tenant, id }) => !applied.has(`${tenant} ${id}`));
+      const keys = JSON.stringify(rejected.map(({ tenant, id }) => ({ tenant, id })));
       const existing = await execute({ sql: sql.streams, values: [number, keys] });
       for (const [tenant, id, stream] of existing) streams.set(`${tenant} ${id}`, String(stream));
       return writes.map(({ tenant, id, stream }) => {

@@ -1,4 +1,4 @@
-// Read models in the schema of the events, and appends that write documents in the same transaction.
+// Read models in the PostgreSQL schema of the event store, and appends that write documents in the same transaction.
 
 import {
   documentsToWrite,
@@ -29,7 +29,7 @@ export function postgresReadModels(
     join ${dialect.table('read_documents')} d on d.model = ?1 and d.tenant = r.tenant and d.id = r.id`;
   const numbers = new Map<string, number>();
 
-  /** Commits separately: other processes must not wait for a new name until a long transaction ends. */
+  /** Commits a new number separately: other processes must not wait for it until a long transaction ends. */
   async function numberOf(model: ModelKey): Promise<number> {
     const name = modelName(model);
     let number = numbers.get(name);

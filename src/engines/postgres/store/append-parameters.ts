@@ -22,7 +22,7 @@ export function encodeUnits(
       if (retention !== undefined) streams.add(retention.of);
     }
   }
-  // Every process sorts alike, because streams are locked in this order.
+  // Every process uses the same order, because streams are locked in this order.
   const sorted = [...streams].toSorted();
   const slots = new Map(sorted.map((stream, index) => [stream, index + 1]));
   const slotOf = (stream: string): number => slots.get(stream) ?? 0;
@@ -76,12 +76,12 @@ export function encodeUnits(
     }
   }
   const { payload, meta, ...columns } = e;
-  // Joined by line breaks: in an array, every quotation mark of the JSON would have to be escaped.
+  // Join payloads by line breaks: in an array, every quotation mark of the JSON would have to be escaped.
   const lines = [payload.join('\n'), meta.join('\n')];
   return [sorted, sorted.some(isNew), ...Object.values(w), ...Object.values(columns), ...lines];
 }
 
-/** The only write, if `append_to_stream` or `append_event` can run it. */
+/** Returns the only write, if `append_to_stream` or `append_event` can run it. */
 export function plainWrite(units: readonly Unit[]): StreamWrite | undefined {
   const [unit] = units;
   const [write] = unit ?? [];
@@ -140,7 +140,7 @@ export function outcomesOf(units: readonly Unit[], rows: readonly Row[]): WriteO
   return units.map((unit) =>
     unit.map(() => {
       const row = rows[next] ?? [];
-      // `append_event` returns one text instead of three columns.
+      // `append_event` returns one string instead of three columns.
       const [kind, revision, sequence] = row.length === 1 ? String(row[0]).split(',') : row;
       next += 1;
       return toOutcome(String(kind), Number(revision), Number(sequence));
@@ -151,9 +151,9 @@ export function outcomesOf(units: readonly Unit[], rows: readonly Row[]): WriteO
 function toOutcome(kind: string, revision: number, sequence: number): WriteOutcome {
   if (kind === 'conflict') return { kind, actual: revision };
   if (kind === 'deleted') return { kind };
-  // Created databases have functions that return this word for a duplicate.
+  // The database functions return the word 'repeated' for a duplicate.
   if (kind === 'repeated') return { kind: 'duplicate', revision, sequence };
-  // 'withdrawn' too: the outcome of the refused write of the same unit reports the failure.
+  // A write with the outcome 'withdrawn' was undone: the rejected write of its unit reports the failure.
   return { kind: 'appended', revision, sequence };
 }
 

@@ -32,14 +32,14 @@ export interface PostgresAppender {
 }
 
 const appendLimits = {
-  /** Concurrent batches: the second is collected and sent while the first commits. */
+  /** The most concurrent batches: the second one is collected and sent while the first one commits. */
   batchesInFlightMax: 2,
   unitsPerBatchMax: 500,
   eventsPerBatchMax: 5_000,
   bytesPerBatchMax: 8 * 1_048_576,
   waitingMax: 10_000,
   streamsKnownMax: 10_000,
-  /** Of a batch whose connection broke; the event ids make a retry safe. */
+  /** The most retries of a batch whose connection broke; the event ids make a retry safe. */
   attemptsMax: 4,
 } as const;
 
@@ -57,7 +57,7 @@ export function createPostgresAppender(
     readonly channel: string;
     readonly now: () => number;
     readonly sleep: (ms: number) => Promise<void>;
-    /** The appended rows whose positions are known, in order; `isAll`: there are no others. */
+    /** Receives the appended rows whose positions are known, in order; `isAll` if no other rows were appended. */
     readonly onCommit: (rows: readonly TailRow[], isAll: boolean) => void;
     readonly onFailure: () => void;
   },
@@ -79,12 +79,12 @@ export function createPostgresAppender(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   };
   const lock = lockClass(options.schema);
-  const kept = createKeptClient(connection.pool);
+  const keptClient = createKeptClient(connection.pool);
   const waiting: Waiting[] = [];
   const batches = new Set<Promise<void>>();
   let scheduled = false;
 
-  /** Streams that have a committed row. Forgetting a stream costs one slower append. */
+  /** Streams that have a committed row. A stream that is missing here costs one slower append. */
   const knownStreams = new Set<string>();
 
   async function append(
@@ -105,7 +105,7 @@ export function createPostgresAppender(
     const values = [lock, options.channel, nowMs, ...parameters];
     try {
       const rows = await (on === undefined
-        ? kept.use((client) => connection.query(statement, values, client))
+        ? keptClient.use((client) => connection.query(statement, values, client))
         : connection.query(statement, values, on));
       if (on === undefined) {
         if (knownStreams.size >= appendLimits.streamsKnownMax) knownStreams.clear();
@@ -146,7 +146,7 @@ export function createPostgresAppender(
         for (const { reject } of batch) reject(unavailable(error));
         return;
       }
-      // One append is at fault: run each alone, so that the others succeed.
+      // One append caused the failure: run each append separately, so that the others succeed.
       for (const single of batch) await runBatch([single]);
     }
   }
@@ -177,7 +177,7 @@ export function createPostgresAppender(
       }
       return new Promise((resolve, reject) => {
         waiting.push({ unit: writes, resolve, reject });
-        // After the microtasks: the next appends of all callers that just got outcomes form one batch.
+        // Wait for the microtasks: the next appends of all callers that just got outcomes form one batch.
         if (!scheduled) process.nextTick(pump);
         scheduled = true;
       });
@@ -187,12 +187,12 @@ export function createPostgresAppender(
         pump();
         await Promise.all(batches);
       }
-      kept.release();
+      keptClient.release();
     },
   };
 }
 
-/** Only single-event appends: the positions of several events need not be consecutive. */
+/** Selects appends of a single event: the positions of several events need not be consecutive. */
 function knownRows(
   units: readonly Unit[],
   outcomes: readonly (readonly WriteOutcome[])[],
@@ -205,7 +205,7 @@ function knownRows(
     if (outcome?.kind === 'appended' && unit.length === 1 && write?.rows.length === 1) {
       return tailRows(write, nowMs, outcome);
     }
-    // A duplicate may be an append of this process whose answer was lost.
+    // A duplicate may be an append of this process whose response was lost.
     isAll &&= outcome !== undefined && isRefusal(outcome);
     return [];
   });

@@ -49,7 +49,7 @@ async function openIn(
   });
 }
 
-/** Another case gets the schema once the last store in it is closed. */
+/** Releases the schema for another case once its last store is closed. */
 function countStores(schema: string, more: number): void {
   const count = (openStores.get(schema) ?? 0) + more;
   openStores.set(schema, count);
@@ -137,7 +137,7 @@ test('the view all_events has columns for the envelope, whatever its shape', asy
   ]);
 });
 
-test('a schema of a newer version is refused', async () => {
+test('rejects a schema of a newer version', async () => {
   const client = await pool.connect();
   await migratePostgres(client, 'newer');
   await client.query(`insert into newer.migrations (number, title) values (999, 'tomorrow')`);

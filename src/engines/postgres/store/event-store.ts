@@ -1,4 +1,4 @@
-// The event store in PostgreSQL: in the user's database, with an ordinary role, without gaps for any reader.
+// The event store in PostgreSQL: it uses the database of the user with an ordinary role, and readers miss no event.
 
 import type { ClientBase, Pool } from 'pg';
 import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
@@ -43,7 +43,7 @@ import { createPostgresReader } from './reader.ts';
 import { migratePostgres } from './schema.ts';
 
 export interface PostgresOptions extends EventStoreOptions, ConnectOptions {
-  /** Default: `millrace`. */
+  /** The PostgreSQL schema of the tables. Default: `millrace`. */
   readonly schema?: string | undefined;
   /** How often live readers poll in addition to notifications. Default: 500. */
   readonly pollIntervalMs?: number | undefined;
@@ -125,7 +125,7 @@ export async function postgresEventStore(
     readStream: (query) => reading(() => reader.readStream(query)),
     readAll: (query) =>
       reading(async () => {
-        // A reader at the end has read everything before the tail, and the tail has no gaps.
+        // A reader that has caught up has read everything before the tail, and the tail has no gaps.
         const recent = query.direction === 'forwards' ? tail.read(query) : undefined;
         return recent ?? reader.readAll(query);
       }),

@@ -23,15 +23,15 @@ begin
   -- The order of the three queries matters: sequence, locks, events. A number taken before the first query
   -- is either under a lock that the second query sees, or committed and visible to the third.
   select case when is_called then last_value else 0 end into v_bound from {schema}.event_sequence;
-  -- A lock holds the low 32 bits of a value. A transaction that began after the first query may lock a value
-  -- above the bound; the margin of 2^28 keeps it from being read as a value 2^32 below.
+  -- A lock holds the low 32 bits of a value. A transaction that began after the first query may lock a value above the
+  -- bound. The margin of 2^28 prevents reading this value as one that is 2^32 lower.
   select min(v_bound + 268435456 - ((v_bound + 268435456 - l.objid::bigint) & 4294967295)) into v_low
     from pg_locks l
     where l.locktype = 'advisory' and l.objsubid = 2 and l.classid = p_class::bigint::oid
       and l.database = (select d.oid from pg_database d where d.datname = current_database());
   in_flight := v_low is not null;
-  -- Never beyond an existing event: after a crash the sequence may reissue the numbers of a transaction that
-  -- was rolled back, and a reader that had passed them would miss the events that get them.
+  -- The head is never beyond an existing event. After a crash the sequence may reissue the numbers of a transaction
+  -- that was rolled back. A reader that had passed these numbers would miss their new events.
   select coalesce(max(e.sequence), 0) into head from {schema}.events e
     where e.sequence <= least(v_bound, v_low);
 end $$;
@@ -58,7 +58,7 @@ begin
   end if;
 end $$;
 
--- Starts every append.
+-- Runs at the start of every append.
 create function {schema}.begin_append(p_class integer) returns void
 language plpgsql volatile as $$
 declare
@@ -81,7 +81,7 @@ begin
 end $$;
 
 -- Appends many independent units in one call. A unit is one or more writes that succeed or fail together;
--- a refused unit changes nothing and does not affect the others. Returns one row per write.
+-- a rejected unit changes nothing and does not affect the others. Returns one row per write.
 -- Payloads and metas are joined by line breaks, which single-line JSON never contains.
 create function {schema}.append_events(
   p_class integer, p_channel text, p_now_ms bigint,
@@ -91,8 +91,8 @@ create function {schema}.append_events(
   w_retain integer[], w_retain_expected bigint[], w_truncate bigint[], w_max_count bigint[], w_max_age bigint[],
   e_write integer[], e_id text[], e_type integer[], e_tenant integer[], e_payload text, e_meta text
 ) returns table (outcome text, revision bigint, sequence bigint)
--- A connection keeps its plans. A plan made for a small table would scan all streams on every append once the
--- table is large, and planning on every call costs too much: hence index-only, generic plans.
+-- A connection keeps its plans. A plan for a small table would scan all streams on every append once the table is
+-- large. Planning on every call costs too much, so the plans are generic and use indexes only.
 language plpgsql volatile set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 declare
@@ -126,8 +126,8 @@ declare
   v_accepted integer := 0;
 begin
   perform {schema}.begin_append(p_class);
-  -- All batches lock streams in the same order, so that they cannot deadlock: first the new streams, while
-  -- the batch holds no other lock, then the existing ones.
+  -- All batches lock streams in the same order, which prevents deadlocks. A batch locks the new streams while it holds
+  -- no other lock, then the existing ones.
   if s_new then
     insert into {schema}.streams (name)
       select o.name from unnest(s_name) with ordinality o(name, ord)
@@ -180,7 +180,7 @@ begin
       end if;
     end if;
     if o_outcome[i] is not null then
-      null; -- Refused because of the stream that the metadata describes.
+      null; -- Rejected because of the stream that the metadata describes.
     elsif slot_tombstoned[k] then
       o_outcome[i] := 'deleted';
     elsif v_expected = -4 and not slot_exists[k] then
@@ -226,7 +226,7 @@ begin
       if slot_truncate[k] = c_soft then slot_truncate[k] := slot_revision[k] + 1; end if;
       slot_revision[k] := o_revision[i];
       slot_exists[k] := true;
-      -- Also applies to later writes of this batch.
+      -- The tombstone also applies to later writes of this batch.
       slot_tombstoned[k] := w_tombstone[i];
       if r is not null then
         -- New metadata restores a deleted stream, but not its deleted events.
@@ -236,7 +236,7 @@ begin
         slot_exists[r] := true;
       end if;
     elsif o_outcome[i] in ('conflict', 'deleted') then
-      -- The whole unit is refused: undo its earlier writes, last first.
+      -- The whole unit is rejected: undo its earlier writes, last first.
       for j in reverse i..1 loop
         exit when w_unit[j] <> w_unit[i];
         if o_outcome[j] = 'append' then
@@ -372,7 +372,7 @@ begin
   if current_setting('synchronous_commit') = 'off' and set_config('synchronous_commit', 'on', true) is null then
     null;
   end if;
-  -- As in begin_append; this transaction has one append, so the setting that marks the lock is not needed.
+  -- The same lock as in begin_append. This transaction has one append, so it needs no setting that marks the lock.
   v_now := coalesce(pg_sequence_last_value('{schema}.event_sequence'), 0);
   if pg_advisory_xact_lock_shared(p_class, ((v_now + 2147483648) % 4294967296 - 2147483648)::integer) is null then
     null;
@@ -396,7 +396,7 @@ begin
   v_sequence := nextval('{schema}.event_sequence');
   insert into {schema}.events values (
     v_sequence, v_id, v_before + 1, e_type, p_category, e_tenant, p_now_ms, e_id, e_payload, e_meta);
-  -- As in notify_waiting.
+  -- The same notification as in notify_waiting.
   if not pg_try_advisory_lock(p_class + 1, 1) then
     perform pg_notify(p_channel, '');
   elsif not pg_advisory_unlock(p_class + 1, 1) then

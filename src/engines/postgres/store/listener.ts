@@ -1,5 +1,5 @@
-// Wakes live readers: after own commits, on notifications from other processes, and by a poll for commits that
-// no notification announced.
+// Wakes live readers: after commits of this process, on notifications from other processes, and by a poll for
+// commits that no notification announced.
 
 import type { PoolClient } from 'pg';
 import { createWaiters, type Waiters } from '../../../store/waiters.ts';
@@ -7,7 +7,7 @@ import { checkOut, type PostgresConnection } from '../connection/connection.ts';
 import { lockClass, quoteName } from '../connection/schema.ts';
 
 export interface PostgresListener extends AsyncDisposable {
-  /** `isKnown`: `lastKnown` covers everything that was committed, so no query is needed. */
+  /** `isKnown` means that `lastKnown` covers all commits, so no query is needed. */
   wakeAll(isKnown?: boolean): void;
   whenMore(after: number, signal: AbortSignal): Promise<void>;
 }
@@ -15,23 +15,23 @@ export interface PostgresListener extends AsyncDisposable {
 export interface ListenerOptions {
   readonly schema: string;
   readonly channel: string;
-  /** While notifications work. */
+  /** The poll interval while notifications arrive. */
   readonly pollIntervalMs: number;
   readonly safeHead: () => Promise<{ readonly head: number; readonly inFlight: boolean }>;
-  /** The last own commit that readers can read from memory. */
+  /** The position of the last commit of this process that readers can read from memory. */
   readonly lastKnown: () => number;
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Exists from the start of the checkout; `isListening` once notifications arrive. */
+/** A listening connection; `isListening` is true once notifications arrive. */
 interface Subscription {
   isListening: boolean;
   close: () => void;
 }
 
-/** While another transaction is about to commit, or after the listening connection was lost. */
+/** The poll delay while another transaction is about to commit, or after the listening connection was lost. */
 const soonPollMs = 10;
-/** Without a listening connection. */
+/** The poll interval without a listening connection. */
 const fallbackPollMs = 100;
 
 export function createPostgresListener(
@@ -45,54 +45,54 @@ export function createPostgresListener(
   let subscription: Subscription | undefined;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
-  /** The lowest position after which a reader waits. */
-  let lowest = 0;
+  /** Every waiting reader waits for an event after its position; this is the lowest of those positions. */
+  let lowestPosition = 0;
   /** Whether there may be a commit that no poll has seen. */
   let mayHaveMore = true;
   /** The head of the last poll that found nothing new. */
   let polledHead = 0;
 
   /**
-   * Writers notify while this lock is held. It is taken when the first reader waits and kept until the
-   * connection closes: taking it for every wait would cost two round trips each time.
+   * Writers notify while a process holds this lock. The listener takes the lock when the first reader waits and keeps
+   * it until the connection closes. Taking it for every wait would cost two round trips.
    */
   async function listen(): Promise<void> {
     if (subscription !== undefined || closed || !mayListen) return;
-    const own: Subscription = { isListening: false, close: () => undefined };
-    subscription = own;
+    const opened: Subscription = { isListening: false, close: () => undefined };
+    subscription = opened;
     try {
       const client = await checkOut(connection.pool);
-      own.close = attach(client, own);
-      if (closed) return own.close();
+      opened.close = attach(client, opened);
+      if (closed) return opened.close();
       await client.query(`listen ${quoteName(options.channel)}`);
       await client.query('select pg_advisory_lock_shared($1, 1)', [lock + 1]);
-      own.isListening = true;
+      opened.isListening = true;
       mayHaveMore = true;
-      // Commits before this point sent no notification.
+      // Poll once: commits before this point sent no notification.
       void poll();
     } catch (error) {
       options.onFailure(error);
-      own.close();
-      if (subscription === own) subscription = undefined;
+      opened.close();
+      if (subscription === opened) subscription = undefined;
     }
   }
 
   /** Returns a function that releases the client once; a broken connection calls it too. */
-  function attach(client: PoolClient, own: Subscription): () => void {
+  function attach(client: PoolClient, attached: Subscription): () => void {
     let isAttached = true;
     const onNotification = (): void => wakeAll();
     const close = (error?: Error): void => {
       if (!isAttached) return;
       isAttached = false;
       mayHaveMore = true;
-      if (subscription === own) subscription = undefined;
+      if (subscription === attached) subscription = undefined;
       client.off('notification', onNotification);
       client.release(error ?? true);
       // Notifications may be lost with the connection: poll soon, which also listens again.
       schedule(soonPollMs);
     };
     client.on('notification', onNotification);
-    // Never removed: a breaking connection may emit more than one error.
+    // Never remove this listener: a breaking connection may emit more than one error.
     client.on('error', close);
     return close;
   }
@@ -100,21 +100,21 @@ export function createPostgresListener(
   function schedule(ms: number): void {
     if (closed || waiters.size === 0) return;
     clearTimeout(timer);
-    // Not unref'd: a waiting reader keeps the process alive even without an open connection.
+    // Do not unref the timer: a waiting reader keeps the process alive even without an open connection.
     timer = setTimeout(() => void poll(), ms);
   }
 
   async function poll(): Promise<void> {
     if (closed || waiters.size === 0) return;
-    // Not awaited: polling must continue while no connection is free for listening.
+    // Do not await: polling must continue while no connection is free for listening.
     void listen();
-    // Reset before the query: its result may lack a commit that is announced while it runs.
+    // Reset before the query: its result may lack a commit that is announced during the query.
     mayHaveMore = false;
     try {
       const { head, inFlight } = await options.safeHead();
-      if (head > lowest || inFlight) mayHaveMore = true;
+      if (head > lowestPosition || inFlight) mayHaveMore = true;
       else polledHead = Math.max(polledHead, head);
-      if (head > lowest) waiters.wakeAll();
+      if (head > lowestPosition) waiters.wakeAll();
       else if (inFlight) schedule(soonPollMs);
       else schedule(subscription?.isListening === true ? options.pollIntervalMs : fallbackPollMs);
     } catch (error) {
@@ -132,9 +132,9 @@ export function createPostgresListener(
   return {
     wakeAll,
     async whenMore(after, signal) {
-      lowest = waiters.size === 0 ? after : Math.min(lowest, after);
+      lowestPosition = waiters.size === 0 ? after : Math.min(lowestPosition, after);
       const woken = waiters.wait(signal, () => false);
-      // Checked after joining the waiters: a commit in between is seen by the poll or wakes them.
+      // Check after joining the waiters: a commit in between is seen by the poll or wakes the waiters.
       const isUpToDate = subscription?.isListening === true && !mayHaveMore;
       if (isUpToDate && after >= Math.max(polledHead, options.lastKnown())) {
         schedule(options.pollIntervalMs);

@@ -1,5 +1,5 @@
-// Numbers for event types, categories and tenants: from memory, or assigned by the database in a separate commit
-// before the append, so that a reader that sees an event also sees its names.
+// Numbers for event types, categories and tenants. The database assigns a number in a separate commit before the
+// append, so a reader that sees an event also sees its names. Known numbers are cached.
 
 import { MillraceError } from '../../../foundation/error.ts';
 import type { PostgresConnection, Queryable } from '../connection/connection.ts';
@@ -15,12 +15,12 @@ export interface PostgresNames {
   ): Promise<void>;
   /** Reads the types added since the last call. */
   refreshTypes(): Promise<ReadonlyMap<number, KnownType>>;
-  /** −1: unknown name, so no event has it. */
+  /** Returns −1 for an unknown name: no event has it. */
   lookUp(name: string): Promise<number>;
   typeName(id: number): string;
 }
 
-/** 0: no name. */
+/** Returns the number of a name; 0 for undefined. */
 export type NameNumbers = (name: string | undefined) => number;
 
 interface KnownType {

@@ -18,7 +18,7 @@ export interface PostgresReader {
   readStream(query: StreamQuery): Promise<StreamPage>;
   readAll(query: AllQuery): Promise<AllPage>;
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
-  /** Queries the database; `inFlight`: another transaction is about to commit events. */
+  /** Queries the safe head; `inFlight` means that another transaction is about to commit events. */
   safeHead(): Promise<{ readonly head: number; readonly inFlight: boolean }>;
 }
 
@@ -84,7 +84,7 @@ export function createPostgresReader(
      from ${at}.read_new($1, $2, $3)`,
   );
   const safeHeadSql = prepared('head', `select head, in_flight from ${at}.safe_head($1)`);
-  /** Only grows: an event that was safe to read stays safe. Saves queries while catching up. */
+  /** The last known safe head, which only grows. It saves queries while a reader catches up. */
   let knownHead = 0;
 
   async function safeHead(): Promise<{ head: number; inFlight: boolean }> {
@@ -181,7 +181,7 @@ export function createPostgresReader(
       return pageOf(query, rows, rows, { low, high, full: rows.length === limit });
     }
     const isMerged = wanted !== null && wanted.length <= mergedTypesMax && tenant === null;
-    // A page covers the whole window, unless the limit ends it earlier.
+    // A page covers the whole window, unless the limit is reached earlier.
     const span = isMerged ? Number.POSITIVE_INFINITY : scanWindow;
     const from = forwards ? low : Math.max(low, high - span);
     const to = forwards ? Math.min(high, low + span) : high;
@@ -189,13 +189,17 @@ export function createPostgresReader(
     const rows = await connection.query(isMerged ? sql.merged : sql.scanned, values);
     await ensureTypes(rows);
     const { stream: accepts } = filter;
-    const kept = accepts === undefined ? rows : rows.filter((row) => accepts(String(row[1])));
-    const page = pageOf(query, rows, kept, { low: from, high: to, full: rows.length === limit });
+    const matching = accepts === undefined ? rows : rows.filter((row) => accepts(String(row[1])));
+    const page = pageOf(query, rows, matching, {
+      low: from,
+      high: to,
+      full: rows.length === limit,
+    });
     const reachedEnd = forwards ? page.considered >= high : page.considered <= low;
     return { ...page, end: page.end && reachedEnd };
   }
 
-  /** Null: all types. */
+  /** Returns the numbers of the wanted types; null means all types. */
   async function wantedTypes(
     accepts: ((type: string) => boolean) | undefined,
     category: number | null,
@@ -213,13 +217,13 @@ export function createPostgresReader(
   function pageOf(
     { direction }: AllQuery,
     fetched: readonly Row[],
-    kept: readonly Row[],
+    matching: readonly Row[],
     range: { readonly low: number; readonly high: number; readonly full: boolean },
   ): AllPage {
     const edge = direction === 'forwards' ? range.high : range.low;
     const last = fetched.at(-1)?.[0];
     return {
-      rows: kept.map(toRow),
+      rows: matching.map(toRow),
       considered: range.full ? Number(last) : edge,
       end: !range.full,
     };

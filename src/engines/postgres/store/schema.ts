@@ -1,4 +1,4 @@
-// The schema of the event store, and of subscriptions, read models, sagas and traces next to the events.
+// The PostgreSQL schema with the tables of the event store, subscriptions, read models, sagas and traces.
 
 import type { ClientBase } from 'pg';
 import { readModelTables } from '../../../projections/sql/tables.ts';
@@ -20,7 +20,7 @@ const types: SqlTypes = {
   double: 'double precision',
   flag: 'smallint',
   byKey: '',
-  // Keeps the updates of a row in its page.
+  // The fill factor keeps the updates of a row in its page.
   updated: ' with (fillfactor = 20)',
   plain: '',
 };
@@ -36,7 +36,7 @@ create table {schema}.streams (
   max_count bigint,
   max_age_s bigint,
   tombstoned boolean not null default false,
-  -- A refused append can leave a row without events and metadata: that stream does not exist.
+  -- A rejected append can leave a row without events and metadata: that stream does not exist.
   has_metadata boolean not null default false
 ) with (fillfactor = 70); -- Room for HOT updates: a new revision changes no index.
 

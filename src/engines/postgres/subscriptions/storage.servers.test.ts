@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import pg from 'pg';
 import { sweepSql } from '../../../subscriptions/sql/storage.ts';
-import { newLetter, owned } from '../../../testing/conformance/subscriptions/fixture.ts';
+import { newLetter, acquireShard } from '../../../testing/conformance/subscriptions/fixture.ts';
 import { subscriptionStorageConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { postgresEventStore } from '../store/event-store.ts';
@@ -21,7 +21,7 @@ after(async () => {
 });
 
 test('the view dead_letter_queue has the field names of the event flow document', async () => {
-  const fence = await owned(store.subscriptions);
+  const fence = await acquireShard(store.subscriptions);
   const payload = { text: 'a \u0000 in it', amount: 12.5 };
   const added = newLetter(fence, { attempts: 6, createdAt: '2025-09-30T10:00:00.129Z', payload });
   await store.subscriptions.deadLetters.add(fence, added);

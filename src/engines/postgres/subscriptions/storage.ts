@@ -1,5 +1,5 @@
-// Subscription storage in the schema of the events. A handler that requests a transaction gets a client of the
-// pool; the mark that the event is processed commits together with the handler's statements.
+// Subscription storage in the PostgreSQL schema of the event store. A handler that requests a transaction gets a client
+// of the pool. The statements of the handler commit together with the mark that the event is processed.
 
 import type { ClientBase, PoolClient } from 'pg';
 import { settling, sqlSettlements } from '../../../subscriptions/sql/settlement.ts';

@@ -1,4 +1,4 @@
-// Enqueueing in transactions of other libraries: the real ones, except Prisma.
+// Enqueueing in transactions of other libraries; only Prisma is simulated.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -36,14 +36,14 @@ const camel = (key: string): string =>
 const knexes = knex({
   client: 'pg',
   connection: url,
-  // A common setup of programs that use camelCase.
-  postProcessResponse: (answer: { readonly rows?: readonly object[] }) => ({
-    rows: answer.rows?.map((row) =>
+  // Programs that use camelCase names often configure Knex like this.
+  postProcessResponse: (result: { readonly rows?: readonly object[] }) => ({
+    rows: result.rows?.map((row) =>
       Object.fromEntries(Object.entries(row).map(([key, cell]) => [camel(key), cell])),
     ),
   }),
 });
-// A role with minimal privileges: fromDrizzle locks a system table.
+// Use a role with minimal privileges, because fromDrizzle locks a system table.
 const role = `shop_${randomUUID().slice(0, 8)}`;
 await pool.query(`create role ${role} login`);
 await pool.query(`grant usage on schema core_outbox to ${role};
@@ -60,7 +60,7 @@ after(async () => {
   await pool.end();
 });
 
-/** What a program does in its transaction. */
+/** The work of a program in its transaction. */
 type Work = (transaction: PostgresTransaction) => Promise<void>;
 
 interface Library {
@@ -68,7 +68,7 @@ interface Library {
   /** Inserts an order, runs the work and commits; an error of the work rolls back. */
   readonly inTransaction: (orderId: string, work: Work) => Promise<void>;
   /** Calls that pass no transaction of this library. */
-  readonly refused: readonly (() => unknown)[];
+  readonly invalidCalls: readonly (() => unknown)[];
 }
 
 /** An object in the shape of Prisma's transaction client; it ends with its transaction. */
@@ -98,7 +98,7 @@ const libraries: readonly Library[] = [
         await client.query('insert into orders (id) values ($1)', [orderId]);
         await work(client);
       }),
-    refused: [() => ledger.enqueueIn(untyped(pool), [newMessage()])],
+    invalidCalls: [() => ledger.enqueueIn(untyped(pool), [newMessage()])],
   },
   {
     name: 'the manager of TypeORM',
@@ -107,7 +107,7 @@ const libraries: readonly Library[] = [
         await manager.query('insert into orders (id) values ($1)', [orderId]);
         await work(fromTypeorm(manager));
       }),
-    refused: [
+    invalidCalls: [
       () => fromTypeorm(untyped({})),
       () => ledger.enqueueIn(fromTypeorm(source.manager), [newMessage()]),
     ],
@@ -128,7 +128,7 @@ const libraries: readonly Library[] = [
         await runner.release();
       }
     },
-    refused: [() => ledger.enqueueIn(fromTypeorm(source.createQueryRunner()), [newMessage()])],
+    invalidCalls: [() => ledger.enqueueIn(fromTypeorm(source.createQueryRunner()), [newMessage()])],
   },
   {
     name: 'Kysely',
@@ -137,7 +137,7 @@ const libraries: readonly Library[] = [
         await tx.insertInto('orders').values({ id: orderId }).execute();
         await work(fromKysely(tx));
       }),
-    refused: [() => fromKysely(untyped(kysely)), () => fromKysely(untyped(undefined))],
+    invalidCalls: [() => fromKysely(untyped(kysely)), () => fromKysely(untyped(undefined))],
   },
   {
     name: 'Drizzle',
@@ -146,7 +146,10 @@ const libraries: readonly Library[] = [
         await tx.execute(sql`insert into orders (id) values (${orderId})`);
         await work(fromDrizzle(tx, sql));
       }),
-    refused: [() => fromDrizzle(untyped(drizzles), sql), () => fromDrizzle(untyped(null), sql)],
+    invalidCalls: [
+      () => fromDrizzle(untyped(drizzles), sql),
+      () => fromDrizzle(untyped(null), sql),
+    ],
   },
   {
     name: 'Knex',
@@ -155,7 +158,7 @@ const libraries: readonly Library[] = [
         await trx('orders').insert({ id: orderId });
         await work(fromKnex(trx));
       }),
-    refused: [() => fromKnex(untyped(knexes)), () => fromKnex(untyped('trx'))],
+    invalidCalls: [() => fromKnex(untyped(knexes)), () => fromKnex(untyped('trx'))],
   },
   {
     name: 'an object in the shape of Prisma’s transaction client',
@@ -164,16 +167,16 @@ const libraries: readonly Library[] = [
         await tx.$queryRawUnsafe('insert into orders (id) values ($1)', orderId);
         await work(fromPrisma(tx));
       }),
-    refused: [
+    invalidCalls: [
       () => fromPrisma(untyped({ $queryRawUnsafe: () => [], $connect: () => undefined })),
       () => fromPrisma(untyped({ query: () => [] })),
     ],
   },
 ];
 
-const isRefused = (error: unknown): boolean => hasCode(error, 'TRANSACTION_INVALID');
+const isTransactionInvalid = (error: unknown): boolean => hasCode(error, 'TRANSACTION_INVALID');
 
-for (const { name, inTransaction, refused } of libraries) {
+for (const { name, inTransaction, invalidCalls } of libraries) {
   describe(`in a transaction of ${name}`, () => {
     const orderExists = async (id: string): Promise<boolean> =>
       (await pool.query('select from orders where id = $1', [id])).rowCount === 1;
@@ -205,9 +208,9 @@ for (const { name, inTransaction, refused } of libraries) {
       const item = newMessage();
       const given: string[] = [];
       const broken = inTransaction(item.sourceEventId, async (transaction) => {
-        const [answer] = await ledger.enqueueIn(transaction, [item]);
-        assert.equal(answer?.isDuplicate, false);
-        given.push(answer.id);
+        const [enqueued] = await ledger.enqueueIn(transaction, [item]);
+        assert.equal(enqueued?.isDuplicate, false);
+        given.push(enqueued.id);
         throw new Error('the program changed its mind');
       });
       await assert.rejects(broken, /changed its mind/);
@@ -215,7 +218,7 @@ for (const { name, inTransaction, refused } of libraries) {
       assert.equal(await ledger.find(given[0] ?? ''), undefined);
     });
 
-    test('an ended transaction refuses messages', async () => {
+    test('rejects messages in a transaction that has ended', async () => {
       const late = newMessage();
       const transactions: PostgresTransaction[] = [];
       await inTransaction(newMessage().sourceEventId, async (transaction) => {
@@ -224,13 +227,14 @@ for (const { name, inTransaction, refused } of libraries) {
       });
       const [ended] = transactions;
       assert.ok(ended !== undefined);
-      await assert.rejects(ledger.enqueueIn(ended, [late]), isRefused);
+      await assert.rejects(ledger.enqueueIn(ended, [late]), isTransactionInvalid);
       const [fresh] = await ledger.enqueueMany([late]);
       assert.equal(fresh?.isDuplicate, false, 'it was enqueued after all');
     });
 
-    test('a value that is not a transaction is refused', async () => {
-      for (const attempt of refused) await assert.rejects(async () => attempt(), isRefused);
+    test('rejects a value that is not a transaction', async () => {
+      for (const call of invalidCalls)
+        await assert.rejects(async () => call(), isTransactionInvalid);
     });
 
     test('values reach the database as with pg', async () => {
@@ -260,11 +264,11 @@ for (const { name, inTransaction, refused } of libraries) {
   });
 }
 
-test('a query function that returns other columns is refused', async () => {
+test('rejects a query function that returns other columns', async () => {
   for (const rows of [[{ id: 7 }], [{}]]) {
     await assert.rejects(
       ledger.enqueueIn(async () => rows, [newMessage()]),
-      isRefused,
+      isTransactionInvalid,
     );
   }
 });

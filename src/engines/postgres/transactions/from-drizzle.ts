@@ -1,15 +1,15 @@
-// Drizzle transactions, on its node-postgres driver or another driver that returns rows.
+// Enqueues in Drizzle transactions, on the node-postgres driver or another driver that returns rows.
 
 import { splitPlaceholders } from './split-placeholders.ts';
 import { hasMethod, notATransaction, rowsOf, type TransactionQuery } from './transaction-query.ts';
 
-/** The used part of a `PgTransaction`; `Statement` is Drizzle's `SQL` class. */
+/** The part of a `PgTransaction` that this adapter uses; `Statement` is Drizzle's `SQL` class. */
 export interface DrizzleTransaction<Statement> {
   execute(query: Statement): PromiseLike<unknown>;
   rollback(): never;
 }
 
-/** The used part of Drizzle's `sql`. */
+/** The part of Drizzle's `sql` that this adapter uses. */
 export interface DrizzleSql<Statement> {
   raw(text: string): Statement;
   param(value: unknown): unknown;
@@ -18,7 +18,7 @@ export interface DrizzleSql<Statement> {
 }
 
 /**
- * For `enqueueIn`: a Drizzle transaction, and Drizzle's `sql`.
+ * Converts a Drizzle transaction for `enqueueIn`; pass Drizzle's `sql` too.
  *
  * @example
  * import { sql } from 'drizzle-orm';
@@ -53,8 +53,8 @@ export function fromDrizzle<Statement>(
   if (!hasMethod(sql, 'param'))
     throw notATransaction('Drizzle', 'pass its `sql` as the second argument');
   return async (text, values) => {
-    // Drizzle would run statements after the end of the transaction, each with its own commit. The server
-    // refuses `lock table` outside a transaction, and this lock is one that every query takes anyway.
+    // After the transaction, Drizzle would run each statement in a separate commit. The server rejects `lock table`
+    // outside a transaction, and every query takes this lock anyway.
     try {
       await transaction.execute(sql.raw(onlyInTransaction));
     } catch (error) {
@@ -74,7 +74,7 @@ export function fromDrizzle<Statement>(
 
 const onlyInTransaction = 'lock table pg_catalog.pg_class in access share mode';
 
-/** NO_ACTIVE_SQL_TRANSACTION, possibly wrapped by Drizzle. */
+/** Whether the error is NO_ACTIVE_SQL_TRANSACTION, possibly wrapped by Drizzle. */
 function isOutside(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ('code' in error && error.code === '25P01') || isOutside(error.cause);

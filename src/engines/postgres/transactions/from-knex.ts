@@ -1,16 +1,16 @@
-// Knex transactions.
+// Enqueues in Knex transactions.
 
 import { splitPlaceholders } from './split-placeholders.ts';
 import { hasMethod, notATransaction, rowsOf, type TransactionQuery } from './transaction-query.ts';
 
-/** The used part of a `Knex.Transaction`. */
+/** The part of a `Knex.Transaction` that this adapter uses. */
 export interface KnexTransaction {
   raw(sql: string, bindings: readonly never[]): PromiseLike<unknown>;
   isCompleted(): boolean;
 }
 
 /**
- * For `enqueueIn`: a Knex transaction.
+ * Converts a Knex transaction for `enqueueIn`.
  *
  * @example
  * import knex from 'knex';
@@ -53,7 +53,7 @@ export function knexStatement(
   return {
     // The space separates a parameter from an escaped question mark before it.
     text: texts.map((text) => text.replaceAll('?', String.raw`\?`)).join(' ?'),
-    // Knex refuses undefined as a missing binding.
+    // Knex rejects undefined as a missing binding.
     bindings: indexes.map((index) => values[index] ?? null),
   };
 }

@@ -1,8 +1,8 @@
-// Kysely transactions.
+// Enqueues in Kysely transactions.
 
 import { hasMethod, notATransaction, rowsOf, type TransactionQuery } from './transaction-query.ts';
 
-/** The used part of a `Transaction`. */
+/** The part of Kysely's `Transaction` that this adapter uses. */
 export interface KyselyTransaction {
   readonly isTransaction: true;
   withoutPlugins(): {
@@ -25,7 +25,7 @@ export interface KyselyQuery {
 let queries = 0;
 
 /**
- * For `enqueueIn`: a Kysely transaction.
+ * Converts a Kysely transaction for `enqueueIn`.
  *
  * @example
  * import { Kysely, PostgresDialect } from 'kysely';

@@ -1,14 +1,14 @@
-// Interactive transactions of Prisma, or of any object with its raw queries.
+// Enqueues in interactive transactions of Prisma, or of any object with Prisma's raw queries.
 
 import { hasMethod, notATransaction, rowsOf, type TransactionQuery } from './transaction-query.ts';
 
-/** The used part of a `Prisma.TransactionClient`. */
+/** The part of a `Prisma.TransactionClient` that this adapter uses. */
 export interface PrismaTransaction {
   $queryRawUnsafe(query: string, ...values: unknown[]): PromiseLike<unknown>;
 }
 
 /**
- * For `enqueueIn`: the client that `prisma.$transaction(async (tx) => …)` passes.
+ * Converts the client that `prisma.$transaction(async (tx) => …)` passes, for `enqueueIn`.
  *
  * @example
  * import { fromPrisma, postgresOutboxLedger, type PrismaTransaction } from 'millrace/adapters/postgres';
@@ -32,7 +32,7 @@ export interface PrismaTransaction {
  * });
  */
 export function fromPrisma(transaction: PrismaTransaction): TransactionQuery {
-  // Only the main client has $connect, the client of a transaction has not.
+  // Only the main client has $connect; the client of a transaction does not.
   if (!hasMethod(transaction, '$queryRawUnsafe') || hasMethod(transaction, '$connect')) {
     throw notATransaction(
       'Prisma',

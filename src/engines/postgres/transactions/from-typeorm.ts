@@ -1,18 +1,18 @@
-// TypeORM transactions.
+// Enqueues in TypeORM transactions.
 
 import { hasMethod, notATransaction, rowsOf, type TransactionQuery } from './transaction-query.ts';
 
-/** The used part of an `EntityManager` or a `QueryRunner`. */
+/** The part of an `EntityManager` or a `QueryRunner` that this adapter uses. */
 export interface TypeormTransaction {
   query(sql: string, parameters?: unknown[]): Promise<unknown>;
-  /** The runner of a manager. */
+  /** The query runner of a manager. */
   readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined;
-  /** Only on a runner. */
+  /** Only a query runner has this property. */
   readonly isTransactionActive?: boolean;
 }
 
 /**
- * For `enqueueIn`: the manager of a TypeORM transaction, or its query runner.
+ * Converts the manager of a TypeORM transaction, or its query runner, for `enqueueIn`.
  *
  * @example
  * import { fromTypeorm, postgresOutboxLedger } from 'millrace/adapters/postgres';
@@ -43,7 +43,10 @@ export function fromTypeorm(transaction: TypeormTransaction): TransactionQuery {
     // A manager without a runner uses any connection of the pool, where every statement commits by itself.
     const runner = transaction.queryRunner ?? transaction;
     if (runner.isTransactionActive !== true) {
-      throw notATransaction('TypeORM', 'no transaction is open on this manager or runner');
+      throw notATransaction(
+        'TypeORM',
+        'no transaction is open on this manager or query runner: begin one before enqueueIn',
+      );
     }
     return rowsOf('TypeORM', await transaction.query(sql, [...values]));
   };

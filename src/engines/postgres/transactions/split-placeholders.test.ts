@@ -23,7 +23,7 @@ test('finds parameters and ignores dollar signs in strings, names, comments and 
   assert.deepEqual(splitPlaceholders(sql).indexes, expected);
 });
 
-test('joining the texts with the parameters gives the original statement', () => {
+test('joining the SQL with the parameters gives the original statement', () => {
   const piece = fc.constantFrom(
     `'$1'`,
     '"$2"',

@@ -2,7 +2,7 @@
 // inside strings, quoted names and comments are not parameters.
 
 export interface SplitStatement {
-  /** The texts between the parameters: one more than parameters. */
+  /** The SQL between the parameters: one string more than parameters. */
   readonly texts: readonly string[];
   /** The index of the value of each parameter, from 0. */
   readonly indexes: readonly number[];

@@ -1,5 +1,5 @@
-// Enqueueing in a caller's transaction needs one function that runs a query there. The `from-*` files of this
-// folder create it for common libraries without importing them.
+// Enqueueing in a transaction of the caller needs one function that runs a query in it. The `from-*` files of this
+// folder create that function for common libraries without importing them.
 
 import { MillraceError } from '../../../foundation/error.ts';
 
@@ -15,15 +15,15 @@ export function notATransaction(library: string, problem: string, cause?: unknow
 }
 
 /** Some libraries return the rows, others an object with a `rows` property. */
-export function rowsOf(library: string, answer: unknown): readonly object[] {
-  const rows = hasRows(answer) ? answer.rows : answer;
+export function rowsOf(library: string, result: unknown): readonly object[] {
+  const rows = hasRows(result) ? result.rows : result;
   if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row !== null)) {
     return rows as readonly object[];
   }
   throw notATransaction(library, 'the query did not return rows');
 }
 
-/** Refuses a pool and a client without an open transaction: there, every statement would commit by itself. */
+/** Rejects a pool and a client without an open transaction, because every statement would commit separately. */
 export function checkClient(client: object): void {
   if ('totalCount' in client) {
     throw notATransaction(
@@ -38,7 +38,10 @@ export function checkClient(client: object): void {
   };
   // A running query may be the one that begins the transaction.
   if (driver.readyForQuery === true && driver.getTransactionStatus() === 'I') {
-    throw notATransaction('pg', 'no transaction is open on this client');
+    throw notATransaction(
+      'pg',
+      'no transaction is open on this client: begin one before enqueueIn',
+    );
   }
 }
 
@@ -50,6 +53,6 @@ export function hasMethod(value: unknown, name: string): boolean {
   );
 }
 
-function hasRows(answer: unknown): answer is { readonly rows: unknown } {
-  return typeof answer === 'object' && answer !== null && 'rows' in answer;
+function hasRows(result: unknown): result is { readonly rows: unknown } {
+  return typeof result === 'object' && result !== null && 'rows' in result;
 }

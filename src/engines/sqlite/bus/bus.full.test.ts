@@ -12,7 +12,7 @@ import {
   type SharedSqliteFile,
 } from '../../../testing/conformance/engines/sqlite-shared-file.ts';
 
-/** Short: the suite holds the write lock. */
+/** Short, because some cases hold the write lock until a write times out. */
 const busyTimeoutMs = 100;
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bus-'));
 
@@ -86,10 +86,10 @@ test('bus in SQLite: readers see a relaxed message before publish() resolves', a
   for (const id of ['m-1', 'm-2']) {
     const message = { subject: 'gbe.events.system.health', id, payload: 1 };
     await bus.publish({ ...message, durability: 'relaxed' });
-    happened.push(`answered ${id}`);
+    happened.push(`replied ${id}`);
   }
   await reading;
-  assert.deepEqual(happened, ['seen m-1', 'answered m-1', 'seen m-2', 'answered m-2']);
+  assert.deepEqual(happened, ['seen m-1', 'replied m-1', 'seen m-2', 'replied m-2']);
   // A later message is synced before it is visible, together with all earlier ones.
   const database = new DatabaseSync(path, { readOnly: true });
   assert.equal(database.prepare('select count(*) as n from bus_messages').get()?.['n'], 2);

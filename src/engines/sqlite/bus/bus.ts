@@ -80,7 +80,7 @@ function createEngine(
     call: Call,
   ): Promise<ResultOf<Call['operation']>> {
     return write(call, () => {
-      tail.forget();
+      tail.clear();
       waits.wakeAll();
     });
   }
@@ -107,7 +107,7 @@ function createEngine(
         },
       );
     } finally {
-      // Also when nothing was stored: a reader that relied on this reply must look for other processes' messages.
+      // Wake readers even if nothing was stored: they waited for this reply instead of querying the file.
       if (!isDone) finish();
     }
   }
@@ -120,7 +120,7 @@ function createEngine(
     for (;;) {
       if (signal.aborted) throw aborted(signal);
       const nowMs = clock.now();
-      // Read first: a waiting member must not take the write lock without a message to fetch.
+      // Query first: a waiting member must not take the write lock without a message to fetch.
       const dueMs = read(() => reader.dueAtMs(group, nowMs));
       if (dueMs === 0) {
         const { isUnknown, rows } = await write(

@@ -29,7 +29,7 @@ export interface BusReader {
   close(): void;
 }
 
-/** After this many messages of other groups, the cursor is moved past them. */
+/** After skipping this many messages of other groups, a group moves its cursor past them. */
 const passedMax = 10_000;
 
 export function openBusReader(path: string, busyTimeoutMs: number): BusReader {
@@ -99,14 +99,14 @@ export function openBusReader(path: string, busyTimeoutMs: number): BusReader {
   const passed = new Map<string, { readonly cursor: string; readonly to: number }>();
 
   /**
-   * Whether a message after the cursor belongs to the group. Messages of other groups are skipped here in memory: a
-   * commit that only moves the cursor would follow, and be synced after, every message on the bus.
+   * Whether a message after the cursor belongs to the group. Messages of other groups are skipped in memory. Moving the
+   * cursor in the file would cost one commit and one sync per message.
    */
   function hasFresh(group: string, row: SqlRow): boolean {
     const [from, to] = [Number(row['cursor']), Number(row['head'] ?? 0)];
-    // Move the cursor now and then: a restarted process scans from it.
+    // Move the cursor periodically: a restarted process scans from it.
     if (to - from > passedMax) return true;
-    // A recreated group, or one after a seek, starts over.
+    // A recreated group and a group after a seek start again at their cursor.
     const cursor = `${Number(row['id'])}:${from}`;
     const before = passed.get(group);
     const after = before?.cursor === cursor ? before.to : from;
@@ -151,7 +151,7 @@ export function openBusReader(path: string, busyTimeoutMs: number): BusReader {
     },
     dueAtMs(group, nowMs) {
       const [row] = due(group);
-      // The fetch reports a group that does not exist.
+      // Return 0 for an unknown group: the fetch that follows reports it.
       if (row === undefined || (row['room'] === 1 && hasFresh(group, row))) return 0;
       const dueMs = row['due'] ?? null;
       if (dueMs === null) return undefined;

@@ -1,5 +1,5 @@
-// The tables of the bus. A message's `seq` is its sequence and, over all subjects, its position: it is assigned under
-// the write lock, so it follows the order of commits.
+// The tables of the bus. The `seq` of a message is its sequence and its position over all subjects. SQLite assigns it
+// under the write lock, so it follows the order of commits.
 
 export const sqliteBusTables = `
    -- autoincrement: readers remember ids, so an id is never reused for another subject.
@@ -40,7 +40,7 @@ export const sqliteBusTables = `
      primary key (group_id, stream_id)
    ) strict, without rowid;
    create index bus_group_streams_by_stream on bus_group_streams (stream_id);
-   -- available_at_ms: the end of the lease or of the delay.
+   -- available_at_ms: the time at which the lease or the delay expires.
    create table bus_pending (
      group_id integer not null,
      seq integer not null,

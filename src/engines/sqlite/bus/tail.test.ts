@@ -28,7 +28,7 @@ test('a reader gets messages of this process from memory and continues after the
   assert.deepEqual(tail.read('a.c', { after: 1, limit: 10 })?.entries.length, 1);
   assert.deepEqual(tail.read('x', all), { entries: [], considered: 2 });
   assert.equal(tail.read('a.*', { after: 0, limit: 1 })?.considered, 1);
-  // Only the file knows whether another process has written after it.
+  // Only the file shows whether another process has written after the last known message.
   assert.equal(tail.read('a.*', { after: 2, limit: 10 }), undefined);
 });
 
@@ -52,7 +52,7 @@ test('ignores a duplicate', () => {
   assert.equal(tail.read('a', all)?.entries.length, 1);
 });
 
-test('keeps a bounded number of messages and bytes, and none after forget()', () => {
+test('keeps a bounded number of messages and bytes, and none after clear()', () => {
   const tail = createBusTail({ entriesMax: 2, bytesMax: 8 });
   for (let seq = 1; seq <= 9; seq += 1) tail.add([entry('a', 'abc')], [stored(seq)], at);
   assert.equal(tail.read('a', { after: 6, limit: 10 }), undefined);
@@ -60,6 +60,6 @@ test('keeps a bounded number of messages and bytes, and none after forget()', ()
   tail.add([entry('a', 'abcdefg')], [stored(10)], at);
   assert.equal(tail.read('a', { after: 8, limit: 10 }), undefined);
   assert.equal(tail.read('a', { after: 9, limit: 10 })?.entries.length, 1);
-  tail.forget();
+  tail.clear();
   assert.equal(tail.read('a', { after: 9, limit: 10 }), undefined);
 });

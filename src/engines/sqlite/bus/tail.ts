@@ -8,9 +8,9 @@ import {
 } from '../../../bus/bus-engine.ts';
 
 export interface BusTail {
-  /** The last known sequence; 0: none. */
+  /** The last known sequence; 0: no message is known. */
   readonly last: number;
-  /** The messages of one commit, in order. */
+  /** Adds the messages of one commit, in order. */
   add(
     entries: readonly EngineEntry[],
     appended: readonly Appended[],
@@ -21,7 +21,7 @@ export interface BusTail {
     pattern: string,
     range: { readonly after: number; readonly limit: number },
   ): { readonly entries: readonly StoredEntry[]; readonly considered: number } | undefined;
-  forget(): void;
+  clear(): void;
 }
 
 const busTailLimits = { entriesMax: 1_024, bytesMax: 1_048_576 } as const;
@@ -29,13 +29,13 @@ const busTailLimits = { entriesMax: 1_024, bytesMax: 1_048_576 } as const;
 export function createBusTail(
   limits: { readonly entriesMax: number; readonly bytesMax: number } = busTailLimits,
 ): BusTail {
-  /** Their sequences are consecutive: SQLite assigns them across all processes. */
+  /** The messages in memory; their sequences are consecutive, because SQLite assigns them across all processes. */
   let known: StoredEntry[] = [];
   let first = 0;
   let bytes = 0;
   let last = 0;
 
-  function forget(): void {
+  function clear(): void {
     known = [];
     first = 0;
     bytes = 0;
@@ -60,7 +60,7 @@ export function createBusTail(
         const { sequence = '', isDuplicate = true } = appended[at] ?? {};
         if (isDuplicate) continue;
         // Another process wrote in between; its messages are only in the file.
-        if (Number(sequence) !== last + 1) forget();
+        if (Number(sequence) !== last + 1) clear();
         known.push({ subject, sequence, position: sequence, storedAtMs, data, meta });
         bytes += data.length;
         last = Number(sequence);
@@ -79,6 +79,6 @@ export function createBusTail(
       }
       return { entries, considered: last };
     },
-    forget,
+    clear,
   };
 }

@@ -1,8 +1,7 @@
 // Trimming and deleting streams of the bus, inside the writer thread.
 
 import type { TrimOrder, Trimmed } from '../../../bus/bus.ts';
-import type { SqlValue } from '../thread/protocol.ts';
-import type { SqlQuery } from '../thread/query.ts';
+import type { SqlQuery, SqlValue } from '../thread/protocol.ts';
 
 export type BusTrim = Omit<TrimOrder, 'storedBefore' | 'beforeSequence'> & {
   readonly storedBeforeMs: number | undefined;
@@ -16,7 +15,7 @@ export interface BusQuery extends SqlQuery {
 
 export interface BusTrimming {
   readonly trim: (subject: string, order: BusTrim) => Trimmed;
-  /** Deletes the messages of a stream that match the condition, also where they are pending in a group. */
+  /** Deletes the messages of a stream that match the condition, including messages that are pending in a group. */
   readonly drop: (stream: number, where: string, ...values: readonly SqlValue[]) => number;
   readonly deleteStream: (subject: string) => boolean;
 }
@@ -67,17 +66,17 @@ export function createBusTrimming({ all, one, number, head, streamId }: BusQuery
     return { removed, heldBack };
   }
 
-  /** The last message to remove; 0: none. */
+  /** The sequence of the last message to remove; 0: no message. */
   function cutOf(stream: number, order: BusTrim): number {
     const { storedBeforeMs, beforeSeq = 0, lengthMax, bytesMax } = order;
     const cuts = [beforeSeq - 1];
     if (storedBeforeMs !== undefined) {
-      const kept = one(
+      const firstRemaining = one(
         'select seq from bus_messages where stream_id = ? and stored_at_ms >= ? order by seq limit 1',
         stream,
         storedBeforeMs,
       );
-      cuts.push(kept === undefined ? head() : Number(kept['seq']) - 1);
+      cuts.push(firstRemaining === undefined ? head() : Number(firstRemaining['seq']) - 1);
     }
     if (lengthMax !== undefined) {
       cuts.push(

@@ -1,5 +1,5 @@
-// Waiting for messages: readers wait for any message, members of groups for a message of their group. Only the
-// affected ones are woken: waking all of them after every commit would cost more than the commit.
+// Waiting for messages: readers wait for any message, members of groups for a message of their group. A commit wakes
+// only the affected readers and members: waking all of them would cost more than the commit.
 
 import { matchesFilter } from '../../../bus/bus-engine.ts';
 import { sleepMsMax, type Clock } from '../../../foundation/clock.ts';
@@ -14,9 +14,9 @@ interface Member {
 }
 
 export interface BusWaits {
-  /** `isInMemory` is asked at once; `isInFile` is slower, so it is asked after the current turn. */
+  /** Calls `isInMemory` immediately, and the slower `isInFile` after the current turn of the event loop. */
   reader(signal: AbortSignal, isInMemory: () => boolean, isInFile: () => boolean): Promise<void>;
-  /** Waits until the group may have a message; at most `ms`. */
+  /** Waits at most `ms` until the group may have a message. */
   member(
     group: Member,
     how: { readonly ms: number; readonly signal: AbortSignal; readonly due: () => DueAtMs },
@@ -61,7 +61,7 @@ export function createBusWaits(clock: Clock, setWaiting: (isWaiting: boolean) =>
       const either = AbortSignal.any([signal, over.signal]);
       const waiters = createWaiters();
       try {
-        // Registered before the check: a commit in between wakes it.
+        // Register the member before the check: a commit in between wakes it.
         let before: DueAtMs = 0;
         const isChanged = (): boolean => isTrueOrFails(() => due() !== before);
         members.set(waiters, { ...group, isChanged });
@@ -100,7 +100,7 @@ function isTrueOrFails(check: () => boolean): boolean {
   try {
     return check();
   } catch {
-    // The woken reader meets the same error in its own read, where it can report it.
+    // Wake the reader: its next read fails with the same error and reports it.
     return true;
   }
 }

@@ -11,9 +11,8 @@ import {
 } from '../../../bus/bus-engine.ts';
 import type { SettleOutcome } from '../../../bus/bus-message.ts';
 import { decodeToken } from '../connection/lease-token.ts';
-import { createSqlQuery } from '../thread/query.ts';
+import { createSqlQuery, type Handlers, type Operation, type SqlRow } from '../thread/protocol.ts';
 import { createBusTrimming, type BusTrim } from './trim.ts';
-import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
 
 /** `end` and times are resolved to cursors by the writer, under the write lock. */
 export type BusStart =
@@ -131,7 +130,7 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
 
   let sinceExpiry = 0;
 
-  /** Deletes more ids than were added since the last time, so expired ids never pile up. */
+  /** Deletes more ids than were added since the last call, so expired ids never accumulate. */
   function deleteExpiredIds(nowMs: number, appended: number): void {
     sinceExpiry += appended;
     if (sinceExpiry < expireEvery) return;
@@ -220,7 +219,7 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
         token,
       );
     }
-    // In order of sequence: redeliveries before newer messages.
+    // Sort by sequence: redelivered messages come before newer ones.
     const rows = all(
       `select p.seq, p.token, p.delivery_count, s.subject, m.stored_at_ms, m.data, m.meta
        from bus_pending p join bus_messages m on m.seq = p.seq
@@ -260,7 +259,7 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
             group,
             room,
           );
-    // Past everything that was scanned, so no later fetch scans it again.
+    // Move the cursor past all scanned messages, so that no later fetch scans them again.
     const reached = rows.length < room ? head() : Number(rows.at(-1)?.['seq'] ?? cursor);
     if (reached > cursor) {
       all('update bus_groups set cursor = ? where id = ?', reached, group);

@@ -1,4 +1,4 @@
-// What the bus and the tasks of a file share: calls and reads under their own error codes, and a watch for commits.
+// Shared by the bus and the tasks of a file: calls and reads with BUS or TASKS error codes, and a watch for commits.
 
 import { MillraceError } from '../../../foundation/error.ts';
 import type { ResultOf, WriterCall } from '../thread/protocol.ts';
@@ -14,7 +14,7 @@ export interface SqliteClient extends AsyncDisposable {
     onCommitted?: (result: ResultOf<Call['operation']>) => void,
   ): Promise<ResultOf<Call['operation']>>;
   read<T>(work: () => T): T;
-  /** Commits of other connections are reported while something waits. */
+  /** Enables `onCommit` while a reader or a claim waits. */
   setWaiting(isWaiting: boolean): void;
 }
 
@@ -24,7 +24,7 @@ export function createSqliteClient(
     readonly prefix: 'BUS' | 'TASKS';
     /** The connection that reads; closing the client closes it. */
     readonly reader: { dataVersion(): number; close(): void };
-    /** Another connection has committed. */
+    /** Called after another connection has committed. */
     readonly onCommit: () => void;
   },
 ): SqliteClient {
@@ -56,7 +56,7 @@ export function createSqliteClient(
     async [Symbol.asyncDispose]() {
       isClosed = true;
       watch.close();
-      // The reader first: the last connection to close checkpoints the log, and a reader may not write.
+      // Close the reader first: the last connection to close checkpoints the log, and a reader may not write.
       reader.close();
       await close?.();
     },

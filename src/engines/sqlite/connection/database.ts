@@ -11,9 +11,9 @@ import type { SqliteWriter } from '../thread/writer.ts';
 export type SqliteReading = <T>(read: (reader: SqliteReader) => T) => Promise<Awaited<T>>;
 
 export interface SqliteDatabase extends SqlDatabase {
-  /** As `run`, with values that only SQLite takes, and rows by column name. */
+  /** Runs statements with values that only SQLite accepts, and returns rows by column name. */
   readonly commit: (statements: readonly SqlStatement[]) => Promise<readonly (readonly SqlRow[])[]>;
-  /** Rows by column name, of the committed state. */
+  /** Reads the committed state and returns rows by column name. */
   readonly select: (sql: string, values: readonly SqlValue[]) => Promise<readonly SqlRow[]>;
 }
 
@@ -29,7 +29,7 @@ export const dialect: SqlDialect = {
     return `(select ${cells.join(', ')} from json_each(${parameter})) as r`;
   },
   isAmong: (key, selected) => `(${key}) in (select ${key} from ${selected})`,
-  // One writer at a time.
+  // SQLite needs no row locks: only one transaction writes at a time.
   shareRow: '',
   takeRow: '',
 };
@@ -57,7 +57,7 @@ function isRead({ sql, expect }: SqlStatement): boolean {
   return expect === undefined && sql.startsWith('select ');
 }
 
-/** SQLite works but refuses the statements: retrying does not help. */
+/** SQLite is available but rejects the statements: a retry does not help. */
 function statementError(error: unknown): unknown {
   if (!hasCode(error, 'STORE_UNAVAILABLE')) return error;
   const { message, details } = error;

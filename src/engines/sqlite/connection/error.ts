@@ -1,4 +1,4 @@
-// SQLite's errors as MillraceErrors: a busy file or a full disk is worth a retry, a corrupt file is not.
+// Converts errors of SQLite to MillraceErrors. A busy file or a full disk is retryable, a corrupt file is not.
 
 import { MillraceError } from '../../../foundation/error.ts';
 

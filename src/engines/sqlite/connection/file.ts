@@ -17,7 +17,7 @@ export const busyTimeoutMsDefault = 10_000;
 export interface WriterFile {
   readonly path: string;
   readonly writer: SqliteWriter;
-  /** Ends the writer thread; undefined: the thread belongs to another owner. */
+  /** Stops the writer thread; undefined: the thread belongs to another owner. */
   readonly close?: (() => Promise<void>) | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface SqliteFile extends AsyncDisposable {
   readonly writer: SqliteWriter;
   readonly database: SqliteDatabase;
   readonly reader: SqliteReader;
-  /** A read sees everything that was acknowledged before it. */
+  /** Reads on the calling thread; a read sees every commit that was acknowledged before it. */
   readonly reading: SqliteReading;
   /** Calls the listener with the events of each append of this process; a new listener replaces the last. */
   readonly onAppended: (listener: (rows: readonly TailRow[]) => void) => void;
@@ -62,7 +62,7 @@ export async function openSqliteFile(
     }
   }
 
-  /** Converts only SQLite's own errors: a filter may throw an error of its author. */
+  /** Converts only errors of SQLite: a filter may throw any other error. */
   function readError(error: unknown): unknown {
     const failure = describeFailure(error);
     return failure.sqliteCode === undefined ? error : sqliteError(failure, { path, doing: 'read' });
@@ -89,7 +89,7 @@ export async function openSqliteFile(
     async [Symbol.asyncDispose]() {
       if (!isClosed) {
         isClosed = true;
-        // The reader first: the last connection to close checkpoints the log, and a reader may not write.
+        // Close the reader first: the last connection to close checkpoints the log, and a reader may not write.
         reader.close();
       }
       await writer[Symbol.asyncDispose]();

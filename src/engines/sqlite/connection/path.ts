@@ -1,4 +1,4 @@
-// The file that a URL names.
+// Resolves a URL of SQLite to the path of its file.
 
 import { resolve } from 'node:path';
 import { MillraceError } from '../../../foundation/error.ts';

@@ -60,8 +60,8 @@ export const sqliteMigrations: readonly string[] = [
      meta text not null
    ) strict;
    create unique index events_by_stream on events (stream_id, revision);
-   -- Ids are looked up within a stream only. The table is filled for some dozens of events at a time: an index would
-   -- change another page with every event, and a sync costs per page.
+   -- Ids are looked up within a stream only. The table is filled for some dozens of events at a time. An index on
+   -- events would change another page with every event, and the cost of a sync grows with the pages.
    create table event_ids (
      stream_id integer not null,
      event_id text not null,
@@ -121,7 +121,7 @@ export const sqliteMigrations: readonly string[] = [
   sqliteBusTables,
   sqliteOutboxTotals,
   sqliteTaskTables,
-  // Created a table that no version uses any more; the number stays taken, or existing files would look newer.
+  // This migration created a table that is no longer used. Its number stays taken: existing files have applied it.
   'drop table if exists bus_claims;',
 ];
 

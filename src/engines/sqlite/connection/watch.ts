@@ -1,11 +1,11 @@
-// How a waiting reader learns of commits by other processes: a change of the log file announces them, and a poll
-// finds those that were not announced.
+// Wakes waiting readers after commits of other processes. A change of the log file announces most commits, and a poll
+// finds the others.
 
 import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
 export interface SqliteWatch {
-  /** An idle store must not keep the process alive; a waiting reader must. */
+  /** Starts or stops watching. Only a waiting reader keeps the process alive. */
   setWaiting(isWaiting: boolean): void;
   close(): void;
 }
@@ -18,7 +18,7 @@ export interface WatchOptions {
   readonly onMore: () => void;
 }
 
-/** For file systems without change events. */
+/** The poll interval, for file systems without change events. */
 const commitPollMs = 250;
 
 /** The first delay after a file event; each following delay is twice as long. */
@@ -39,7 +39,7 @@ export function isReplyNear(appending: number, msSinceReply: number): boolean {
 export function watchCommits(options: {
   readonly path: string;
   readonly reader: { dataVersion(): number };
-  /** Asked once per commit. Default: every commit is relevant. */
+  /** Called once per commit. Default: every commit is relevant. */
   readonly isRelevant?: () => boolean;
   readonly onCommit: () => void;
 }): SqliteWatch {
@@ -67,7 +67,7 @@ export function watchSqlite(options: WatchOptions): SqliteWatch {
     try {
       return options.hasMore();
     } catch {
-      // The woken reader meets the same error in its own read, where it can report it.
+      // Wake the reader: its next read fails with the same error and reports it.
       return true;
     }
   };
@@ -81,8 +81,8 @@ export function watchSqlite(options: WatchOptions): SqliteWatch {
 
   /**
    * The file changes when a transaction is written, but the commit is visible only after its sync, which causes no
-   * file event: so the check repeats until the poll takes over. It is delayed, because this process's own commits
-   * cause file events too.
+   * file event. So the check repeats until the poll takes over. The first check is delayed, because commits of this
+   * process cause file events too.
    */
   const checkUntilVisible = (ms: number): void => {
     if (retry !== undefined && retryMs <= ms) return;
@@ -105,7 +105,7 @@ export function watchSqlite(options: WatchOptions): SqliteWatch {
   let waitedAtPoll = false;
   const timer = setInterval(() => {
     check();
-    // This process's own writes wake the watcher too, so it stops when no reader has waited for a while.
+    // Writes of this process wake the watcher too, so stop it when no reader has waited since the last poll.
     if (!waiting && !waitedAtPoll) stopWatching();
     waitedAtPoll = waiting;
   }, pollIntervalMs);
@@ -147,11 +147,11 @@ function watchFolder(
 ): FSWatcher | undefined {
   try {
     const watcher = watch(folder, { persistent: false }, (_event, file) => onEvent(file));
-    // The poll still works.
+    // Ignore the error: the poll still finds commits.
     watcher.on('error', () => watcher.close());
     return watcher;
   } catch {
-    // A file system without events: the poll still works.
+    // The file system has no change events: the poll still finds commits.
     return undefined;
   }
 }

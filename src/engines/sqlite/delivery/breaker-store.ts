@@ -6,7 +6,7 @@ import { tableName } from '../../../delivery/table-name.ts';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 
 export interface SqliteBreakerStoreOptions {
-  /** Default: `millrace_breakers`. */
+  /** The name of the table. Default: `millrace_breakers`. */
   readonly table?: string | undefined;
   /** Default: the clock of the machine, which all processes with the file share. */
   readonly clock?: Clock | undefined;

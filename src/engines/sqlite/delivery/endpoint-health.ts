@@ -9,7 +9,7 @@ import {
 import { tableName } from '../../../delivery/table-name.ts';
 
 export interface SqliteEndpointHealthOptions {
-  /** Default: `millrace_endpoint_health`. */
+  /** The name of the table. Default: `millrace_endpoint_health`. */
   readonly table?: string | undefined;
 }
 

@@ -35,7 +35,7 @@ test('rolls back a failed effect, and handles the message when it is received ag
   assert.equal(inbox.once(database, 'm', effect('m')).kind, 'handled');
 });
 
-test('refuses and rolls back an asynchronous effect', () => {
+test('rejects and rolls back an asynchronous effect', () => {
   const { database, inbox, effect, effects } = open();
   const waiting = async (): Promise<void> => void effect('m')();
   assert.throws(() => inbox.once(database, 'm', waiting), { code: 'NOT_SUPPORTED' });
@@ -75,7 +75,7 @@ test('clean() deletes only expired ids, in batches, by the index', async () => {
   assert.equal(inbox.isDuplicate(database, 'old-1'), false);
 });
 
-test('refuses a message without an id before a transaction begins', () => {
+test('rejects a message without an id before a transaction begins', () => {
   const { database, inbox, effect } = open();
   assert.throws(() => inbox.once(database, '', effect('m')), { code: 'PAYLOAD_INVALID' });
   assert.equal(database.isTransaction, false);

@@ -22,10 +22,10 @@ export interface SqliteInbox {
   isDuplicate(database: DatabaseSync, messageId: string): boolean;
   /**
    * Begins a transaction and runs the effect in it, unless the message was handled before. The effect must be
-   * synchronous: other work could use the same connection while it waits.
+   * synchronous: otherwise other work could use the same connection while the effect waits.
    */
   once<T>(database: DatabaseSync, messageId: string, effect: () => T): InboxResult<T>;
-  /** Deletes ids older than `ttlMs`, oldest first, and returns how many. Run it periodically. */
+  /** Deletes ids older than `ttlMs`, oldest first, and returns their number. Run it periodically. */
   clean(database: DatabaseSync): number;
 }
 
@@ -75,7 +75,7 @@ export function sqliteInbox(options: SqliteInboxOptions = {}): SqliteInbox {
     },
     once(database, messageId, effect) {
       checkMessageId(messageId);
-      // Takes the write lock first: of two transactions that have read, only one can write.
+      // Take the write lock before reading: if two transactions have read, only one of them can write.
       database.exec('begin immediate');
       try {
         const done = isDuplicate(database, messageId) ? undefined : { result: effect() };
@@ -85,7 +85,7 @@ export function sqliteInbox(options: SqliteInboxOptions = {}): SqliteInbox {
         database.exec('commit');
         return done === undefined ? { kind: 'duplicate' } : { kind: 'handled', ...done };
       } catch (error) {
-        // Some errors, such as a full disk, have rolled back already.
+        // After some errors, such as a full disk, SQLite has already rolled back.
         if (database.isTransaction) database.exec('rollback');
         throw error;
       }

@@ -73,7 +73,7 @@ export function sqliteKeyStore(
       for (;;) {
         if (putNew(key, value, ttlMs)) return { value, expiresInMs: ttlMs };
         const existing = get(key);
-        // Undefined: the key expired in between.
+        // Retry if no row was found: the key expired between the two statements.
         if (existing !== undefined) return existing;
       }
     },

@@ -19,7 +19,7 @@ const closing = new AsyncDisposableStack();
 closing.defer(() => rmSync(folder, { recursive: true, force: true }));
 after(() => closing.disposeAsync());
 
-test('refuses an enqueue on a connection without an open transaction', async () => {
+test('rejects an enqueue on a connection without an open transaction', async () => {
   const path = join(folder, 'no-transaction.db');
   await using ledger = await sqliteOutboxLedger(path);
   const database = new DatabaseSync(path);
@@ -71,7 +71,7 @@ for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransactio
         }
       },
       async outage() {
-        // The next case gets another file.
+        // Do not reuse the file: the next case gets another one.
         shared = undefined;
         const database = new DatabaseSync(path);
         database.exec('drop table outbox_messages');

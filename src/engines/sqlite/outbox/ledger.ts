@@ -140,9 +140,9 @@ export function outboxLedgerIn(
     enqueue,
     async exchange(outcomes, request) {
       if (outcomes.length === 0) {
-        // A claim loop must leave the event loop to other work.
+        // Yield: a claim loop must not block the event loop.
         await nextTurn();
-        // Most claims find nothing, and write nothing.
+        // Query first: most claims find nothing and need no write.
         if (!(await reading(isAnyDue))) return { settled: [], claimed: [] };
       }
       const settles = settling(outcomes);
@@ -163,8 +163,8 @@ export function outboxLedgerIn(
               ),
             ];
       const results = await run(...settles, ...claims);
-      const held = settles.length === 0 ? [] : (results[0] ?? []);
-      const done = new Set(held.map(encodeToken));
+      const settledRows = settles.length === 0 ? [] : (results[0] ?? []);
+      const done = new Set(settledRows.map(encodeToken));
       const settled = outcomes.map(({ claim }) =>
         done.has(claim.token) ? ('settled' as const) : ('stale' as const),
       );
@@ -175,13 +175,13 @@ export function outboxLedgerIn(
       const json = JSON.stringify(
         claims.map(({ claim, isRead }) => ({ ...decodeToken(claim.token), isRead })),
       );
-      const [held = [], , , taken = []] = await run(
-        statement(sql.renewSqls.held, json),
+      const [claimedRows = [], , , taken = []] = await run(
+        statement(sql.renewSqls.read, json),
         statement(sql.renewSqls.free, json),
         statement(sql.nextTokenSql),
         statement(sql.renewSqls.take, json, workerId, leaseMs, Number(perTenant)),
       );
-      const byToken = new Map(held.map((row) => [encodeToken(row), row]));
+      const byToken = new Map(claimedRows.map((row) => [encodeToken(row), row]));
       const bySeq = new Map(taken.map((row) => [row['seq'], row]));
       return claims.map(({ claim, isRead }) => {
         const was = byToken.get(claim.token);
@@ -242,7 +242,7 @@ export function outboxLedgerIn(
         ),
       );
       const chosen = JSON.stringify(dead.map((row) => row['seq']));
-      // Another process may have replayed some of them since: they are no longer dead-lettered.
+      // Another process may have replayed some of these messages since: they are no longer dead-lettered.
       const [, replayed = []] = await run(...sql.replaySqls.map((text) => statement(text, chosen)));
       waiters.wakeAll();
       return replayed.length;

@@ -26,7 +26,7 @@ export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMes
   });
 }
 
-/** A renewed claim whose message was not read again. */
+/** The changed fields of a renewed claim whose message was not read again. */
 export function renewedFields(row: SqlRow, workerId: string): Renewal {
   const lockedAt = new Date(Number(row['locked_at_ms']));
   return { token: encodeToken(row), lockedAt, lockedBy: workerId, updatedAt: lockedAt };

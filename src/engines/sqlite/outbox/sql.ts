@@ -18,13 +18,13 @@ select ${given('id', 'sourceStreamId', 'sourceEventId', 'integrationType', 'even
 from json_each(?1) where true order by key
 on conflict (source_stream_id, source_event_id, integration_type) do nothing`;
 
-/** ?1: the same rows. Rows that existed before have another id. */
+/** ?1: the rows of `insertMessagesSql`. Rows that existed before have another id. */
 export const insertReadySql = `
 insert into outbox_ready (seq, lane, order_hash, available_at_ms, due_at_ms, updated_at_ms)
 select m.seq, m.lane, m.order_hash, m.due_at_ms, m.due_at_ms, m.created_at_ms
 from json_each(?1) join outbox_messages m on m.id = ${given('id')} order by m.seq`;
 
-/** ?1: the same rows. */
+/** ?1: the rows of `insertMessagesSql`. */
 export const findSourcesSql = `
 select key, m.id from json_each(?1) join outbox_messages m
   on m.source_stream_id = ${given('sourceStreamId')} and m.source_event_id = ${given('sourceEventId')}
@@ -38,14 +38,14 @@ where json_extract(value, '$.kind') in (${kinds})`;
 
 const isMine = (kinds: string): string => `seq in (select r.seq ${outcomes(kinds)})`;
 
-/** Ends the job that was started under the row's token; a released row removes it. */
+/** Completes the job that was started under the token of the row; releasing the row removes the job. */
 const jobsAfter = (kind: string): string => `
   case when json_extract(r.jobs, '$[#-1][2]') is not r.token then r.jobs
     when ${kind} = 'released' then nullif(json_remove(r.jobs, '$[#-1]'), '[]')
     else json_insert(r.jobs, '$[#-1][#]', ${now}, '$[#-1][#]', ${kind}) end`;
 
 export const settleSqls: readonly string[] = [
-  // The outcomes whose token is valid: the others change nothing.
+  // Select the outcomes whose token is valid; other outcomes change nothing.
   `select r.seq, r.token ${outcomes(`'sent', 'dead', 'failed', 'released'`)}`,
   `insert into outbox_sent (seq, attempts, sent_at_ms, last_error, jobs)
    select r.seq, r.attempts, ${now}, r.last_error, ${jobsAfter(`'sent'`)} ${outcomes(`'sent'`)}`,
@@ -104,31 +104,34 @@ returning seq, token, attempts, starts, locked_at_ms, due_at_ms, last_error,
   ${message} as message`;
 
 /** ?1: claims as JSON: seq, token, isRead. */
-const held = `
+const fromClaimedRows = `
 from json_each(?1) c join outbox_ready on seq = json_extract(c.value, '$.seq')
   and token = json_extract(c.value, '$.token')`;
 
 const isPaused = `exists (select 1 from outbox_paused p join outbox_messages m
   on m.integration_type = p.integration_type where m.seq = outbox_ready.seq)`;
 
-/** ?1: claims; ?2: worker; ?3: lease in ms; ?4: whether the queue belongs to one tenant. `held` runs first: an UPDATE returns no columns of the claims. */
+/**
+ * ?1: claims; ?2: worker; ?3: lease in ms; ?4: whether the queue belongs to one tenant. `read` runs first: an UPDATE
+ * returns no columns of the claims.
+ */
 export const renewSqls = {
-  held: `select seq, token, attempts, starts, due_at_ms, last_error, ${isPaused} as paused,
-    iif(json_extract(c.value, '$.isRead'), ${message}, null) as message ${held}`,
+  read: `select seq, token, attempts, starts, due_at_ms, last_error, ${isPaused} as paused,
+    iif(json_extract(c.value, '$.isRead'), ${message}, null) as message ${fromClaimedRows}`,
   free: `update outbox_ready set token = 0, starts = starts - 1, locked_at_ms = null, locked_by = null,
     updated_at_ms = ${now}, available_at_ms = due_at_ms
-    where seq in (select seq ${held}) and ${isPaused}`,
+    where seq in (select seq ${fromClaimedRows}) and ${isPaused}`,
   take: `update outbox_ready set token = (select token from outbox_tokens), locked_by = ?2,
     locked_at_ms = ${now}, updated_at_ms = ${now}, available_at_ms = ${now} + ?3,
     jobs = json_insert(
       iif(json_array_length(jobs) >= ${jobsKept}, json_remove(jobs, '$[0]'), coalesce(jobs, '[]')), '$[#]',
       json_array(attempts + 1, token, (select token from outbox_tokens), ?4, locked_at_ms, ${now}))
-    where seq in (select seq ${held}) returning seq, token, locked_at_ms`,
+    where seq in (select seq ${fromClaimedRows}) returning seq, token, locked_at_ms`,
 } as const;
 
 /** ?1: claims; ?2: lease in ms. */
 export const extendSql = `
-update outbox_ready set available_at_ms = ${now} + ?2 where seq in (select seq ${held}) returning seq`;
+update outbox_ready set available_at_ms = ${now} + ?2 where seq in (select seq ${fromClaimedRows}) returning seq`;
 
 const jobsOf = (row: string): string => `coalesce(
   (select x.jobs from outbox_sent x where x.seq = ${row}.seq),

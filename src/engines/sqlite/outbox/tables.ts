@@ -1,7 +1,7 @@
-// The tables of the outbox: a message is written once as a wide row, a narrow row holds its state, and a view joins
-// them under the names of the outbox document.
+// The tables of the outbox. A message is written once as a wide row, and a narrow row holds its state. A view joins
+// both under the names of the outbox document.
 
-/** A column of milliseconds as ISO 8601 text. */
+/** SQL that converts a column of milliseconds to an ISO 8601 string. */
 export const isoTime = (column: string): string =>
   `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
@@ -33,7 +33,7 @@ export const sqliteOutboxTables = `
    ) strict;
    create unique index ux_outbox_source
      on outbox_messages (source_stream_id, source_event_id, integration_type);
-   -- Not yet sent or dead-lettered. available_at_ms: the due time, or the end of the lease.
+   -- Not yet sent or dead-lettered. available_at_ms: the due time, or the time at which the lease expires.
    create table outbox_ready (
      seq integer primary key,
      lane integer not null,

@@ -43,7 +43,7 @@ test('claims a job of a dead process again when its lease expires, and not befor
   await died.add({ id: 'j-1', name: 'send', data: {} });
   const taken = Promise.withResolvers<void>();
   const killed = new AbortController();
-  // The handler never ends and its lease is never renewed: its clock stands still.
+  // The handler never returns, and its lease is never renewed, because its clock stands still.
   void died.work(
     async () => {
       taken.resolve();

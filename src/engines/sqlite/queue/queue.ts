@@ -55,7 +55,7 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): W
     const woken = new AbortController();
     const stop = (): void => woken.abort();
     sleepers.add(stop);
-    // Rejects only on a wake-up or a stop; the loop checks both.
+    // The sleep rejects only on a wake-up or when the worker stops; the loop checks both.
     await clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
     sleepers.delete(stop);
   }
@@ -75,7 +75,11 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): W
   function finish(row: JobRow, state: 'completed' | 'failed', error: string | null): void {
     const { seq, token } = row;
     if (sql.finish.run({ seq, token, state, error, now: clock.now() }).changes === 0) return;
-    sql.trim.run({ queue, state, kept: state === 'failed' ? row.keep_failed : row.keep_completed });
+    sql.trim.run({
+      queue,
+      state,
+      retained: state === 'failed' ? row.keep_failed : row.keep_completed,
+    });
   }
 
   async function run(row: JobRow, handle: JobHandler, signal: AbortSignal): Promise<void> {
@@ -197,7 +201,7 @@ function queueStatements(database: DatabaseSync): QueueStatements {
        values ($queue, $id, $name, $data, $priority, $at, $completed, $failed)
        on conflict do nothing`,
     ),
-    // at_ms: when the job may be claimed; of an active job, when its lease ends.
+    // at_ms: when the job may be claimed; for an active job, when its lease expires.
     claim: database.prepare(
       `update work_jobs set state = 'active', token = $token, at_ms = $until, starts = starts + 1
        where seq = (
@@ -214,7 +218,7 @@ function queueStatements(database: DatabaseSync): QueueStatements {
     renew: database.prepare(
       `update work_jobs set at_ms = $until where seq = $seq and token = $token and state = 'active'`,
     ),
-    // The handler asked for the delay, so its process did not die: the count of starts is reset.
+    // The handler requested the delay, so its process is alive: reset the count of starts.
     delay: database.prepare(
       `update work_jobs set state = 'waiting', token = null, at_ms = $at, starts = 0
        where seq = $seq and token = $token and state = 'active'`,
@@ -226,7 +230,7 @@ function queueStatements(database: DatabaseSync): QueueStatements {
     trim: database.prepare(
       `delete from work_jobs where queue = $queue and state = $state and seq not in (
          select seq from work_jobs where queue = $queue and state = $state
-         order by at_ms desc, seq desc limit $kept
+         order by at_ms desc, seq desc limit $retained
        )`,
     ),
     state: database.prepare(

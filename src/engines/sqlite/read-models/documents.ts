@@ -21,14 +21,14 @@ export interface ModelWrites {
 
 export interface DocumentOperations {
   readonly 'documents.write': Operation<ModelWrites, readonly DocumentOutcome[]>;
-  /** Removes at most `limit` documents; returns how many. */
+  /** Removes at most `limit` documents; returns their number. */
   readonly 'documents.clear': Operation<{ readonly model: string; readonly limit: number }, number>;
 }
 
 export interface Documents {
   readonly handlers: Handlers<DocumentOperations>;
-  /** After a rollback: cached model ids may no longer exist. */
-  forget(): void;
+  /** Call it after a rollback, which may have removed cached model ids. */
+  clearCache(): void;
 }
 
 type StoredCells = readonly [rowid: number, stream: string, revision: number, entries: string];
@@ -159,5 +159,5 @@ export function createDocuments(database: DatabaseSync): Documents {
       return rows.length;
     },
   };
-  return { handlers, forget: () => ids.clear() };
+  return { handlers, clearCache: () => ids.clear() };
 }

@@ -8,13 +8,13 @@ import type { RetentionChange, StreamWrite, WriteOutcome } from '../../../store/
 import { toStreamState } from './reader.ts';
 
 export interface Appender {
-  /** At the start of each transaction: another process may have changed the cached streams. */
+  /** Call it at the start of each transaction: another process may have changed the cached streams. */
   begin(): void;
   one(write: StreamWrite, nowMs: number): WriteOutcome;
-  /** Several streams: if one write is refused, the others are rolled back. */
+  /** Appends to several streams; if one write is rejected, all of them are rolled back. */
   together(writes: readonly StreamWrite[], nowMs: number): readonly WriteOutcome[];
-  /** After a rollback: cached ids and streams may no longer exist. */
-  forget(): void;
+  /** Call it after a rollback, which may have removed cached ids and streams. */
+  clearCache(): void;
 }
 
 interface StreamRow {
@@ -27,8 +27,8 @@ interface StreamRow {
 }
 
 /**
- * The most events of a stream whose ids are not indexed: few when appends look ids up, more when appends name the
- * revision and look nothing up.
+ * The most events of a stream whose ids are not indexed. Appends that look up ids need a low limit; appends at an
+ * expected revision look up nothing and allow a higher one.
  */
 const unindexedMax = { onLookup: 64, onAppend: 1_024 } as const;
 
@@ -105,7 +105,7 @@ export function createAppender(database: DatabaseSync): Appender {
   }
 
   function keep(name: string, stream: StreamRow): StreamRow {
-    // Simpler than evicting the least recently used, and as good at this size.
+    // Dropping the whole cache is simpler than evicting the least recently used stream, and as fast at this size.
     if (streams.size >= streamsMax) streams.clear();
     streams.set(name, stream);
     return stream;
@@ -225,7 +225,7 @@ export function createAppender(database: DatabaseSync): Appender {
     return { kind: 'duplicate', revision: decision.revision, sequence };
   }
 
-  function forget(): void {
+  function clearCache(): void {
     nameIds.clear();
     pairs.clear();
     streams.clear();
@@ -243,11 +243,11 @@ export function createAppender(database: DatabaseSync): Appender {
       const outcomes = writes.map((each) => one(each, nowMs));
       if (outcomes.some(isRefusal)) {
         database.exec('rollback to several');
-        forget();
+        clearCache();
       }
       database.exec('release several');
       return outcomes;
     },
-    forget,
+    clearCache,
   };
 }

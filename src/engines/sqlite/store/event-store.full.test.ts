@@ -68,8 +68,9 @@ const free: SharedSqliteFile[] = [];
 /** A store in a file that stays open after the store is closed, for the next case. */
 async function openShared(options?: EventStoreOptions): Promise<EventStore> {
   // The threads of a file keep the ids of these names in memory.
-  const kept = ['names', 'category_types'];
-  const shared = free.pop() ?? closing.use(await openSharedSqliteFile(folder, 10_000, kept));
+  const tablesToKeep = ['names', 'category_types'];
+  const shared =
+    free.pop() ?? closing.use(await openSharedSqliteFile(folder, 10_000, tablesToKeep));
   shared.reset();
   const { file } = shared;
   const release = async (): Promise<void> => {
@@ -93,13 +94,13 @@ for (const { name, skip, run } of [
   test(`the event store in SQLite: ${name}`, { skip: skip ?? false }, ({ signal }) => run(signal));
 }
 
-test('refuses a URL without a file, with a hint', async () => {
+test('rejects a URL without a file, with a hint', async () => {
   for (const url of ['sqlite:', 'sqlite::memory:']) {
     await assert.rejects(sqliteEventStore(url), (error) => hasCode(error, 'CONFIG_INVALID'));
   }
 });
 
-test('refuses a file that is no database and leaves it unchanged', async () => {
+test('rejects a file that is not a database and leaves it unchanged', async () => {
   const path = join(folder, 'notes.txt');
   const { writeFileSync } = await import('node:fs');
   writeFileSync(path, 'these are notes, and rather long ones, so that SQLite looks at them twice');

@@ -102,7 +102,7 @@ export function sqliteEventStoreIn(
     let read = 0;
     return () => {
       const now = reader.dataVersion();
-      // In this order: after a commit in between, the head is only read once more.
+      // Read the version before the head: a commit in between costs only one more read.
       if (now !== version) read = reader.head();
       version = now;
       return read;
@@ -192,7 +192,7 @@ export function sqliteEventStoreIn(
   });
 }
 
-/** Deletes what retention hides, one step per commit. */
+/** Deletes the events that retention hides, one step per commit. */
 async function scavengeSqlite(
   writer: SqliteWriter,
   options: ScavengeOptions,

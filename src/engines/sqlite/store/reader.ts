@@ -18,13 +18,13 @@ export interface SqliteReader {
   readAll(query: AllQuery): AllPage;
   findEvent(stream: string, eventId: string): StoredRow | undefined;
   head(): number;
-  /** Any other query; rows as arrays. */
+  /** Runs any other query and returns rows as arrays. */
   query(sql: string, values: readonly SqlValue[]): readonly (readonly SqlValue[])[];
-  /** Several queries on one consistent state. */
+  /** Runs several queries on one consistent state. */
   queries(statements: readonly SqlStatement[]): readonly (readonly (readonly SqlValue[])[])[];
-  /** Rows by column name. */
+  /** Runs a query and returns rows by column name. */
   select(sql: string, values: readonly SqlValue[]): readonly SqlRow[];
-  /** Changes whenever another connection commits. */
+  /** Returns a number that changes whenever another connection commits. */
   dataVersion(): number;
   close(): void;
 }
@@ -108,7 +108,7 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   const types = new Map<number, KnownType>();
   let lastPair = 0;
 
-  /** New types are rare: selecting those after the last one is usually an empty index lookup. */
+  /** Loads types that were added since the last call; usually this is an empty index lookup. */
   function refreshTypes(): void {
     for (const row of selectPairs.all(lastPair)) {
       const typeId = Number(row['type_id']);
@@ -133,7 +133,7 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   }
   const toNamedRow = (row: Cells): StoredRow => toRow(row, row[7]);
 
-  /** One snapshot for all statements of a page. */
+  /** Runs all statements of a page on one snapshot. */
   function inSnapshot<T>(work: () => T): T {
     begin.run();
     try {
@@ -222,7 +222,7 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
     const fetched = bySequences.all(JSON.stringify(page)) as unknown as Cells[];
     if (!forwards) fetched.reverse();
     const rows = fetched.filter(accepts).map(toNamedRow);
-    // Fewer than the limit: everything up to the end was read.
+    // Fewer rows than the limit: the read has reached the head.
     const isEnd = sequences.length < limitOfAll;
     const considered = isEnd ? (forwards ? Math.max(after, end) : 0) : (page.at(-1) ?? after);
     return { rows, considered, end: isEnd };

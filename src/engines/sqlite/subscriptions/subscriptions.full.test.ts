@@ -8,7 +8,7 @@ import { newEvent } from '../../../testing/conformance/store/fixture.ts';
 import { startSubscription } from '../../../subscriptions/subscription-runner.ts';
 import { subscription } from '../../../subscriptions/subscription.ts';
 import { sweepSql } from '../../../subscriptions/sql/storage.ts';
-import { newLetter, owned } from '../../../testing/conformance/subscriptions/fixture.ts';
+import { newLetter, acquireShard } from '../../../testing/conformance/subscriptions/fixture.ts';
 import { subscriptionStorageConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
 import { sqliteEventStore } from '../store/event-store.ts';
 import { dialect } from '../connection/database.ts';
@@ -26,10 +26,10 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('statements that SQLite refuses fail the attempt and end as a dead letter', async () => {
-  const stream = 'banking.account.v1-core-refused';
+test('statements that SQLite rejects fail the attempt, and the event is dead-lettered', async () => {
+  const stream = 'banking.account.v1-core-rejected';
   await store.append(stream, [newEvent()]);
-  const name = 'sub:banking:refused:v1';
+  const name = 'sub:banking:rejected:v1';
   const each = subscription<SqliteTransaction>({
     name,
     filter: { streamPrefixes: [stream] },
@@ -46,7 +46,7 @@ test('statements that SQLite refuses fail the attempt and end as a dead letter',
 });
 
 test('the SQL view of dead letters has the column names of the event flow document', async () => {
-  const fence = await owned(store.subscriptions);
+  const fence = await acquireShard(store.subscriptions);
   const added = newLetter(fence, { attempts: 6, createdAt: '2025-09-30T10:00:00.129Z' });
   await store.subscriptions.deadLetters.add(fence, added);
   const row = database.prepare('select * from dead_letter_queue where _id = ?').get(added.id);

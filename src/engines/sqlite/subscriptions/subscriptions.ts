@@ -8,9 +8,9 @@ import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
 
 /** Statements of a handler: they commit together with the mark of its event, or not at all. */
 export interface SqliteTransaction {
-  /** Runs after the handler has succeeded, in the order of the calls. */
+  /** Queues a statement, which runs after the handler has succeeded, in the order of the calls. */
   run(sql: string, ...values: readonly SqlValue[]): void;
-  /** Reads the committed state, without this transaction's own statements. */
+  /** Reads the committed state, without the queued statements of this transaction. */
   query(sql: string, ...values: readonly SqlValue[]): Promise<readonly SqlRow[]>;
 }
 

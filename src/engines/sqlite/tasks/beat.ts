@@ -1,17 +1,16 @@
-// A heartbeat connection for a thread that only reports that a worker is alive.
+// Heartbeats of workers: written by the writer thread, or by the heartbeat thread through a separate connection.
 
 import { DatabaseSync } from 'node:sqlite';
-import type { BeatConnection } from '../../../tasks/task-engine.ts';
+import type { BeatConnection, WorkerBeat } from '../../../tasks/task-engine.ts';
 import type { WriterSettings } from '../thread/protocol.ts';
-import { writeBeat } from './writer.ts';
 
-/** The heartbeat thread calls it by name (`TaskEngine.beatThread`). */
+/** Opens the connection of the heartbeat thread, which finds this function by name (`TaskEngine.beatThread`). */
 export async function openTaskBeat({
   path,
   busyTimeoutMs,
 }: WriterSettings): Promise<BeatConnection> {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
-  // After a power loss a heartbeat is worthless: the restarted worker has another id.
+  // A heartbeat need not survive a power loss: the restarted worker has another id.
   database.exec('pragma synchronous = normal');
   return {
     async beat(beat) {
@@ -21,4 +20,18 @@ export async function openTaskBeat({
       database.close();
     },
   };
+}
+
+export function writeBeat(
+  run: (sql: string, ...values: readonly (string | number | null)[]) => unknown,
+  { worker, aliveUntilMs, about }: WorkerBeat,
+): undefined {
+  run(
+    `insert into task_workers (worker, alive_until_ms, about) values (?, ?, ?)
+     on conflict do update set alive_until_ms = excluded.alive_until_ms,
+       about = coalesce(excluded.about, about)`,
+    worker,
+    aliveUntilMs,
+    about ?? null,
+  );
 }

@@ -7,10 +7,8 @@ import {
 } from '../../../tasks/rules/select-claims.ts';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
-import type { SqlRow } from '../thread/protocol.ts';
-import type { SqlQuery } from '../thread/query.ts';
-import { toHead, toStoredTask } from './rows.ts';
-import { taskLane } from './tables.ts';
+import type { SqlQuery, SqlRow } from '../thread/protocol.ts';
+import { taskLane, toHead, toStoredTask } from './tables.ts';
 
 export interface Claimed {
   readonly claimed: readonly StoredTask[];
@@ -20,11 +18,11 @@ export interface Claimed {
 
 export interface TaskClaims {
   claim(request: ClaimRequest): Claimed;
-  /** A job of the key stopped running: makes its next jobs claimable. */
+  /** Makes the next jobs of a key claimable after one of its jobs stopped running. */
   freeKey(type: string, concurrencyKey: string): void;
 }
 
-/** Tenants per claim and priority; the others wait for a later claim. */
+/** The most tenants per claim and priority; other tenants wait for a later claim. */
 const tenantsMax = 500;
 
 export function createClaims({ all, one, number }: SqlQuery): TaskClaims {
@@ -155,7 +153,7 @@ export function createClaims({ all, one, number }: SqlQuery): TaskClaims {
         due.filter(({ id }) => !taken.has(id)),
         rule,
       );
-      // Blocked jobs made room for others of this priority; otherwise continue with the next priority.
+      // If jobs were blocked, claim others of this priority; otherwise continue with the next priority.
       if (blocked > 0 && claimed.length < limit) continue;
       priority = one(`${top} and priority < ?`, type, level)?.['priority'] ?? null;
     }
@@ -187,7 +185,7 @@ export function createClaims({ all, one, number }: SqlQuery): TaskClaims {
       return { claimed, freeAtMs: freeAtMs === Infinity ? null : freeAtMs };
     },
     freeKey(type, concurrencyKey) {
-      // Two for one: after the limit was raised, more jobs of the key run.
+      // Unblock two jobs for each released one, so that more jobs run after the limit of the key was raised.
       all(
         `update tasks set lane = ${taskLane.ready} where seq in (select seq from tasks
            where lane = ${taskLane.blocked} and type = ? and concurrency_key = ?

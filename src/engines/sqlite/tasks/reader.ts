@@ -4,10 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { cursorOf, placeOf } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter, TypeMode } from '../../../tasks/task-engine.ts';
 import { taskStates, type StoredTask, type TaskState } from '../../../tasks/task-job.ts';
-import type { SqlRow } from '../thread/protocol.ts';
-import { createSqlQuery } from '../thread/query.ts';
-import { toHead, toStoredTask } from './rows.ts';
-import { taskLane } from './tables.ts';
+import { createSqlQuery, type SqlRow } from '../thread/protocol.ts';
+import { taskLane, toHead, toStoredTask } from './tables.ts';
 
 type Reads =
   | 'get'

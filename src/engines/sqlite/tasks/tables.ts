@@ -1,13 +1,16 @@
-// The tables of tasks, in the file of the bus that their signals go to.
+// The tables of tasks, in the file of the bus that their signals go to, and their rows as jobs.
+
+import type { StoredTask, TaskHead, TaskState } from '../../../tasks/task-job.ts';
+import type { SqlRow } from '../thread/protocol.ts';
 
 /** Column `tasks.lane`: whether a claim may take the job. Partial indexes name these numbers, so statements do too. */
 export const taskLane = {
-  /** Running or ended. */
+  /** The job is running or in a terminal state. */
   closed: 0,
   ready: 1,
-  /** Due later. */
+  /** The job is due later. */
   later: 2,
-  /** Waits until its concurrency key has room. */
+  /** The job waits until its concurrency key has room. */
   blocked: 3,
 } as const;
 
@@ -70,7 +73,7 @@ export const sqliteTaskTables = `
      alive_until_ms integer not null,
      about text
    ) strict, without rowid;
-   -- When a tenant was served last, as a growing number.
+   -- turn: an increasing number that shows when the tenant was served last.
    create table task_turns (
      type text not null,
      priority integer not null,
@@ -84,3 +87,44 @@ export const sqliteTaskTables = `
      full_at_ms real not null,
      primary key (type, tenant)
    ) strict, without rowid;`;
+
+/** Fields that are columns of `tasks`; the others are rows of `task_fields`. */
+export const columnFields: readonly string[] = ['payload', 'info', 'run'];
+
+export function toHead(row: SqlRow): TaskHead {
+  const text = (name: string): string => String(row[name] ?? '');
+  const number = (name: string): number => Number(row[name] ?? 0);
+  return {
+    id: text('id'),
+    type: text('type'),
+    tenant: text('tenant'),
+    state: text('state') as TaskState,
+    revision: number('revision'),
+    fence: number('fence'),
+    priority: number('priority'),
+    dueAtMs: number('due_at_ms'),
+    concurrencyKey: text('concurrency_key'),
+    failures: number('failures'),
+    worker: text('worker'),
+    deadlineMs: number('deadline_ms'),
+    cancelAtMs: number('cancel_at_ms'),
+    parentId: text('parent_id'),
+    labels: JSON.parse(text('labels')) as readonly string[],
+    enqueuedAtMs: number('enqueued_at_ms'),
+    claimedAtMs: number('claimed_at_ms'),
+    updatedAtMs: number('updated_at_ms'),
+    endedAtMs: number('ended_at_ms'),
+  };
+}
+
+export function toStoredTask(row: SqlRow, fields: readonly SqlRow[]): StoredTask {
+  return {
+    head: toHead(row),
+    fields: {
+      payload: String(row['payload']),
+      info: String(row['info']),
+      run: String(row['run']),
+      ...Object.fromEntries(fields.map(({ name, value }) => [String(name), String(value)])),
+    },
+  };
+}

@@ -12,7 +12,7 @@ import {
 } from '../../../testing/conformance/engines/sqlite-shared-file.ts';
 import { sqliteTasks, sqliteTasksIn } from './tasks.ts';
 
-/** Short: the suite holds the write lock. */
+/** Short, because some cases hold the write lock until a write times out. */
 const busyTimeoutMs = 200;
 const folder = mkdtempSync(join(tmpdir(), 'millrace-tasks-'));
 const closing = new AsyncDisposableStack();

@@ -92,10 +92,10 @@ function createEngine(
     const queues = queuesOf(request);
     const claimNow = async (now: ClaimRequest): Promise<ClaimAnswer> => {
       client.setWaiting(true);
-      // Read first: a waiting worker must not take the write lock without a job to claim.
+      // Query first: a waiting worker must not take the write lock without a job to claim.
       const dueMs = read(() => reader.dueAtMs(types, now.nowMs)) ?? Infinity;
       if (dueMs > 0) return { claimed: [], freeAtMs: dueMs };
-      // Not by `write`: it would wake this claim with its own commit.
+      // Call the writer directly: `write` wakes all waiting claims, including this one.
       const { claimed, freeAtMs } = await client.call({
         operation: 'tasks.exchange',
         changes: [],

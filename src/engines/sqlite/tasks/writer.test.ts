@@ -16,7 +16,7 @@ test('the group of a type exists after its first claim, even if the shared commi
     const nowMs = Date.UTC(2025, 8, 30);
     const claim = { worker: 'w', aliveUntilMs: nowMs, limit: 1, rules: [], nowMs };
     const queue = { type: 'email', group: 'email-workers', subject: 'core.tasks.email.queue' };
-    // Both requests share a commit, which the second one rolls back; then each runs alone.
+    // The second request rolls back the commit that both share; then each request runs in a separate commit.
     const operation = 'tasks.exchange';
     const claimed = writer.call({ operation, changes: [], claim, queues: [queue], nowMs });
     const expect = { what: 'fence', rows: 2 } as const;

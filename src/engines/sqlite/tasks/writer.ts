@@ -14,11 +14,10 @@ import type {
 } from '../../../tasks/task-engine.ts';
 import { isTerminal, type TaskHead, type TaskRef } from '../../../tasks/task-job.ts';
 import type { BusOperations } from '../bus/writer.ts';
-import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
-import { createSqlQuery } from '../thread/query.ts';
+import { createSqlQuery, type Handlers, type Operation, type SqlRow } from '../thread/protocol.ts';
+import { writeBeat } from './beat.ts';
 import { createClaims, type Claimed } from './claims.ts';
-import { columnFields, toHead } from './rows.ts';
-import { taskLane } from './tables.ts';
+import { columnFields, taskLane, toHead } from './tables.ts';
 
 /** A signal as a bus message, and the column that stores its sequence. */
 export interface TaskMessage {
@@ -52,21 +51,21 @@ export interface TaskOperations {
   >;
   readonly 'tasks.beat': Operation<WorkerBeat, undefined>;
   readonly 'tasks.forgetWorker': Operation<{ readonly worker: string }, undefined>;
-  /** Returns how many were removed. */
+  /** Returns the number of removed jobs. */
   readonly 'tasks.remove': Operation<{ readonly refs: readonly TaskRef[] }, number>;
   readonly 'tasks.tidy': Operation<{ readonly nowMs: number }, undefined>;
   readonly 'tasks.setMode': Operation<
     { readonly type: string; readonly mode: TypeMode },
     undefined
   >;
-  /** Stores the messages that are missing in the bus; returns how many. */
+  /** Stores the messages that are missing in the bus; returns their number. */
   readonly 'tasks.repair': Operation<
     { readonly messages: readonly TaskMessage[]; readonly nowMs: number },
     number
   >;
 }
 
-/** `dueAtMs` → `due_at_ms`. */
+/** Converts a field name such as `dueAtMs` to its column `due_at_ms`. */
 function columnOf(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -81,8 +80,8 @@ const dedupeWindowMs = 1;
 
 export interface TaskWriter {
   readonly handlers: Handlers<TaskOperations>;
-  /** After a rollback: consumer groups may have to be created again. */
-  forget(): void;
+  /** Call it after a rollback, which may have removed created consumer groups. */
+  clearCache(): void;
 }
 
 export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperations>): TaskWriter {
@@ -229,8 +228,8 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
   }
 
   /**
-   * Acks the messages of claimed jobs for the groups of workers, up to the first job that waits for a worker, so that
-   * the bus may trim the streams. Finding that job scans all waiting ones.
+   * Acks the messages of claimed jobs for the groups of workers, so that the bus may trim the streams. Acks stop before
+   * the first job that waits for a worker; finding that job scans all waiting jobs.
    */
   function ackClaimed(): void {
     if (performance.now() < nextAckAtMs) return;
@@ -250,7 +249,7 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
       const cursor = waiting.length > 0 ? Math.min(...waiting) - 1 : Number(last ?? 0);
       all('update bus_groups set cursor = ? where id = ? and cursor < ?', cursor, id, cursor);
     }
-    // At most one percent of the thread's time, whatever a scan costs.
+    // Bound the scans to one percent of the time of the thread.
     nextAckAtMs = performance.now() + 100 * (performance.now() - startedAtMs);
   }
 
@@ -299,22 +298,7 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
     return 1;
   }
 
-  return { handlers, forget: () => existingGroups.clear() };
-}
-
-/** Also called by the heartbeat thread (beat.ts). */
-export function writeBeat(
-  run: (sql: string, ...values: readonly (string | number | null)[]) => unknown,
-  { worker, aliveUntilMs, about }: WorkerBeat,
-): undefined {
-  run(
-    `insert into task_workers (worker, alive_until_ms, about) values (?, ?, ?)
-     on conflict do update set alive_until_ms = excluded.alive_until_ms,
-       about = coalesce(excluded.about, about)`,
-    worker,
-    aliveUntilMs,
-    about ?? null,
-  );
+  return { handlers, clearCache: () => existingGroups.clear() };
 }
 
 function laneOf({ state, dueAtMs }: TaskHead, nowMs: number): number {

@@ -12,10 +12,10 @@ import { startSqliteWriter } from './writer.ts';
 const folder = mkdtempSync(join(tmpdir(), 'millrace-writer-failure-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** As it arrives on the calling thread, with every text replaced. */
+/** The error as it arrives on the calling thread, with its message replaced. */
 function crossed(error: unknown): Error {
   const failure: WriterFailure = structuredClone(toFailure(error));
-  const changed = 'message' in failure ? { ...failure, message: 'another text' } : failure;
+  const changed = 'message' in failure ? { ...failure, message: 'another message' } : failure;
   return fromFailure(changed, 'file.db');
 }
 
@@ -31,18 +31,18 @@ function sqliteErrorOf(sql: string): unknown {
 
 test('a MillraceError crosses with its code, retryable, details and message', () => {
   const options = { retryable: false, details: { field: 'x' } };
-  const error = new MillraceError('STORE_UNAVAILABLE', 'the original text', options);
+  const error = new MillraceError('STORE_UNAVAILABLE', 'the original message', options);
   const arrived = crossed(error);
   assert.ok(hasCode(arrived, 'STORE_UNAVAILABLE'));
   assert.equal(arrived.retryable, false);
   assert.deepEqual(arrived.details, { field: 'x' });
-  assert.equal(fromFailure(toFailure(error), 'file.db').message, 'the original text');
+  assert.equal(fromFailure(toFailure(error), 'file.db').message, 'the original message');
 });
 
-test('an unmet expectation crosses as SqlExpectationFailed, whatever its text', () => {
+test('an unmet expectation crosses as SqlExpectationFailed, whatever its message', () => {
   for (const what of ['fence', 'new'] as const) {
     const error = new SqlExpectationFailed(what);
-    error.message = 'another text';
+    error.message = 'another message';
     const arrived = crossed(error);
     assert.ok(arrived instanceof SqlExpectationFailed);
     assert.equal(arrived.what, what);
@@ -92,7 +92,7 @@ test('the writer thread reports an unmet expectation, an error of SQLite and an 
   );
 });
 
-test('a file of a newer version is refused with CONFIG_INVALID, not as an outage', async () => {
+test('rejects a file of a newer version with CONFIG_INVALID, not as an outage', async () => {
   const path = join(folder, 'newer.db');
   const database = new DatabaseSync(path);
   database.exec('pragma user_version = 999');

@@ -1,5 +1,5 @@
-// Errors on their way out of the writer thread: a class does not survive the copy between threads, so each kind
-// crosses as data and is recognised by its kind and code, never by its text.
+// Errors of the writer thread as data, because a class does not survive the copy between threads. The calling thread
+// recognises an error by its kind and code, never by its message.
 
 import type { ErrorCode } from '../../../foundation/error-codes.ts';
 import { MillraceError } from '../../../foundation/error.ts';
@@ -18,7 +18,7 @@ export type WriterFailure =
     }
   | { readonly kind: 'unexpected'; readonly message: string; readonly stack: string | undefined };
 
-/** In the writer thread. */
+/** Converts an error to data; the writer thread calls it. */
 export function toFailure(error: unknown): WriterFailure {
   if (error instanceof SqlExpectationFailed) return { kind: 'expectation', what: error.what };
   if (error instanceof MillraceError) {
@@ -34,7 +34,7 @@ export function toFailure(error: unknown): WriterFailure {
   };
 }
 
-/** On the calling thread. */
+/** Converts the data to an error; the calling thread calls it. */
 export function fromFailure(failure: WriterFailure, path: string): Error {
   switch (failure.kind) {
     case 'expectation':

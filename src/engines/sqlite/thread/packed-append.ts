@@ -1,10 +1,10 @@
-// A plain append crosses to the writer thread as one text, and its outcome returns as four numbers: the copy between
-// threads costs per value.
+// A plain append is sent to the writer thread as one string, and its outcome returns as four numbers. The cost of a
+// copy between threads grows with the number of values.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { RowToWrite, StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 
-/** An append of events to one stream, as nearly all appends are. */
+/** An append of events to one stream, without metadata: nearly all appends are plain. */
 export interface PlainAppend {
   readonly id: number;
   readonly nowMs: number;
@@ -21,11 +21,11 @@ export function isPlain(writes: readonly StreamWrite[]): writes is readonly [Str
   );
 }
 
-/** In place of a length: the value of the previous row. */
-const asBefore = -1;
+/** A length of −1 means: the value equals that of the previous row. */
+const sameAsPrevious = -1;
 const expectedNumbers = { none: -1, any: -2, exists: -3 } as const;
 
-/** The text contains its own lengths, so several texts can be joined. */
+/** The string begins with the lengths of its parts, so several strings can be joined. */
 export function packAppend({ id, nowMs, write }: PlainAppend): string {
   const { stream, expected, rows, follows = '' } = write;
   const expectedNumber = typeof expected === 'number' ? expected : expectedNumbers[expected];
@@ -34,10 +34,10 @@ export function packAppend({ id, nowMs, write }: PlainAppend): string {
   let before: RowToWrite | undefined;
   for (const row of rows) {
     const { eventId, payload, meta } = row;
-    // Written once for consecutive rows with the same values.
+    // Write type and tenant once for consecutive rows with the same values.
     const isSame = row.type === before?.type && row.tenant === before.tenant;
     const [type, tenant] = isSame ? ['', ''] : [row.type, row.tenant];
-    lengths += `${eventId.length},${isSame ? asBefore : type.length},${tenant.length},${payload.length},${meta.length},`;
+    lengths += `${eventId.length},${isSame ? sameAsPrevious : type.length},${tenant.length},${payload.length},${meta.length},`;
     cells += eventId + type + tenant + payload + meta;
     before = row;
   }
@@ -78,7 +78,7 @@ export function unpackAppends(text: string): PlainAppend[] {
     let [type, tenant] = ['', ''];
     for (let next = 0; next < count; next += 5) {
       const eventId = cell(lengths[next] ?? 0);
-      if (lengths[next + 1] !== asBefore) {
+      if (lengths[next + 1] !== sameAsPrevious) {
         type = cell(lengths[next + 1] ?? 0);
         tenant = cell(lengths[next + 2] ?? 0);
       }
@@ -104,7 +104,7 @@ function expectedOf(number: number): ExpectedRevision {
 const kinds = ['appended', 'duplicate', 'conflict', 'deleted'] as const;
 export const outcomeNumbers = 4;
 
-/** The id of the append, the kind of the outcome, and two numbers of that kind. */
+/** Adds the id of the append, the kind of the outcome, and two numbers whose meaning depends on the kind. */
 export function packOutcome(id: number, outcome: WriteOutcome, into: number[]): void {
   const kind = kinds.indexOf(outcome.kind);
   if (outcome.kind === 'deleted') into.push(id, kind, 0, 0);

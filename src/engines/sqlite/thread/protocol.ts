@@ -1,5 +1,6 @@
-// The messages between the calling thread and the writer thread, typed once for both ends.
+// The messages between the calling thread and the writer thread, and the statements that both threads run.
 
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import type { SqlExpectation } from '../../../subscriptions/sql/database.ts';
 import type { BusOperations } from '../bus/writer.ts';
@@ -7,7 +8,7 @@ import type { DocumentOperations, ModelWrites } from '../read-models/documents.t
 import type { TaskOperations } from '../tasks/writer.ts';
 import type { WriterFailure } from './failure.ts';
 
-/** Values that SQLite stores. */
+/** A value that SQLite stores. */
 export type SqlValue = string | number | null | Uint8Array;
 
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -15,18 +16,46 @@ export type SqlRow = Readonly<Record<string, SqlValue>>;
 export interface SqlStatement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
-  /** With another number of rows, nothing of the request is committed: `SqlExpectationFailed`. */
+  /** With another number of rows, the request fails with `SqlExpectationFailed` and commits nothing. */
   readonly expect?: { readonly what: SqlExpectation; readonly rows: number } | undefined;
+}
+
+/** The statements of one connection. */
+export interface SqlQuery {
+  readonly all: (sql: string, ...values: readonly SqlValue[]) => readonly SqlRow[];
+  readonly one: (sql: string, ...values: readonly SqlValue[]) => SqlRow | undefined;
+  /** Returns the first cell of the first row; 0 if there is no row. */
+  readonly number: (sql: string, ...values: readonly SqlValue[]) => number;
+}
+
+/** Prepares each statement once. */
+export function createSqlQuery(database: DatabaseSync): SqlQuery {
+  const prepared = new Map<string, StatementSync>();
+
+  const all: SqlQuery['all'] = (sql, ...values) => {
+    let statement = prepared.get(sql);
+    if (statement === undefined) {
+      statement = database.prepare(sql);
+      prepared.set(sql, statement);
+    }
+    return statement.all(...values) as unknown as readonly SqlRow[];
+  };
+  const one: SqlQuery['one'] = (sql, ...values) => all(sql, ...values)[0];
+  return {
+    all,
+    one,
+    number: (sql, ...values) => Number(Object.values(one(sql, ...values) ?? { none: 0 })[0] ?? 0),
+  };
 }
 
 /** Documents that are committed together with an append. */
 export interface InlineWrites {
-  /** The revisions that the documents were computed for; with others, the append returns `moved`. */
+  /** The stream revisions for which the documents were computed; at other revisions the append returns `moved`. */
   readonly revisions: readonly number[];
   readonly documents: readonly ModelWrites[];
 }
 
-/** What an operation takes and what it returns. */
+/** The input and the result of an operation. */
 export interface Operation<Input extends object, Result> {
   readonly input: Input;
   readonly result: Result;
@@ -73,8 +102,8 @@ export type Handlers<
 };
 
 /**
- * To the thread: requests in the order in which they were made. A plain append is text (packed-append.ts); the
- * texts of consecutive plain appends are joined.
+ * A message to the writer thread: requests in the order of the calls. A plain append is a string (packed-append.ts);
+ * the strings of consecutive plain appends are joined.
  */
 export type MessageToWriter = readonly (string | WriterRequest)[] | { readonly kind: 'close' };
 
@@ -85,7 +114,7 @@ export type WriterReply =
 export type MessageFromWriter =
   | { readonly kind: 'opened' }
   | { readonly kind: 'open-failed'; readonly failure: WriterFailure }
-  /** Visible to all readers, not yet synced to disk; `replies` with the same ids follow. */
+  /** The commit is visible to all readers, but not yet synced to disk; `replies` with the same ids follow. */
   | { readonly kind: 'committed'; readonly replies: readonly WriterReply[] }
   /** All replies of one commit; `outcomes` are those of plain appends, packed as numbers. */
   | {

@@ -16,22 +16,22 @@ import { createAppender } from '../store/appender.ts';
 import { createTaskWriter } from '../tasks/writer.ts';
 import { toFailure } from './failure.ts';
 import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
-import type {
-  Handlers,
-  InlineWrites,
-  MessageFromWriter,
-  MessageToWriter,
-  OperationName,
-  RequestOf,
-  ResultOf,
-  SqlRow,
-  SqlStatement,
-  WriterOperations,
-  WriterReply,
-  WriterRequest,
-  WriterSettings,
+import {
+  createSqlQuery,
+  type Handlers,
+  type InlineWrites,
+  type MessageFromWriter,
+  type MessageToWriter,
+  type OperationName,
+  type RequestOf,
+  type ResultOf,
+  type SqlRow,
+  type SqlStatement,
+  type WriterOperations,
+  type WriterReply,
+  type WriterRequest,
+  type WriterSettings,
 } from './protocol.ts';
-import { createSqlQuery } from './query.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('writer-main.ts runs as a worker thread only');
@@ -39,8 +39,8 @@ const { path, busyTimeoutMs } = workerData as WriterSettings;
 /** Bounds how long the first request of a group waits for the last one. */
 const groupMax = 1_000;
 /**
- * A caller that got its reply usually sends the next request immediately: polling for it this long is faster
- * than being woken, which takes as long as a sync on a fast disk.
+ * How long to poll for the next request. A caller that got its reply usually sends another request immediately. Polling
+ * is faster than waking the thread, which takes as long as a sync on a fast disk.
  */
 const lingerMs = 0.1;
 
@@ -132,7 +132,7 @@ function serve(database: DatabaseSync): void {
       log.sync();
       post(result);
     } catch (error) {
-      post(refuse(work, error));
+      post(failAll(work, error));
     }
   }
 
@@ -142,7 +142,7 @@ function serve(database: DatabaseSync): void {
     } catch (error) {
       // Another process held the lock for the whole timeout: retrying a thousand requests one by one would
       // wait a thousand times as long.
-      return refuse(work, error);
+      return failAll(work, error);
     }
     try {
       appender.begin();
@@ -160,11 +160,11 @@ function serve(database: DatabaseSync): void {
     } catch (error) {
       // On a full disk SQLite has rolled back already; a second rollback would hide the reason.
       if (database.isTransaction) database.exec('rollback');
-      appender.forget();
-      documents.forget();
-      tasks.forget();
-      if (work.length === 1) return refuse(work, error);
-      // Each request alone: no request fails because of another one.
+      appender.clearCache();
+      documents.clearCache();
+      tasks.clearCache();
+      if (work.length === 1) return failAll(work, error);
+      // Run each request in a separate commit, so that no request fails because of another one.
       const alone = work.map((each) => runGroup([each]));
       return {
         kind: 'replies',
@@ -174,7 +174,7 @@ function serve(database: DatabaseSync): void {
     }
   }
 
-  function refuse(work: readonly Work[], error: unknown): Replies {
+  function failAll(work: readonly Work[], error: unknown): Replies {
     const failure = toFailure(error);
     const replies = work.map(({ id }) => ({ id, ok: false, failure }) as const);
     return { kind: 'replies', outcomes: [], replies };
@@ -184,7 +184,7 @@ function serve(database: DatabaseSync): void {
     return handlers[request.operation](request);
   }
 
-  /** Writes the events with their documents, or neither: documents computed for other revisions are wrong. */
+  /** Writes the events together with their documents, or nothing if the documents were computed for other revisions. */
   function appendInline(
     writes: readonly StreamWrite[],
     nowMs: number,
@@ -200,8 +200,8 @@ function serve(database: DatabaseSync): void {
         ));
     if (isMoved) {
       database.exec('rollback to inline');
-      appender.forget();
-      documents.forget();
+      appender.clearCache();
+      documents.clearCache();
     }
     database.exec('release inline');
     return isMoved ? 'moved' : outcomes;

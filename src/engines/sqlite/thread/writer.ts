@@ -1,5 +1,5 @@
-// The calling thread's side of the writer thread: requests cross in bundles, replies return in bundles, and a
-// sync to disk never blocks the event loop.
+// The writer thread as the calling thread sees it. Requests and replies are sent in bundles, and a sync to disk never
+// blocks the event loop.
 
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -24,7 +24,7 @@ import type {
 } from './protocol.ts';
 
 export interface SqliteWriter extends AsyncDisposable {
-  /** The number of appends without a reply. */
+  /** The number of appends that have no reply yet. */
   readonly appending: number;
   append(
     writes: readonly StreamWrite[],
@@ -49,7 +49,7 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** With more requests in flight only the queue would grow. */
+/** The most requests in flight: with more of them, only the queue would grow. */
 const inFlightMax = 10_000;
 
 /** With this many requests the thread starts a commit while the caller prepares the next ones. */
@@ -117,7 +117,7 @@ export async function startSqliteWriter(
     }
     for (const reply of replies) settle(reply);
     if (pending.size === 0) setImmediate(releaseThread);
-    // Also when nothing was written: a reader that relied on this reply must look for other processes' appends.
+    // Wake readers even if nothing was written: they waited for this reply instead of querying the file.
     if (appending < before) onAppended(appended.toSorted(bySequence).flat());
   }
 
@@ -139,7 +139,7 @@ export async function startSqliteWriter(
     onCommitted?.(reply.result);
   }
 
-  /** In the next turn: a caller that got its reply usually sends another request before that. */
+  /** Called in the next turn: a caller that got its reply usually sends another request before that. */
   function releaseThread(): void {
     if (pending.size > 0 || !isReferenced) return;
     isReferenced = false;
@@ -167,7 +167,7 @@ export async function startSqliteWriter(
         worker.ref();
       }
       if (isAppend) appending += 1;
-      // The thread answers an id with the result of the operation that was sent under it.
+      // The thread replies to an id with the result of the operation that was sent under this id.
       pending.set(id, { isAppend, onCommitted, resolve, reject });
       addToBundle(part(id));
     });
@@ -184,8 +184,8 @@ export async function startSqliteWriter(
   }
 
   function flushLater(): NodeJS.Immediate | 'next' {
-    // While the thread works, waiting until the end of the turn costs nothing and bundles the requests of all
-    // connections that were read in this turn.
+    // While the thread is busy, waiting for the next turn costs nothing and bundles the requests of all connections
+    // that were read in this turn.
     if (pending.size > 1) return setImmediate(flush);
     // After the microtasks: this bundles the next requests of all callers that just got a reply.
     process.nextTick(flush);
@@ -244,7 +244,7 @@ function rowsOf(
   nowMs: number,
   outcomes: readonly WriteOutcome[] | 'moved',
 ): (readonly TailRow[])[] {
-  // A refused append wrote nothing.
+  // A rejected append wrote nothing.
   if (outcomes === 'moved' || outcomes.some(isRefusal)) return [];
   return writes.flatMap((write, index) => {
     const outcome = outcomes[index];

@@ -34,7 +34,7 @@ export const claimCases: LedgerCases = {
     assert.deepEqual(await claim(ledger), []);
   },
 
-  async 'no more than the limit is claimed'(_opened, ledger) {
+  async 'claims no more messages than the limit'(_opened, ledger) {
     await enqueued(ledger, {}, {}, {}, {}, {});
     assert.equal((await claim(ledger, 2)).length, 2);
     assert.equal((await claim(ledger, 2)).length, 2);
@@ -74,7 +74,7 @@ export const claimCases: LedgerCases = {
 
   async 'claims messages that become due together with waiting ones'(_opened, ledger) {
     await enqueued(ledger, { dueAt: new Date(Date.now() + 300) });
-    // On a slow machine it is due by then.
+    // On a slow machine the message is due by then.
     const [early] = await claim(ledger);
     const { attempts, dueAt, lockedAt } = early ?? (await claimAgain(ledger));
     assert.equal(attempts, 0);
@@ -183,7 +183,7 @@ export const claimCases: LedgerCases = {
     await waiting;
   },
 
-  async 'a wait ends after the poll interval, or at once when aborted'(_opened, ledger) {
+  async 'a wait resolves after the poll interval, or at once when it is aborted'(_opened, ledger) {
     await ledger.whenDue(5, new AbortController().signal);
     await ledger.whenDue(5, new AbortController().signal);
     const stopping = new AbortController();
@@ -196,7 +196,7 @@ export const claimCases: LedgerCases = {
 };
 
 export const orderCases: LedgerCases = {
-  async 'of messages with one ordering key, one is claimed at a time, in order'(_opened, ledger) {
+  async 'claims messages with one ordering key one at a time, in order'(_opened, ledger) {
     const ids = await enqueued(ledger, ...Array.from({ length: 5 }, () => ({ orderingKey: 'k' })));
     for (const id of ids) {
       const claimed = await claimOne(ledger);
@@ -294,7 +294,7 @@ export const orderCases: LedgerCases = {
       { kind: 'failed', claim: second, error: 'no', nextDueAt: future },
     ]);
     for (const { id } of [...(await claim(ledger)), ...(await claim(ledger))]) {
-      assert.equal(id, ids[0], 'the last one has passed the one that failed');
+      assert.equal(id, ids[0], 'the last message overtook the failed one');
     }
   },
 

@@ -13,10 +13,10 @@ import type {
 import { claimOne, enqueued } from './fixture.ts';
 import { memoryOutboxLedger } from '../../../outbox/memory-outbox-ledger.ts';
 
-/** Isolated queues; disposed by the suite. */
+/** Isolated queues, which the suite disposes. */
 export interface OpenedQueue {
   readonly queue: DeliveryQueue;
-  /** The same queues, as in another process. */
+  /** Opens the same queues again, like another process. */
   second?(): Promise<DeliveryQueue>;
 }
 
@@ -58,7 +58,7 @@ const newJobs = (count: number, fields: Partial<DeliveryJob> = {}): DeliveryJob[
 
 const idsOf = (jobs: readonly DeliveryJob[]): string[] => jobs.map(({ outboxId }) => outboxId);
 
-/** Runs until it is disposed. */
+/** Starts a worker that runs until it is disposed. */
 function startWork(
   queue: DeliveryQueue,
   options: Partial<WorkOptions> = {},
@@ -147,8 +147,8 @@ const cases: Cases = {
     await using work = startWork(queue);
     await eventually('all messages arrived', async () => work.jobs.length === 4);
     await eventually('there is room', async () => {
-      const [answer] = await queue.offer(newJobs(1), { waitingMax: 3 });
-      return answer === 'taken';
+      const [result] = await queue.offer(newJobs(1), { waitingMax: 3 });
+      return result === 'taken';
     });
   },
 
@@ -225,7 +225,7 @@ const cases: Cases = {
     assert.equal(most, 3);
   },
 
-  async 'the signal ends the work after the running jobs; the others stay in the queue'(
+  async 'an aborted signal stops the worker after the running jobs; the other jobs stay in the queue'(
     _opened,
     queue,
   ) {
@@ -285,7 +285,7 @@ const cases: Cases = {
     assert.equal(heard, before);
   },
 
-  async 'disposing stops the work'(_opened, queue) {
+  async 'disposing the queue stops its workers'(_opened, queue) {
     const work = startWork(queue);
     await queue.offer(newJobs(1), { waitingMax });
     await eventually('it works', async () => work.jobs.length === 1);
@@ -295,7 +295,7 @@ const cases: Cases = {
 };
 
 const tenantCases: Cases = {
-  async 'each tenant of a type has a separate queue, also messages without a tenant'(
+  async 'each tenant of a type has a separate queue, and so do messages without a tenant'(
     _opened,
     queue,
   ) {

@@ -77,13 +77,13 @@ export const enqueueCases: LedgerCases = {
   async 'a batch reports new messages and duplicates, also within itself'(_opened, ledger) {
     const [a, b] = [newMessage(), newMessage()];
     const known = await ledger.enqueue(a);
-    const answers = await ledger.enqueueMany([b, a, b]);
+    const results = await ledger.enqueueMany([b, a, b]);
     assert.deepEqual(
-      answers.map(({ isDuplicate }) => isDuplicate),
+      results.map(({ isDuplicate }) => isDuplicate),
       [false, true, true],
     );
-    assert.equal(answers[1]?.id, known.id);
-    assert.equal(answers[0]?.id, answers[2]?.id);
+    assert.equal(results[1]?.id, known.id);
+    assert.equal(results[0]?.id, results[2]?.id);
     assert.equal((await claim(ledger)).length, 2);
   },
 
@@ -97,9 +97,9 @@ export const enqueueCases: LedgerCases = {
 
   async 'concurrent enqueues of the same event store it once'(_opened, ledger) {
     const item = newMessage();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => ledger.enqueue(item)));
-    assert.equal(answers.filter(({ isDuplicate }) => !isDuplicate).length, 1);
-    assert.equal(new Set(answers.map(({ id }) => id)).size, 1);
+    const results = await Promise.all(Array.from({ length: 20 }, () => ledger.enqueue(item)));
+    assert.equal(results.filter(({ isDuplicate }) => !isDuplicate).length, 1);
+    assert.equal(new Set(results.map(({ id }) => id)).size, 1);
   },
 
   async 'an empty batch stores nothing'(_opened, ledger) {
@@ -119,7 +119,7 @@ export const enqueueCases: LedgerCases = {
     assert.equal((await ledger.find(id))?.dueAt.getTime(), future.getTime());
   },
 
-  async 'rejects texts above the column size, naming the field'(_opened, ledger) {
+  async 'rejects strings above the column size, naming the field'(_opened, ledger) {
     const limits = outboxLimits;
     const tooLong = [
       { sourceStreamId: 'x'.repeat(limits.sourceStreamIdMax + 1) },
@@ -137,7 +137,7 @@ export const enqueueCases: LedgerCases = {
     }
   },
 
-  async 'stores texts of the maximum length'(_opened, ledger) {
+  async 'stores strings of the maximum length'(_opened, ledger) {
     const item = newMessage({
       sourceStreamId: 'ä'.repeat(200),
       sourceEventId: 'ö'.repeat(100),
@@ -150,7 +150,7 @@ export const enqueueCases: LedgerCases = {
     assert.equal((await ledger.find(id))?.sourceStreamId, item.sourceStreamId);
   },
 
-  async 'rejects payloads that JSON would change and stores those that it would not'(
+  async 'rejects payloads that JSON would change and stores payloads that JSON preserves'(
     _opened,
     ledger,
   ) {
@@ -199,7 +199,7 @@ export const outageCases: LedgerCases = {
     await rejectsWith(async () => other?.enqueue(newMessage()), 'STORE_CLOSED');
   },
 
-  async 'the relation of the document has its columns, its defaults and its statuses'(
+  async 'the view integration_outbox has the columns, defaults and statuses of the outbox document'(
     opened,
     ledger,
   ) {
@@ -251,8 +251,8 @@ export const transactionCases: LedgerCases = {
   async 'a message in a transaction of the caller exists after the commit'(opened, ledger) {
     const item = newMessage();
     await opened.inTransaction?.(async (transaction) => {
-      const [answer] = await ledger.enqueueIn(transaction, [item]);
-      assert.equal(answer?.isDuplicate, false);
+      const [result] = await ledger.enqueueIn(transaction, [item]);
+      assert.equal(result?.isDuplicate, false);
       assert.deepEqual(await opened.readRelation?.(), []);
     });
     assert.equal((await claimOne(ledger)).sourceEventId, item.sourceEventId);
@@ -278,9 +278,9 @@ export const transactionCases: LedgerCases = {
     const { id } = await ledger.enqueue(item);
     const fresh = newMessage();
     await opened.inTransaction?.(async (transaction) => {
-      const answers = await ledger.enqueueIn(transaction, [item, fresh]);
-      assert.deepEqual(answers[0], { id, isDuplicate: true });
-      assert.equal(answers[1]?.isDuplicate, false);
+      const results = await ledger.enqueueIn(transaction, [item, fresh]);
+      assert.deepEqual(results[0], { id, isDuplicate: true });
+      assert.equal(results[1]?.isDuplicate, false);
     });
     assert.equal((await claim(ledger)).length, 2);
   },

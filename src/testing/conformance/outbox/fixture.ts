@@ -6,10 +6,10 @@ import { eventually } from '../../assertions.ts';
 import type { OutboxCapabilities, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
 import type { ClaimedMessage, EnqueueOutboxProps } from '../../../outbox/outbox-message.ts';
 
-/** An isolated ledger; disposed by the suite. */
+/** An isolated ledger, which the suite disposes. */
 export interface OpenedLedger<Transaction> {
   readonly ledger: OutboxLedger<Transaction>;
-  /** A second connection to the same data, as in another process (`crossProcess`). */
+  /** Opens a second connection to the same data, like another process (`crossProcess`). */
   second?(): Promise<OutboxLedger<Transaction>>;
   /** Runs the work in a new transaction, and rolls it back when the work throws (`callerTransaction`). */
   inTransaction?(work: (transaction: Transaction) => Promise<void>): Promise<void>;
@@ -40,7 +40,7 @@ export type LedgerCases = Readonly<
   Record<string, (opened: OpenedLedger<unknown>, ledger: OutboxLedger) => Promise<void>>
 >;
 
-/** Long enough for any machine. */
+/** A time limit that is long enough for any machine. */
 export const leaseMs = 600_000;
 
 export function newMessage(fields: Partial<EnqueueOutboxProps> = {}): EnqueueOutboxProps {
@@ -94,6 +94,7 @@ export async function statusOf(ledger: OutboxLedger, id: string): Promise<string
   return (await ledger.find(id))?.status;
 }
 
-/** Before and after every clock. */
+/** A time before the time of every clock. */
 export const past = new Date('2020-01-01T00:00:00.000Z');
+/** A time after the time of every clock. */
 export const future = new Date('2100-01-01T00:00:00.000Z');

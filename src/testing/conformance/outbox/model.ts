@@ -10,11 +10,11 @@ import type { ClaimedMessage, OutboxStatus } from '../../../outbox/outbox-messag
 interface Modelled {
   readonly number: number;
   readonly type: string;
-  /** Destination and ordering key. */
+  /** The destination and the ordering key of the message. */
   readonly order: string | undefined;
   state: 'free' | 'out' | 'later' | 'sent' | 'dead';
   attempts: number;
-  /** Replayed, so it has lost its place in the order. */
+  /** Whether the message was replayed, so that its order no longer counts. */
   replayed: boolean;
 }
 
@@ -70,8 +70,8 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
     for (const each of claimed) {
       const message = known.get(each.id) ?? assert.fail('it was never enqueued');
       assert.equal(message.state, 'free');
-      assert.ok(!paused.has(message.type), 'its destination is paused');
-      assert.deepEqual(before(message), [], 'others of its key come before it');
+      assert.ok(!paused.has(message.type), 'the destination of the message is paused');
+      assert.deepEqual(before(message), [], 'earlier messages of the same key must be sent first');
       assert.equal(each.attempts, message.attempts);
       message.state = 'out';
       out.set(each.id, each);
@@ -164,7 +164,7 @@ const seeds = [1, 2, 3, 4, 118];
 
 export const modelCases: LedgerCases = Object.fromEntries(
   seeds.map((seed) => [
-    `a random history keeps every message in one state, in order, and comes to its end (seed ${seed})`,
+    `a random history keeps every message in one state and in order, and settles every message (seed ${seed})`,
     async (_opened: unknown, ledger: OutboxLedger): Promise<void> => {
       const random = seededRandom(seed);
       const run = createRun(ledger, random);

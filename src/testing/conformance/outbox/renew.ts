@@ -48,7 +48,10 @@ export const renewCases: LedgerCases = {
     assert.equal((await ledger.find(claimed.id))?.lockedBy, 'sender');
   },
 
-  async 'a claim that is a whole message comes back whole, with its new token'(_opened, ledger) {
+  async 'renewing a claim that contains the whole message returns the whole message with its new token'(
+    _opened,
+    ledger,
+  ) {
     await enqueued(ledger, { payload: { n: 1 } });
     const claimed = await claimOne(ledger);
     const [renewed] = await ledger.renew([claimed], request);
@@ -69,13 +72,13 @@ export const renewCases: LedgerCases = {
     assert.equal(await ledger.markSent(renewed), 'settled');
   },
 
-  async 'of concurrent renewals of one claim exactly one succeeds'(_opened, ledger) {
+  async 'exactly one of several concurrent renewals of one claim succeeds'(_opened, ledger) {
     await enqueued(ledger, {});
     const claimed = claimOf(await claimOne(ledger));
-    const answers = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 5 }, () => ledger.renew([claimed, claimed, { ...claimed }], request)),
     );
-    const won = answers.flat().filter((each) => typeof each !== 'string');
+    const won = results.flat().filter((each) => typeof each !== 'string');
     assert.equal(won.length, 1);
     assert.equal(await ledger.markSent(won[0] ?? claimed), 'settled');
   },
@@ -86,15 +89,15 @@ export const renewCases: LedgerCases = {
     await ledger.settle(
       claimed.slice(0, 10).map((each) => ({ kind: 'sent' as const, claim: each })),
     );
-    const answers = await ledger.renew(
+    const results = await ledger.renew(
       claimed.map((each, at) => (at % 2 === 0 ? each : claimOf(each))),
       request,
     );
-    for (const [at, answer] of answers.entries()) {
-      if (at < 10) assert.equal(answer, 'stale');
-      else assert.equal(typeof answer === 'string' ? answer : answer.id, claimed[at]?.id);
+    for (const [at, result] of results.entries()) {
+      if (at < 10) assert.equal(result, 'stale');
+      else assert.equal(typeof result === 'string' ? result : result.id, claimed[at]?.id);
     }
-    const tokens = answers.flatMap((each) => (typeof each === 'string' ? [] : [each]));
+    const tokens = results.flatMap((each) => (typeof each === 'string' ? [] : [each]));
     assert.deepEqual(
       await ledger.settle(tokens.map((each) => ({ kind: 'sent' as const, claim: each }))),
       tokens.map(() => 'settled'),
@@ -151,10 +154,10 @@ export const renewCases: LedgerCases = {
     await enqueued(ledger, {}, { integrationType: 'kafka:payments' });
     const claimed = await claim(ledger);
     await ledger.pause(type, 'ada');
-    const answers = await ledger.renew(claimed.map(claimOf), request);
-    for (const [at, answer] of answers.entries()) {
-      if (claimed[at]?.integrationType === type) assert.equal(answer, 'paused');
-      else assert.equal(typeof answer, 'object');
+    const results = await ledger.renew(claimed.map(claimOf), request);
+    for (const [at, result] of results.entries()) {
+      if (claimed[at]?.integrationType === type) assert.equal(result, 'paused');
+      else assert.equal(typeof result, 'object');
     }
     const { PENDING, CLAIMED } = await ledger.counts();
     assert.deepEqual([PENDING, CLAIMED], [1, 1]);
@@ -187,9 +190,9 @@ export const renewCases: LedgerCases = {
     const jobs = async () => (await ledger.find(id))?.jobs;
     assert.equal(await jobs(), undefined);
     const first = await claimOne(ledger);
-    assert.equal(await jobs(), undefined, 'a claim alone is no job');
+    assert.equal(await jobs(), undefined, 'a claim alone starts no job');
     await ledger.release(await renewedOf(ledger, first), past);
-    assert.equal(await jobs(), undefined, 'what was put back has done nothing');
+    assert.equal(await jobs(), undefined, 'a released job leaves no entry');
 
     const second = await claimOne(ledger);
     const failing = await renewedOf(ledger, second);

@@ -80,7 +80,7 @@ export const settleCases: LedgerCases = {
     assert.equal(again.starts, 1);
   },
 
-  async 'a message can be released until a time, which is no attempt'(_opened, ledger) {
+  async 'releasing a message until a time does not count as an attempt'(_opened, ledger) {
     const [id = ''] = await enqueued(ledger, {});
     assert.equal(await ledger.release(await claimOne(ledger), future), 'settled');
     assert.deepEqual(await claim(ledger), []);
@@ -103,7 +103,10 @@ export const settleCases: LedgerCases = {
     assert.equal(await ledger.markSent(owner), 'settled');
   },
 
-  async 'a late owner is stale, also in the batch in which the owner settles'(_opened, ledger) {
+  async 'a late owner is stale, even in the batch in which the current owner settles'(
+    _opened,
+    ledger,
+  ) {
     await enqueued(ledger, {});
     const late = await claimAndDie(ledger);
     const owner = await claimAgain(ledger);
@@ -171,7 +174,7 @@ export const settleCases: LedgerCases = {
     assert.equal(await statusOf(ledger, id), 'SENT');
   },
 
-  async 'two outcomes of one claim in one batch: one counts'(_opened, ledger) {
+  async 'only one of two outcomes of one claim in a batch counts'(_opened, ledger) {
     await enqueued(ledger, {});
     const claimed = await claimOne(ledger);
     const sent = { kind: 'sent', claim: claimed } as const;
@@ -239,7 +242,7 @@ export const settleCases: LedgerCases = {
     assert.equal(await statusOf(ledger, first.id), 'SENT');
   },
 
-  async 'an exchange does not claim a message that it settles, also after its lease'(
+  async 'an exchange does not claim a message that it settles, even after the lease expired'(
     _opened,
     ledger,
   ) {
@@ -260,9 +263,9 @@ export const settleCases: LedgerCases = {
     const [id = ''] = await enqueued(ledger, {});
     const error = `\u0000 \ud800 🙂 ${'x'.repeat(10_000)}`;
     await ledger.markFailed(await claimOne(ledger), error, past);
-    const kept = (await ledger.find(id))?.lastError ?? '';
-    assert.equal(kept.length, outboxLimits.lastErrorMax);
-    assert.match(kept, /🙂 x+$/u);
+    const lastError = (await ledger.find(id))?.lastError ?? '';
+    assert.equal(lastError.length, outboxLimits.lastErrorMax);
+    assert.match(lastError, /🙂 x+$/u);
     await ledger.deadLetter(await claimOne(ledger), error);
     assert.equal((await ledger.find(id))?.lastError?.length, outboxLimits.lastErrorMax);
   },
@@ -334,8 +337,8 @@ export const operatingCases: LedgerCases = {
       { ...source, integrationType: 'webhook:a' },
       { sourceStreamId, sourceEventId: 'e8' },
     );
-    const idsOf = async (...asked: Parameters<typeof ledger.bySource>): Promise<string[]> =>
-      (await ledger.bySource(...asked)).map(({ id }) => id);
+    const idsOf = async (...args: Parameters<typeof ledger.bySource>): Promise<string[]> =>
+      (await ledger.bySource(...args)).map(({ id }) => id);
     assert.deepEqual(await idsOf([source]), [first, third]);
     assert.deepEqual(await idsOf([other, source]), [first, second, third]);
     assert.deepEqual(await idsOf([other, source], 2), [first, second]);
@@ -350,7 +353,7 @@ export const operatingCases: LedgerCases = {
     await rejectsWith(() => ledger.bySource(many), 'OUTBOX_INVALID');
   },
 
-  async 'the list comes page by page'(_opened, ledger) {
+  async 'returns the list page by page'(_opened, ledger) {
     const ids = await enqueued(ledger, ...Array.from({ length: 5 }, () => ({})));
     const first = await ledger.list({}, { limit: 2 });
     const rest = await ledger.list({}, { limit: 10, after: first.at(-1)?.id });
@@ -418,7 +421,7 @@ export const operatingCases: LedgerCases = {
       FAILED: 0,
       DEAD: 1,
     });
-    // Purging a message also forgets its event for deduplication.
+    // After the purge, the event of a message is no longer recognized as a duplicate.
     const again = await ledger.enqueueMany(items);
     assert.equal(again.filter(({ isDuplicate }) => !isDuplicate).length, 4);
   },
@@ -428,10 +431,10 @@ export const operatingCases: LedgerCases = {
     const claimed = await claim(ledger, 4);
     for (const each of claimed.slice(0, 3)) await ledger.markSent(each);
     const first = claimed.slice(0, 3).map(({ id }) => id);
-    const kept: OutboxMessage[] = [];
+    const archived: OutboxMessage[] = [];
     const keep = async (messages: readonly OutboxMessage[]): Promise<void> => {
       for (const { id } of messages) assert.equal((await ledger.find(id))?.status, 'SENT');
-      kept.push(...messages);
+      archived.push(...messages);
     };
     assert.equal(await ledger.archive(past, () => assert.fail('there is none')), 0);
     const [expected] = await ledger.list({ ids: first.slice(0, 1) });
@@ -439,9 +442,9 @@ export const operatingCases: LedgerCases = {
     assert.equal((await ledger.counts()).SENT, 1);
     assert.equal(await ledger.archive(future, keep, 2), 1);
     assert.equal(await ledger.archive(future, keep, 2), 0);
-    assert.deepEqual(new Set(kept.map(({ id }) => id)), new Set(first));
+    assert.deepEqual(new Set(archived.map(({ id }) => id)), new Set(first));
     assert.deepEqual(
-      kept.find(({ id }) => id === first[0]),
+      archived.find(({ id }) => id === first[0]),
       expected,
     );
     const counts = await ledger.counts();
@@ -459,7 +462,7 @@ export const operatingCases: LedgerCases = {
     assert.equal((await ledger.counts()).SENT, 2);
   },
 
-  async 'a paused destination is not claimed from, others are'(_opened, ledger) {
+  async 'claims messages of other destinations, not of a paused one'(_opened, ledger) {
     const [paused = '', other] = await enqueued(ledger, {}, { integrationType: 'kafka:payments' });
     assert.equal(await ledger.pause('webhook:partner-x', 'ops'), true);
     assert.equal(await ledger.pause('webhook:partner-x', 'ops'), false);
@@ -511,6 +514,6 @@ export const operatingCases: LedgerCases = {
 
 async function claimNamed(ledger: OutboxLedger, id: string | undefined): Promise<ClaimedMessage> {
   const found = (await claim(ledger)).find((each) => each.id === id);
-  assert.ok(found !== undefined, 'it could not be claimed');
+  assert.ok(found !== undefined, 'the message could not be claimed');
   return found;
 }

@@ -1,4 +1,4 @@
-// Invalid input and its error codes.
+// Invalid input: each call is rejected with an error code.
 
 import assert from 'node:assert/strict';
 import { documentsOf } from '../../../projections/documents.ts';
@@ -15,7 +15,7 @@ const closed = (run: Extract<ReadModelCases[string], { needs: unknown }>['run'])
   ({ needs: 'closed', run }) as const;
 
 export const badInputCases: ReadModelCases = {
-  'names that break the grammar': async ({ documents }) => {
+  'rejects names that break the grammar': async ({ documents }) => {
     const document = { code: 'usd' };
     for (const id of ['', 'a:b', 'a b', 'ü', '{a}', '\0']) {
       await assertCode('NAME_INVALID', () => documents.put({ ...from('x', 0), id }, document));
@@ -32,7 +32,7 @@ export const badInputCases: ReadModelCases = {
     }
   },
 
-  'an id that is too long or contains personal data': async ({ documents }) => {
+  'rejects an id that is too long or contains personal data': async ({ documents }) => {
     const document = { code: 'usd' };
     await assertCode('KEY_TOO_LONG', () => documents.put(from('x'.repeat(300), 0), document));
     await assertCode('KEY_HOLDS_PERSONAL_DATA', () =>
@@ -40,7 +40,7 @@ export const badInputCases: ReadModelCases = {
     );
   },
 
-  'an invalid revision': async ({ documents }) => {
+  'rejects an invalid revision': async ({ documents }) => {
     for (const revision of [-1, 0.5, Number.NaN, 2 ** 53]) {
       await assertCode('READ_MODEL_INVALID', () =>
         documents.put(from('USD', revision), { code: 'usd' }),
@@ -48,7 +48,7 @@ export const badInputCases: ReadModelCases = {
     }
   },
 
-  'a document that is not JSON': async ({ documents }) => {
+  'rejects a document that is not JSON': async ({ documents }) => {
     for (const bad of [Number.NaN, 1n, () => 1, new Map()]) {
       const document = { code: 'usd', bad };
       await assertCode('PAYLOAD_NOT_JSON', () => documents.put(from('USD', 0), document));
@@ -56,19 +56,19 @@ export const badInputCases: ReadModelCases = {
     assert.equal(await documents.get('core', 'USD'), undefined);
   },
 
-  'a document that is too large': async ({ documents }) => {
+  'rejects a document that is too large': async ({ documents }) => {
     const document = { code: 'usd', name: 'n', text: 'x'.repeat(10_000) };
     await assertCode('PAYLOAD_TOO_LARGE', () => documents.put(from('USD', 0), document));
     assert.equal(await documents.get('core', 'USD'), undefined);
   },
 
-  'a document that is not an object': async ({ documents }) => {
+  'rejects a document that is not an object': async ({ documents }) => {
     for (const bad of ['text', 5, [1]] as unknown as Currency[]) {
       await assertCode('READ_MODEL_INVALID', () => documents.put(from('USD', 0), bad));
     }
   },
 
-  'an invalid index or range entry': async ({ documents }) => {
+  'rejects an invalid index or range entry': async ({ documents }) => {
     for (const code of ['', 'x'.repeat(256), 'a\0b', '\ud800']) {
       await assertCode('READ_MODEL_INVALID', () => documents.put(from('USD', 0), { code }));
     }
@@ -88,7 +88,7 @@ export const badInputCases: ReadModelCases = {
     assert.equal(await documents.get('core', 'good'), undefined);
   },
 
-  'the same document twice in one write': async ({ documents }) => {
+  'rejects the same document twice in one write': async ({ documents }) => {
     await assertCode('READ_MODEL_INVALID', () =>
       documents.write([
         { ...from('USD', 0), document: { code: 'a' } },
@@ -97,13 +97,13 @@ export const badInputCases: ReadModelCases = {
     );
   },
 
-  'an index, a set or a range that the model does not have': async ({ documents }) => {
+  'rejects an index, a set or a range that the model does not have': async ({ documents }) => {
     await assertCode('READ_MODEL_INVALID', () => documents.byIndex('core', 'colour', 'x'));
     await assertCode('READ_MODEL_INVALID', () => documents.bySet('core', 'colour'));
     await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'colour'));
   },
 
-  'an invalid group': async ({ documents }) => {
+  'rejects an invalid group': async ({ documents }) => {
     const group = 'eu';
     await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'region'));
     await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'updated', { group }));
@@ -118,7 +118,7 @@ export const badInputCases: ReadModelCases = {
     assert.equal(await documents.get('core', 'USD'), undefined);
   },
 
-  'an invalid page': async ({ documents }) => {
+  'rejects an invalid page': async ({ documents }) => {
     for (const limit of [0, -1, 1.5, Number.NaN, 1_001]) {
       await assertCode('READ_MODEL_INVALID', () => documents.bySet('core', 'all', { limit }));
       await assertCode('READ_MODEL_INVALID', () => documents.byRange('core', 'updated', { limit }));
@@ -130,7 +130,7 @@ export const badInputCases: ReadModelCases = {
     }
   },
 
-  'an invalid cursor': async ({ documents }) => {
+  'rejects an invalid cursor': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'usd', updated: 1 });
     for (const cursor of ['', 'x', 'bm90IGEgY3Vyc29y', '[1]', '%00', '-1', 'W10']) {
       await assertCode('CURSOR_INVALID', () => documents.bySet('core', 'all', { cursor }));
@@ -138,11 +138,11 @@ export const badInputCases: ReadModelCases = {
     }
   },
 
-  'filters that are not JSON': async ({ documents }) => {
+  'rejects filters that are not JSON': async ({ documents }) => {
     await assertCode('PAYLOAD_NOT_JSON', () => documents.list('core', 1n, async () => []));
   },
 
-  'a closed store': closed(async ({ fixture }) => {
+  'a closed store rejects calls': closed(async ({ fixture }) => {
     const store = await fixture.closed?.();
     assert.ok(store);
     const documents = documentsOf(store, currencies(newAggregate()));

@@ -128,7 +128,7 @@ export const listCases: ReadModelCases = {
     assert.deepEqual((await store.list(model, key)).ids, ['new']);
   },
 
-  'caches the later of two lists': async ({ store, model }) => {
+  'caches the list that was loaded last': async ({ store, model }) => {
     const key = { tenant: 'core', hash: 'b'.repeat(32) };
     const { generation } = await store.list(model, key);
     for (const ids of [['one', 'two'], ['three']]) {
@@ -147,7 +147,7 @@ export const listCases: ReadModelCases = {
     });
   },
 
-  'a write without a change need not invalidate lists and loses nothing': async (context) => {
+  'lists stay correct after a write that changes nothing': async (context) => {
     const { ask } = counted(context);
     await context.documents.put(from('USD', 5), { code: 'usd' });
     await ask();

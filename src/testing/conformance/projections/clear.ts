@@ -30,7 +30,7 @@ export const clearCases: ReadModelCases = {
       const step = await store.clear(model, 10);
       removed += step;
       if (step === 0) break;
-      assert.ok(steps < 100, 'it never ends');
+      assert.ok(steps < 100, 'clearing did not finish after 100 steps');
     }
     assert.equal(removed, 60);
     assert.deepEqual(await allOf(documents), []);

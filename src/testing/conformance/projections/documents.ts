@@ -1,4 +1,4 @@
-// Documents by their id.
+// Writing and reading documents by their id.
 
 import assert from 'node:assert/strict';
 import { documentsOf } from '../../../projections/documents.ts';

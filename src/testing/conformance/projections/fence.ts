@@ -17,7 +17,7 @@ export const fenceCases: ReadModelCases = {
     assert.equal((await documents.get('core', 'USD'))?.document.name, 'newer');
   },
 
-  'an older event changes no entry either': async ({ documents }) => {
+  'an older event changes no index, set or range entry': async ({ documents }) => {
     const newer = { code: 'new', enabled: true, updated: 9 };
     await documents.put(from('USD', 3), newer);
     for (const revision of [3, 2]) {
@@ -82,7 +82,7 @@ export const fenceCases: ReadModelCases = {
     assert.equal(await documents.put(other, { code: 'other' }), 'foreign');
   },
 
-  'each document of a write has its own result': async ({ documents }) => {
+  'a write returns a separate result for each document': async ({ documents }) => {
     await documents.put(from('A', 5), { code: 'a' });
     await documents.put(from('B', 1), { code: 'b' });
     await documents.put(from('D', 1), { code: 'd' });
@@ -109,7 +109,7 @@ export const fenceCases: ReadModelCases = {
     assert.deepEqual(await rangeOf(documents), ['USD']);
   },
 
-  'of concurrent writes the latest event wins': async ({ documents }) => {
+  'the latest event wins among concurrent writes': async ({ documents }) => {
     const revisions = Array.from({ length: 20 }, (_, index) => index);
     await Promise.all(
       revisions.map((revision) =>

@@ -23,7 +23,7 @@ function idsOf({ documents }: ReadModelContext, group: string): Promise<readonly
 }
 
 export const groupCases: ReadModelCases = {
-  'each group has its own order': async (context) => {
+  'each group has a separate order': async (context) => {
     await put(context, { a: { eu: 1, us: 9 }, b: { eu: 2, us: 8 }, c: { eu: 3 }, d: {} });
     assert.deepEqual(await idsOf(context, 'eu'), ['a', 'b', 'c']);
     assert.deepEqual(await idsOf(context, 'us'), ['b', 'a']);

@@ -1,4 +1,4 @@
-// Documents by a unique value.
+// Finding documents by a unique value.
 
 import assert from 'node:assert/strict';
 import { from, type ReadModelCases } from './read-model-fixture.ts';
@@ -64,7 +64,9 @@ export const indexCases: ReadModelCases = {
     assert.equal((await documents.byIndex('core', 'code', 'y'))?.id, 'A');
   },
 
-  'a removed document releases only its own index value': async ({ documents }) => {
+  'a removed document does not release the index value of another document': async ({
+    documents,
+  }) => {
     await documents.put(from('A', 0), { code: 'x' });
     await documents.put(from('B', 0), { code: 'x' });
     await documents.remove(from('A', 1));

@@ -1,4 +1,4 @@
-// Random writes on a store and on a simple model; all queries must return the same.
+// Random writes to a store and to a simple model; all queries must return the same results.
 
 import assert from 'node:assert/strict';
 import { seededRandom, type SeededRandom } from '../../seeded-random.ts';
@@ -20,12 +20,12 @@ const codes = ['x', 'y', 'z', 'Zoë'] as const;
 const regions = ['eu', 'constructor', '__proto__'] as const;
 const tenants = ['core', 'demo'] as const;
 
-/** Each document once. */
+/** Creates one write per document. */
 function randomChanges(random: SeededRandom): DocumentChange<Currency>[] {
   const changes = new Map<string, DocumentChange<Currency>>();
   for (let count = 1 + random.below(4); count > 0; count -= 1) {
     const [tenant, id] = [random.pick(tenants), random.pick(ids)];
-    // Occasionally from a stream that does not own the document.
+    // Sometimes write from a stream that does not own the document.
     const stream = `banking.currency.v1-${tenant}-${id}${random.below(12) === 0 ? '-other' : ''}`;
     const document = random.below(5) === 0 ? null : randomDocument(random);
     changes.set(`${tenant} ${id}`, { tenant, id, stream, revision: random.below(8), document });
@@ -73,7 +73,7 @@ async function everything(documents: Documents<Currency>): Promise<unknown> {
 
 export const modelCases: ReadModelCases = Object.fromEntries(
   [1, 2, 3, 4, 5, 6, 7, 8].map((seed) => [
-    `random writes leave what the model says (seed ${seed})`,
+    `random writes result in the documents of the model (seed ${seed})`,
     async ({ documents, model }: ReadModelContext) => {
       const random = seededRandom(seed);
       const plain = documentsOf(memoryReadModels(), model);

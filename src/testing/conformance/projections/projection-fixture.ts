@@ -19,7 +19,7 @@ import { readModel } from '../../../projections/read-model.ts';
 export type HostStore = EventStore & SubscriptionHost & ReadModelHost & InlineHost;
 
 export interface ProjectionFixture {
-  /** May return the same instance each time; the fixture closes it. */
+  /** Opens a store; it may return the same instance each time. The fixture closes the store. */
   open(): Promise<HostStore>;
 }
 

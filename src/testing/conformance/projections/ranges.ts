@@ -1,4 +1,4 @@
-// Documents by a number, page by page, in both directions.
+// Finding documents by a number, page by page, in both directions.
 
 import assert from 'node:assert/strict';
 import {
@@ -37,7 +37,7 @@ export const rangeCases: ReadModelCases = {
     assert.deepEqual(await rangeOf(context.documents), ['b', 'c', 'a']);
   },
 
-  'descending is the exact reverse': async (context) => {
+  'returns the exact reverse in descending order': async (context) => {
     await put(context, { a: 1, b: 2, c: 2, d: 3 });
     assert.deepEqual(await idsOf(context, { direction: 'descending' }), ['d', 'c', 'b', 'a']);
   },

@@ -15,11 +15,11 @@ import type {
 export interface ReadModelFixture {
   /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: ReadModelCapabilities;
-  /** May return the same instance each time; the fixture closes it. */
+  /** Opens a store; it may return the same instance each time. The fixture closes the store. */
   open(): Promise<ReadModelStore>;
-  /** A second connection to the same data, as in another process (`crossProcess`). */
+  /** Opens a second connection to the same data, like another process (`crossProcess`). */
   second?(): Promise<ReadModelStore>;
-  /** A closed store. */
+  /** Returns a store that is already closed. */
   closed?(): Promise<ReadModelStore>;
 }
 
@@ -37,14 +37,14 @@ export interface Currency {
   readonly name?: string;
   readonly enabled?: boolean;
   readonly updated?: number;
-  /** Region → rank. */
+  /** The rank of the document in each region. */
   readonly regions?: Readonly<Record<string, number>>;
 }
 
 export interface ReadModelContext {
   readonly store: ReadModelStore;
   readonly fixture: ReadModelFixture;
-  /** With a separate namespace for each case. */
+  /** The documents of the case, in a separate namespace. */
   readonly model: ReadModel<Currency>;
   readonly documents: Documents<Currency>;
 }
@@ -86,10 +86,13 @@ export function from(id: string, revision: number, tenant = 'core'): DocumentSou
   return { tenant, id, stream: `banking.currency.v1-${tenant}-${id}`, revision };
 }
 
-/** The ids of all pages; without `orderedSets` in any order and perhaps twice, so sorted here. */
+/**
+ * Returns the ids of all pages. With the order `any`, for engines without `orderedSets`, it removes duplicates and
+ * sorts.
+ */
 export async function walk(
   read: (cursor: string | undefined) => Promise<Page<Currency>>,
-  order: 'kept' | 'any' = 'kept',
+  order: 'returned' | 'any' = 'returned',
 ): Promise<string[]> {
   const ids: string[] = [];
   let cursor: string | undefined;
@@ -97,7 +100,7 @@ export async function walk(
     const page = await read(cursor);
     ids.push(...page.items.map(({ id }) => id));
     ({ cursor } = page);
-    if (cursor === undefined) return order === 'kept' ? ids : [...new Set(ids)].toSorted();
+    if (cursor === undefined) return order === 'returned' ? ids : [...new Set(ids)].toSorted();
   }
   return assert.fail('the pages never end');
 }

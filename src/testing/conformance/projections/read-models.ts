@@ -1,5 +1,5 @@
-// The conformance suite of read model stores, for our engines and for adapters of users. Cases that need a capability
-// which the engine lacks are skipped by its name.
+// The conformance suite of read model stores, for our engines and for adapters of users. A case is skipped if it needs
+// a capability that the engine lacks; the reason names the capability.
 
 import { badInputCases } from './bad-input.ts';
 import { clearCases } from './clear.ts';

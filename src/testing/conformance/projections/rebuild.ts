@@ -18,14 +18,14 @@ import {
 
 const ids = Array.from({ length: 10 }, (_, index) => `s${index}`);
 
-/** Ten streams of ten events each, one event at a time in turn. */
+/** Appends ten events to each of ten streams, in turn. */
 async function fill(store: HostStore, counters: Counters): Promise<void> {
   for (let round = 0; round < 10; round += 1) {
     await Promise.all(ids.map((id) => store.append(counters.stream(id), counters.add(1))));
   }
 }
 
-/** The first version, caught up. */
+/** Starts the first version and waits until it has caught up. */
 async function firstVersion(store: HostStore, counters: Counters): Promise<void> {
   await using runner = await startProjection(store, counters.projection());
   await runner.whenCaughtUp();
@@ -72,7 +72,7 @@ export const rebuildCases: ProjectionCases = {
     assert.equal((await queries.get('core', 's1'))?.document.total, 10);
   },
 
-  'paging that started on one version ends on it': async ({ store }) => {
+  'paging that started on one version stays on that version': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);
@@ -148,7 +148,7 @@ export const rebuildCases: ProjectionCases = {
     await assertAll(store, counters, { version: 2, events: 10 });
   },
 
-  'the progress never decreases and ends at the head': async ({ store }) => {
+  'the progress never decreases and reaches the head': async ({ store }) => {
     const counters = newCounters();
     await fill(store, counters);
     await firstVersion(store, counters);

@@ -1,4 +1,4 @@
-// Documents by set, page by page.
+// Listing the documents of a set, page by page.
 
 import assert from 'node:assert/strict';
 import { allOf, from, walk, type ReadModelCases } from './read-model-fixture.ts';

@@ -23,7 +23,7 @@ const shared = (run: (context: ReadModelContext) => Promise<void>) =>
   ({ needs: 'crossProcess', run }) as const;
 
 export const sharingCases: ReadModelCases = {
-  'one process reads what another has written': shared(async (context) => {
+  'one process reads the documents that another process has written': shared(async (context) => {
     const second = await secondOf(context);
     await context.documents.put(from('USD', 0), { code: 'usd', enabled: true, updated: 1 });
     assert.equal((await second.get('core', 'USD'))?.document.code, 'usd');
@@ -54,7 +54,7 @@ export const sharingCases: ReadModelCases = {
       const ids = ['a', 'b', 'c', 'd', 'e'];
       const writeAll = async (documents: Documents<Currency>, odd: number): Promise<void> => {
         for (let revision = odd; revision < 40; revision += 2) {
-          // In different orders, to provoke deadlocks.
+          // Write in different orders, to provoke deadlocks.
           const order = odd === 0 ? ids : ids.toReversed();
           await documents.write(
             order.map((id) => ({

@@ -35,7 +35,9 @@ export const appendCases: StoreCases = {
     assert.equal(recorded.stream, stream);
   },
 
-  'the result of several events is that of the last one': async ({ store }) => {
+  'the result of several events contains the revision and position of the last one': async ({
+    store,
+  }) => {
     const stream = newStream();
     const result = await store.append(stream, newEvents(4));
     const recorded = last(await store.readStream(stream).toArray());

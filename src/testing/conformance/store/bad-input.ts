@@ -118,7 +118,7 @@ export const badInputCases: StoreCases = {
     ]),
   ),
 
-  'rejects an event id that is not well-formed text': async ({ store }) => {
+  'rejects an event id that is not a well-formed string': async ({ store }) => {
     await leavesNoTrace(store, 'APPEND_INVALID', [newEvent({ eventId: 'e-\udc00' })]);
   },
 

@@ -19,7 +19,7 @@ import {
 const callerTransaction = (run: CaseBody) => needs('callerTransaction', run);
 
 export const callerTransactionCases: StoreCases = {
-  'an engine without caller transactions refuses a transaction': async ({ open }) => {
+  'an engine without caller transactions rejects a transaction': async ({ open }) => {
     const store = await open();
     if (store.capabilities.callerTransaction) return;
     const stream = newStream();

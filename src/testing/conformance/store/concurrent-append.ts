@@ -18,7 +18,7 @@ import {
 } from './fixture.ts';
 
 export const concurrentAppendCases: StoreCases = {
-  'of twenty writers at one revision exactly one wins': async ({ store }) => {
+  'exactly one of twenty writers at one revision wins': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(3));
     const { winners, losers } = await race(20, () =>
@@ -34,7 +34,7 @@ export const concurrentAppendCases: StoreCases = {
     assert.equal((await store.readStream(stream).toArray()).length, 4);
   },
 
-  'of twenty writers that create a stream exactly one wins': async ({ store }) => {
+  'exactly one of twenty writers that create a stream wins': async ({ store }) => {
     const stream = newStream();
     const { winners, losers } = await race(20, () =>
       store.append(stream, newEvents(2), { expected: 'none' }),
@@ -174,7 +174,7 @@ export const concurrentAppendCases: StoreCases = {
     },
   ),
 
-  'of several appends to many streams that share one, exactly one wins': needs(
+  'exactly one of several appends to many streams that share one stream wins': needs(
     'multiStreamAppend',
     async ({ store }) => {
       const shared = newStream();
@@ -196,7 +196,7 @@ interface Loser {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Starts all concurrently; every loser must have a conflict. */
+/** Starts all appends concurrently; every append that loses must fail with a conflict. */
 async function race<T extends AppendResult | readonly AppendResult[]>(
   writers: number,
   write: (index: number) => Promise<T>,

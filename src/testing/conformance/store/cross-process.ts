@@ -1,4 +1,4 @@
-// Two connections to one store, as in two processes.
+// Two connections to one store, like those of two processes.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -79,7 +79,7 @@ export const crossProcessCases: StoreCases = {
     });
   }),
 
-  'of writers on both connections exactly one wins': crossProcess(async (context) => {
+  'exactly one of the writers on both connections wins': crossProcess(async (context) => {
     const [one, two] = await pair(context);
     for (let round = 0; round < 5; round += 1) {
       const stream = newStream();
@@ -115,7 +115,7 @@ export const crossProcessCases: StoreCases = {
     assert.deepEqual(await storedIds(two, stream), idsOf(events));
   }),
 
-  'delivers every event once while both append': crossProcess(async (context) => {
+  'delivers every event once while both connections append': crossProcess(async (context) => {
     const { signal } = context;
     const [one, two] = await pair(context);
     const shared = newStream();

@@ -61,19 +61,18 @@ export const deletionCases: StoreCases = {
     assert.deepEqual(await storedIds(store, stream), [event.eventId]);
   },
 
-  'deleted: an append at the last revision restores the stream, at another it conflicts': async ({
-    store,
-  }) => {
-    const stream = await deleted(store, 3);
-    for (const expected of [0, 1, 3]) {
-      await conflict(() => store.append(stream, [newEvent()], { expected }), {
-        expected,
-        actual: 2,
-      });
-    }
-    assert.equal((await store.streamInfo(stream))?.deleted, 'soft');
-    assert.equal((await store.append(stream, [newEvent()], { expected: 2 })).revision, 3);
-  },
+  'deleted: an append at the last revision restores the stream, an append at another revision conflicts':
+    async ({ store }) => {
+      const stream = await deleted(store, 3);
+      for (const expected of [0, 1, 3]) {
+        await conflict(() => store.append(stream, [newEvent()], { expected }), {
+          expected,
+          actual: 2,
+        });
+      }
+      assert.equal((await store.streamInfo(stream))?.deleted, 'soft');
+      assert.equal((await store.append(stream, [newEvent()], { expected: 2 })).revision, 3);
+    },
 
   'deleted: an append with exists conflicts': async ({ store }) => {
     const stream = await deleted(store, 2);
@@ -167,7 +166,7 @@ export const deletionCases: StoreCases = {
     await rejectsWith(() => store.deleteStream(stream, { expected }), 'STREAM_DELETED');
   },
 
-  'deleting: a missing stream is no error': async ({ store }) => {
+  'deleting: a missing stream causes no error': async ({ store }) => {
     for (const expected of ['any', 'none'] as const) {
       const stream = newStream();
       await store.deleteStream(stream, { expected });
@@ -217,7 +216,7 @@ export const deletionCases: StoreCases = {
     }
   },
 
-  'tombstone: streamInfo reports it': async ({ store }) => {
+  'tombstone: streamInfo reports the tombstone': async ({ store }) => {
     const stream = await tombstoned(store, 2);
     const info = await store.streamInfo(stream);
     assert.equal(info?.deleted, 'tombstone');

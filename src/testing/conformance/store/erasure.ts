@@ -38,10 +38,10 @@ export const erasureCases: StoreCases = {
       newEvent({ payload: { name: plain } }),
     ]);
     const content = await rawContent(store);
-    assert.ok(content.includes(plain), 'the raw content lacks the plain payload');
+    assert.ok(content.includes(plain), 'the raw content does not contain the impersonal payload');
     assert.ok(
       !content.includes(secret),
-      'the raw content contains the encrypted payload as plain text',
+      'the raw content contains the personal payload unencrypted',
     );
   }),
 
@@ -61,7 +61,7 @@ export const erasureCases: StoreCases = {
     assert.ok(isForgotten(after.payload));
   },
 
-  'forgotten: applies to every kind of read': async ({ store, signal }) => {
+  'forgotten: every kind of read hides the payload': async ({ store, signal }) => {
     const category = unique('c');
     const [stream, subject] = [newStream(category), unique('person-')];
     const event = about(subject);
@@ -102,7 +102,7 @@ export const erasureCases: StoreCases = {
     assert.deepEqual(payloads, ['forgotten', payload, 'not about a person', 'forgotten']);
   },
 
-  'forgotten: in every stream at once': async ({ store }) => {
+  'forgotten: the payloads become unreadable in every stream at once': async ({ store }) => {
     const subject = unique('person-');
     const streams = [newStream(), newStream('crm.contact.v1'), newStream('crm.contact.v1')];
     for (const stream of streams) await store.append(stream, [about(subject), about(subject)]);
@@ -126,7 +126,7 @@ export const erasureCases: StoreCases = {
     assert.equal((await follower.count(4)).length, 4);
   },
 
-  'forgotten: rejects new events about the person': async ({ store }) => {
+  'forgotten: the store rejects new events about the person': async ({ store }) => {
     const [stream, subject] = [newStream(), unique('person-')];
     await store.append(stream, [about(subject)]);
     await store.forget(subject);
@@ -210,17 +210,16 @@ export const erasureCases: StoreCases = {
     }
   },
 
-  'rejects a person for whom no key can be stored, instead of storing plain text': async ({
-    store,
-  }) => {
-    const stream = newStream();
-    for (const subject of ['', 42, null, {}, 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(256)]) {
-      const event = newEvent({ headers: { [subjectHeader]: subject } });
-      await rejectsWith(() => store.append(stream, [event]), 'NAME_INVALID');
-      await rejectsWith(() => store.forget(subject as string), 'NAME_INVALID');
-    }
-    assert.equal(await store.streamInfo(stream), undefined);
-  },
+  'rejects a person for whom no key can be stored, instead of storing the payload unencrypted':
+    async ({ store }) => {
+      const stream = newStream();
+      for (const subject of ['', 42, null, {}, 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(256)]) {
+        const event = newEvent({ headers: { [subjectHeader]: subject } });
+        await rejectsWith(() => store.append(stream, [event]), 'NAME_INVALID');
+        await rejectsWith(() => store.forget(subject as string), 'NAME_INVALID');
+      }
+      assert.equal(await store.streamInfo(stream), undefined);
+    },
 
   'detects a duplicate append of events about a person': async ({ store }) => {
     const [stream, subject] = [newStream(), unique('person-')];

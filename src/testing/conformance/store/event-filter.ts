@@ -18,7 +18,7 @@ import {
 } from './fixture.ts';
 
 export const eventFilterCases: StoreCases = {
-  'types: one of the list': async ({ store }) => {
+  'types: matches one of the list': async ({ store }) => {
     const zoo = await fillZoo(store);
     assert.deepEqual(await zoo.read({ types: ['cat.fed.v1'] }), ['cat.fed.v1', 'cat.fed.v1']);
     assert.deepEqual(await zoo.read({ types: ['dog.fed.v1', 'cat.fed.v1'] }), [
@@ -29,7 +29,7 @@ export const eventFilterCases: StoreCases = {
     assert.deepEqual(await zoo.read({ types: ['cat.fed', 'CAT.FED.V1', 'cow.fed.v1'] }), []);
   },
 
-  'type prefixes: one of the list': async ({ store }) => {
+  'type prefixes: matches one of the list': async ({ store }) => {
     const zoo = await fillZoo(store);
     assert.deepEqual(await zoo.read({ typePrefixes: ['cat.'] }), [
       'cat.fed.v1',
@@ -54,7 +54,7 @@ export const eventFilterCases: StoreCases = {
     ]);
   },
 
-  'stream prefixes: one of the list': async ({ store }) => {
+  'stream prefixes: matches one of the list': async ({ store }) => {
     const zoo = await fillZoo(store);
     assert.deepEqual(await zoo.read({ streamPrefixes: [`${zoo.category}-core-dog`] }), [
       'dog.fed.v1',
@@ -90,7 +90,7 @@ export const eventFilterCases: StoreCases = {
     assert.deepEqual(await store.readAll({ filter }).toArray(), []);
   },
 
-  'a category is the text before the first hyphen': async ({ store }) => {
+  'a category is the part of the stream name before the first hyphen': async ({ store }) => {
     const category = unique('c');
     const events = new Map<string, DomainEventEnvelope>();
     for (const stream of [
@@ -111,10 +111,14 @@ export const eventFilterCases: StoreCases = {
       `${category}.v1-core-b-c-d`,
     ]);
     assert.deepEqual(await inCategory(`${category}.v10`), [`${category}.v10-core-1`]);
-    assert.deepEqual(await inCategory(`${category}.v`), [], 'no hyphen, no category');
+    assert.deepEqual(
+      await inCategory(`${category}.v`),
+      [],
+      'a stream without a hyphen has no category',
+    );
     assert.deepEqual(await inCategory(category), [], 'a category is not a prefix');
     const leading = await inCategory('');
-    assert.ok(!leading.includes(`-core-${category}.v1`), 'an empty category is none');
+    assert.ok(!leading.includes(`-core-${category}.v1`), 'an empty category matches no stream');
   },
 
   'a system stream has no category': async ({ open }) => {
@@ -382,7 +386,7 @@ function randomFilter(random: SeededRandom): EventFilter {
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));
 }
 
-/** The same decision, written simply instead of fast. */
+/** Evaluates the filter in a simple, slow way. */
 function matches(filter: EventFilter, event: RecordedEvent): boolean {
   const { type, stream, tenant } = event;
   const hyphen = stream.indexOf('-');

@@ -13,7 +13,7 @@ const memory: StoreFixture = {
 };
 
 describe('the conformance suite of the event store', () => {
-  test('has unique case names that are sentences', () => {
+  test('has unique case names, each of which is a sentence', () => {
     const names = eventStoreConformance(memory).map(({ name }) => name);
     assert.ok(names.length >= 350, `only ${names.length} cases`);
     assert.equal(new Set(names).size, names.length);
@@ -55,7 +55,7 @@ describe('the conformance suite of the event store', () => {
     await assert.rejects(async () => first?.run(), /has no reopen/);
   });
 
-  test('ends a case when its runner aborts', async () => {
+  test('aborts a case when its runner aborts', async () => {
     const stuck: StoreFixture = {
       ...memory,
       open: async (options) => ({

@@ -1,5 +1,5 @@
-// The conformance suite of event stores, for our engines and for adapters of users. Cases that need a capability which
-// the engine lacks are skipped by its name.
+// The conformance suite of event stores, for our engines and for adapters of users. A case is skipped if it needs a
+// capability that the engine lacks; the reason names the capability.
 
 import assert from 'node:assert/strict';
 import { aborted } from '../../../foundation/clock.ts';
@@ -41,7 +41,7 @@ export interface ConformanceCase {
   readonly run: (signal?: AbortSignal) => Promise<void>;
 }
 
-/** Ends a case that hangs; no correct case takes this long. */
+/** The time limit of a case; no correct case takes this long. */
 const caseMsMax = 180_000;
 
 const topics: Readonly<Record<string, StoreCases>> = {
@@ -174,7 +174,7 @@ async function runCase(
 ): Promise<void> {
   const store = await sharedStore();
   const tooLong = new AbortController();
-  // Also keeps the process alive, because waits of an engine may not.
+  // The timer also keeps the process alive: the waits of an engine may not.
   const timer = setTimeout(() => tooLong.abort(), caseMsMax);
   const signal =
     runnerSignal === undefined ? tooLong.signal : AbortSignal.any([tooLong.signal, runnerSignal]);

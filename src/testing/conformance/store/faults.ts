@@ -18,7 +18,7 @@ const fault = (topic: string, change: (store: EventStore) => Methods): StoreFaul
   inject: (store) => ({ ...store, ...change(store) }),
 });
 
-/** "Catches a store that …" */
+/** Each key completes the sentence "catches a store that …". */
 export const storeFaults: Readonly<Record<string, StoreFault>> = {
   'appends although the stream must not exist': fault('append', (store) => ({
     append: (stream, events, options = {}) =>
@@ -127,7 +127,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
 
   'skips an event now and then': fault('read all', (store) => ({
     readAll: (...args) =>
-      kept(store.readAll(...args), (event) => Number.parseInt(event.position, 16) % 20 !== 0),
+      filtered(store.readAll(...args), (event) => Number.parseInt(event.position, 16) % 20 !== 0),
   })),
 
   'mixes the tenants': fault('filter', (store) => ({
@@ -139,7 +139,9 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
     readAll: ({ filter: { category, ...filter } = {}, ...options } = {}) =>
       category === undefined
         ? store.readAll({ ...options, filter })
-        : kept(store.readAll({ ...options, filter }), ({ stream }) => stream.startsWith(category)),
+        : filtered(store.readAll({ ...options, filter }), ({ stream }) =>
+            stream.startsWith(category),
+          ),
   })),
 
   'shows system events to filtered reads': fault('filter', (store) => ({
@@ -275,7 +277,7 @@ export const storeFaults: Readonly<Record<string, StoreFault>> = {
   }),
 
   'loses the last event of a longer history': fault('model', (store) => ({
-    readStream: (...args) => kept(store.readStream(...args), ({ revision }) => revision !== 9),
+    readStream: (...args) => filtered(store.readStream(...args), ({ revision }) => revision !== 9),
   })),
 
   'keeps working after closing': fault('closing', () => ({
@@ -295,7 +297,7 @@ function mapped(reader: EventReader, change: (event: RecordedEvent) => RecordedE
   return paged(reader, (page) => page.map(change));
 }
 
-function kept(reader: EventReader, keep: (event: RecordedEvent) => boolean): EventReader {
+function filtered(reader: EventReader, keep: (event: RecordedEvent) => boolean): EventReader {
   return paged(reader, (page) => page.filter(keep));
 }
 

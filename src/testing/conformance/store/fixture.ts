@@ -14,25 +14,25 @@ import type { StoreCapabilities } from '../../../store/store-engine.ts';
 export interface StoreFixture {
   /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: StoreCapabilities;
-  /** A fresh, empty store; the suite closes it. */
+  /** Opens an empty store, which the suite closes. */
   open(options?: EventStoreOptions): Promise<EventStore>;
   /** Closes the store and opens it again on the same data (`durable`). */
   reopen?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
-  /** A second connection to the same data, as in another process (`crossProcess`). */
+  /** Opens a second connection to the same data, like another process (`crossProcess`). */
   second?(store: EventStore, options?: EventStoreOptions): Promise<EventStore>;
-  /** Commits when the work resolves, rolls back when it rejects (`callerTransaction`). */
+  /** Runs the work in a transaction, and rolls it back when the work rejects (`callerTransaction`). */
   inTransaction?<T>(store: EventStore, work: (transaction: unknown) => Promise<T>): Promise<T>;
-  /** All stored data as text (files, rows), to show that personal payloads are encrypted. */
+  /** Returns all stored data (files, rows) as a string, to show that personal payloads are encrypted. */
   rawContent?(store: EventStore): Promise<string>;
 }
 
 export interface CaseContext {
-  /** Shared by all cases: each case uses separate streams, categories and subjects. */
+  /** The store that all cases share: each case uses separate streams, categories and subjects. */
   readonly store: EventStore;
-  /** Fires when the case takes far too long; every wait uses it. */
+  /** Aborted when the case exceeds its time limit; every wait uses this signal. */
   readonly signal: AbortSignal;
   readonly capabilities: StoreCapabilities;
-  /** A separate store, for cases that depend on the whole content of a store. */
+  /** Opens a separate store, for cases that depend on the whole content of a store. */
   readonly open: (options?: EventStoreOptions) => Promise<EventStore>;
   readonly reopen: (store: EventStore) => Promise<EventStore>;
   readonly second: (store: EventStore) => Promise<EventStore>;
@@ -116,17 +116,17 @@ export async function conflict(
 
 /** A subscription that reads only as far as the case requests. */
 export interface Follower extends AsyncDisposable {
-  /** All events so far. */
+  /** The events received so far. */
   readonly events: readonly RecordedEvent[];
   next(): Promise<FeedItem>;
-  /** The items up to and including the first one that matches. */
+  /** Waits for the first item that matches; returns all items up to and including it. */
   until(fits: (item: FeedItem) => boolean): Promise<FeedItem[]>;
   caughtUp(): Promise<FeedItem[]>;
-  /** All events, once this many have arrived. */
+  /** Waits for this number of events and returns them. */
   count(atLeast: number): Promise<readonly RecordedEvent[]>;
-  /** All events before this one, once it has arrived: an event missing then is lost, not late. */
+  /** Waits for this event and returns all events before it: an event missing then is lost, not late. */
   before(eventId: string): Promise<readonly RecordedEvent[]>;
-  /** Waits for the end without an error. */
+  /** Waits until the subscription completes without an error. */
   ended(): Promise<void>;
 }
 

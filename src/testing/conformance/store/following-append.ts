@@ -32,7 +32,7 @@ export const followingAppendCases: StoreCases = {
     assert.equal((await store.appendMany(several))[0]?.revision, 3);
   }),
 
-  'a second append is a duplicate, and after another revision a conflict': following(
+  'a second append is a duplicate, and an append after another revision conflicts': following(
     async ({ store }) => {
       const stream = newStream();
       const [first, second] = newEvents(2);
@@ -48,26 +48,28 @@ export const followingAppendCases: StoreCases = {
     },
   ),
 
-  'conflicts with a deleted stream and one whose end is hidden': following(async ({ store }) => {
-    const hide = [
-      (stream: string) => store.deleteStream(stream),
-      (stream: string) => store.setStreamMetadata(stream, { truncateBefore: 2 }),
-      (stream: string) => store.setStreamMetadata(stream, { maxAgeSeconds: 3_600 }),
-    ];
-    for (const each of hide) {
-      const stream = newStream();
-      const events = newEvents(2);
-      await store.append(stream, events);
-      await each(stream);
-      const follows = events[1]?.eventId ?? '';
-      await conflict(() => store.append(stream, [newEvent()], { expected: 1, follows }), {
-        expected: 1,
-        actual: 1,
-      });
-    }
-  }),
+  'conflicts with a deleted stream and a stream whose last events are hidden': following(
+    async ({ store }) => {
+      const hide = [
+        (stream: string) => store.deleteStream(stream),
+        (stream: string) => store.setStreamMetadata(stream, { truncateBefore: 2 }),
+        (stream: string) => store.setStreamMetadata(stream, { maxAgeSeconds: 3_600 }),
+      ];
+      for (const each of hide) {
+        const stream = newStream();
+        const events = newEvents(2);
+        await store.append(stream, events);
+        await each(stream);
+        const follows = events[1]?.eventId ?? '';
+        await conflict(() => store.append(stream, [newEvent()], { expected: 1, follows }), {
+          expected: 1,
+          actual: 1,
+        });
+      }
+    },
+  ),
 
-  'appends to a stream whose beginning is hidden': following(async ({ store }) => {
+  'appends to a stream whose first events are hidden': following(async ({ store }) => {
     const stream = newStream();
     const events = newEvents(3);
     await store.append(stream, events.slice(0, 2));

@@ -1,5 +1,5 @@
-// Duplicate appends, by EventStoreDB's rules: with a revision, the same ids at the same revisions are a duplicate; with
-// `any` and `exists`, ids that the stream contains are.
+// Duplicate appends, by the rules of EventStoreDB. With an expected revision, the same ids at the same revisions are a
+// duplicate. With `any` and `exists`, ids that the stream contains are a duplicate.
 
 import assert from 'node:assert/strict';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
@@ -140,7 +140,7 @@ export const idempotentAppendCases: StoreCases = {
     const stream = newStream();
     const events = newEvents(3);
     await store.append(stream, events.slice(0, 2), { expected: 'none' });
-    await refusedAt(store, stream, { events, expected: 'none', actual: 1 });
+    await conflictsAt(store, stream, { events, expected: 'none', actual: 1 });
   },
 
   'a revision: a known event followed by a different one is a conflict': async ({ store }) => {
@@ -148,28 +148,28 @@ export const idempotentAppendCases: StoreCases = {
     const events = newEvents(3);
     await store.append(stream, events, { expected: 'none' });
     const mixed = [...events.slice(0, 1), newEvent()];
-    await refusedAt(store, stream, { events: mixed, expected: 'none', actual: 2 });
+    await conflictsAt(store, stream, { events: mixed, expected: 'none', actual: 2 });
   },
 
   'a revision: the same events in another order are a conflict': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(2);
     await store.append(stream, events, { expected: 'none' });
-    await refusedAt(store, stream, { events: events.toReversed(), expected: 'none', actual: 1 });
+    await conflictsAt(store, stream, { events: events.toReversed(), expected: 'none', actual: 1 });
   },
 
   'a revision: the same events at other revisions are a conflict': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(4);
     await store.append(stream, events, { expected: 'none' });
-    await refusedAt(store, stream, { events: events.slice(0, 2), expected: 0, actual: 3 });
+    await conflictsAt(store, stream, { events: events.slice(0, 2), expected: 0, actual: 3 });
   },
 
   'a revision: a known event conflicts with a shorter stream': async ({ store }) => {
     const stream = newStream();
     const events = newEvents(2);
     await store.append(stream, events, { expected: 'none' });
-    await refusedAt(store, stream, { events, expected: 5, actual: 1 });
+    await conflictsAt(store, stream, { events, expected: 5, actual: 1 });
   },
 
   'any: a known event followed by a new one is a conflict': async ({ store }) => {
@@ -177,8 +177,8 @@ export const idempotentAppendCases: StoreCases = {
     const events = newEvents(2);
     await store.append(stream, events);
     const mixed = [...events, newEvent()];
-    await refusedAt(store, stream, { events: mixed, expected: 'any', actual: 1 });
-    await refusedAt(store, stream, { events: mixed, expected: 'exists', actual: 1 });
+    await conflictsAt(store, stream, { events: mixed, expected: 'any', actual: 1 });
+    await conflictsAt(store, stream, { events: mixed, expected: 'exists', actual: 1 });
   },
 
   'any: a new first event makes all events new': async ({ store }) => {
@@ -261,7 +261,7 @@ export const idempotentAppendCases: StoreCases = {
   },
 };
 
-async function refusedAt(
+async function conflictsAt(
   store: Parameters<typeof storedIds>[0],
   stream: string,
   {

@@ -19,14 +19,14 @@ import {
 
 export const storeModelCases: StoreCases = Object.fromEntries(
   [1, 2].map((seed) => [
-    `random work on streams gives what the model says (seed ${seed})`,
+    `random operations on streams have the results of the model (seed ${seed})`,
     (context: CaseContext) => compareWithModel(context.store, seed),
   ]),
 );
 
 /** The expected state of one stream, by EventStoreDB's rules. */
 export interface ModelStream {
-  /** Ids by revision. */
+  /** The event ids by revision. */
   readonly ids: readonly string[];
   /** Whether anything was written, even if only metadata. */
   readonly known: boolean;

@@ -63,7 +63,7 @@ export const multiStreamAppendCases: StoreCases = {
     assert.equal(new Set(results.map(({ position }) => position)).size, 100);
   }),
 
-  'checks every expected revision for its own stream': needs(multi, async ({ store }) => {
+  'checks every expected revision against its stream': needs(multi, async ({ store }) => {
     const [a, b, c] = [newStream(), newStream(), newStream()];
     await store.append(a, newEvents(3));
     await store.append(b, newEvents(1));
@@ -147,7 +147,7 @@ export const multiStreamAppendCases: StoreCases = {
     },
   ),
 
-  'one stream twice: an expected revision that the first write outdated is a conflict': needs(
+  'one stream twice: an expected revision that the first write outdated conflicts': needs(
     multi,
     async ({ store }) => {
       const stream = newStream();
@@ -163,7 +163,7 @@ export const multiStreamAppendCases: StoreCases = {
     },
   ),
 
-  'one stream twice: rejects one event id in both': needs(multi, async ({ store }) => {
+  'one stream twice: rejects one event id in both writes': needs(multi, async ({ store }) => {
     const stream = newStream();
     const event = newEvent();
     await rejectsWith(

@@ -19,7 +19,7 @@ import {
   type StoreCases,
 } from './fixture.ts';
 
-/** Without system events, which some engines start with. */
+/** Reads without system events: some engines contain them from the start. */
 const filter = {};
 
 export const readAllCases: StoreCases = {
@@ -30,7 +30,9 @@ export const readAllCases: StoreCases = {
     }
   },
 
-  'forwards: all events of all streams, in the order of their appends': async ({ open }) => {
+  'forwards: returns all events of all streams, in the order of their appends': async ({
+    open,
+  }) => {
     const store = await open();
     const appended = await fill(store);
     const all = await store.readAll({ filter }).toArray();
@@ -39,7 +41,7 @@ export const readAllCases: StoreCases = {
     assertDense(all);
   },
 
-  'backwards: the same events in reverse': async ({ open }) => {
+  'backwards: returns the same events in reverse order': async ({ open }) => {
     const store = await open();
     const appended = await fill(store);
     const all = await store.readAll({ direction: 'backwards', filter }).toArray();
@@ -202,7 +204,7 @@ export const readAllCases: StoreCases = {
       let turned = false;
       setImmediate(() => (turned = true));
       await read();
-      assert.ok(turned, 'timers and sockets waited for the end of it');
+      assert.ok(turned, 'the read blocked timers and sockets');
     }
   },
 
@@ -219,7 +221,7 @@ export const readAllCases: StoreCases = {
     await rejectsWith(async () => store.readAll({ signal, filter }).toArray(), 'ABORTED');
   },
 
-  'an abort during a read ends it at the page': async ({ open }) => {
+  'an abort during a read stops it after the current page': async ({ open }) => {
     const store = await open();
     await fill(store);
     const leaving = new AbortController();
@@ -236,7 +238,7 @@ export const readAllCases: StoreCases = {
   },
 };
 
-/** Twenty-one events in ten streams; their ids in order. */
+/** Appends twenty-one events to ten streams and returns their ids in order. */
 async function fill(store: EventStore): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < 11; index += 1) {

@@ -16,11 +16,11 @@ import {
 } from './fixture.ts';
 
 export const readStreamCases: StoreCases = {
-  'forwards: all events, oldest first': async ({ store }) => {
+  'forwards: returns all events, oldest first': async ({ store }) => {
     assert.deepEqual(await read(store, 7, {}), [0, 1, 2, 3, 4, 5, 6]);
   },
 
-  'backwards: all events, newest first': async ({ store }) => {
+  'backwards: returns all events, newest first': async ({ store }) => {
     assert.deepEqual(await read(store, 7, { direction: 'backwards' }), [6, 5, 4, 3, 2, 1, 0]);
   },
 
@@ -36,27 +36,29 @@ export const readStreamCases: StoreCases = {
     assert.deepEqual(await read(store, 6, { direction, from: 0 }), [0]);
   },
 
-  'forwards: returns nothing from beyond the end': async ({ store }) => {
+  'forwards: returns nothing from a revision above the last one': async ({ store }) => {
     assert.deepEqual(await read(store, 3, { from: 3 }), []);
     assert.deepEqual(await read(store, 3, { from: 1_000_000 }), []);
   },
 
-  'backwards: starts with the last event from beyond the end': async ({ store }) => {
+  'backwards: starts with the last event from a revision above the last one': async ({ store }) => {
     assert.deepEqual(await read(store, 3, { direction: 'backwards', from: 99 }), [2, 1, 0]);
   },
 
-  'forwards: no more events than the limit': async ({ store }) => {
+  'forwards: returns no more events than the limit': async ({ store }) => {
     assert.deepEqual(await read(store, 6, { limit: 2 }), [0, 1]);
     assert.deepEqual(await read(store, 6, { from: 3, limit: 2 }), [3, 4]);
   },
 
-  'backwards: no more events than the limit': async ({ store }) => {
+  'backwards: returns no more events than the limit': async ({ store }) => {
     const direction = 'backwards';
     assert.deepEqual(await read(store, 6, { direction, limit: 2 }), [5, 4]);
     assert.deepEqual(await read(store, 6, { direction, from: 3, limit: 2 }), [3, 2]);
   },
 
-  'a limit of 0 returns nothing, one above the length all events': async ({ store }) => {
+  'a limit of 0 returns nothing, a limit above the length returns all events': async ({
+    store,
+  }) => {
     assert.deepEqual(await read(store, 3, { limit: 0 }), []);
     assert.deepEqual(await read(store, 3, { limit: 1_000 }), [0, 1, 2]);
   },
@@ -75,7 +77,7 @@ export const readStreamCases: StoreCases = {
     }
   },
 
-  'a limit that is not a multiple of the page size ends inside a page': async ({ store }) => {
+  'a limit that is not a multiple of the page size cuts off the last page': async ({ store }) => {
     for (const [pageSize, limit] of [
       [3, 7],
       [4, 3],
@@ -142,7 +144,7 @@ export const readStreamCases: StoreCases = {
     assert.equal((await reader.toArray()).length, 4);
   },
 
-  'a reader can be ended early without affecting the store': async ({ store }) => {
+  'a reader can be stopped early without affecting the store': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(9));
     for await (const event of store.readStream(stream, { pageSize: 2 })) {
@@ -184,7 +186,7 @@ export const readStreamCases: StoreCases = {
     await rejectsWith(() => store.readStream(stream, { signal }).toArray(), 'ABORTED');
   },
 
-  'an abort during a read ends it at the page': async ({ store }) => {
+  'an abort during a read stops it after the current page': async ({ store }) => {
     const stream = newStream();
     await store.append(stream, newEvents(10));
     const leaving = new AbortController();

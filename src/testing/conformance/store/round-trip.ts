@@ -16,11 +16,18 @@ const payloads: Readonly<Record<string, unknown>> = {
   'halves of surrogate pairs': { '\ud800': 'a\udfffb', swapped: '\udc00\ud800' },
   'control characters': '\u0000\u0001\b\t\n\u000b\f\r\u001f\u007f\u0080\u2028\u2029\ufeff\uffff',
   'quotes and backslashes': `"'\`\\\\"\\u0041\${x}{{y}}%s;--</script>`,
-  'text that looks like a number, a date or null': ['1e3', '2025-09-30', 'null', 'NaN', 'true', ''],
+  'strings that look like a number, a date or null': [
+    '1e3',
+    '2025-09-30',
+    'null',
+    'NaN',
+    'true',
+    '',
+  ],
   'nothing at all': null,
   'a bare false': false,
   'a bare zero': 0,
-  'an empty text': '',
+  'an empty string': '',
   'empty lists and objects': { list: [], object: {}, both: [[], {}, [{}]] },
   'numbers at the edge': [
     Number.MAX_SAFE_INTEGER,
@@ -42,14 +49,14 @@ const payloads: Readonly<Record<string, unknown>> = {
   'a thousand keys': Object.fromEntries(
     Array.from({ length: 1_000 }, (_, key) => [`k${key}`, key]),
   ),
-  'a text of 900 kB': `${'0123456789'.repeat(90_000)}\u20ac`,
+  'a string of 900 kB': `${'0123456789'.repeat(90_000)}\u20ac`,
   'a list of 50,000 numbers': Array.from({ length: 50_000 }, (_, index) => index),
 };
 
 export const roundTripCases: StoreCases = {
   ...Object.fromEntries(
     Object.entries(payloads).map(([what, payload]) => [
-      `${what}: a payload comes back as it was`,
+      `${what}: the payload is returned unchanged`,
       async ({ store }: { readonly store: EventStore }) => {
         const read = await storeAndRead(store, { payload });
         assert.deepEqual(read.payload, payload);
@@ -63,7 +70,7 @@ export const roundTripCases: StoreCases = {
     assert.equal(JSON.stringify(read.payload), JSON.stringify(payload));
   },
 
-  'an own key __proto__ stays an own key': async ({ store }) => {
+  'a payload key __proto__ stays a payload key': async ({ store }) => {
     const payload: unknown = JSON.parse('{"__proto__":{"admin":true}}');
     const read = (await storeAndRead(store, { payload })).payload as Record<string, unknown>;
     assert.deepEqual(Object.keys(read), ['__proto__']);
@@ -75,7 +82,7 @@ export const roundTripCases: StoreCases = {
     assert.ok(Object.is((read.payload as number[])[0], 0));
   },
 
-  'a date is read as text, and an absent field stays absent': async ({ store }) => {
+  'a date is read as a string, and an absent field stays absent': async ({ store }) => {
     const payload = { at: new Date(0), absent: undefined };
     const read = await storeAndRead(store, { payload });
     assert.deepEqual(read.payload, { at: '1970-01-01T00:00:00.000Z' });

@@ -26,8 +26,8 @@ const cases: Readonly<Record<string, CaseBody>> = {
     const before = await everything(store);
     const { eventsRemoved } = await store.scavenge();
     assert.equal(eventsRemoved, 3);
-    const kept = before.filter((event) => event.stream === other || event.revision >= 3);
-    assert.deepEqual(await everything(store), kept);
+    const remaining = before.filter((event) => event.stream === other || event.revision >= 3);
+    assert.deepEqual(await everything(store), remaining);
   },
 
   'removes events beyond the maximum count': async ({ open }) => {
@@ -91,7 +91,7 @@ const cases: Readonly<Record<string, CaseBody>> = {
     assert.deepEqual(await everything(store), before);
   },
 
-  'an empty store, or one without hidden events, stays unchanged': async ({ open }) => {
+  'an empty store and a store without hidden events stay unchanged': async ({ open }) => {
     const store = await open();
     assert.equal((await store.scavenge()).eventsRemoved, 0);
     await fill(store);
@@ -205,7 +205,7 @@ export const scavengeCases: StoreCases = {
   },
 };
 
-/** A stream of five events, and one of three between them. */
+/** Appends a stream of five events, interleaved with a stream of three events. */
 async function fill(
   store: EventStore,
 ): Promise<{ readonly stream: string; readonly other: string }> {
@@ -216,7 +216,7 @@ async function fill(
   return { stream, other };
 }
 
-/** Streams of three events each, the first two of them hidden. */
+/** Appends streams of three events each, whose first two events are hidden. */
 async function hideInStreams(store: EventStore, streams: number): Promise<void> {
   for (let index = 0; index < streams; index += 1) {
     const stream = newStream();

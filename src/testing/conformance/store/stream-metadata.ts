@@ -114,16 +114,15 @@ export const streamMetadataCases: StoreCases = {
     assert.deepEqual(await read({ pageSize: 1 }), [4, 5]);
   },
 
-  'truncate before: beyond the end hides all events until the stream reaches it': async ({
-    store,
-  }) => {
-    const stream = newStream();
-    await store.append(stream, newEvents(2));
-    await store.setStreamMetadata(stream, { truncateBefore: 3 });
-    assert.deepEqual(await visible(store, stream), []);
-    await store.append(stream, newEvents(3), { expected: 1 });
-    assert.deepEqual(await visible(store, stream), [3, 4]);
-  },
+  'truncate before: a value above the last revision hides all events until the stream reaches it':
+    async ({ store }) => {
+      const stream = newStream();
+      await store.append(stream, newEvents(2));
+      await store.setStreamMetadata(stream, { truncateBefore: 3 });
+      assert.deepEqual(await visible(store, stream), []);
+      await store.append(stream, newEvents(3), { expected: 1 });
+      assert.deepEqual(await visible(store, stream), [3, 4]);
+    },
 
   'truncate before: can be reverted until a scavenge': async ({ store }) => {
     const stream = newStream();
@@ -182,7 +181,7 @@ export const streamMetadataCases: StoreCases = {
     const stream = newStream();
     await store.append(stream, [newEvent()]);
     const old = Date.parse(only(await store.readStream(stream).toArray()).recordedAt);
-    // Engines with their own clock need a millisecond to pass.
+    // Wait a millisecond for engines that use the clock of their server.
     let young = old;
     while (young === old) {
       await clock.advance(1);

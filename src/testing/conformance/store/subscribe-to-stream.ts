@@ -49,7 +49,7 @@ export const subscribeToStreamCases: StoreCases = {
     assert.deepEqual(idsOf(await next), [event.eventId]);
   },
 
-  'from a revision: starts after it': async ({ store, signal }) => {
+  'from a revision: starts after its event': async ({ store, signal }) => {
     const stream = newStream();
     const events = newEvents(6);
     await store.append(stream, events.slice(0, 5));
@@ -60,18 +60,16 @@ export const subscribeToStreamCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(3)), idsOf(events.slice(3)));
   },
 
-  'from a revision that the stream has not reached: starts after it once it exists': async ({
-    store,
-    signal,
-  }) => {
-    const stream = newStream();
-    const events = newEvents(6);
-    await store.append(stream, events.slice(0, 2));
-    await using follower = follow(store.subscribeToStream(stream, { after: 3, signal }));
-    await follower.caughtUp();
-    await store.append(stream, events.slice(2));
-    assert.deepEqual(idsOf(await follower.count(2)), idsOf(events.slice(4)));
-  },
+  'from a revision that the stream has not reached: starts after that revision once it exists':
+    async ({ store, signal }) => {
+      const stream = newStream();
+      const events = newEvents(6);
+      await store.append(stream, events.slice(0, 2));
+      await using follower = follow(store.subscribeToStream(stream, { after: 3, signal }));
+      await follower.caughtUp();
+      await store.append(stream, events.slice(2));
+      assert.deepEqual(idsOf(await follower.count(2)), idsOf(events.slice(4)));
+    },
 
   'from the end: delivers new events only': async ({ store, signal }) => {
     for (const there of [0, 4]) {
@@ -130,7 +128,9 @@ export const subscribeToStreamCases: StoreCases = {
     assertDense(events);
   },
 
-  'an aborted signal ends the subscription without an error, waiting or not': async ({ store }) => {
+  'an aborted signal ends a waiting and a reading subscription without an error': async ({
+    store,
+  }) => {
     const stream = newStream();
     await store.append(stream, newEvents(20));
     const leaving = new AbortController();

@@ -91,7 +91,7 @@ export const subscribeCases: StoreCases = {
     assert.deepEqual(idsOf(await follower.count(2)), idsOf(events));
   },
 
-  'from the head: the same as from the end': async ({ open, signal }) => {
+  'from the head: delivers new events only, like from the end': async ({ open, signal }) => {
     const store = await open();
     await store.append(newStream(), newEvents(5));
     await using follower = follow(store.subscribe({ after: await store.head(), signal }));
@@ -234,7 +234,7 @@ export const subscribeCases: StoreCases = {
     }
   },
 
-  'several subscriptions get all events, each at its own pace': async ({ open, signal }) => {
+  'several subscriptions get all events, each at a different pace': async ({ open, signal }) => {
     const store = await open();
     const stream = newStream();
     const followers = Array.from({ length: 20 }, (_, index) =>
@@ -278,7 +278,7 @@ export const subscribeCases: StoreCases = {
     await ended;
   },
 
-  'an aborted signal ends a subscription that catches up at the page': async ({ open }) => {
+  'an aborted signal ends a catching-up subscription at the next page': async ({ open }) => {
     const store = await open();
     await store.append(newStream(), newEvents(100));
     const leaving = new AbortController();
@@ -308,7 +308,7 @@ export const subscribeCases: StoreCases = {
     await store.append(newStream(), newEvents(500, { headers }));
     await using follower = follow(store.subscribe({ signal, pageSize }));
     await follower.count(pageSize);
-    // Events that are still readable after closing had been read ahead.
+    // Events that can still be read after closing were read ahead.
     await settle(store);
     await store.forget(subject);
     await follower.caughtUp();
@@ -336,7 +336,7 @@ async function fail(item: FeedItem): Promise<void> {
   throw new Error(`the handler failed on ${item.kind}`);
 }
 
-/** Gives a read-ahead time for several reads. */
+/** Waits long enough for several reads ahead. */
 async function settle(store: EventStore): Promise<void> {
   for (let round = 0; round < 20; round += 1) {
     await store.readAll({ limit: 1 }).toArray();

@@ -4,8 +4,8 @@ import {
   at,
   newLetter,
   newName,
-  owned,
-  takenOver,
+  acquireShard,
+  takeOverShard,
   type StorageCases,
 } from './fixture.ts';
 
@@ -38,7 +38,7 @@ export const checkpointCases: StorageCases = {
     const { checkpoints } = storage;
     const name = newName();
     await checkpoints.open(name, 2);
-    const fence = await owned(storage, name, 1);
+    const fence = await acquireShard(storage, name, 1);
     await checkpoints.save(fence, at(41));
     await checkpoints.save(fence, at(2 ** 40));
     assert.equal((await checkpoints.load(fence)).position, at(2 ** 40));
@@ -47,8 +47,8 @@ export const checkpointCases: StorageCases = {
   },
 
   async 'a former owner changes nothing'({ storage }) {
-    const late = await owned(storage);
-    const fence = await takenOver(storage, late);
+    const late = await acquireShard(storage);
+    const fence = await takeOverShard(storage, late);
     await storage.checkpoints.save(fence, at(5));
     await assertLost(() => storage.checkpoints.save(late, at(9)));
     await assertLost(() => storage.settle(late, { kind: 'delivered', positions: [at(6)] }));
@@ -65,7 +65,7 @@ export const checkpointCases: StorageCases = {
     await assertLost(() => checkpoints.save(late, at(1)));
     assert.equal(await tokens.raise(late), true);
     await checkpoints.save(late, at(5));
-    // An equal token is not higher: of two owners with the same token, one owns the shard.
+    // An equal token is not higher: only one of two owners with the same token owns the shard.
     assert.equal(await tokens.raise(late), false);
     assert.equal(await tokens.raise({ ...key, token: 6 }), false);
     const next = { ...key, token: 9 };
@@ -78,7 +78,7 @@ export const checkpointCases: StorageCases = {
   },
 
   async 'remembers events done above the checkpoint until the checkpoint passes them'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { checkpoints } = storage;
     const settle = (...positions: number[]) =>
       storage.settle(fence, { kind: 'delivered', positions: positions.map(at) });
@@ -90,7 +90,7 @@ export const checkpointCases: StorageCases = {
   },
 
   async 'settling again is reported as a duplicate and changes nothing'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     await storage.settle(fence, { kind: 'delivered', positions: [at(2)] });
     const again = { kind: 'delivered', positions: [at(1), at(2)] } as const;
     assert.equal(await storage.settle(fence, again), 'duplicate');
@@ -110,18 +110,18 @@ export const checkpointCases: StorageCases = {
   'another process sees the progress': {
     needs: 'crossProcess',
     async run({ storage, fixture }) {
-      const fence = await owned(storage);
+      const fence = await acquireShard(storage);
       const second = await fixture.second?.();
-      assert.ok(second !== undefined, 'the fixture has no second');
+      assert.ok(second !== undefined, 'the fixture has no second connection');
       await storage.settle(fence, { kind: 'delivered', positions: [at(4)] });
       assert.equal((await second.checkpoints.load(fence)).done.length, 1);
     },
   },
 
-  async 'a reset moves every shard, revokes its owner and forgets events that are processed again'({
+  async 'a reset moves every shard, revokes its owner and clears the marks of events that are processed again'({
     storage,
   }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { checkpoints, deadLetters, waiting } = storage;
     await checkpoints.save(fence, at(20));
     await storage.settle(fence, { kind: 'delivered', positions: [at(22)] });

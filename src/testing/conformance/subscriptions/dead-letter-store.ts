@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { assertLost, at, newLetter, owned, takenOver, type StorageCases } from './fixture.ts';
+import {
+  assertLost,
+  at,
+  newLetter,
+  acquireShard,
+  takeOverShard,
+  type StorageCases,
+} from './fixture.ts';
 
 const atMs = Date.UTC(2025, 8, 30, 11);
 
 export const deadLetterCases: StorageCases = {
   async 'returns a dead letter as stored, and marks its event as done'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const added = newLetter(fence);
     const { letter } = await storage.deadLetters.add(fence, added);
     assert.deepEqual(letter, {
@@ -27,7 +34,7 @@ export const deadLetterCases: StorageCases = {
   },
 
   async 'stores one dead letter per handler and event'({ storage }) {
-    const [one, two] = [await owned(storage), await owned(storage)];
+    const [one, two] = [await acquireShard(storage), await acquireShard(storage)];
     const eventId = randomUUID();
     const { deadLetters } = storage;
     const { letter: first } = await deadLetters.add(one, newLetter(one, { eventId }));
@@ -38,14 +45,14 @@ export const deadLetterCases: StorageCases = {
     assert.equal(reopened.id, first.id);
     assert.deepEqual([reopened.attempts, reopened.error, reopened.history.length], [8, 'worse', 2]);
     assert.equal(await deadLetters.count({ handler: one.subscription }), 1);
-    // A retry of the first call whose response was lost, not a replay.
+    // This call is a retry of the first one, whose response was lost; it is not a replay.
     assert.equal((await deadLetters.add(one, again)).isNew, true);
     await deadLetters.replay({ ids: [first.id] }, { by: 'ada', atMs });
     assert.equal((await deadLetters.add(one, again)).isNew, false);
   },
 
   async 'a parked dead letter blocks its aggregate until it is replayed'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { deadLetters, waiting } = storage;
     const { letter } = await deadLetters.add(fence, newLetter(fence, { parked: true }));
     assert.deepEqual(await waiting.due(fence, Number.MAX_SAFE_INTEGER, 9), []);
@@ -69,7 +76,7 @@ export const deadLetterCases: StorageCases = {
   },
 
   async 'a failed replay reopens the dead letter'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { deadLetters, waiting } = storage;
     const added = newLetter(fence);
     await deadLetters.add(fence, added);
@@ -84,7 +91,7 @@ export const deadLetterCases: StorageCases = {
   },
 
   async 'a discarded dead letter keeps its reason and unblocks later events'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { deadLetters, waiting } = storage;
     const { letter } = await deadLetters.add(fence, newLetter(fence, { parked: true }));
     const behind = { position: at(9), eventId: 'e9', failures: 0, history: [] };
@@ -103,7 +110,7 @@ export const deadLetterCases: StorageCases = {
   },
 
   async 'lists dead letters by filter, page by page, oldest first'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { deadLetters } = storage;
     const handler = fence.subscription;
     for (let index = 0; index < 12; index += 1) {
@@ -150,7 +157,7 @@ export const deadLetterCases: StorageCases = {
   },
 
   async 'finds dead letters by their events'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { deadLetters } = storage;
     const letters = [newLetter(fence), newLetter(fence, { position: at(2) })];
     for (const letter of letters) await deadLetters.add(fence, letter);
@@ -165,7 +172,7 @@ export const deadLetterCases: StorageCases = {
   },
 
   async 'stores notes with the dead letter'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const {
       letter: { id },
     } = await storage.deadLetters.add(fence, newLetter(fence));
@@ -175,8 +182,8 @@ export const deadLetterCases: StorageCases = {
   },
 
   async 'a former owner adds no dead letter'({ storage }) {
-    const late = await owned(storage);
-    await takenOver(storage, late);
+    const late = await acquireShard(storage);
+    await takeOverShard(storage, late);
     await assertLost(() => storage.deadLetters.add(late, newLetter(late)));
     assert.equal(await storage.deadLetters.count({ handler: late.subscription }), 0);
   },

@@ -4,8 +4,8 @@ import {
   assertLost,
   at,
   newLetter,
-  owned,
-  takenOver,
+  acquireShard,
+  takeOverShard,
   type StorageCases,
   type StorageContext,
 } from './fixture.ts';
@@ -28,7 +28,7 @@ export const transactionCases: StorageCases = {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;
-      const fence = await owned(storage);
+      const fence = await acquireShard(storage);
       const key = randomUUID();
       const effect = await withEffect(context, fence, key);
       assert.equal(await countOf(context, key), 0);
@@ -42,7 +42,7 @@ export const transactionCases: StorageCases = {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;
-      const fence = await owned(storage);
+      const fence = await acquireShard(storage);
       const key = randomUUID();
       const settlement: Settlement = { ...delivered(3, 5), checkpoint: at(4) };
       await (await withEffect(context, fence, key)).rollback();
@@ -50,7 +50,7 @@ export const transactionCases: StorageCases = {
       assert.equal(await (await withEffect(context, fence, key)).commit(settlement), 'settled');
       const { position, done } = await storage.checkpoints.load(fence);
       assert.deepEqual([position, done], [at(4), [at(5)]]);
-      // Retries after a lost response, below and above the checkpoint.
+      // Retry after a lost response, for events below and above the checkpoint.
       for (const again of [delivered(3), delivered(5), { ...settlement, checkpoint: at(9) }]) {
         assert.equal(await (await withEffect(context, fence, key)).commit(again), 'duplicate');
       }
@@ -63,7 +63,7 @@ export const transactionCases: StorageCases = {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;
-      const fence = await owned(storage);
+      const fence = await acquireShard(storage);
       const key = randomUUID();
       const commit = async (position: number, checkpoint: number) =>
         (await withEffect(context, fence, key)).commit({
@@ -82,10 +82,10 @@ export const transactionCases: StorageCases = {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;
-      const late = await owned(storage);
+      const late = await acquireShard(storage);
       const key = randomUUID();
       const effect = await withEffect(context, late, key);
-      const fence = await takenOver(storage, late);
+      const fence = await takeOverShard(storage, late);
       await assertLost(() => effect.commit({ ...delivered(3), checkpoint: at(3) }));
       await effect.rollback();
       assert.equal(await countOf(context, key), 0);
@@ -96,7 +96,7 @@ export const transactionCases: StorageCases = {
   'a rollback leaves nothing': {
     needs: 'transactions',
     async run(context) {
-      const fence = await owned(context.storage);
+      const fence = await acquireShard(context.storage);
       const key = randomUUID();
       for (const why of [undefined, 'late'] as const) {
         const effect = await withEffect(context, fence, key);
@@ -110,7 +110,7 @@ export const transactionCases: StorageCases = {
   'a processed event has no second effect': {
     needs: 'transactions',
     async run(context) {
-      const fence = await owned(context.storage);
+      const fence = await acquireShard(context.storage);
       const key = randomUUID();
       await (await withEffect(context, fence, key)).commit(delivered(3));
       const again = await withEffect(context, fence, key);
@@ -123,10 +123,10 @@ export const transactionCases: StorageCases = {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;
-      const late = await owned(storage);
+      const late = await acquireShard(storage);
       const key = randomUUID();
       const effect = await withEffect(context, late, key);
-      const fence = await takenOver(storage, late);
+      const fence = await takeOverShard(storage, late);
       await assertLost(() => effect.commit(delivered(3)));
       await effect.rollback();
       assert.equal(await countOf(context, key), 0);
@@ -138,7 +138,7 @@ export const transactionCases: StorageCases = {
     needs: 'transactions',
     async run(context) {
       const { storage } = context;
-      const fence = await owned(storage);
+      const fence = await acquireShard(storage);
       const { letter } = await storage.deadLetters.add(fence, newLetter(fence, { parked: true }));
       const { id, stream, position, eventId } = letter;
       const key = randomUUID();
@@ -155,7 +155,7 @@ export const transactionCases: StorageCases = {
   'several transactions may be open at once': {
     needs: 'transactions',
     async run(context) {
-      const fence = await owned(context.storage);
+      const fence = await acquireShard(context.storage);
       const key = randomUUID();
       await Promise.all(
         Array.from({ length: 20 }, async (_, index) => {

@@ -15,11 +15,11 @@ import type {
 export interface SubscriptionStorageFixture<Transaction> {
   /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: SubscriptionCapabilities;
-  /** May return the same instance each time; the fixture closes it. */
+  /** Opens a storage; it may return the same instance each time. The fixture closes the storage. */
   open(): Promise<SubscriptionStorage<Transaction>>;
-  /** A second connection to the same data, as in another process (`crossProcess`). */
+  /** Opens a second connection to the same data, like another process (`crossProcess`). */
   second?(): Promise<SubscriptionStorage<Transaction>>;
-  /** Countable effects (`transactions`). */
+  /** Effects that a case can count (`transactions`). */
   readonly effects?: {
     write(transaction: Transaction, key: string): Promise<void>;
     count(key: string): Promise<number>;
@@ -56,8 +56,8 @@ export function newName(): string {
   return `sub:conformance:c${randomUUID().replaceAll('-', '')}:v1`;
 }
 
-/** A subscription with one shard, acquired by an owner. */
-export async function owned(
+/** Opens a subscription with one shard that an owner has acquired. */
+export async function acquireShard(
   storage: SubscriptionStorage,
   subscription = newName(),
   shard = 0,
@@ -68,8 +68,8 @@ export async function owned(
   return { subscription, shard, token: lease.kind === 'acquired' ? lease.token : 0 };
 }
 
-/** Another process takes over the shard. */
-export async function takenOver(storage: SubscriptionStorage, fence: Fence): Promise<Fence> {
+/** Lets another process take over the shard. */
+export async function takeOverShard(storage: SubscriptionStorage, fence: Fence): Promise<Fence> {
   await storage.leases.release(fence);
   const lease = await storage.leases.acquire(fence, 'other', leaseMs);
   return { ...fence, token: lease.kind === 'acquired' ? lease.token : 0 };

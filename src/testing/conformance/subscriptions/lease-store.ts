@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../../assertions.ts';
-import { leaseMs, newName, owned, takenOver, type StorageCases } from './fixture.ts';
+import { leaseMs, newName, acquireShard, takeOverShard, type StorageCases } from './fixture.ts';
 
 export const leaseCases: StorageCases = {
-  async 'of concurrent acquisitions one succeeds, and the others learn the remaining time'({
+  async 'one of several concurrent acquisitions succeeds, and the others get the remaining time'({
     storage,
   }) {
     const key = { subscription: newName(), shard: 0 };
     await storage.checkpoints.open(key.subscription, 1);
-    const answers = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 12 }, (_, index) => storage.leases.acquire(key, `o${index}`, leaseMs)),
     );
-    assert.equal(answers.filter(({ kind }) => kind === 'acquired').length, 1);
-    for (const answer of answers) {
-      if (answer.kind === 'held') assert.ok(answer.retryInMs > 0 && answer.retryInMs <= leaseMs);
+    assert.equal(results.filter(({ kind }) => kind === 'acquired').length, 1);
+    for (const result of results) {
+      if (result.kind === 'held') assert.ok(result.retryInMs > 0 && result.retryInMs <= leaseMs);
     }
   },
 
   async 'the token increases with each owner, and an old token cannot renew'({ storage }) {
-    const first = await owned(storage);
+    const first = await acquireShard(storage);
     assert.equal(await storage.leases.renew(first, leaseMs), true);
-    const second = await takenOver(storage, first);
+    const second = await takeOverShard(storage, first);
     assert.ok(second.token > first.token);
     assert.equal(await storage.leases.renew(first, leaseMs), false);
     await storage.leases.release(first);
@@ -30,7 +30,7 @@ export const leaseCases: StorageCases = {
   },
 
   async 'the last owner cannot renew a released lease'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     await storage.leases.release(fence);
     assert.equal(await storage.leases.renew(fence, leaseMs), false);
     const next = await storage.leases.acquire(fence, 'next', leaseMs);
@@ -47,7 +47,7 @@ export const leaseCases: StorageCases = {
     assert.ok(second.kind === 'acquired' && second.token > first.token);
   },
 
-  async 'the token sequence survives the end of a lease'({ storage }) {
+  async 'the token sequence continues after a lease expires'({ storage }) {
     const key = { subscription: newName(), shard: 0 };
     await storage.checkpoints.open(key.subscription, 1);
     let last = 0;
@@ -78,8 +78,8 @@ export const leaseCases: StorageCases = {
     const lease = await storage.leases.acquire(key, 'owner', 200);
     const token = lease.kind === 'acquired' ? lease.token : 0;
     assert.equal(await storage.leases.renew({ ...key, token }, leaseMs), true);
-    const answer = await storage.leases.acquire(key, 'other', leaseMs);
-    assert.ok(answer.kind === 'held' && answer.retryInMs > 1_000);
+    const result = await storage.leases.acquire(key, 'other', leaseMs);
+    assert.ok(result.kind === 'held' && result.retryInMs > 1_000);
   },
 
   async 'lists the owner and remaining time of each shard'({ storage }) {
@@ -114,9 +114,9 @@ export const leaseCases: StorageCases = {
   'another process sees the lease': {
     needs: 'crossProcess',
     async run({ storage, fixture }) {
-      const fence = await owned(storage);
+      const fence = await acquireShard(storage);
       const second = await fixture.second?.();
-      assert.ok(second !== undefined, 'the fixture has no second');
+      assert.ok(second !== undefined, 'the fixture has no second connection');
       assert.equal((await second.leases.acquire(fence, 'other', leaseMs)).kind, 'held');
       assert.equal((await second.leases.list(fence.subscription))[0]?.owner, 'owner');
       await storage.leases.release(fence);

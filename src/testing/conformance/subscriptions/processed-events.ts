@@ -7,7 +7,7 @@ const long = { leaseMs: 600_000, ttlMs: 600_000 };
 const newKey = () => ({ eventId: randomUUID(), handler: newName() });
 
 export const processedCases: StorageCases = {
-  async 'of concurrent claims exactly one succeeds'({ storage: { processed } }) {
+  async 'exactly one of several concurrent claims succeeds'({ storage: { processed } }) {
     const key = newKey();
     const claims = await Promise.all(Array.from({ length: 12 }, () => processed.claim(key, long)));
     assert.equal(claims.filter(({ kind }) => kind === 'claimed').length, 1);
@@ -32,7 +32,7 @@ export const processedCases: StorageCases = {
     assert.equal((await processed.claim(key, long)).kind, 'claimed');
   },
 
-  async 'a claim of a dead process passes on, and its late confirmation fails'({
+  async 'another process takes over a claim of a dead process, whose late confirmation fails'({
     storage: { processed },
   }) {
     const key = newKey();

@@ -1,5 +1,5 @@
-// The conformance suite of subscription storages, for our engines and for adapters of users. Cases that need a
-// capability which the engine lacks are skipped by its name.
+// The conformance suite of subscription storages, for our engines and for adapters of users. A case is skipped if it
+// needs a capability that the engine lacks; the reason names the capability.
 
 import { checkpointCases } from './checkpoint-store.ts';
 import { deadLetterCases } from './dead-letter-store.ts';
@@ -80,7 +80,7 @@ export function leaseStoreConformance(fixture: LeaseStoreFixture): readonly Stor
       open: async () => around(await fixture.open()),
       async second() {
         const second = await fixture.second?.();
-        if (second === undefined) throw new Error('the fixture has no second');
+        if (second === undefined) throw new Error('the fixture has no second connection');
         return around(second);
       },
     },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { assertLost, at, owned, takenOver, type StorageCases } from './fixture.ts';
+import { assertLost, at, acquireShard, takeOverShard, type StorageCases } from './fixture.ts';
 import type { WaitingEvent } from '../../../subscriptions/subscription-storage.ts';
 
 const stream = 'banking.account.v1-core-a-1';
@@ -12,7 +12,7 @@ const event = (position: number, failures = 0): WaitingEvent => ({
 
 export const waitingCases: StorageCases = {
   async 'parks events in order and finds them when the first one is due'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { waiting } = storage;
     await waiting.hold(fence, [{ stream, due: 1_000, events: [event(7, 2)] }]);
     await waiting.hold(fence, [{ stream, due: 'behind', events: [event(12), event(9)] }]);
@@ -24,7 +24,7 @@ export const waitingCases: StorageCases = {
   },
 
   async 'parking an event again updates its attempts only if it is the first'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { waiting } = storage;
     await waiting.hold(fence, [{ stream, due: 5, events: [event(7, 1), event(8)] }]);
     await waiting.hold(fence, [{ stream, due: 'behind', events: [event(8, 4)] }]);
@@ -35,7 +35,7 @@ export const waitingCases: StorageCases = {
   },
 
   async 'draining completes events, and the last one unblocks its aggregate'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { waiting } = storage;
     await waiting.hold(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
     const drain = (position: number) =>
@@ -56,7 +56,7 @@ export const waitingCases: StorageCases = {
   },
 
   async 'does not park a drained event again'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const { waiting } = storage;
     await waiting.hold(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
     await storage.settle(fence, {
@@ -71,7 +71,7 @@ export const waitingCases: StorageCases = {
   },
 
   async 'parks many events of many aggregates in one call'({ storage }) {
-    const fence = await owned(storage);
+    const fence = await acquireShard(storage);
     const streams = Array.from({ length: 50 }, (_, index) => ({
       stream: `${stream}-${index}`,
       due: index,
@@ -84,8 +84,8 @@ export const waitingCases: StorageCases = {
   },
 
   async 'a former owner neither parks nor unblocks events'({ storage }) {
-    const late = await owned(storage);
-    const fence = await takenOver(storage, late);
+    const late = await acquireShard(storage);
+    const fence = await takeOverShard(storage, late);
     const { waiting } = storage;
     await assertLost(() => waiting.hold(late, [{ stream, due: 0, events: [event(7)] }]));
     await assertLost(() => waiting.unblock(late, stream));
