@@ -23,6 +23,8 @@ export interface RunTaskOptions {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly stepTimeoutMs: number;
+  /** False: the lease may have expired, so another worker may have taken the job and completed steps of it. */
+  readonly isLeaseCurrent: () => boolean;
   /** Fires with `TASK_CANCELLED`, with `TASK_STALE` (another worker has the job), or when the worker stops. */
   readonly signal: AbortSignal;
   /** The handler has ended and its end is about to be stored: the next job may be claimed. */
@@ -109,10 +111,18 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
         ? undefined
         : durationMs('heartbeat', stepOptions.heartbeat);
     const span = observer.span?.('task step', { type: task.type, step: name }, task.trace);
-    // Not awaited: it is stored before the step's next call, and mostly together with it.
-    const started = tasks.startStep(token, { name, kind, timeoutMs });
-    started.catch(() => undefined);
+    const start = (): Promise<void> => tasks.startStep(token, { name, kind, timeoutMs });
     let value: Result;
+    try {
+      // Not awaited under a current lease: the engine stores the start before the next call of this step, mostly
+      // together with it. After the lease, the step runs only once the engine has confirmed the fence.
+      if (options.isLeaseCurrent()) start().catch(() => undefined);
+      else await surely(start);
+    } catch (error) {
+      span?.fail(error);
+      span?.end();
+      throw error;
+    }
     try {
       const inside = (scope: StepScope) =>
         within.run({ run: inFlight, step: name }, () => run(scope));

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { RetryAfter, Terminal } from '../../subscriptions/handler-outcome.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
 import { createTasks } from '../create-tasks.ts';
 import { memoryTaskEngine } from '../memory-task-engine.ts';
 import { startWorkers, type WorkersOptions } from './start-workers.ts';
+import type { TaskEngine } from '../task-engine.ts';
 import { task, type TaskContext, type TaskDefinition } from '../task-definition.ts';
 import { createTaskSweep } from './task-sweeper.ts';
 import { taskType } from '../task-type.ts';
@@ -387,4 +389,48 @@ test('a wait concurrent to a step is not inside of the step', async () => {
     const { id } = await tasks.enqueue(reportGen.job(null));
     assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, 7);
   });
+});
+
+test('a worker whose lease expired before it started a job does not repeat a completed step', async () => {
+  const clock = fakeClock({ nowMs: 1_000_000 });
+  const engine = memoryTaskEngine({ clock });
+  const frozen = Promise.withResolvers<void>();
+  const claimed = Promise.withResolvers<void>();
+  // A process that is frozen after its claim: the claim returns late, and no heartbeat is sent.
+  const slowEngine: TaskEngine = {
+    ...engine,
+    async claim(...args) {
+      const found = await engine.claim(...args);
+      if (found.length > 0) claimed.resolve();
+      await frozen.promise;
+      return found;
+    },
+    async beat(beat) {
+      await frozen.promise;
+      return engine.beat(beat);
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+  await using tasks = createTasks(engine, { clock, types });
+  await using slowTasks = createTasks(slowEngine, { clock, types });
+  const ran: string[] = [];
+  const definition = (worker: string) =>
+    task('report-gen', async (ctx) => {
+      await ctx.step('charge', () => void ran.push(worker));
+      return worker;
+    });
+  const options = { leaseMs: 1_000, drainMs: 1, beatsFromThread: false };
+  const { id } = await tasks.enqueue({ type: 'report-gen', payload: null });
+  const slow = startWorkers(slowTasks, [definition('slow')], options);
+  await claimed.promise;
+  await clock.advance(1_001);
+  await createTaskSweep(tasks).sweep();
+  const other = startWorkers(tasks, [definition('other')], options);
+  const ended = tasks.whenEnded(id, { timeoutMs: 60_000 });
+  await clock.advance(500);
+  assert.equal((await ended).result, 'other');
+  frozen.resolve();
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+  assert.deepEqual(ran, ['other']);
+  await Promise.all([slow.stop(), other.stop(), clock.advance(1_000)]);
 });

@@ -48,8 +48,10 @@ export interface TaskWorkers extends AsyncDisposable {
 interface Run {
   readonly claimed: ClaimedTask;
   readonly stopping: AbortController;
-  readonly done: Promise<void>;
-  /** The handler has ended; only its end is not stored yet. */
+  done: Promise<void>;
+  /** The time of the last request in which the engine confirmed that this worker has the job. */
+  confirmedAtMs: number;
+  /** The handler has returned; its outcome is not stored yet. */
   isSettling: boolean;
 }
 
@@ -141,6 +143,14 @@ export function startWorkers(
     const definition = byName.get(task.type);
     if (definition === undefined) return;
     const halting = new AbortController();
+    const run: Run = {
+      claimed,
+      stopping: halting,
+      done: Promise.resolve(),
+      confirmedAtMs: task.claimedAt?.getTime() ?? clock.now(),
+      isSettling: false,
+    };
+    runs.set(nameOf(token), run);
     const span = observer.span?.(
       'run task',
       { type: task.type, taskId: task.id, tenant: task.tenant, attempt: task.attempt },
@@ -156,6 +166,7 @@ export function startWorkers(
       clock,
       observer,
       stepTimeoutMs,
+      isLeaseCurrent: () => clock.now() < run.confirmedAtMs + leaseMs,
       signal: halting.signal,
       onSettling() {
         run.isSettling = true;
@@ -166,7 +177,7 @@ export function startWorkers(
       observer.log?.error({ taskId: task.id, type: task.type, err }, 'job could not be settled');
       return 'gone' as const;
     });
-    const done = (async () => {
+    run.done = (async () => {
       const outcome = await running;
       const attributes = { type: task.type, outcome };
       observer.record?.('task_run_duration_ms', clock.now() - beganMs, attributes);
@@ -176,8 +187,6 @@ export function startWorkers(
       if (outcome !== 'kept') runs.delete(nameOf(token));
       nudge();
     })();
-    const run: Run = { claimed, stopping: halting, done, isSettling: false };
-    runs.set(nameOf(token), run);
   }
 
   /**
@@ -252,15 +261,17 @@ export function startWorkers(
     const everyMs = Math.min(Math.ceil(leaseMs / 3), 1_000);
     while (!over.aborted) {
       try {
-        const asked = [...runs.values()];
-        const tokens = asked.map(({ claimed }) => claimed.token);
-        const held = await tasks.heartbeat({ worker, leaseMs, tokens, about: about() });
+        const reported = [...runs.values()];
+        const tokens = reported.map(({ claimed }) => claimed.token);
+        const sentAtMs = clock.now();
+        const states = await tasks.heartbeat({ worker, leaseMs, tokens, about: about() });
         // By position, not by id: a lost job may be running here again, under a newer fence.
-        for (const [at, { stopping: halting }] of asked.entries()) {
-          const { id, state, cancelAt } = held[at] ?? {};
+        for (const [at, run] of reported.entries()) {
+          const { id, state, cancelAt } = states[at] ?? {};
           if (id === undefined) continue;
-          if (state === 'lost') halting.abort(gone(id));
-          else if (cancelAt !== undefined) halting.abort(cancelled(id));
+          if (state === 'lost') run.stopping.abort(gone(id));
+          else if (cancelAt !== undefined) run.stopping.abort(cancelled(id));
+          if (state === 'held') run.confirmedAtMs = sentAtMs;
         }
       } catch (err) {
         if (hasCode(err, 'TASKS_CLOSED')) return;
