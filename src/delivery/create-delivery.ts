@@ -59,7 +59,10 @@ export interface DeliveryOptions {
 export interface DeliverContext {
   /** Cancels the attempt; with the reason `HANDLER_TIMEOUT`, it counts as a failure of the destination. */
   readonly signal?: AbortSignal | undefined;
-  /** Starts the time limit of the call: the caller then fires `signal` when it expires. Default: `deliver` keeps it. */
+  /**
+   * Given by a caller that enforces the time limit itself: starts the limit of this call, after which the caller
+   * fires `signal`. Default: `deliver` enforces the limit.
+   */
   readonly limit?: ((timeoutMs: number) => void) | undefined;
   /** Default: one more than the failed attempts of the message. */
   readonly attempt?: number | undefined;

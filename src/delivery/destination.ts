@@ -18,8 +18,9 @@ export interface DeliveryContext {
 
 /**
  * Delivers one message. Returning means that it was sent. A thrown error is retried, unless it is `Terminal`
- * (dead letter), `RetryAfter` or `Snooze` of `millrace/subscriptions`. The time limit of the call is kept by
- * `createDelivery`; `timeoutMs` sets it. `destinationConformance` of `millrace/testing` checks a destination.
+ * (dead letter), `RetryAfter` or `Snooze` of `millrace/subscriptions`. `timeoutMs` sets the time limit of the call.
+ * The outbox enforces this limit for its messages; `createDelivery` does so when it is called without an outbox.
+ * `destinationConformance` of `millrace/testing` checks a destination.
  *
  * @example
  * import { createDelivery, type Destination } from 'millrace/delivery';
@@ -37,6 +38,6 @@ export interface DeliveryContext {
  */
 export interface Destination {
   (message: DeliveryMessage, context: DeliveryContext): Promise<DeliveryOutcome | void>;
-  /** Time limit of one call. */
+  /** Time limit of one call. Default: `deliveryLimits.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
 }

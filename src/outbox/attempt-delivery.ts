@@ -1,5 +1,6 @@
 // One delivery attempt, from the claimed message to the outcome that the ledger stores. The dispatcher and the
-// queue worker share it. The time limit of an attempt is kept here and nowhere else: see `deliverMessage`.
+// queue worker share this code. For messages of the outbox, `deliverMessage` runs the only timer of an attempt:
+// `createDelivery` passes the time limit of the destination to `limit` instead of starting its own timer.
 
 import { idempotencyKeyOf } from '../contracts/idempotency-key.ts';
 import type { CallDeadlines } from '../foundation/call-deadlines.ts';
