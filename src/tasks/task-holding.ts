@@ -4,9 +4,9 @@
 import { hasCode } from '../foundation/error.ts';
 import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './rules/check-task.ts';
 import {
+  decideCancelled,
   decideCompensated,
   decideComplete,
-  decideEnding,
   decideFailure,
 } from './rules/decide-end.ts';
 import { decideRelease } from './rules/decide-queued.ts';
@@ -118,7 +118,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
     return decided;
   }
 
-  /** Decides on exactly the stored record: an event that arrives concurrently must not be missed. */
+  /** Decides on exactly the stored record: a concurrent event or cancellation must not be missed. */
   async function writeExactly(
     token: TaskToken,
     decide: (task: StoredTask, context: DecideContext) => Decision,
@@ -130,7 +130,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
         await write(token, decide, task);
         return;
       } catch (error) {
-        // An event arrived: decide again. If the job is no longer held, the load rejects.
+        // The record has changed: decide again. If this worker has lost the job, the load rejects.
         if (!hasCode(error, 'TASK_STALE')) throw error;
       }
     }
@@ -251,10 +251,8 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
       await write(token, (task, decide) => decideFailure(task, given, { ...decide, retryAfterMs }));
     },
     async cancelled(token) {
-      const error = { message: 'cancelled', code: 'TASK_CANCELLED' };
-      await write(token, (task, decide) =>
-        decideEnding(task, { state: 'cancelled', error }, decide),
-      );
+      // The cached record lacks the reason, which another process stored.
+      await writeExactly(token, decideCancelled);
     },
     async compensated(token) {
       await write(token, decideCompensated);

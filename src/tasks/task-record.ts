@@ -37,7 +37,7 @@ export type TaskWait =
 
 export interface HistoryEntry {
   readonly atMs: number;
-  /** `enqueued`, `claimed`, `failed`, `lost`, `waiting`, `retried`, `cancel-asked`, `completed`, … */
+  /** `enqueued`, `claimed`, `failed`, `lost`, `waiting`, `retried`, `cancel requested`, `completed`, … */
   readonly what: string;
   readonly worker?: string | undefined;
   readonly step?: string | undefined;
@@ -56,7 +56,6 @@ export interface TaskRun {
   readonly ending?:
     | { readonly state: 'failed' | 'cancelled'; readonly error: TaskFailure }
     | undefined;
-  readonly cancelReason?: string | undefined;
   readonly history: readonly HistoryEntry[];
   /** The number of removed entries. */
   readonly forgotten?: number | undefined;
@@ -82,11 +81,19 @@ export interface StepRecord {
   readonly untilMs?: number | undefined;
 }
 
+/** `cancel`: a field separate from `run`, because only the worker of a running job writes `run`. */
+export interface CancelRecord {
+  readonly reason: string;
+  readonly atMs: number;
+}
+
 export interface EventRecord {
   readonly payload: unknown;
   readonly atMs: number;
 }
 
+/** Set when a running job is cancelled. */
+export const cancelField = 'cancel';
 const stepPrefix = 'step:';
 export const stepField = (name: string): string => `${stepPrefix}${name}`;
 /** One field per received event, so that no event overwrites another. */
@@ -96,6 +103,9 @@ export const infoOf = ({ fields }: StoredTask): TaskInfo => parse<TaskInfo>(fiel
 export const runOf = ({ fields }: StoredTask): TaskRun =>
   parse<TaskRun>(fields['run'], { history: [] });
 const payloadOf = ({ fields }: StoredTask): unknown => parse<unknown>(fields['payload'], null);
+
+export const cancelOf = ({ fields }: StoredTask): CancelRecord | undefined =>
+  parse<CancelRecord | undefined>(fields[cancelField], undefined);
 
 export function stepOf({ fields }: StoredTask, name: string): StepRecord | undefined {
   const text = fields[stepField(name)];
@@ -278,7 +288,7 @@ export function timelineOf(task: StoredTask): readonly TimelineEntry[] {
     if (endedAtMs === undefined) return [started];
     return [started, { atMs: endedAtMs, what: `${kind} ${state}`, step, text: error?.message }];
   });
-  return [...run.history, ...unrecordedClaim(task, run), ...steps]
+  return [...run.history, ...unrecordedClaim(task, run), ...unrecordedCancel(task), ...steps]
     .toSorted((a, b) => a.atMs - b.atMs)
     .map(({ atMs, what, step, worker, text }) => ({
       at: new Date(atMs),
@@ -297,4 +307,11 @@ export function unrecordedClaim(
   const { state, claimedAtMs, worker } = head;
   const isRecorded = history.some(({ what, atMs }) => what === 'claimed' && atMs === claimedAtMs);
   return state !== 'running' || isRecorded ? [] : [{ atMs: claimedAtMs, what: 'claimed', worker }];
+}
+
+/** The request to cancel a running job; the change that ends the job adds it to the history. */
+export function unrecordedCancel(task: StoredTask): readonly HistoryEntry[] {
+  const cancel = cancelOf(task);
+  if (cancel === undefined) return [];
+  return [{ atMs: cancel.atMs, what: 'cancel requested', text: cancel.reason }];
 }

@@ -12,10 +12,16 @@ import {
 } from './task-decision.ts';
 import { isTerminal, neverMs, type StoredTask } from '../task-job.ts';
 import {
+  cancelField,
+  cancelOf,
   infoOf,
   runOf,
   stepOf,
   stepsOf,
+  unrecordedCancel,
+  unrecordedClaim,
+  withHistory,
+  type CancelRecord,
   type TaskFailure,
   type TaskRun,
   type TaskWait,
@@ -106,14 +112,33 @@ export function decideCancel(
   const { head } = task;
   const run = runOf(task);
   if (isTerminal(head.state) || run.ending !== undefined) return undefined;
-  if (head.state !== 'running') {
-    const error = { message: cancel.reason, code: 'TASK_CANCELLED' };
-    return decideEnding(task, { state: 'cancelled', error }, context);
-  }
-  // Its worker is notified and ends it; after the deadline the sweeper does. Only the worker writes `run`.
-  return head.cancelAtMs === 0
-    ? { head: { cancelAtMs: context.nowMs + cancel.deadlineMs }, fields: {}, signals: [] }
-    : undefined;
+  const { reason, deadlineMs } = cancel;
+  if (head.state !== 'running') return decideCancelled(task, context, reason);
+  // The worker is notified and ends the job; after the deadline the sweeper does. Only the worker writes `run`.
+  if (head.cancelAtMs !== 0) return undefined;
+  const { nowMs } = context;
+  const record: CancelRecord = { reason, atMs: nowMs };
+  return {
+    head: { cancelAtMs: nowMs + deadlineMs },
+    fields: { [cancelField]: JSON.stringify(record) },
+    signals: [],
+  };
+}
+
+/** The job is cancelled now. Default of `reason`: that of the stored request. */
+export function decideCancelled(
+  task: StoredTask,
+  context: DecideContext,
+  reason: string = cancelOf(task)?.reason ?? 'cancelled',
+): Decision {
+  const error = { message: reason, code: 'TASK_CANCELLED' };
+  const requests = unrecordedCancel(task);
+  if (requests.length === 0) return decideEnding(task, { state: 'cancelled', error }, context);
+  const run = runOf(task);
+  const recorded = withHistory(run, ...unrecordedClaim(task, run), ...requests);
+  const fields = { ...task.fields, run: JSON.stringify(recorded) };
+  const decided = decideEnding({ ...task, fields }, { state: 'cancelled', error }, context);
+  return { ...decided, fields: { ...decided.fields, [cancelField]: null } };
 }
 
 /** Called by the sweeper: the worker is gone, the step hangs, or the worker did not obey the cancellation. */
@@ -122,10 +147,7 @@ export function decideLost(
   cause: 'worker' | 'deadline' | 'cancel',
   context: DecideContext,
 ): Decision {
-  if (cause === 'cancel' && runOf(task).ending === undefined) {
-    const error = { message: 'cancelled', code: 'TASK_CANCELLED' };
-    return decideEnding(task, { state: 'cancelled', error }, context);
-  }
+  if (cause === 'cancel' && runOf(task).ending === undefined) return decideCancelled(task, context);
   const message =
     cause === 'deadline'
       ? `a step exceeded its time limit, in worker ${task.head.worker}`

@@ -8,7 +8,7 @@ import {
   type Decision,
 } from './task-decision.ts';
 import { isTerminal, type StoredTask } from '../task-job.ts';
-import { eventField, runOf, stepField, stepsOf } from '../task-record.ts';
+import { cancelField, eventField, runOf, stepField, stepsOf } from '../task-record.ts';
 
 /** Undefined: it has not ended, so it cannot be retried. */
 export function decideRetry(
@@ -52,6 +52,7 @@ export function decideRetry(
   };
   return toQueue(task, next, context, {
     run: JSON.stringify(run),
+    ...(task.fields[cancelField] === undefined ? {} : { [cancelField]: null }),
     ...Object.fromEntries(dropped.map(([name]) => [stepField(name), null])),
   });
 }
