@@ -31,7 +31,7 @@ const envelopeDefinition = Type.Object(
     contentType: Type.Optional(text(255)),
     /** The version of the payload schema, set by the producer. */
     schemaVersion: Type.Optional(
-      Type.Integer({ description: 'a whole number from 1 on', minimum: 1 }),
+      Type.Integer({ description: 'an integer, at least 1', minimum: 1 }),
     ),
     tenant: Type.Optional(text(64)),
     correlationId: Type.Optional(text(limits.idCharsMax)),

@@ -1,12 +1,12 @@
-// The port: one function that sends a message and returns its outcome.
+// The port of a destination: one function that sends a message and returns its outcome.
 
 import type { DeliveryMessage } from './delivery-message.ts';
 import type { DeliveryOutcome } from './delivery-outcome.ts';
 
 export interface DeliveryContext {
-  /** The same for every attempt; the receiver detects duplicates by it. */
+  /** Identical for every attempt; the receiver detects duplicates by this key. */
   readonly idempotencyKey: string;
-  /** The first is 1. */
+  /** The number of this attempt, starting at 1. */
   readonly attempt: number;
   /** An earlier attempt was started: the receiver may already have the message. */
   readonly isDuplicate: boolean;
@@ -26,13 +26,13 @@ export interface DeliveryContext {
  * import { createDelivery, type Destination } from 'millrace/delivery';
  *
  * const warehouse: Destination = async (message, { idempotencyKey, signal }) => {
- *   const answer = await fetch('https://warehouse.example/orders', {
+ *   const response = await fetch('https://warehouse.example/orders', {
  *     method: 'POST',
  *     headers: { 'idempotency-key': idempotencyKey },
  *     body: JSON.stringify(message.payload),
  *     signal,
  *   });
- *   if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+ *   if (!response.ok) throw new Error(`HTTP ${response.status}`);
  * };
  * const delivery = createDelivery({ destinations: { warehouse } });
  */

@@ -33,7 +33,7 @@ export function localTimeZone(): string {
 }
 
 /**
- * What the wall clock shows at an instant.
+ * The wall-clock time at an instant.
  *
  * @example
  * import { wallTimeAt } from 'millrace/foundation';

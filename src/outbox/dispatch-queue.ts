@@ -1,5 +1,5 @@
-// What a dispatcher does between two round trips: it holds claimed messages that wait to be sent, sends them, and
-// holds the outcomes that wait to be stored.
+// The work of a dispatcher between two round trips: queues claimed messages, sends them, and collects the outcomes
+// that wait to be stored.
 
 import { createWaiters } from '../store/waiters.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';

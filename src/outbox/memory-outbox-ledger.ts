@@ -270,12 +270,12 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       return claims.map(({ claim: each, isRead }) => renew(each, isRead, request));
     },
     async extend(claims, leaseMs) {
-      const held = claims.flatMap(({ id, token }) => {
+      const valid = claims.flatMap(({ id, token }) => {
         const entry = entries.get(id);
         return entry?.place === 'waiting' && String(entry.token) === token ? [entry] : [];
       });
-      for (const entry of held) entry.leaseUntilMs = clock.now() + leaseMs;
-      return held.length;
+      for (const entry of valid) entry.leaseUntilMs = clock.now() + leaseMs;
+      return valid.length;
     },
     async whenDue(pollMs, signal) {
       if (!isNotified) await waitWithPoll(waiters, { clock, pollMs, signal });

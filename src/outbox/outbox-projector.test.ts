@@ -82,7 +82,7 @@ test('events that are processed again after a crash are reported as duplicates',
   assert.equal(phases.filter((phase) => phase === 'DUPLICATE').length, 2);
 });
 
-test('an outage of the ledger is no duplicate: the checkpoint waits, and nothing is lost', async () => {
+test('during an outage of the ledger the checkpoint does not move, and no message is lost or a duplicate', async () => {
   await using store = memoryEventStore();
   const ledger = memoryOutboxLedger();
   let isAway = true;

@@ -131,8 +131,8 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
 }
 
 /** Batches single calls of the ledger. A failed call is repeated until the process must stop. */
-function inBatches<Item, Answer>(
-  run: (items: readonly Item[]) => Promise<readonly Answer[]>,
+function inBatches<Item, Result>(
+  run: (items: readonly Item[]) => Promise<readonly Result[]>,
   {
     clock,
     stopping,
@@ -142,8 +142,8 @@ function inBatches<Item, Answer>(
     readonly stopping: AbortSignal;
     readonly onFailure: (error: unknown) => void;
   },
-): (item: Item) => Promise<Answer> {
-  async function runUntilDone(items: readonly Item[]): Promise<readonly Answer[]> {
+): (item: Item) => Promise<Result> {
+  async function runUntilDone(items: readonly Item[]): Promise<readonly Result[]> {
     for (let waitMs: number = outageMs.first; ; waitMs = Math.min(waitMs * 2, outageMs.max)) {
       try {
         return await run(items);

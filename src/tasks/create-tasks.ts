@@ -13,7 +13,7 @@ import {
   encodeValue,
   refOf,
   toFilter,
-  wholeNumber,
+  checkInteger,
 } from './rules/check-task.ts';
 import { decideCancel } from './rules/decide-end.ts';
 import { decideEvent, decideRetry } from './rules/decide-queued.ts';
@@ -86,7 +86,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
   }
 
   async function enqueueMany(tasks: readonly NewTask[]): Promise<readonly Enqueued[]> {
-    wholeNumber('tasks', tasks.length, { min: 0, max: limits.enqueueMax });
+    checkInteger('tasks', tasks.length, { min: 0, max: limits.enqueueMax });
     failIfClosed();
     const nowMs = clock.now();
     const entries = tasks.map((task) =>
@@ -141,7 +141,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
 
   async function claim(asked: ClaimOptions): Promise<readonly ClaimedTask[]> {
     failIfClosed();
-    const waitMs = wholeNumber('waitMs', asked.waitMs ?? limits.claimWaitMsDefault, {
+    const waitMs = checkInteger('waitMs', asked.waitMs ?? limits.claimWaitMsDefault, {
       min: 0,
       max: limits.waitMsMax,
     });
@@ -202,7 +202,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     },
     async list(query = {}, { cursor, limit = limits.pageDefault } = {}) {
       failIfClosed();
-      wholeNumber('limit', limit, { min: 1, max: limits.pageMax });
+      checkInteger('limit', limit, { min: 1, max: limits.pageMax });
       const page = await engine.list(toFilter(query), { cursor, limit });
       return { tasks: page.tasks.map(toTask), cursor: page.cursor };
     },

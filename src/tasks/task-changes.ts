@@ -1,5 +1,5 @@
 // Changes of jobs that no worker of this process holds. Each change is guarded by the record's revision, and
-// repeated if another process changed the job first. Also the consequences of a job's end.
+// repeated if another process changed the job first. Also the consequences when a job reaches a terminal state.
 
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -56,7 +56,7 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
   async function load(id: string): Promise<StoredTask> {
     const [task] = await engine.get([refOf(id)]);
     if (task !== undefined) return task;
-    throw new MillraceError('TASK_UNKNOWN', `there is no job ${id}`, { details: { id } });
+    throw new MillraceError('TASK_UNKNOWN', `unknown job '${id}'`, { details: { id } });
   }
 
   async function change(task: StoredTask, decide: Decide): Promise<boolean> {
@@ -108,7 +108,7 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
     return false;
   }
 
-  /** An end in this process ends the wait immediately; polling finds an end in another process. */
+  /** A job that ends in this process resolves the wait immediately; polling finds jobs that end elsewhere. */
   async function whenEnded(
     id: string,
     { timeoutMs = Infinity, signal }: Parameters<TaskChanges['whenEnded']>[1],

@@ -15,16 +15,16 @@ export interface TaskExchange {
 type Item =
   | { readonly change: TaskChange; readonly claim?: undefined }
   | { readonly claim: ClaimRequest; readonly change?: undefined };
-type Answer = ChangeOutcome | readonly StoredTask[] | undefined;
+type ItemResult = ChangeOutcome | readonly StoredTask[] | undefined;
 
 export function createTaskExchange(engine: TaskEngine, now: () => number): TaskExchange {
-  const send = async (items: readonly Item[]): Promise<readonly Answer[]> => {
+  const send = async (items: readonly Item[]): Promise<readonly ItemResult[]> => {
     const changes = items.flatMap(({ change }) => (change === undefined ? [] : [change]));
     const claims = items.flatMap(({ claim }) => (claim === undefined ? [] : [claim]));
     const { outcomes, claimed } = await engine.exchange(changes, claims[0], now());
     const results = outcomes.values();
     let isGiven = false;
-    return items.map(({ change }): Answer => {
+    return items.map(({ change }): ItemResult => {
       if (change !== undefined) return results.next().value ?? { kind: 'stale', head: undefined };
       // A call contains one claim.
       const own = isGiven ? undefined : claimed;
@@ -32,7 +32,7 @@ export function createTaskExchange(engine: TaskEngine, now: () => number): TaskE
       return own;
     });
   };
-  const batcher = createBatcher<Item, Answer>(send, {
+  const batcher = createBatcher<Item, ItemResult>(send, {
     batchMax: taskLimits.batchMax,
     callsMax: engine.callsAtOnce ?? 1,
     // Changes of one job are stored in order.

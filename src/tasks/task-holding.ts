@@ -2,7 +2,7 @@
 // so a step costs one write and no read.
 
 import { hasCode } from '../foundation/error.ts';
-import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './rules/check-task.ts';
+import { checkName, encodeValue, invalid, refOf, stale, checkInteger } from './rules/check-task.ts';
 import {
   decideCancelled,
   decideCompensated,
@@ -142,7 +142,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
       await write(token, (task, decide) => {
         checkSteps(task);
         const ms = timeoutMs ?? decide.type.stepTimeoutMs;
-        wholeNumber('timeoutMs', ms, { min: 1, max: limits.durationMsMax });
+        checkInteger('timeoutMs', ms, { min: 1, max: limits.durationMsMax });
         return decideStepStart(task, { name, kind, timeoutMs: ms }, decide);
       });
     },
@@ -156,7 +156,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
     },
     async failStep(token, { name, kind = 'step', failure, retries = 0, retryAfterMs }) {
       checkName('name', name);
-      wholeNumber('retries', retries, { min: 0, max: limits.retriesMax });
+      checkInteger('retries', retries, { min: 0, max: limits.retriesMax });
       const step = { name, kind, failure: toFailure(failure), retries, retryAfterMs };
       const { isRetried } = await write(token, (task, decide) =>
         decideStepFailure(task, step, decide),
@@ -190,8 +190,8 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
       checkName('name', name);
       checkName('event', event);
       const bounds = { min: 0, max: limits.durationMsMax };
-      if (timeoutMs !== undefined) wholeNumber('timeoutMs', timeoutMs, bounds);
-      let answer: Awaited<ReturnType<TaskHolding['waitForEvent']>> = { kind: 'released' };
+      if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, bounds);
+      let outcome: Awaited<ReturnType<TaskHolding['waitForEvent']>> = { kind: 'released' };
       await writeExactly(token, (task, decide) => {
         checkSteps(task);
         const found = firstEvent(task, event);
@@ -200,21 +200,21 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
           before?.untilMs ?? (timeoutMs === undefined ? neverMs : decide.nowMs + timeoutMs);
         if (found !== undefined || untilMs <= decide.nowMs) {
           const { payload } = found?.record ?? { payload: undefined };
-          answer = found === undefined ? { kind: 'timeout' } : { kind: 'event', payload };
+          outcome = found === undefined ? { kind: 'timeout' } : { kind: 'event', payload };
           return decideStepFinish(
             task,
-            { name, kind: 'event', result: answer, dropField: found?.field },
+            { name, kind: 'event', result: outcome, dropField: found?.field },
             decide,
           );
         }
-        answer = { kind: 'released' };
+        outcome = { kind: 'released' };
         return decideWait(task, { kind: 'event', step: name, event, untilMs }, decide);
       });
-      return answer;
+      return outcome;
     },
     async runChildren(token, { name, tasks }) {
       checkName('name', name);
-      wholeNumber('tasks', tasks.length, { min: 0, max: limits.childrenMax });
+      checkInteger('tasks', tasks.length, { min: 0, max: limits.childrenMax });
       const parent = await taskOf(token);
       const { id: parentId, tenant } = parent.head;
       const enqueued = await context.enqueueMany(

@@ -1,4 +1,4 @@
-// The content of a job's texts, and the job as callers see it.
+// The content of a job's JSON fields, and the job as callers see it.
 
 import type { TraceContext } from '../foundation/observer.ts';
 import type { StoredTask, TaskState } from './task-job.ts';
@@ -6,7 +6,7 @@ import { neverMs } from './task-job.ts';
 import { taskLimits } from './task-limits.ts';
 import type { TimelineEntry } from './tasks.ts';
 
-/** An error as data. */
+/** An error of a handler or a step, as stored data. */
 export interface TaskFailure {
   readonly message: string;
   readonly code?: string | undefined;
@@ -14,7 +14,7 @@ export interface TaskFailure {
   readonly isTerminal?: boolean | undefined;
 }
 
-/** `info`: set when the job is enqueued. */
+/** The content of the field `info`, set when the job is enqueued. */
 export interface TaskInfo {
   readonly key?: string | undefined;
   readonly correlationId?: string | undefined;
@@ -44,7 +44,7 @@ export interface HistoryEntry {
   readonly text?: string | undefined;
 }
 
-/** `run`: the part that changes. */
+/** The content of the field `run`, which changes while the job runs. */
 export interface TaskRun {
   readonly progress?:
     | { readonly percent: number; readonly message?: string | undefined }
@@ -52,17 +52,17 @@ export interface TaskRun {
   readonly result?: unknown;
   readonly error?: TaskFailure | undefined;
   readonly waitsFor?: TaskWait | undefined;
-  /** The terminal state after its compensations have run. */
+  /** The terminal state of the job after its compensations have run. */
   readonly ending?:
     | { readonly state: 'failed' | 'cancelled'; readonly error: TaskFailure }
     | undefined;
   readonly history: readonly HistoryEntry[];
-  /** The number of removed entries. */
+  /** The number of entries that were removed from the history. */
   readonly forgotten?: number | undefined;
 }
 
 export interface StepRecord {
-  /** Work, or a wait. */
+  /** `step` and `compensation` do work; the other kinds wait. */
   readonly kind: 'step' | 'sleep' | 'event' | 'children' | 'compensation';
   readonly state: 'running' | 'completed' | 'failed';
   /** The order in which the steps were started. */
@@ -76,12 +76,12 @@ export interface StepRecord {
   readonly error?: TaskFailure | undefined;
   /** Of a failed step: the attempt of the job in which it failed; the next attempt runs it again. */
   readonly failedIn?: number | undefined;
-  /** It has a compensation. */
+  /** The step has a compensation. */
   readonly isCompensable?: boolean | undefined;
   readonly untilMs?: number | undefined;
 }
 
-/** `cancel`: a field separate from `run`, because only the worker of a running job writes `run`. */
+/** The content of the field `cancel`. Separate from `run`, which only the worker of a running job writes. */
 export interface CancelRecord {
   readonly reason: string;
   readonly atMs: number;
@@ -92,7 +92,7 @@ export interface EventRecord {
   readonly atMs: number;
 }
 
-/** Set when a running job is cancelled. */
+/** Written when a running job is cancelled. */
 export const cancelField = 'cancel';
 const stepPrefix = 'step:';
 export const stepField = (name: string): string => `${stepPrefix}${name}`;
@@ -171,7 +171,7 @@ export interface TaskStep {
   /** Failed, without a retry in this attempt of the job. */
   readonly isFinal: boolean;
   readonly isCompensable: boolean;
-  /** The end of a wait. */
+  /** When a wait ends. */
   readonly until: Date | undefined;
 }
 
@@ -199,9 +199,9 @@ export interface Task {
   readonly result: unknown;
   readonly error: TaskFailure | undefined;
   readonly waitsFor: TaskWait | undefined;
-  /** Its compensations are running; then it ends in this state. */
+  /** The terminal state after the running compensations; undefined: no compensation runs. */
   readonly endsAs: 'failed' | 'cancelled' | undefined;
-  /** It is being cancelled, and ended by force after this time. */
+  /** The job is being cancelled, and ended by force after this time. */
   readonly cancelAt: Date | undefined;
   readonly steps: readonly TaskStep[];
   readonly history: readonly HistoryEntry[];
@@ -279,7 +279,7 @@ function labelsOf(labels: readonly string[]): Readonly<Record<string, string>> {
   );
 }
 
-/** The history of a job, and the start and end of its steps, in order. */
+/** The history of a job together with its steps, in order of time. */
 export function timelineOf(task: StoredTask): readonly TimelineEntry[] {
   const run = runOf(task);
   const steps = stepsOf(task).flatMap(([step, record]): readonly HistoryEntry[] => {

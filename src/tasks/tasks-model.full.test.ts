@@ -106,10 +106,10 @@ function mortal(
     repair: guarded((...args: Parameters<TaskEngine['repair']>) => engine.repair(...args)),
     exchange: guarded(async (changes, claim, nowMs) => {
       const before = await engine.heads(changes);
-      const answer = await engine.exchange(changes.map(spoilt), claim, nowMs);
+      const exchanged = await engine.exchange(changes.map(spoilt), claim, nowMs);
       for (const [at, change] of changes.entries()) {
         const head = before[at];
-        if (answer.outcomes[at]?.kind !== 'done' || head === undefined) continue;
+        if (exchanged.outcomes[at]?.kind !== 'done' || head === undefined) continue;
         const isEnd = change.head.state !== undefined && isTerminal(change.head.state);
         if (isEnd) {
           const ends = (history.ends.get(change.id) ?? 0) + 1;
@@ -121,7 +121,7 @@ function mortal(
         const isLate = fence !== undefined && (head.state !== 'running' || head.fence !== fence);
         if (isLate) history.violations.push(`${change.id} was changed under an old fence`);
       }
-      return answer;
+      return exchanged;
     }),
     async [Symbol.asyncDispose]() {
       isDead = true;
@@ -194,7 +194,7 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
   };
   for (let round = 0; !(await isOver()); round += 1) {
     if (round > 3_000) return [...history.violations, 'the jobs did not end'];
-    // Without further faults, all jobs must end.
+    // After this round there are no further faults, so all jobs must end.
     if (round === 300) for (const { process } of processes) process.heal();
     if (history.violations.length > 0) break;
     for (const { sweep, process } of processes) {

@@ -162,7 +162,7 @@ const show = defineCommand({
     await using opened = await openFolderTasks(context, values.tasks);
     const task = await opened.tasks.get(id);
     if (task === undefined) {
-      throw new MillraceError('TASK_UNKNOWN', `there is no job ${id}`, { details: { id } });
+      throw new MillraceError('TASK_UNKNOWN', `unknown job '${id}'`, { details: { id } });
     }
     const timeline = await opened.tasks.timeline(id);
     return { document: { task, timeline }, text: jobPage(task, timeline, paint) };

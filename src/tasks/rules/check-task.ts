@@ -12,14 +12,14 @@ export function invalid(field: string, problem: string): MillraceError {
   return new MillraceError('TASK_INVALID', `${field} ${problem}`, { details: { field } });
 }
 
-export function wholeNumber(
+export function checkInteger(
   field: string,
   value: unknown,
   { min, max }: { readonly min: number; readonly max: number },
 ): number {
   const fits = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
   if (fits) return value;
-  throw invalid(field, `must be a whole number from ${min} to ${max}`);
+  throw invalid(field, `must be an integer from ${min} to ${max}`);
 }
 
 /**

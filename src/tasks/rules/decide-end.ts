@@ -1,5 +1,5 @@
-// How a job ends, as pure decisions: completed, failed after its attempts, cancelled or lost; with compensations, it is
-// undone first.
+// Pure decisions about the terminal state of a job: completed, failed after its attempts, cancelled or lost. A job
+// with compensations runs them first.
 
 import {
   addHistory,
@@ -37,7 +37,7 @@ export function decideComplete(
 }
 
 /**
- * A failed attempt: the job is retried after a delay, or it ends, after its compensations if it has some.
+ * After a failed attempt, the job is retried after a delay, or ends (after its compensations, if it has any).
  */
 export function decideFailure(
   task: StoredTask,
@@ -68,7 +68,7 @@ export function decideFailure(
   };
 }
 
-/** The job will not complete: a worker first runs its compensations, then it ends. */
+/** The job will not complete: a worker runs its compensations, if any; then the job ends. */
 export function decideEnding(
   task: StoredTask,
   ending: NonNullable<TaskRun['ending']>,
@@ -103,7 +103,7 @@ export function decideCompensated(task: StoredTask, context: DecideContext): Dec
   return ended(task, next, { state, what: `${state}, compensated` }, context);
 }
 
-/** Undefined: it has already ended, or its compensations are running. */
+/** Undefined: the job has already ended, or its compensations are running. */
 export function decideCancel(
   task: StoredTask,
   cancel: { readonly reason: string; readonly deadlineMs: number },
@@ -125,7 +125,7 @@ export function decideCancel(
   };
 }
 
-/** The job is cancelled now. Default of `reason`: that of the stored request. */
+/** Ends the job as cancelled. Default `reason`: the one in the stored request. */
 export function decideCancelled(
   task: StoredTask,
   context: DecideContext,
@@ -157,7 +157,7 @@ export function decideLost(
     code: cause === 'deadline' ? 'TASK_STEP_TIMEOUT' : 'TASK_WORKER_LOST',
     isTerminal: context.type.onLost === 'fail' || undefined,
   };
-  // Waiting longer would not help.
+  // A delay would not help: the retry runs in another worker.
   const what = cause === 'deadline' ? 'timed out' : 'lost';
   return decideFailure(task, failure, { ...context, what, retryAfterMs: 0 });
 }
@@ -185,7 +185,7 @@ function ended(
   const last = addHistory(task, nowMs, { what, text: error }, run);
   const { parentId } = task.head;
   const published = [signals.ended({ ...task.head, ...head }, infoOf(task), { error })];
-  // For the orchestrator, which wakes the parent.
+  // The orchestrator wakes the parent when it reads this signal.
   if (parentId !== '')
     published.push(progressSignal(task, signals, { kind: 'ended', state, parentId }));
   return {

@@ -1,4 +1,4 @@
-// Checks the requests of callers and workers, and turns them into what an engine stores and claims by.
+// Validates new jobs and claim requests, and converts them to the form that an engine stores and claims by.
 
 import { checkSubjectToken } from '../../contracts/subject-tokens.ts';
 import { idFromKey, type IdSource } from '../../foundation/ids.ts';
@@ -9,7 +9,7 @@ import {
   refOf,
   shortText,
   toLabels,
-  wholeNumber,
+  checkInteger,
 } from './check-task.ts';
 import { deadlineGraceMs } from './task-decision.ts';
 import type { ClaimRequest, EnqueueEntry } from '../task-engine.ts';
@@ -50,7 +50,7 @@ export function prepareTask(
   checkSubjectToken('task type', task.type);
   const tenant = task.tenant === undefined ? '' : shortText('tenant', task.tenant, 60);
   const key = task.key === undefined ? undefined : shortText('key', task.key, limits.keyCharsMax);
-  const windowMs = wholeNumber('dedupeWindowMs', task.dedupeWindowMs ?? type.dedupeWindowMs ?? 0, {
+  const windowMs = checkInteger('dedupeWindowMs', task.dedupeWindowMs ?? type.dedupeWindowMs ?? 0, {
     min: 0,
     max: limits.durationMsMax,
   });
@@ -65,7 +65,7 @@ export function prepareTask(
     state: isDue ? 'queued' : 'scheduled',
     revision: 1,
     fence: 0,
-    priority: wholeNumber('priority', task.priority ?? type.priority, {
+    priority: checkInteger('priority', task.priority ?? type.priority, {
       min: limits.priorityMin,
       max: limits.priorityMax,
     }),
@@ -115,7 +115,7 @@ function dueOf({ delayMs, runAt }: NewTask, nowMs: number): number {
     return Math.max(runAt.getTime(), nowMs);
   }
   if (delayMs === undefined) return nowMs;
-  return nowMs + wholeNumber('delayMs', delayMs, { min: 0, max: limits.durationMsMax });
+  return nowMs + checkInteger('delayMs', delayMs, { min: 0, max: limits.durationMsMax });
 }
 
 export function claimRequest(
@@ -127,7 +127,7 @@ export function claimRequest(
     const type = types.workable(name);
     return {
       type: name,
-      limit: wholeNumber(`types.${name}`, limit, { min: 0, max: limits.workersMax }),
+      limit: checkInteger(`types.${name}`, limit, { min: 0, max: limits.workersMax }),
       deadlineAfterMs: type.stepTimeoutMs + deadlineGraceMs,
       rate: type.rate,
       keyLimit: type.concurrencyLimit,
@@ -135,7 +135,7 @@ export function claimRequest(
     };
   });
   const room = rules.reduce((sum, { limit }) => sum + limit, 0);
-  const limit = wholeNumber('limit', asked.limit ?? Math.min(room, limits.batchMax), {
+  const limit = checkInteger('limit', asked.limit ?? Math.min(room, limits.batchMax), {
     min: 0,
     max: limits.batchMax,
   });
@@ -149,5 +149,5 @@ export function claimRequest(
 }
 
 export function leaseOf(leaseMs: number = limits.leaseMsDefault): number {
-  return wholeNumber('leaseMs', leaseMs, { min: limits.leaseMsMin, max: limits.durationMsMax });
+  return checkInteger('leaseMs', leaseMs, { min: limits.leaseMsMin, max: limits.durationMsMax });
 }

@@ -248,7 +248,7 @@ test('in a backlog two claims run concurrently, within the limit of running jobs
   assert.equal((await tasks.counts())[0]?.states.completed, 60);
 });
 
-test('a stop releases jobs that do not end in time, and another worker continues', async () => {
+test('stopping workers releases jobs that do not end in time, and another worker continues', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const begun = Promise.withResolvers<void>();
   let isFirst = true;
@@ -291,7 +291,7 @@ test('the control channel stops a worker, and changes its concurrency', async ()
   assert.deepEqual(await tasks.workers(), []);
 });
 
-test('a job that was taken away stops, and its late calls are rejected', async () => {
+test('a job that another worker has taken stops, and its late calls are rejected', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const begun = Promise.withResolvers<void>();
   const stoppedBy = Promise.withResolvers<unknown>();
@@ -310,18 +310,18 @@ test('a job that was taken away stops, and its late calls are rejected', async (
   assert.equal((await tasks.get(id))?.state, 'failed');
 });
 
-test('a worker that was considered dead runs the job again, despite late answers about its first claim', async () => {
+test('a worker that was considered dead runs the job again, despite a late heartbeat reply about its first claim', async () => {
   const engine = memoryTaskEngine();
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const late = Promise.withResolvers<void>();
-  const answered = Promise.withResolvers<void>();
+  const replied = Promise.withResolvers<void>();
   const heads: typeof engine.heads = async (refs) => {
     const [head] = await engine.heads(refs);
     if (head?.state !== 'waiting') return engine.heads(refs);
-    // The answer that the job is lost arrives when the same worker holds it again.
-    asked.resolve();
+    // The reply that the job is lost arrives when the same worker holds the job again.
+    requested.resolve();
     await late.promise;
-    setImmediate(answered.resolve);
+    setImmediate(replied.resolve);
     return [head];
   };
   await using tasks = createTasks({ ...engine, heads }, { types });
@@ -332,7 +332,7 @@ test('a worker that was considered dead runs the job again, despite late answers
     if (ctx.attempt === 1) await blocked.promise;
     else {
       late.resolve();
-      await answered.promise;
+      await replied.promise;
     }
     return ctx.attempt;
   });
@@ -345,7 +345,7 @@ test('a worker that was considered dead runs the job again, despite late answers
   await begun.promise;
   await tasks.leave(workers.worker);
   await createTaskSweep(tasks).sweep();
-  await asked.promise;
+  await requested.promise;
   blocked.resolve();
   const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
   assert.deepEqual([ended.state, ended.result, ended.fence], ['completed', 2, 2]);

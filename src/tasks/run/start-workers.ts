@@ -37,9 +37,9 @@ export interface WorkersOptions {
 
 export interface TaskWorkers extends AsyncDisposable {
   readonly worker: string;
-  /** Running jobs. */
+  /** The number of running jobs. */
   readonly running: number;
-  /** Resolves when it has stopped, by `stop` or by the control channel. */
+  /** Resolves when the workers have stopped, by `stop` or by the control channel. */
   readonly done: Promise<void>;
   /** Claims no more jobs, waits up to `drainMs` for running ones, releases the rest, and deregisters. */
   stop(): Promise<void>;
@@ -127,10 +127,10 @@ export function startWorkers(
     }
     for (const { name, workers } of tasks.types()) {
       const most = concurrency[name] ?? workers;
-      // The claim follows the ends that are being stored; at most as many of those as may run.
+      // Outcomes are stored before the claim, so settling jobs do not count, up to the limit of running jobs.
       const over = Math.max(0, (settling.get(name) ?? 0) - most);
-      const asked = claimers.reduce((sum, { asks }) => sum + (asks[name] ?? 0), 0);
-      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over - asked : 0;
+      const requested = claimers.reduce((sum, { asks }) => sum + (asks[name] ?? 0), 0);
+      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over - requested : 0;
       // In a backlog each claimer takes a part: while one part runs, the next one is claimed.
       const part = isPlenty ? Math.ceil(most / claimers.length) : most;
       if (left > 0) free[name] = Math.min(left, part, limits.batchMax);
@@ -183,7 +183,7 @@ export function startWorkers(
       observer.record?.('task_run_duration_ms', clock.now() - beganMs, attributes);
       span?.set({ outcome });
       span?.end();
-      // A job that a stop releases stays in the list until it is released.
+      // A job that `stop` releases stays in the list until it is released.
       if (outcome !== 'kept') runs.delete(nameOf(token));
       nudge();
     })();
@@ -191,7 +191,7 @@ export function startWorkers(
 
   /**
    * Of two claims that return together, the second starts its jobs in the next turn: they run while the engine
-   * stores the ends of the first. Otherwise process and engine would always wait for each other.
+   * stores the outcomes of the first. Otherwise process and engine would always wait for each other.
    */
   async function beginAll(found: readonly ClaimedTask[]): Promise<void> {
     while (turn !== undefined) await turn;
@@ -208,14 +208,14 @@ export function startWorkers(
 
   /** Ends waiting claims, because there is more room now. */
   function nudge(): void {
-    // Of many jobs that end at once, only the first has a claim to wake.
+    // If many jobs end at once, only the first one finds a claim to wake.
     for (const { waiting } of claimers) if (!waiting.signal.aborted) waiting.abort(nudged);
   }
 
   async function claimOnce(claimer: Claimer): Promise<void> {
     claimer.waiting = new AbortController();
     const isFirst = claimer === claimers[0];
-    // A stop nudges, too: combining two signals for each claim would cost more than a short job.
+    // `stop` also aborts this signal: combining two signals per claim would cost more than a short job.
     const { signal } = claimer.waiting;
     const types = isFirst || isPlenty ? room() : {};
     const wanted = Object.values(types).reduce((sum, count) => sum + count, 0);
@@ -269,8 +269,8 @@ export function startWorkers(
         for (const [at, run] of reported.entries()) {
           const { id, state, cancelAt } = states[at] ?? {};
           if (id === undefined) continue;
-          if (state === 'lost') run.stopping.abort(gone(id));
-          else if (cancelAt !== undefined) run.stopping.abort(cancelled(id));
+          if (state === 'lost') run.stopping.abort(lostJob(id));
+          else if (cancelAt !== undefined) run.stopping.abort(cancelledJob(id));
           if (state === 'held') run.confirmedAtMs = sentAtMs;
         }
       } catch (err) {
@@ -298,7 +298,7 @@ export function startWorkers(
     }
   }
 
-  /** Jobs that do not end in time are released: another worker continues after their last completed step. */
+  /** Releases jobs that do not end in time: another worker continues after their last completed step. */
   async function drain(): Promise<void> {
     const all = Promise.all([...runs.values()].map(({ done }) => done));
     await withinTime<unknown, unknown>(all, { ms: drainMs, late: () => undefined, clock });
@@ -375,10 +375,10 @@ function nameOf({ id, fence }: TaskToken): string {
   return `${id}:${fence}`;
 }
 
-function gone(id: string): MillraceError {
+function lostJob(id: string): MillraceError {
   return new MillraceError('TASK_STALE', `another worker has job ${id}`);
 }
 
-function cancelled(id: string): MillraceError {
+function cancelledJob(id: string): MillraceError {
   return new MillraceError('TASK_CANCELLED', `job ${id} was cancelled`);
 }
