@@ -156,10 +156,10 @@ function semanticProblems(
 ): readonly { path: string; message: string }[] {
   const { contentType = jsonContentType, payload } = envelope;
   for (const field of ['time', 'expiresAt'] as const) {
-    const given = envelope[field];
-    if (given === undefined) continue;
-    const ms = Date.parse(given);
-    if (Number.isNaN(ms) || new Date(ms).toISOString() !== given) {
+    const timestamp = envelope[field];
+    if (timestamp === undefined) continue;
+    const ms = Date.parse(timestamp);
+    if (Number.isNaN(ms) || new Date(ms).toISOString() !== timestamp) {
       return [{ path: `/${field}`, message: 'must be an existing time' }];
     }
   }

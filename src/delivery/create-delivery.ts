@@ -114,10 +114,10 @@ export const deliveryLimits = {
 export function createDelivery(options: DeliveryOptions): Delivery {
   const {
     clock = systemClock,
-    observer: given = silentObserver,
+    observer: unsafeObserver = silentObserver,
     rateWaitMsMax = deliveryLimits.rateWaitMsMax,
   } = options;
-  const observer = safeObserver(given);
+  const observer = safeObserver(unsafeObserver);
   const routes = new Map(
     Object.entries(options.destinations).map(([name, each]) => [name, checkedSettings(name, each)]),
   );
@@ -177,7 +177,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       destination: integrationType,
     });
     if (breaker !== undefined && admission !== undefined) {
-      const result = resultOf(outcome, signal);
+      const result = breakerResultOf(outcome, signal);
       breakers.settle(integrationType, breaker, { permit: admission.permit, result });
     }
     return outcome;
@@ -370,7 +370,7 @@ function limitedKeys(
 const sent: DeliveryOutcome = { kind: 'sent' };
 const stopped = notTried('the process is stopping', 0);
 
-function resultOf(outcome: DeliveryOutcome, signal: AbortSignal): BreakerResult {
+function breakerResultOf(outcome: DeliveryOutcome, signal: AbortSignal): BreakerResult {
   if (outcome.kind !== 'retry') return { kind: 'worked' };
   const isStopped = signal.aborted && !hasCode(signal.reason, 'HANDLER_TIMEOUT');
   if (isStopped || outcome.attempted === false) return { kind: 'cancelled' };

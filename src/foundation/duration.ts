@@ -27,8 +27,8 @@ const whole = new RegExp(`^(?:${parts.source})+$`);
  * console.log(parseDuration('1h30m'), parseDuration('90')); // 5400000 undefined
  */
 export function parseDuration(duration: unknown): number | undefined {
-  const given = typeof duration === 'string' ? sum(duration) : duration;
-  const ms = typeof given === 'number' ? Math.round(given) : Number.NaN;
+  const rawMs = typeof duration === 'string' ? sum(duration) : duration;
+  const ms = typeof rawMs === 'number' ? Math.round(rawMs) : Number.NaN;
   return Number.isSafeInteger(ms) && ms >= 0 ? ms : undefined;
 }
 

@@ -134,7 +134,7 @@ function deliverMessage<T>(
     };
     callDeliver(message, deliver, { signal: cancelled.signal, limit }).then(
       (result) => settle(result ?? sent),
-      (error: unknown) => settle(resultOf(error)),
+      (error: unknown) => settle(resultOfError(error)),
     );
   });
 }
@@ -158,7 +158,7 @@ function callDeliver(
   }
 }
 
-function resultOf(error: unknown): DeliveryResult {
+function resultOfError(error: unknown): DeliveryResult {
   const text = errorText(error, outboxLimits.lastErrorMax);
   const outcome = outcomeOf(error);
   if (outcome.kind === 'terminal') return { kind: 'dead', error: text };

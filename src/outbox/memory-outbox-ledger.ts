@@ -236,7 +236,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     }
   }
 
-  function found(filter: OutboxFilter): readonly Entry[] {
+  function matching(filter: OutboxFilter): readonly Entry[] {
     const { ids: wanted, status, integrationType, tenantId, since } = filter;
     return [...entries.values()].filter((entry) => {
       const sinceMs = entry.place === 'dead' ? entry.updatedAtMs : entry.createdAtMs;
@@ -282,7 +282,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       isNotified = false;
     },
     async list(filter, { limit, after }) {
-      return found(filter)
+      return matching(filter)
         .filter(({ id }) => after === undefined || id > after)
         .slice(0, limit)
         .map(withJobs);
@@ -300,7 +300,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       return counts;
     },
     async replay(filter, limit) {
-      const dead = found({ ...filter, status: 'DEAD' }).slice(0, limit);
+      const dead = matching({ ...filter, status: 'DEAD' }).slice(0, limit);
       const nowMs = clock.now();
       for (const entry of dead) {
         Object.assign(entry, { place: 'waiting', attempts: 0, starts: 0 });

@@ -136,7 +136,7 @@ async function dispatch(
       if (queue.settled === 0 || exchanges.room() > 0) return;
     }
     // An outcome may let the next message of its ordering key be claimed.
-    const freesOthers = queue.freesOthers();
+    const freesOrderingKey = queue.freesOrderingKey();
     const poll = idlePolls.begin();
     const wasQuiet = reports.size === 0 && exchanges.isQuiet;
     const claimed = await exchanges.claim(limit);
@@ -144,7 +144,7 @@ async function dispatch(
     senders.startNext();
     // After a small claim: what is sent within a turn is stored by the poll that finds no more messages.
     if (claimed > 0 && claimed < limit) await nextTurn();
-    if (claimed > 0 || limit === 0 || freesOthers || queue.settled > 0) return;
+    if (claimed > 0 || limit === 0 || freesOrderingKey || queue.settled > 0) return;
     if (await exchanges.hasAwaitedBackground()) return;
     // A report that ended during the claim may have enqueued a message that the claim could not see.
     if (!wasQuiet && reports.size === 0) return;

@@ -98,12 +98,12 @@ export function startOutboxProjector<Transaction>(
   });
 
   async function enqueue(
-    given: readonly EnqueueOutboxProps[],
+    messages: readonly EnqueueOutboxProps[],
     context: BatchContext<Transaction>,
     eventCount: number,
   ): Promise<void> {
     const report = reporterOf(observer, definition.name);
-    const { items, ended, failed } = observeEnqueue(observer, given);
+    const { items, ended, failed } = observeEnqueue(observer, messages);
     report('START', items);
     let enqueued: readonly Enqueued[];
     try {

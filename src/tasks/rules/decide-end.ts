@@ -69,7 +69,7 @@ export function decideFailure(
 }
 
 /** The job will not complete: a worker runs its compensations, if any; then the job ends. */
-export function decideEnding(
+function decideEnding(
   task: StoredTask,
   ending: NonNullable<TaskRun['ending']>,
   context: DecideContext & { readonly what?: string | undefined },

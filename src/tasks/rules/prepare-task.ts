@@ -119,11 +119,11 @@ function dueOf({ delayMs, runAt }: NewTask, nowMs: number): number {
 }
 
 export function claimRequest(
-  asked: ClaimOptions,
+  options: ClaimOptions,
   { types, nowMs }: { readonly types: KnownTypes; readonly nowMs: number },
 ): ClaimRequest {
-  const leaseMs = leaseOf(asked.leaseMs);
-  const rules = Object.entries(asked.types).map(([name, limit]) => {
+  const leaseMs = leaseOf(options.leaseMs);
+  const rules = Object.entries(options.types).map(([name, limit]) => {
     const type = types.workable(name);
     return {
       type: name,
@@ -135,12 +135,12 @@ export function claimRequest(
     };
   });
   const room = rules.reduce((sum, { limit }) => sum + limit, 0);
-  const limit = checkInteger('limit', asked.limit ?? Math.min(room, limits.batchMax), {
+  const limit = checkInteger('limit', options.limit ?? Math.min(room, limits.batchMax), {
     min: 0,
     max: limits.batchMax,
   });
   return {
-    worker: checkWorker(asked.worker),
+    worker: checkWorker(options.worker),
     aliveUntilMs: nowMs + leaseMs,
     rules: rules.filter((rule) => rule.limit > 0),
     limit,

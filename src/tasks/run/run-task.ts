@@ -217,9 +217,9 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       if (record?.isFinal === true) throw errorOf(record.error);
       return remember(await track(work(name, 'step', run, stepOptions)));
     },
-    async sleep(duration, { name: given = 'sleep' } = {}) {
+    async sleep(duration, { name: base = 'sleep' } = {}) {
       failInsideStep('ctx.sleep');
-      const name = nameOf(given);
+      const name = nameOf(base);
       const record = steps.get(name);
       const ms = durationMs('duration', duration);
       const untilMs = record?.until?.getTime() ?? clock.now() + ms;
