@@ -315,7 +315,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
 function streamHeld(subject: string, groups: readonly string[]): MillraceError {
   return new MillraceError(
     'BUS_STREAM_HELD',
-    `the stream '${subject}' has messages without an ack of ${groups.join(', ')}`,
+    `cannot delete stream '${subject}': groups have not acked all messages: ${groups.join(', ')}`,
     { details: { subject, groups } },
   );
 }

@@ -28,8 +28,8 @@ export interface BusDeadLetter {
 }
 
 /**
- * The subject of the dead letters of a group. It begins with `_`, so no pattern of a domain and no `>` matches it, and
- * a group never gets the dead letters that it caused.
+ * The subject of the dead letters of a group. The subject begins with `_`, so no pattern of a domain and no `>`
+ * matches it. Therefore a group never gets the dead letters that it caused.
  *
  * @example
  * import { deadLetterSubject } from 'millrace/bus';

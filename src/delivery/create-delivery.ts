@@ -184,8 +184,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   /**
-   * Calls the destination. Its signal fires when the time limit expires or the process stops; a destination that
-   * obeys it still reports its outcome in the same turn of the event loop, and one that does not is not waited for.
+   * Calls the destination. Its signal fires when the time limit expires or the process stops. A destination that
+   * obeys the signal can still report its outcome in the same turn of the event loop; any other is not awaited.
    */
   function callDestination(
     { send, timeoutMs }: CheckedSettings,
@@ -392,7 +392,7 @@ function notTried(error: string, afterMs: number): DeliveryOutcome {
 function unknownDestination(integrationType: string): DeliveryOutcome {
   return {
     kind: 'retry',
-    error: `no destination is configured for '${integrationType}'`,
+    error: `unknown destination '${integrationType}': configure it in destinations`,
     afterMs: deliveryLimits.unknownRetryMs,
   };
 }

@@ -479,7 +479,7 @@ export const errorCodes = {
   NOTIFY_REFUSED: {
     retryable: false,
     meaning: 'A topic message or a reader violates a rule or limit of ntfy.',
-    remedy: "Read the message, which is ntfy's own; details.problem names the rule.",
+    remedy: 'Read the message, which is the text of ntfy; details.problem names the rule.',
   },
   TOKEN_INVALID: {
     retryable: false,

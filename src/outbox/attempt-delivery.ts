@@ -86,8 +86,8 @@ export function attemptDelivery(
 }
 
 /**
- * Calls `deliver` within the time limit. When the limit expires, the signal fires; a `deliver` that obeys it
- * still reports its result in the same turn of the event loop, and one that does not is not waited for.
+ * Calls `deliver` within the time limit. When the limit expires, the signal fires. A `deliver` that obeys the
+ * signal can still report its result in the same turn of the event loop; any other is not awaited.
  * Returns the value of `decide` for the result. Uses one promise per message: more would double the cost.
  */
 function deliverMessage<T>(

@@ -1,5 +1,5 @@
-// How much a dispatcher claims: enough that sending never waits for a claim, and no more than it sends within
-// moments, because newer messages of other tenants queue after what is claimed. Pure decisions.
+// Pure decisions about the size of a claim. Sending must never wait for a claim. But a dispatcher claims no more than
+// it sends within moments, because newer messages of other tenants queue after claimed ones.
 
 export interface ClaimPace {
   /** The size of the next claim. */

@@ -169,7 +169,7 @@ export function createOutboxLedger<Transaction>(
       if (engine.capabilities.callerTransaction) return enqueueMany(items, transaction);
       throw new MillraceError(
         'NOT_SUPPORTED',
-        'this ledger cannot enqueue in the transaction of the caller',
+        'enqueueIn failed: this ledger has no capability callerTransaction; use enqueueMany',
         { details: { capability: 'callerTransaction' } },
       );
     },

@@ -215,7 +215,7 @@ test('in a backlog, two claims run concurrently, and stopping releases the messa
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({})));
   const sent: string[] = [];
-  const held = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
   let isHeld = false;
   let claims = 0;
   let most = 0;
@@ -228,7 +228,7 @@ test('in a backlog, two claims run concurrently, and stopping releases the messa
       const exchanged = await ledger.exchange(outcomes, claim);
       if (claims === 2 && sent.length > 300) {
         isHeld = true;
-        await held.promise;
+        await released.promise;
       }
       claims -= 1;
       return exchanged;
@@ -238,7 +238,7 @@ test('in a backlog, two claims run concurrently, and stopping releases the messa
   const dispatcher = await start(slow, deliver, { batchSize: 20, concurrency: 5 });
   await eventually('a claim is held', async () => isHeld);
   const stopped = dispatcher.stop();
-  held.resolve();
+  released.resolve();
   await stopped;
   assert.equal(most, 2);
   const { CLAIMED, SENT, PENDING } = await ledger.counts();
@@ -459,7 +459,7 @@ test('a message that killed every process that started it is dead without being 
   assert.match(message?.lastError ?? '', /started 3 times without an outcome/);
 });
 
-test('counts and times have the names of the document, and logs hold no payload', async () => {
+test('counts and times have the names of the document, and logs contain no payload', async () => {
   const ledger = memoryOutboxLedger();
   const names = new Set<string>();
   const logs: object[] = [];

@@ -51,7 +51,7 @@ const fields: Readonly<Record<string, Read>> = {
 };
 
 /**
- * The task types of a YAML text: a map `task_types` from name to settings.
+ * The task types of a YAML document: a map `task_types` from name to settings.
  *
  * @example
  * import { parseTaskTypes } from 'millrace/tasks';
@@ -197,7 +197,7 @@ function mapOf(
   }
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    throw invalid(`${field}.${unknown}`, `is unknown; there are ${names.join(', ')}`);
+    throw invalid(`${field}.${unknown}`, `is an unknown setting; known: ${names.join(', ')}`);
   }
   return value as Readonly<Record<string, unknown>>;
 }
@@ -216,7 +216,7 @@ function positive(field: string, value: unknown): number {
 function text(field: string, value: unknown): string {
   if (typeof value === 'string' && value.length > 0 && value.length <= limits.keyCharsMax)
     return value;
-  throw invalid(field, 'must be a text');
+  throw invalid(field, `must be a string of 1 to ${limits.keyCharsMax} characters`);
 }
 
 function invalidTypes(

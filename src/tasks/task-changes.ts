@@ -80,7 +80,11 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
       if (decide(task, decideContext(task.head.type)) === undefined) return false;
       if (await change(task, decide)) return true;
     }
-    throw new MillraceError('TASK_CONFLICT', `job ${id} kept changing`, { details: { id } });
+    throw new MillraceError(
+      'TASK_CONFLICT',
+      `job '${id}' was changed by others ${triesMax} times in a row: retry later`,
+      { details: { id } },
+    );
   }
 
   async function afterEnd({ head }: StoredTask): Promise<void> {
@@ -129,9 +133,13 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
         if (isTerminal(task.head.state)) return task;
         const leftMs = untilMs - clock.now();
         if (leftMs <= 0) {
-          throw new MillraceError('TASK_TIMEOUT', `job ${id} has not ended in time`, {
-            details: { id, state: task.head.state },
-          });
+          throw new MillraceError(
+            'TASK_TIMEOUT',
+            `job '${id}' did not end within ${timeoutMs} ms`,
+            {
+              details: { id, state: task.head.state },
+            },
+          );
         }
         // The job may have ended since it was read.
         if (hasEnded) continue;

@@ -114,9 +114,14 @@ export function createKnownTypes(initial: readonly TaskType[]): KnownTypes {
   function configured(name: string): TaskType {
     const type = types.get(name);
     if (type !== undefined) return type;
-    throw new MillraceError('TASK_TYPE_UNKNOWN', `task type '${name}' is not configured`, {
-      details: { type: name, known: [...types.keys()].slice(0, 50) },
-    });
+    const known = [...types.keys()].slice(0, 50);
+    throw new MillraceError(
+      'TASK_TYPE_UNKNOWN',
+      `unknown task type '${name}'; configured: ${known.join(', ') || 'none'}`,
+      {
+        details: { type: name, known },
+      },
+    );
   }
 
   return {

@@ -7,7 +7,7 @@ import {
   encodeValue,
   invalid,
   refOf,
-  shortText,
+  shortString,
   toLabels,
   checkInteger,
 } from './check-task.ts';
@@ -48,8 +48,8 @@ export function prepareTask(
 ): EnqueueEntry {
   const { type, ids, nowMs, signals } = context;
   checkSubjectToken('task type', task.type);
-  const tenant = task.tenant === undefined ? '' : shortText('tenant', task.tenant, 60);
-  const key = task.key === undefined ? undefined : shortText('key', task.key, limits.keyCharsMax);
+  const tenant = task.tenant === undefined ? '' : shortString('tenant', task.tenant, 60);
+  const key = task.key === undefined ? undefined : shortString('key', task.key, limits.keyCharsMax);
   const windowMs = checkInteger('dedupeWindowMs', task.dedupeWindowMs ?? type.dedupeWindowMs ?? 0, {
     min: 0,
     max: limits.durationMsMax,
@@ -73,7 +73,7 @@ export function prepareTask(
     concurrencyKey:
       task.concurrencyKey === undefined
         ? concurrencyKeyOf(type, { tenant, payload: task.payload })
-        : `${tenant}|${shortText('concurrencyKey', task.concurrencyKey, limits.keyCharsMax)}`,
+        : `${tenant}|${shortString('concurrencyKey', task.concurrencyKey, limits.keyCharsMax)}`,
     failures: 0,
     worker: '',
     deadlineMs: neverMs,
@@ -106,7 +106,7 @@ export function prepareTask(
 
 function dueOf({ delayMs, runAt }: NewTask, nowMs: number): number {
   if (delayMs !== undefined && runAt !== undefined) {
-    throw invalid('delayMs', 'and runAt exclude each other: set one of them');
+    throw invalid('delayMs', 'and runAt cannot be combined: set one of them');
   }
   if (runAt !== undefined) {
     if (!(runAt instanceof Date) || Number.isNaN(runAt.getTime())) {

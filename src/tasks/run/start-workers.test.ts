@@ -157,7 +157,7 @@ test('compensations run in reverse order when the job fails permanently', async 
   });
 });
 
-test('a cancel stops a running handler by its signal', async () => {
+test('cancelling a job fires the signal of its running handler', async () => {
   const begun = Promise.withResolvers<void>();
   const emailSend = task('email-send', async (ctx) => {
     await ctx.step('wait', ({ signal }) => {
