@@ -102,7 +102,7 @@ test('PostgreSQL: warns of settings that can lose commits, and reports a server 
   const hung = await levels({ store }, 'store', { timeoutMs: 200 });
   server.resume();
   assert.deepEqual(hung.signs, ['reachable: broken']);
-  assert.match(hung.found[0]?.detail ?? '', /no answer within 200 ms/);
+  assert.match(hung.found[0]?.detail ?? '', /no response within 200 ms/);
 });
 
 test('Redis: every check passes on a safe server; eviction and missing persistence are warnings; a wrong password is reported', async () => {

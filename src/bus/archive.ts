@@ -77,7 +77,7 @@ export async function copyToArchive(
   for await (const segment of segmentsOf(bus, subject, { before, archivedTo, signal })) {
     upTo = await storeSegment(storage, segment);
     archived += segment.length;
-    // A concurrent run stored a segment with another end: the next run archives the rest.
+    // A concurrent run stored a segment with another last message: the next run archives the rest.
     if (upTo.lastSequence !== segment.at(-1)?.sequence) break;
   }
   return { archived, upTo };
@@ -129,7 +129,7 @@ async function archivedUpTo(
   let last: string | undefined;
   for await (const name of storage.list(folder)) {
     const first = name.slice(folder.length, -indexSuffix.length);
-    // Names sort as text, sequences as numbers; subjects below this one have subfolders.
+    // Names sort as strings, sequences as numbers; subjects below this one have subfolders.
     if (!name.endsWith(indexSuffix) || !isSequence(first)) continue;
     if (last === undefined || compareSequences(first, last) > 0) last = first;
   }

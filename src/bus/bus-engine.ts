@@ -59,7 +59,7 @@ export type Settlement =
   | { readonly kind: 'nack'; readonly token: string; readonly delayMs: number }
   /** No handler has started: available at once, and the delivery is not counted (`uncountedRelease`). */
   | { readonly kind: 'release'; readonly token: string }
-  /** Renews the lease. */
+  /** Renews the lease of the message. */
   | { readonly kind: 'extend'; readonly token: string }
   /** Stores the dead letter and acks the message: atomically if the engine can, otherwise in this order. */
   | { readonly kind: 'dead'; readonly token: string; readonly letter: EngineEntry };
@@ -119,7 +119,7 @@ export interface BusEngine extends AsyncDisposable {
    */
   fetch(group: GroupSettings, request: FetchRequest): Promise<readonly LeasedEntry[]>;
 
-  /** Settles one by one, in the given order. */
+  /** Settles deliveries one by one, in the given order. */
   settle(
     group: GroupSettings,
     settlements: readonly Settlement[],
@@ -141,7 +141,7 @@ export interface BusEngine extends AsyncDisposable {
     page: { readonly after: string | undefined; readonly limit: number },
   ): Promise<readonly StreamInfo[]>;
   trim(subject: string, order: TrimOrder): Promise<Trimmed>;
-  /** False if it does not exist. */
+  /** False: the stream or group does not exist. */
   deleteStream(subject: string): Promise<boolean>;
 
   groups(): Promise<readonly GroupInfo[]>;
@@ -149,7 +149,7 @@ export interface BusEngine extends AsyncDisposable {
   pending(group: string, limit: number): Promise<readonly PendingMessage[]>;
   /** Ends all leases; late acks are stale. Rejects with `BUS_GROUP_UNKNOWN` if the group does not exist. */
   seek(group: string, to: StartFrom): Promise<void>;
-  /** False if it does not exist. */
+  /** False: the stream or group does not exist. */
   deleteGroup(group: string): Promise<boolean>;
 }
 

@@ -22,7 +22,7 @@ export interface NewMessage {
   /**
    * When readers see the message in a bus file. `synced` (default): after it is on disk. `relaxed`: after its
    * commit, which a power loss within the next milliseconds may undo. `publish` resolves once the message is on
-   * disk, with either value. Redis and NATS ignore this field: their own settings decide.
+   * disk, with either value. Redis and NATS ignore this field: the settings of the broker decide.
    */
   readonly durability?: MessageDurability | undefined;
 }

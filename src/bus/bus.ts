@@ -99,7 +99,7 @@ export interface ConsumeOptions {
 
 export interface BusConsumer extends AsyncDisposable {
   readonly group: string;
-  /** Resolves when the consumer has ended; rejects on a permanent error (its group has another pattern). */
+  /** Resolves when the consumer has stopped; rejects on a permanent error (its group has another pattern). */
   readonly done: Promise<void>;
   /** Stops fetching, releases queued messages, and resolves when the running handlers are settled. */
   stop(): Promise<void>;
@@ -119,7 +119,7 @@ export interface ReadOptions {
 
 /** A live reader without stored state. Its loop ends when it is disposed or its signal fires. */
 export interface BusSubscription extends AsyncIterable<BusMessage>, AsyncDisposable {
-  /** The same messages in batches of at least one; use it instead of the loop over single messages. */
+  /** Returns the messages in batches of at least one, as an alternative to the loop over single messages. */
   batches(): AsyncIterable<readonly BusMessage[]>;
 }
 
@@ -175,7 +175,7 @@ export interface PendingMessage {
   readonly subject: string;
   readonly sequence: string;
   readonly deliveryCount: number;
-  /** The time of the next possible delivery: the end of its lease or delay. */
+  /** The time of the next possible delivery: when the lease or delay expires. */
   readonly availableAt: Date;
 }
 

@@ -29,11 +29,14 @@ export function checkStart(
   }
   if ('time' in start) {
     if (!(start.time instanceof Date) || Number.isNaN(start.time.getTime())) {
-      throw invalid(field, 'must have a valid Date as its time');
+      throw invalid(field, `has an invalid time: pass a valid Date`);
     }
   } else if ('sequence' in start) {
     if (typeof start.sequence !== 'string' || !isSequence(start.sequence)) {
-      throw invalid(field, 'must have the sequence of a message');
+      throw invalid(
+        field,
+        `has the invalid sequence '${String(start.sequence)}': pass the sequence of a message`,
+      );
     }
     if (/(?:^|\.)[*>](?:\.|$)/.test(subject)) {
       throw invalid(
@@ -47,7 +50,10 @@ export function checkStart(
       'this engine has no order over all subjects and cannot start at a position: use a time, or a full subject and a sequence',
     );
   } else if (typeof start.position !== 'string' || !isSequence(start.position)) {
-    throw invalid(field, 'must have the position of a message');
+    throw invalid(
+      field,
+      `has the invalid position '${String(start.position)}': pass the position of a message`,
+    );
   }
 }
 
@@ -57,11 +63,14 @@ export function checkTrim(order: TrimOrder, capabilities: BusCapabilities): void
     throw invalid('storedBefore', 'must be a valid Date');
   }
   if (beforeSequence !== undefined && !isSequence(beforeSequence)) {
-    throw invalid('beforeSequence', 'must be the sequence of a message');
+    throw invalid(
+      'beforeSequence',
+      `is the invalid sequence '${beforeSequence}': pass the sequence of a message`,
+    );
   }
-  if (lengthMax !== undefined) wholeNumber('lengthMax', lengthMax, { min: 0 });
+  if (lengthMax !== undefined) checkInteger('lengthMax', lengthMax, { min: 0 });
   if (bytesMax !== undefined) {
-    wholeNumber('bytesMax', bytesMax, { min: 0 });
+    checkInteger('bytesMax', bytesMax, { min: 0 });
     if (!capabilities.streamBytes) {
       throw new MillraceError(
         'NOT_SUPPORTED',
@@ -78,7 +87,7 @@ export function checkTrim(order: TrimOrder, capabilities: BusCapabilities): void
 }
 
 export function toPage(page: StreamPage): { readonly after: string | undefined; limit: number } {
-  const limit = wholeNumber('limit', page.limit ?? limits.pageDefault, {
+  const limit = checkInteger('limit', page.limit ?? limits.pageDefault, {
     min: 1,
     max: limits.pageMax,
   });
@@ -86,7 +95,7 @@ export function toPage(page: StreamPage): { readonly after: string | undefined; 
   return { after: page.after, limit };
 }
 
-export function wholeNumber(
+export function checkInteger(
   field: string,
   value: number,
   {
@@ -95,7 +104,7 @@ export function wholeNumber(
   }: { readonly min: number; readonly max?: number | undefined },
 ): number {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw invalid(field, `must be a whole number from ${min} to ${max}, not ${value}`);
+  throw invalid(field, `must be an integer from ${min} to ${max}, not ${value}`);
 }
 
 export function invalid(field: string, problem: string): MillraceError {

@@ -15,7 +15,7 @@ import {
   checkTrim,
   invalid,
   toPage,
-  wholeNumber,
+  checkInteger,
 } from './check-bus.ts';
 import { unknownGroup } from './group-errors.ts';
 import { createDeadLetters } from './dead-letter.ts';
@@ -53,7 +53,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
   const { clock = systemClock } = options;
   const { capabilities } = engine;
   const observer = safeObserver(options.observer ?? silentObserver);
-  const dedupeWindowMs = wholeNumber(
+  const dedupeWindowMs = checkInteger(
     'dedupeWindowMs',
     options.dedupeWindowMs ?? limits.dedupeWindowMsDefault,
     { min: 1, max: limits.dedupeWindowMsMax },
@@ -82,7 +82,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
         throw invalid('replyTo', 'is missing: this message is not a request');
       }
       await bus.publish({
-        // The same id for each delivery of the request, so that only one reply is stored.
+        // Every delivery of the request yields this reply id, so that only one reply is stored.
         id: `reply:${id}`,
         subject: replyTo,
         payload,
@@ -125,7 +125,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     return signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal]);
   }
 
-  /** The start position is fixed when it resolves. */
+  /** Resolves when the start position is fixed. */
   async function open(
     pattern: string,
     request: Omit<ReadRequest, 'batchMax'>,
@@ -157,7 +157,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
       return published as Published;
     },
     async publishMany(messages) {
-      wholeNumber('messages', messages.length, { min: 0, max: limits.publishMax });
+      checkInteger('messages', messages.length, { min: 0, max: limits.publishMax });
       failIfClosed();
       if (messages.length === 0) return [];
       const isRelaxed = messages.every(({ durability }) => durability === 'relaxed');
@@ -174,10 +174,10 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
         subject: definition.subject,
         async fetch({ limit = 1, waitMs = limits.fetchWaitMsDefault, signal } = {}) {
           failIfClosed();
-          wholeNumber('limit', limit, { min: 1, max: limits.fetchMax });
-          wholeNumber('waitMs', waitMs, { min: 0, max: limits.requestTimeoutMsMax });
-          const held = await member.fetch({ limit, waitMs, signal: signalOf(signal) });
-          return held.map(({ delivery }) => delivery);
+          checkInteger('limit', limit, { min: 1, max: limits.fetchMax });
+          checkInteger('waitMs', waitMs, { min: 0, max: limits.requestTimeoutMsMax });
+          const deliveries = await member.fetch({ limit, waitMs, signal: signalOf(signal) });
+          return deliveries.map(({ delivery }) => delivery);
         },
         async ack(deliveries) {
           await Promise.all(deliveries.map((each) => each.ack()));
@@ -275,7 +275,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     groups: () => engine.groups(),
     async pending(group, limit = limits.pageDefault) {
       checkGroupName(group);
-      wholeNumber('limit', limit, { min: 1, max: limits.pageMax });
+      checkInteger('limit', limit, { min: 1, max: limits.pageMax });
       if (!capabilities.pendingList) {
         const text = 'this engine cannot list pending messages: groups() returns their number';
         throw new MillraceError('NOT_SUPPORTED', text);
@@ -315,7 +315,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
 function streamHeld(subject: string, groups: readonly string[]): MillraceError {
   return new MillraceError(
     'BUS_STREAM_HELD',
-    `the stream '${subject}' has messages without an ack of ${groups.join(', ')}`,
+    `cannot delete stream '${subject}': groups have not acked all messages: ${groups.join(', ')}`,
     { details: { subject, groups } },
   );
 }

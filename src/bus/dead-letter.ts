@@ -3,7 +3,7 @@
 import type { Bus } from './bus.ts';
 import type { BusEngine, StoredEntry } from './bus-engine.ts';
 import { busLimits as limits } from './bus-limits.ts';
-import { checkGroupName, invalid, wholeNumber } from './check-bus.ts';
+import { checkGroupName, invalid, checkInteger } from './check-bus.ts';
 import { compareSequences, isSequence } from './sequence.ts';
 
 /**
@@ -17,7 +17,7 @@ export interface BusDeadLetter {
   readonly sequence: string;
   readonly group: string;
   readonly cause: DeadLetterCause;
-  /** What was wrong, or the error of the last attempt. */
+  /** The validation error, or the error of the last attempt. */
   readonly reason: string;
   readonly origin: { readonly subject: string; readonly sequence: string; readonly storedAt: Date };
   /** The number of deliveries. */
@@ -28,8 +28,8 @@ export interface BusDeadLetter {
 }
 
 /**
- * The subject of the dead letters of a group. It begins with `_`, so no pattern of a domain and no `>` matches it, and
- * a group never gets its own dead letters.
+ * The subject of the dead letters of a group. The subject begins with `_`, so no pattern of a domain and no `>`
+ * matches it. Therefore a group never gets the dead letters that it caused.
  *
  * @example
  * import { deadLetterSubject } from 'millrace/bus';
@@ -95,7 +95,7 @@ export function createDeadLetters(
   return {
     async deadLetters(group, { after, limit = limits.pageDefault } = {}) {
       checkGroupName(group);
-      wholeNumber('limit', limit, { min: 1, max: limits.pageMax });
+      checkInteger('limit', limit, { min: 1, max: limits.pageMax });
       if (after !== undefined) checkSequences([after]);
       const page: BusDeadLetter[] = [];
       for await (const letter of letters(group, after)) {
@@ -134,7 +134,7 @@ export function createDeadLetters(
 }
 
 function checkSequences(sequences: readonly string[]): void {
-  wholeNumber('sequences', sequences.length, { min: 0, max: limits.pageMax });
+  checkInteger('sequences', sequences.length, { min: 0, max: limits.pageMax });
   if (sequences.every((each) => typeof each === 'string' && isSequence(each))) return;
   throw invalid('sequences', 'must be sequences of dead letters from deadLetters()');
 }

@@ -25,7 +25,10 @@ export function fileColdStorage(folder: string): ColdStorage {
   function pathOf(name: string): string {
     const path = resolve(root, name);
     if (path.startsWith(root + sep)) return path;
-    throw new MillraceError('BUS_INVALID', `'${name}' is outside the archive folder`);
+    throw new MillraceError(
+      'BUS_INVALID',
+      `invalid object name '${name}': it points outside the archive folder`,
+    );
   }
 
   return {

@@ -16,7 +16,7 @@ import type {
 } from './bus-engine.ts';
 import { busLimits as limits } from './bus-limits.ts';
 import type { Delivery, SettleOutcome } from './bus-message.ts';
-import { checkGroupName, checkStart, invalid, wholeNumber } from './check-bus.ts';
+import { checkGroupName, checkStart, invalid, checkInteger } from './check-bus.ts';
 import {
   deadLetterSubject,
   redoSubject,
@@ -62,11 +62,11 @@ export function toGroupSettings(
     name: group,
     filters: [subject, redoSubject(group)],
     from,
-    leaseMs: wholeNumber('leaseMs', definition.leaseMs ?? limits.leaseMsDefault, {
+    leaseMs: checkInteger('leaseMs', definition.leaseMs ?? limits.leaseMsDefault, {
       min: limits.leaseMsMin,
       max: limits.leaseMsMax,
     }),
-    maxAckPending: wholeNumber(
+    maxAckPending: checkInteger(
       'maxAckPending',
       definition.maxAckPending ?? limits.maxAckPendingDefault,
       { min: 1, max: limits.maxAckPendingMax },
@@ -75,7 +75,7 @@ export function toGroupSettings(
 }
 
 export function maxDeliveriesOf({ maxDeliveries }: GroupDefinition): number {
-  return wholeNumber('maxDeliveries', maxDeliveries ?? limits.maxDeliveriesDefault, {
+  return checkInteger('maxDeliveries', maxDeliveries ?? limits.maxDeliveriesDefault, {
     min: 1,
     max: limits.maxDeliveriesMax,
   });
@@ -119,7 +119,7 @@ export function createGroupMember(
   /** A delivery for the handler, or the settlement of a message that no handler should get. */
   function classify(entry: LeasedEntry): HeldDelivery | Settlement {
     const { token } = entry;
-    // A group that reads all dead letters would otherwise process its own in an endless loop.
+    // A group that reads all dead letters would otherwise process dead letters of itself in an endless loop.
     if (entry.subject === deadLetterSubject(group)) return { kind: 'ack', token };
     const decoded = codec.decode(entry);
     if (decoded.kind === 'bad') {
@@ -146,7 +146,7 @@ export function createGroupMember(
         state = 'settled';
         return outcome;
       } finally {
-        // The broker did not answer, so another attempt is allowed.
+        // The broker did not respond, so another attempt is allowed.
         if (state === 'settling') state = 'held';
       }
     }
@@ -162,7 +162,7 @@ export function createGroupMember(
       deliveryCount,
       ack: () => settle({ kind: 'ack', token }),
       async nack({ delayMs = 0, reason = 'nacked' } = {}) {
-        wholeNumber('delayMs', delayMs, { min: 0, max: limits.delayMsMax });
+        checkInteger('delayMs', delayMs, { min: 0, max: limits.delayMsMax });
         if (deliveryCount >= maxDeliveries) return deadLetter('max-deliveries', reason);
         return settle({ kind: 'nack', token, delayMs });
       },
@@ -190,11 +190,11 @@ export function createGroupMember(
       for (let leftMs = waitMs; ; leftMs = Math.max(0, deadlineMs - clock.now())) {
         const entries = await engine.fetch(settings, { limit, waitMs: leftMs, signal });
         const classified = entries.map(classify);
-        const held = classified.filter((each): each is HeldDelivery => 'delivery' in each);
+        const deliveries = classified.filter((each): each is HeldDelivery => 'delivery' in each);
         await settleUndeliverable(
           classified.filter((each): each is Settlement => !('delivery' in each)),
         );
-        if (held.length > 0 || entries.length === 0) return held;
+        if (deliveries.length > 0 || entries.length === 0) return deliveries;
       }
     },
   };
@@ -203,7 +203,7 @@ export function createGroupMember(
     try {
       await Promise.all(settlements.map((each) => settler.add(each)));
     } catch (err) {
-      // They are delivered again after their lease; the other messages of this fetch must not wait.
+      // These messages are delivered again after their lease; the other messages of this fetch must not wait.
       if (!hasCode(err, 'BUS_UNAVAILABLE')) throw err;
       observer.log?.warn({ group, err }, 'undeliverable messages not settled yet');
     }

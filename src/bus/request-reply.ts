@@ -8,7 +8,7 @@ import type { RequestOptions } from './bus.ts';
 import type { BusEngine, StoredEntry } from './bus-engine.ts';
 import { busLimits as limits } from './bus-limits.ts';
 import type { BusMessage, NewMessage, Published } from './bus-message.ts';
-import { wholeNumber } from './check-bus.ts';
+import { checkInteger } from './check-bus.ts';
 import { replySubject } from './dead-letter.ts';
 import type { MessageCodec } from './message-codec.ts';
 
@@ -66,7 +66,7 @@ export function createRequests(context: {
 
   return {
     async request(message, { timeoutMs = limits.requestTimeoutMsDefault, signal }) {
-      wholeNumber('timeoutMs', timeoutMs, { min: 1, max: limits.requestTimeoutMsMax });
+      checkInteger('timeoutMs', timeoutMs, { min: 1, max: limits.requestTimeoutMsMax });
       if (signal?.aborted === true) throw aborted(signal);
       const over = new AbortController();
       const either = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { compareSequences, isSequence } from './sequence.ts';
 
-test('sequences are ordered as numbers, however large, and not as text', () => {
+test('sequences are ordered as numbers, however large, and not as strings', () => {
   const part = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
   fc.assert(
     fc.property(part, part, part, part, (a, b, c, d) => {

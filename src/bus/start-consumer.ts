@@ -6,7 +6,7 @@ import { outcomeOf } from '../subscriptions/handler-outcome.ts';
 import type { BusConsumer, ConsumeOptions, MessageHandler } from './bus.ts';
 import { busLimits as limits } from './bus-limits.ts';
 import type { Delivery } from './bus-message.ts';
-import { wholeNumber } from './check-bus.ts';
+import { checkInteger } from './check-bus.ts';
 import { createBrokerHealth } from './broker-health.ts';
 import type { GroupMember, HeldDelivery, MemberContext } from './group-member.ts';
 
@@ -39,10 +39,13 @@ export function startConsumer<Payload>(
 ): BusConsumer {
   const { clock, observer } = context;
   const { name: group, leaseMs } = member.settings;
-  const concurrency = wholeNumber('concurrency', options.concurrency ?? 1, { min: 1, max: 10_000 });
+  const concurrency = checkInteger('concurrency', options.concurrency ?? 1, {
+    min: 1,
+    max: 10_000,
+  });
   const maxInFlight = Math.max(
     concurrency,
-    wholeNumber('maxInFlight', options.maxInFlight ?? limits.maxInFlightDefault, {
+    checkInteger('maxInFlight', options.maxInFlight ?? limits.maxInFlightDefault, {
       min: 1,
       max: 10_000,
     }),
@@ -79,7 +82,7 @@ export function startConsumer<Payload>(
         const free = maxInFlight - running.size - waiting.length;
         const fetched = await member.fetch({
           limit: Math.min(free, limits.fetchMax),
-          // After a failure, do not wait for messages: an empty answer already proves that the broker works.
+          // After a failure, do not wait for messages: an empty result already proves that the broker works.
           waitMs: failures > 0 ? 0 : limits.fetchWaitMsDefault,
           signal: stopping.signal,
         });

@@ -31,7 +31,7 @@ const envelopeDefinition = Type.Object(
     contentType: Type.Optional(text(255)),
     /** The version of the payload schema, set by the producer. */
     schemaVersion: Type.Optional(
-      Type.Integer({ description: 'a whole number from 1 on', minimum: 1 }),
+      Type.Integer({ description: 'an integer, at least 1', minimum: 1 }),
     ),
     tenant: Type.Optional(text(64)),
     correlationId: Type.Optional(text(limits.idCharsMax)),
@@ -156,10 +156,10 @@ function semanticProblems(
 ): readonly { path: string; message: string }[] {
   const { contentType = jsonContentType, payload } = envelope;
   for (const field of ['time', 'expiresAt'] as const) {
-    const given = envelope[field];
-    if (given === undefined) continue;
-    const ms = Date.parse(given);
-    if (Number.isNaN(ms) || new Date(ms).toISOString() !== given) {
+    const timestamp = envelope[field];
+    if (timestamp === undefined) continue;
+    const ms = Date.parse(timestamp);
+    if (Number.isNaN(ms) || new Date(ms).toISOString() !== timestamp) {
       return [{ path: `/${field}`, message: 'must be an existing time' }];
     }
   }

@@ -6,9 +6,9 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 /** A breaker that is not closed. */
 export interface SharedBreaker {
   readonly destination: string;
-  /** 0: it may be probed now. */
+  /** The remaining open time; 0: the breaker may be probed now. */
   readonly openForMs: number;
-  /** How often it opened without having closed in between. */
+  /** How often the breaker opened without having closed in between. */
   readonly openings: number;
 }
 

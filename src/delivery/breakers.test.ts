@@ -72,8 +72,10 @@ test('a second after one process opens a breaker, the other stops calling', asyn
   await two.deliver(message);
   await turns();
   const calls = receiver.calls;
-  const held = await two.deliver(message);
-  assert.ok(held.kind === 'retry' && held.attempted === false && held.afterMs === 4_000);
+  const postponed = await two.deliver(message);
+  assert.ok(
+    postponed.kind === 'retry' && postponed.attempted === false && postponed.afterMs === 4_000,
+  );
   assert.equal(receiver.calls, calls);
 });
 
@@ -87,8 +89,10 @@ test('one process probes, and after it closed the breaker the other continues', 
   receiver.outcome = works;
   receiver.calls = 0;
   assert.equal((await one.deliver(message)).kind, 'sent');
-  const held = await two.deliver(message);
-  assert.ok(held.kind === 'retry' && held.attempted === false && held.afterMs === 1_000);
+  const postponed = await two.deliver(message);
+  assert.ok(
+    postponed.kind === 'retry' && postponed.attempted === false && postponed.afterMs === 1_000,
+  );
   assert.equal((await one.deliver(message)).kind, 'sent');
   assert.equal(one.breakerOf(type).kind, 'closed');
   assert.equal(receiver.calls, 2);
@@ -111,8 +115,10 @@ test('a failed probe opens the breaker of all processes for longer', async () =>
   await turns();
   await two.deliver(message);
   await turns();
-  const held = await two.deliver(message);
-  assert.ok(held.kind === 'retry' && held.attempted === false && held.afterMs === 10_000);
+  const postponed = await two.deliver(message);
+  assert.ok(
+    postponed.kind === 'retry' && postponed.attempted === false && postponed.afterMs === 10_000,
+  );
 });
 
 test('when the prober dies, the other one probes', async () => {
@@ -124,8 +130,8 @@ test('when the prober dies, the other one probes', async () => {
   await clock.advance(5_000);
   assert.equal(await breakers.probe(type, { holder: 'dies', forMs: policy.probeMsMax }), true);
   receiver.outcome = works;
-  const held = await two.deliver(message);
-  assert.ok(held.kind === 'retry' && held.attempted === false);
+  const postponed = await two.deliver(message);
+  assert.ok(postponed.kind === 'retry' && postponed.attempted === false);
   await clock.advance(policy.probeMsMax);
   assert.equal((await two.deliver(message)).kind, 'sent');
   assert.equal((await two.deliver(message)).kind, 'sent');
@@ -141,9 +147,9 @@ test('without the store each process continues, logs it once, and publishes its 
   };
   const store: BreakerStore = {
     list: () => guarded(() => clockless.list()),
-    open: (...given) => guarded(() => clockless.open(...given)),
-    probe: (...given) => guarded(() => clockless.probe(...given)),
-    close: (...given) => guarded(() => clockless.close(...given)),
+    open: (...args) => guarded(() => clockless.open(...args)),
+    probe: (...args) => guarded(() => clockless.probe(...args)),
+    close: (...args) => guarded(() => clockless.close(...args)),
   };
   const { clock, receiver, lines, one } = openTwo(store);
   receiver.outcome = fails;
@@ -167,19 +173,19 @@ test('without the store each process continues, logs it once, and publishes its 
 });
 
 test('no call reads the store while all breakers are closed', async () => {
-  let asked = 0;
+  let probeCalls = 0;
   const inner = memoryBreakerStore();
   const store: BreakerStore = {
     ...inner,
     list: () => {
-      asked += 1;
+      probeCalls += 1;
       return inner.list();
     },
     probe: async () => assert.fail('no process probes'),
   };
   const { one } = openTwo(store);
   for (let index = 0; index < 100; index += 1) await one.deliver(message);
-  assert.equal(asked, 1);
+  assert.equal(probeCalls, 1);
 });
 
 test('a store that hangs delays a probe by at most a second, and sharing resumes', async () => {
@@ -189,9 +195,9 @@ test('a store that hangs delays a probe by at most a second, and sharing resumes
     hangs ? new Promise(() => undefined) : work();
   const store: BreakerStore = {
     list: () => guarded(() => inner.list()),
-    open: (...given) => guarded(() => inner.open(...given)),
-    probe: (...given) => guarded(() => inner.probe(...given)),
-    close: (...given) => guarded(() => inner.close(...given)),
+    open: (...args) => guarded(() => inner.open(...args)),
+    probe: (...args) => guarded(() => inner.probe(...args)),
+    close: (...args) => guarded(() => inner.close(...args)),
   };
   const { clock, receiver, one } = openTwo(store);
   receiver.outcome = fails;

@@ -1,6 +1,6 @@
 // The breakers of a process, one for each integration type. With a store they are shared: when one process opens a
 // breaker, the others stop calling within about a second, and one of them probes. Only a probe waits for the store;
-// while the store is unavailable, each process uses its own breakers.
+// while the store is unavailable, each process uses only its local breakers.
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
@@ -45,7 +45,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
   const states = new Map<string, BreakerState>();
   /** Breakers that were open in the store at the last read. */
   let shared = new Set<string>();
-  const asked = new Map<string, Promise<boolean>>();
+  const probeRequests = new Map<string, Promise<boolean>>();
   let isReading = false;
   let readAtMs = Number.NEGATIVE_INFINITY;
   let isStoreUnavailable = false;
@@ -57,7 +57,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
   function set(type: string, state: BreakerState): void {
     const before = stateOf(type);
     if (state === before) return;
-    // Its era continues, because results from before it closed may still arrive.
+    // A closed breaker keeps its era, because results of earlier calls may still arrive.
     states.set(type, state);
     if (state.kind === before.kind) return;
     observer.log?.warn({ destination: type, from: before.kind, to: state.kind }, 'breaker changed');
@@ -78,7 +78,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
   /** A store that hangs counts as unavailable: neither a probe nor the next list waits for it. */
   function within<T>(work: () => Promise<T>): Promise<T> {
     const late = (): never => {
-      throw new MillraceError('STORE_UNAVAILABLE', `no answer within ${refreshMs} ms`);
+      throw new MillraceError('STORE_UNAVAILABLE', `no response within ${refreshMs} ms`);
     };
     return withinTime(work(), { ms: refreshMs, late, clock });
   }
@@ -114,7 +114,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
     }
     for (const [type, state] of states) {
       if (names.has(type) || state.kind === 'closed' || !isUnchanged(type)) continue;
-      // It was shared and is gone: another process closed it. If it was never shared, it is published now.
+      // A breaker missing in the store was closed by another process. One that was never shared is published now.
       if (shared.has(type)) set(type, { kind: 'closed', era: state.era + 1, failures: 0 });
       else publish(type, state);
     }
@@ -133,9 +133,9 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
     },
     mayProbe(type, policy) {
       if (store === undefined) return undefined;
-      const answer = admitCall(stateOf(type), policy, clock.now());
-      if (answer.kind === 'refused' || answer.permit.probe === undefined) return undefined;
-      const known = asked.get(type);
+      const admission = admitCall(stateOf(type), policy, clock.now());
+      if (admission.kind === 'rejected' || admission.permit.probe === undefined) return undefined;
+      const known = probeRequests.get(type);
       if (known !== undefined) return known;
       const asking = within(() => store.probe(type, { holder, forMs: policy.probeMsMax }))
         .then(
@@ -148,14 +148,14 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
             return true;
           },
         )
-        .finally(() => asked.delete(type));
-      asked.set(type, asking);
+        .finally(() => probeRequests.delete(type));
+      probeRequests.set(type, asking);
       return asking;
     },
     admit(type, policy) {
-      const answer = admitCall(stateOf(type), policy, clock.now());
-      set(type, answer.state);
-      return answer;
+      const admission = admitCall(stateOf(type), policy, clock.now());
+      set(type, admission.state);
+      return admission;
     },
     settle(type, policy, { permit, result }) {
       const before = stateOf(type);
@@ -166,7 +166,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
   };
 }
 
-/** Another process probes: this one asks again when the result may be known. */
+/** Another process probes: this process retries when the result may be known. */
 function heldBack(state: BreakerState, untilMs: number): BreakerState {
   // A list may have arrived with a longer time.
   const isLater = state.kind === 'open' && state.untilMs >= untilMs;

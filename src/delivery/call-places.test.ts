@@ -84,7 +84,7 @@ test('each integration type has separate places', async () => {
   await first;
 });
 
-test('a stop ends the wait for a place, and no attempt is used up', async () => {
+test('stopping the process ends the wait for a place, without counting an attempt', async () => {
   const stop = new AbortController();
   const { deliver } = createDelivery({
     clock: fakeClock(),

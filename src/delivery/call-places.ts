@@ -1,5 +1,5 @@
 // Limits the concurrent calls of one destination. As many messages as there are places wait a moment for one; the
-// others return to the ledger, each with its own time, so that a slow destination does not occupy the dispatcher.
+// others return to the ledger, each with a different due time, so that a slow destination does not occupy the dispatcher.
 
 import type { Clock } from '../foundation/clock.ts';
 
@@ -20,8 +20,8 @@ interface Room {
   readonly waiting: Set<() => void>;
   /** A moving average of the duration of calls. */
   tookMs: number;
-  /** The return time of the last refused message. */
-  lineEndMs: number;
+  /** The return time of the last postponed message. */
+  lastReturnMs: number;
 }
 
 const placeLimits = {
@@ -40,7 +40,7 @@ export function createCallPlaces(clock: Clock, waitMsMax: number): CallPlaces {
     const room = {
       inside: 0,
       waiting: new Set<() => void>(),
-      lineEndMs: 0,
+      lastReturnMs: 0,
       tookMs: placeLimits.tookMsFirst,
     };
     rooms.set(key, room);
@@ -62,11 +62,12 @@ export function createCallPlaces(clock: Clock, waitMsMax: number): CallPlaces {
     };
   }
 
-  function refuse(room: Room, placesMax: number): Entered {
+  /** Each postponed message gets a later return time than the one before. */
+  function postpone(room: Room, placesMax: number): Entered {
     const nowMs = clock.now();
-    const endMs = Math.max(room.lineEndMs, nowMs) + room.tookMs / placesMax;
-    room.lineEndMs = Math.min(endMs, nowMs + placeLimits.backInMsMax);
-    return { kind: 'full', backInMs: Math.ceil(room.lineEndMs - nowMs) };
+    const endMs = Math.max(room.lastReturnMs, nowMs) + room.tookMs / placesMax;
+    room.lastReturnMs = Math.min(endMs, nowMs + placeLimits.backInMsMax);
+    return { kind: 'full', backInMs: Math.ceil(room.lastReturnMs - nowMs) };
   }
 
   return {
@@ -79,7 +80,7 @@ export function createCallPlaces(clock: Clock, waitMsMax: number): CallPlaces {
         room.inside += 1;
         return placeIn(key, room);
       }
-      if (room.waiting.size >= placesMax) return refuse(room, placesMax);
+      if (room.waiting.size >= placesMax) return postpone(room, placesMax);
       const woken = new AbortController();
       let hasPlace = false;
       const wake = (): void => {
@@ -95,7 +96,7 @@ export function createCallPlaces(clock: Clock, waitMsMax: number): CallPlaces {
       } finally {
         room.waiting.delete(wake);
       }
-      return hasPlace ? placeIn(key, room) : refuse(room, placesMax);
+      return hasPlace ? placeIn(key, room) : postpone(room, placesMax);
     },
   };
 }

@@ -25,28 +25,28 @@ const policy: BreakerPolicy = {
 function after(results: readonly BreakerResult['kind'][], nowMs = 0, from = freshBreaker) {
   let state: BreakerState = from;
   for (const kind of results) {
-    const answer = admitCall(state, policy, nowMs);
-    assert.equal(answer.kind, 'allowed', `${kind} at ${nowMs}`);
-    if (answer.kind !== 'allowed') continue;
+    const admission = admitCall(state, policy, nowMs);
+    assert.equal(admission.kind, 'allowed', `${kind} at ${nowMs}`);
+    if (admission.kind !== 'allowed') continue;
     const result = kind === 'throttled' ? { kind, pauseMs: 700 } : { kind };
-    state = settleCall(answer.state, policy, { permit: answer.permit, result, nowMs });
+    state = settleCall(admission.state, policy, { permit: admission.permit, result, nowMs });
   }
   return state;
 }
 
-test('consecutive failures open it, unless a success is in between', () => {
+test('consecutive failures open the breaker, unless a call in between succeeds', () => {
   assert.equal(after(['failed', 'failed', 'worked', 'failed', 'failed']).kind, 'closed');
   const state = after(['failed', 'failed', 'failed']);
   assert.ok(state.kind === 'open' && state.untilMs === 1_000);
-  const answer = admitCall(state, policy, 400);
-  assert.ok(answer.kind === 'refused' && answer.backInMs === 600);
+  const admission = admitCall(state, policy, 400);
+  assert.ok(admission.kind === 'rejected' && admission.backInMs === 600);
 });
 
-test('after the open time one probe is allowed at a time, and two successful probes close it', () => {
+test('after the open time one probe is allowed at a time, and two successful probes close the breaker', () => {
   const open = after(['failed', 'failed', 'failed']);
   const first = admitCall(open, policy, 1_000);
   assert.ok(first.kind === 'allowed' && first.state.kind === 'half-open');
-  assert.equal(admitCall(first.state, policy, 1_001).kind, 'refused');
+  assert.equal(admitCall(first.state, policy, 1_001).kind, 'rejected');
   assert.equal(after(['worked'], 1_000, open).kind, 'half-open');
   assert.equal(after(['worked', 'worked'], 1_000, open).kind, 'closed');
 });
@@ -65,7 +65,7 @@ test('each failed probe doubles the open time up to its cap, and a recovery rese
   assert.ok(again.kind === 'open' && again.untilMs === 1_001_000);
 });
 
-test('a requested pause opens it, and one probe follows', () => {
+test('a requested pause opens the breaker, and one probe follows', () => {
   const state = after(['throttled']);
   assert.ok(state.kind === 'open' && state.untilMs === 700 && state.openings === 0);
   assert.equal(after(['worked', 'worked'], 700, state).kind, 'closed');
@@ -77,7 +77,7 @@ test('a cancelled probe allows the next one and changes nothing else', () => {
   assert.ok(state.kind === 'half-open' && state.successes === 1 && state.probes.length === 0);
 });
 
-test('a probe without a result does not keep it half-open', () => {
+test('a probe without a result does not keep the breaker half-open', () => {
   const open = after(['failed', 'failed', 'failed']);
   const lost = admitCall(open, policy, 1_000);
   assert.equal(lost.kind, 'allowed');
@@ -89,7 +89,7 @@ test('a probe without a result does not keep it half-open', () => {
   assert.equal(settleCall(next.state, policy, result), next.state);
 });
 
-test('failures of calls from before it opened do not count after it recovered', () => {
+test('failures of calls from before the breaker opened do not count after it recovered', () => {
   const late = admitCall(freshBreaker, policy, 0);
   assert.ok(late.kind === 'allowed');
   const open = after(['failed', 'failed', 'failed'], 0, late.state);
@@ -100,7 +100,7 @@ test('failures of calls from before it opened do not count after it recovered', 
   assert.equal(settleCall(well, policy, throttled), well);
 });
 
-test('its rules hold over any history', () => {
+test('a breaker obeys its rules over any history', () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('call' as const), waitMs: fc.integer({ min: 0, max: 3_000 }) }),
     fc.record({
@@ -118,14 +118,14 @@ test('its rules hold over any history', () => {
       for (const each of steps) {
         if (each.do === 'call') {
           nowMs += each.waitMs;
-          const answer = admitCall(state, policy, nowMs);
+          const admission = admitCall(state, policy, nowMs);
           // Open: no call; closed: all calls; half-open: as many as there are probes.
-          if (state.kind === 'closed') assert.equal(answer.kind, 'allowed');
+          if (state.kind === 'closed') assert.equal(admission.kind, 'allowed');
           if (state.kind === 'open')
-            assert.equal(answer.kind, nowMs < state.untilMs ? 'refused' : 'allowed');
-          if (answer.kind === 'refused') assert.ok(answer.backInMs > 0);
-          else out.push(answer.permit);
-          state = answer.state;
+            assert.equal(admission.kind, nowMs < state.untilMs ? 'rejected' : 'allowed');
+          if (admission.kind === 'rejected') assert.ok(admission.backInMs > 0);
+          else out.push(admission.permit);
+          state = admission.state;
           if (state.kind === 'half-open') assert.ok(state.probes.length <= policy.probesMax);
           continue;
         }

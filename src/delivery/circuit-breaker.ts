@@ -1,14 +1,14 @@
 // The circuit breaker of a destination: closed, open, or half-open with a few probes. A pure, plain value.
 
 export interface BreakerPolicy {
-  /** This many consecutive failures open it. */
+  /** The number of consecutive failures that open the breaker. */
   readonly failuresMax: number;
-  /** How long it stays open first; doubles each time after failed probes. */
+  /** The first open time; it doubles after each failed probe. */
   readonly openMs: number;
   readonly openMsMax: number;
   /** Concurrent probes while it is half-open. */
   readonly probesMax: number;
-  /** This many consecutive successful probes close it. */
+  /** The number of consecutive successful probes that close the breaker. */
   readonly probesToClose: number;
   /** After this time without a result a probe is considered dead, and another one may start. */
   readonly probeMsMax: number;
@@ -54,14 +54,14 @@ export interface BreakerPermit {
 
 export type BreakerAnswer =
   | { readonly kind: 'allowed'; readonly permit: BreakerPermit; readonly state: BreakerState }
-  | { readonly kind: 'refused'; readonly backInMs: number; readonly state: BreakerState };
+  | { readonly kind: 'rejected'; readonly backInMs: number; readonly state: BreakerState };
 
 export type BreakerResult =
   | { readonly kind: 'worked' }
   | { readonly kind: 'failed' }
   /** The destination requested a pause. */
   | { readonly kind: 'throttled'; readonly pauseMs: number }
-  /** Cancelled by this process: says nothing about the destination. */
+  /** Cancelled by this process: the destination neither failed nor succeeded. */
   | { readonly kind: 'cancelled' };
 
 export const freshBreaker: BreakerState = { kind: 'closed', era: 0, failures: 0 };
@@ -75,7 +75,7 @@ export function admitCall(
   if (state.kind === 'closed') return { kind: 'allowed', permit: { era: state.era }, state };
   if (state.kind === 'open') {
     if (nowMs < state.untilMs) {
-      return { kind: 'refused', backInMs: state.untilMs - nowMs, state };
+      return { kind: 'rejected', backInMs: state.untilMs - nowMs, state };
     }
     const { era, openings } = state;
     const base = { era: era + 1, openings, successes: 0, probes: [], nextProbe: 0 };
@@ -84,7 +84,7 @@ export function admitCall(
   const alive = state.probes.filter(({ deadAtMs }) => nowMs < deadAtMs);
   if (alive.length >= policy.probesMax) {
     // The results of the running probes are known soon.
-    return { kind: 'refused', backInMs: Math.min(policy.openMs, policy.probeMsMax), state };
+    return { kind: 'rejected', backInMs: Math.min(policy.openMs, policy.probeMsMax), state };
   }
   const probe = { id: state.nextProbe, deadAtMs: nowMs + policy.probeMsMax };
   return {

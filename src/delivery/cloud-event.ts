@@ -9,7 +9,7 @@ export function cloudEventAttributes(
 ): Readonly<Record<string, string>> {
   const { sourceStreamId, sourceEventId, eventType, tenantId, correlationId } = message;
   const time = occurredAtOf(message);
-  const given = {
+  const attributes = {
     specversion: '1.0',
     // Identifies the event together with the source, also if several messages came from it.
     id: sourceEventId,
@@ -23,7 +23,7 @@ export function cloudEventAttributes(
     partitionkey: message.orderingKey,
   };
   return Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, string] => {
+    Object.entries(attributes).filter((entry): entry is [string, string] => {
       return entry[1] !== undefined && entry[1] !== '';
     }),
   );

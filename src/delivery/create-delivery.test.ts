@@ -115,9 +115,9 @@ test('the shorter limit of the destination and its settings fires', async () => 
     const outcome = await call;
     return outcome.kind === 'retry' ? outcome.error : outcome.kind;
   };
-  assert.equal(await errorAfter({}, 300), 'no answer within 300 ms');
-  assert.equal(await errorAfter({ timeoutMs: 500 }, 300), 'no answer within 300 ms');
-  assert.equal(await errorAfter({ timeoutMs: 100 }, 100), 'no answer within 100 ms');
+  assert.equal(await errorAfter({}, 300), 'no response within 300 ms');
+  assert.equal(await errorAfter({ timeoutMs: 500 }, 300), 'no response within 300 ms');
+  assert.equal(await errorAfter({ timeoutMs: 100 }, 100), 'no response within 100 ms');
 });
 
 test('a destination that obeys its signal still reports its outcome', async () => {
@@ -133,7 +133,7 @@ test('a destination that obeys its signal still reports its outcome', async () =
   assert.deepEqual(await call, { kind: 'sent', receipt: 'just in time' });
 });
 
-test('if the caller keeps the time limit there is no second one, and a timeout is a failure', async () => {
+test('a caller that passes limit enforces the only time limit, and its timeout counts as a failure', async () => {
   const clock = fakeClock();
   const delivery = createDelivery({
     clock,
@@ -151,13 +151,13 @@ test('if the caller keeps the time limit there is no second one, and a timeout i
   const call = delivery.deliver(message, { signal, limit: (ms) => void limits.push(ms) });
   while (limits.length === 0) await new Promise(setImmediate);
   assert.deepEqual([limits, clock.sleepers], [[500], 0]);
-  attempt.abort(new MillraceError('HANDLER_TIMEOUT', 'no answer within 500 ms'));
+  attempt.abort(new MillraceError('HANDLER_TIMEOUT', 'no response within 500 ms'));
   const outcome = await call;
-  assert.ok(outcome.kind === 'retry' && outcome.error === 'no answer within 500 ms');
+  assert.ok(outcome.kind === 'retry' && outcome.error === 'no response within 500 ms');
   assert.equal(delivery.breakerOf('partner:acme').kind, 'open');
 });
 
-test('a stop ends the running call, and is no failure of the destination', async () => {
+test('stopping the process cancels the running call, and the destination has not failed', async () => {
   const stopping = new AbortController();
   const delivery = createDelivery({
     destinations: {
@@ -172,7 +172,7 @@ test('a stop ends the running call, and is no failure of the destination', async
   assert.ok(next.kind === 'retry' && next.attempted === false);
 });
 
-test('a stop after the call has ended does not abort later work of the destination', async () => {
+test('stopping the process after a call does not abort later work of the destination', async () => {
   const stopping = new AbortController();
   let inner: AbortSignal | undefined;
   const send: Destination = async (_message, { signal }) => {
@@ -200,8 +200,8 @@ test('only the breaker of the failing integration type opens', async () => {
   });
   await deliver(message);
   await deliver(message);
-  const refused = await deliver(message);
-  assert.deepEqual(refused, {
+  const rejected = await deliver(message);
+  assert.deepEqual(rejected, {
     kind: 'retry',
     error: 'the breaker is open',
     afterMs: 1_000,
@@ -301,7 +301,7 @@ test('a snooze is not a failure: it is neither logged nor counted by the breaker
   assert.deepEqual(logged, []);
   await delivery.deliver({ ...message, integrationType: 'broken' });
   assert.equal(logged.length, 1);
-  // Ids only: neither the payload nor the receiver's answer.
+  // Ids only: neither the payload nor the response of the receiver.
   assert.ok(!JSON.stringify(logged).includes('hello'));
 });
 

@@ -30,16 +30,16 @@ import {
 
 export interface DestinationSettings {
   readonly send: Destination;
-  /** Of all messages to this destination. */
+  /** Limits all messages to this destination. */
   readonly rateLimit?: RateLimit | undefined;
-  /** Of each tenant; messages without a tenant share one. */
+  /** Limits each tenant; messages without a tenant share one limit. */
   readonly tenantRateLimit?: RateLimit | undefined;
   /** Concurrent calls of one integration type in this process; further messages return to the ledger for a moment. */
   readonly concurrency?: number | undefined;
   /** False: no breaker. Default: `breakerLimits`. */
   readonly breaker?: Partial<BreakerPolicy> | false | undefined;
   /**
-   * Time limit of one call; the shorter one counts where the destination has a `timeoutMs`, too.
+   * Time limit of one call. If the destination has a `timeoutMs` as well, the shorter limit applies.
    * Default: that of the destination, or else `deliveryLimits.timeoutMs`.
    */
   readonly timeoutMs?: number | undefined;
@@ -52,26 +52,29 @@ export interface DeliveryOptions {
   readonly observer?: Observer | undefined;
   /** A message waits at most this long for a limit; after that it returns to the ledger. Default: 100. */
   readonly rateWaitMsMax?: number | undefined;
-  /** Shares the breakers with other processes. Default: each process has its own. */
+  /** Shares the breakers with other processes. Default: no sharing. */
   readonly breakers?: BreakerStore | undefined;
 }
 
 export interface DeliverContext {
   /** Cancels the attempt; with the reason `HANDLER_TIMEOUT`, it counts as a failure of the destination. */
   readonly signal?: AbortSignal | undefined;
-  /** Starts the time limit of the call: the caller then fires `signal` when it expires. Default: `deliver` keeps it. */
+  /**
+   * Given by a caller that enforces the time limit itself: starts the limit of this call, after which the caller
+   * fires `signal`. Default: `deliver` enforces the limit.
+   */
   readonly limit?: ((timeoutMs: number) => void) | undefined;
   /** Default: one more than the failed attempts of the message. */
   readonly attempt?: number | undefined;
 }
 
 export interface Delivery {
-  /** Never rejects. */
+  /** Sends one message. Never rejects. */
   readonly deliver: (
     message: DeliveryMessage,
     context?: DeliverContext,
   ) => Promise<DeliveryOutcome>;
-  /** Of one integration type, for screens and health checks. */
+  /** The breaker of one integration type, for screens and health checks. */
   breakerOf(integrationType: string): BreakerState;
 }
 
@@ -86,8 +89,8 @@ export const deliveryLimits = {
 } as const;
 
 /**
- * Everything between a ledger and its destinations. Each integration type has its own breaker and limits, also
- * where several share one destination.
+ * Everything between a ledger and its destinations. Each integration type has a separate breaker and limits, even
+ * if several types share one destination.
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
@@ -111,10 +114,10 @@ export const deliveryLimits = {
 export function createDelivery(options: DeliveryOptions): Delivery {
   const {
     clock = systemClock,
-    observer: given = silentObserver,
+    observer: unsafeObserver = silentObserver,
     rateWaitMsMax = deliveryLimits.rateWaitMsMax,
   } = options;
-  const observer = safeObserver(given);
+  const observer = safeObserver(unsafeObserver);
   const routes = new Map(
     Object.entries(options.destinations).map(([name, each]) => [name, checkedSettings(name, each)]),
   );
@@ -131,8 +134,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const routeOf = (type: string): CheckedSettings | undefined =>
     routes.get(type) ?? routes.get(type.split(':', 1)[0] ?? '');
 
-  /** Undefined: the limits and the breaker allow the call now. Rejects when the process stops. */
-  async function turnOf(
+  /** The outcome if a limit or the breaker forbids the call now, else undefined. Rejects when the process stops. */
+  async function whyNotNow(
     message: DeliveryMessage,
     settings: CheckedSettings,
     signal: AbortSignal,
@@ -140,7 +143,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const keys = limitedKeys(message, settings);
     if (keys.length > 0) {
       const admission = limiter.admit(keys, clock.now(), rateWaitMsMax);
-      if (admission.kind === 'refused') return notTried('rate limit', admission.backInMs);
+      if (admission.kind === 'rejected') return notTried('rate limit', admission.backInMs);
       if (admission.waitMs > 0) await clock.sleep(admission.waitMs, signal);
     }
     const { integrationType } = message;
@@ -159,13 +162,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     context: CallContext,
   ): Promise<DeliveryOutcome> {
     const { signal, attempt } = context;
-    const wait = await turnOf(message, settings, signal).catch(() => stopped);
-    if (wait !== undefined) return wait;
+    const postponed = await whyNotNow(message, settings, signal).catch(() => stopped);
+    if (postponed !== undefined) return postponed;
     if (signal.aborted) return stopped;
     const { integrationType } = message;
     const { breaker } = settings;
-    const answer = breaker === undefined ? undefined : breakers.admit(integrationType, breaker);
-    if (answer?.kind === 'refused') return notTried('the breaker is open', answer.backInMs);
+    const admission = breaker === undefined ? undefined : breakers.admit(integrationType, breaker);
+    if (admission?.kind === 'rejected') return notTried('the breaker is open', admission.backInMs);
     const startedAtMs = clock.now();
     const outcome = await observed(message, attempt, (traced) =>
       callDestination(settings, traced, context),
@@ -173,16 +176,16 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     observer.record?.('delivery_duration_seconds', (clock.now() - startedAtMs) / 1_000, {
       destination: integrationType,
     });
-    if (breaker !== undefined && answer !== undefined) {
-      const result = resultOf(outcome, signal);
-      breakers.settle(integrationType, breaker, { permit: answer.permit, result });
+    if (breaker !== undefined && admission !== undefined) {
+      const result = breakerResultOf(outcome, signal);
+      breakers.settle(integrationType, breaker, { permit: admission.permit, result });
     }
     return outcome;
   }
 
   /**
-   * Calls the destination. Its signal fires when the time limit expires or the process stops; a destination that
-   * obeys it still reports its outcome in the same turn of the event loop, and one that does not is not waited for.
+   * Calls the destination. Its signal fires when the time limit expires or the process stops. A destination that
+   * obeys the signal can still report its outcome in the same turn of the event loop; any other is not awaited.
    */
   function callDestination(
     { send, timeoutMs }: CheckedSettings,
@@ -207,7 +210,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (limit !== undefined) limit(timeoutMs);
       else {
         endLimit = deadlines.begin(timeoutMs, () =>
-          cancel(new MillraceError('HANDLER_TIMEOUT', `no answer within ${timeoutMs} ms`)),
+          cancel(new MillraceError('HANDLER_TIMEOUT', `no response within ${timeoutMs} ms`)),
         );
       }
       // A function of the user may throw before it returns a promise.
@@ -367,7 +370,7 @@ function limitedKeys(
 const sent: DeliveryOutcome = { kind: 'sent' };
 const stopped = notTried('the process is stopping', 0);
 
-function resultOf(outcome: DeliveryOutcome, signal: AbortSignal): BreakerResult {
+function breakerResultOf(outcome: DeliveryOutcome, signal: AbortSignal): BreakerResult {
   if (outcome.kind !== 'retry') return { kind: 'worked' };
   const isStopped = signal.aborted && !hasCode(signal.reason, 'HANDLER_TIMEOUT');
   if (isStopped || outcome.attempted === false) return { kind: 'cancelled' };
@@ -385,11 +388,11 @@ function notTried(error: string, afterMs: number): DeliveryOutcome {
   return { kind: 'retry', error, afterMs: Math.ceil(afterMs), attempted: false };
 }
 
-/** Retried: during a rollout another process, or the next version of this one, may know the destination. */
+/** A retry, because during a rollout another process or a newer version may know the destination. */
 function unknownDestination(integrationType: string): DeliveryOutcome {
   return {
     kind: 'retry',
-    error: `no destination is configured for '${integrationType}'`,
+    error: `unknown destination '${integrationType}': configure it in destinations`,
     afterMs: deliveryLimits.unknownRetryMs,
   };
 }

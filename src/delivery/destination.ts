@@ -1,12 +1,12 @@
-// The port: one function that sends a message and returns its outcome.
+// The port of a destination: one function that sends a message and returns its outcome.
 
 import type { DeliveryMessage } from './delivery-message.ts';
 import type { DeliveryOutcome } from './delivery-outcome.ts';
 
 export interface DeliveryContext {
-  /** The same for every attempt; the receiver detects duplicates by it. */
+  /** Identical for every attempt; the receiver detects duplicates by this key. */
   readonly idempotencyKey: string;
-  /** The first is 1. */
+  /** The number of this attempt, starting at 1. */
   readonly attempt: number;
   /** An earlier attempt was started: the receiver may already have the message. */
   readonly isDuplicate: boolean;
@@ -18,25 +18,26 @@ export interface DeliveryContext {
 
 /**
  * Delivers one message. Returning means that it was sent. A thrown error is retried, unless it is `Terminal`
- * (dead letter), `RetryAfter` or `Snooze` of `millrace/subscriptions`. The time limit of the call is kept by
- * `createDelivery`; `timeoutMs` sets it. `destinationConformance` of `millrace/testing` checks a destination.
+ * (dead letter), `RetryAfter` or `Snooze` of `millrace/subscriptions`. `timeoutMs` sets the time limit of the call.
+ * The outbox enforces this limit for its messages; `createDelivery` does so when it is called without an outbox.
+ * `destinationConformance` of `millrace/testing` checks a destination.
  *
  * @example
  * import { createDelivery, type Destination } from 'millrace/delivery';
  *
  * const warehouse: Destination = async (message, { idempotencyKey, signal }) => {
- *   const answer = await fetch('https://warehouse.example/orders', {
+ *   const response = await fetch('https://warehouse.example/orders', {
  *     method: 'POST',
  *     headers: { 'idempotency-key': idempotencyKey },
  *     body: JSON.stringify(message.payload),
  *     signal,
  *   });
- *   if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+ *   if (!response.ok) throw new Error(`HTTP ${response.status}`);
  * };
  * const delivery = createDelivery({ destinations: { warehouse } });
  */
 export interface Destination {
   (message: DeliveryMessage, context: DeliveryContext): Promise<DeliveryOutcome | void>;
-  /** Time limit of one call. */
+  /** Time limit of one call. Default: `deliveryLimits.timeoutMs`. */
   readonly timeoutMs?: number | undefined;
 }

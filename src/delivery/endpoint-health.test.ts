@@ -54,9 +54,9 @@ test('two failures in a quiet week prove nothing', () => {
 });
 
 test('410 disables immediately, until a person enables the endpoint again', () => {
-  const gone = after([[1, 'gone']]);
-  assert.match(gone.disabled?.reason ?? '', /410/);
-  assert.equal(decideHealth(gone, 'worked', { policy, nowMs: 2 * dayMs }), gone);
+  const disabled = after([[1, 'gone']]);
+  assert.match(disabled.disabled?.reason ?? '', /410/);
+  assert.equal(decideHealth(disabled, 'worked', { policy, nowMs: 2 * dayMs }), disabled);
 });
 
 test('over any history: disabled exactly when the last success is long enough ago', () => {

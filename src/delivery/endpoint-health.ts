@@ -41,7 +41,10 @@ export function decideHealth(
   const failingSinceMs = health.failingSinceMs ?? nowMs;
   const failing = { failures: health.failures + 1, failingSinceMs };
   if (result === 'gone') {
-    return { ...failing, disabled: { atMs: nowMs, reason: 'the receiver answered 410 Gone' } };
+    return {
+      ...failing,
+      disabled: { atMs: nowMs, reason: 'the receiver responded with 410 Gone' },
+    };
   }
   const failedForMs = nowMs - failingSinceMs;
   if (failedForMs < policy.afterMs || failing.failures < policy.failuresMin) return failing;

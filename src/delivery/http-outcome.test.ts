@@ -19,7 +19,7 @@ test('2xx is sent, 408, 425, 429 and 5xx are retried, every other 4xx is dead', 
   }
 });
 
-test('the answer of the receiver is kept, and part of the error', () => {
+test('the outcome contains the response of the receiver, and the error text quotes it', () => {
   const outcome = outcomeOfAnswer({ status: 422, body: ' no such account\n', nowMs });
   assert.deepEqual(outcome, {
     kind: 'dead',

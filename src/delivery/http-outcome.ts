@@ -1,4 +1,4 @@
-// What an HTTP response means for the message: sent, retry or dead. Pure.
+// Maps an HTTP response to the outcome of the message: sent, retry or dead. Pure.
 
 import type { DeliveryOutcome, ReceiverAnswer } from './delivery-outcome.ts';
 

@@ -37,7 +37,7 @@ interface HttpPosted {
 }
 
 export interface HttpClient extends AsyncDisposable {
-  /** Any status is an answer; without an answer it rejects with `HttpFailure`. */
+  /** Resolves with a response of any status; rejects with `HttpFailure` if no response arrived. */
   post(post: HttpPost): Promise<HttpPosted>;
 }
 
@@ -47,13 +47,13 @@ const httpPostLimits = {
   freeSocketsMax: 32,
 } as const;
 
-/** No answer. `isOut`: the whole request was sent, so the receiver may have processed it. */
+/** No response arrived. `isOut`: the whole request was sent, so the receiver may have processed it. */
 class HttpFailure extends Error {
   override readonly name = 'HttpFailure';
   readonly isOut: boolean;
 
   constructor(cause: unknown, isOut: boolean) {
-    super('no answer', { cause });
+    super('no response', { cause });
     this.isOut = isOut;
   }
 }
@@ -109,12 +109,12 @@ export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpCl
   };
 }
 
-/** Once the status has arrived, the answer counts: an incomplete body changes nothing. */
+/** Resolves once the status has arrived, even if the body is incomplete. */
 function perform(request: ClientRequest, post: HttpPost): Promise<HttpPosted> {
   const { signal, body, answerBytesMax = httpPostLimits.answerBytesMax } = post;
   return new Promise((resolve, reject) => {
     let isOut = false;
-    let answer: (() => HttpPosted) | undefined;
+    let toPosted: (() => HttpPosted) | undefined;
     const onAbort = (): void => {
       const reason = abortReason(signal);
       request.destroy(reason);
@@ -122,8 +122,8 @@ function perform(request: ClientRequest, post: HttpPost): Promise<HttpPosted> {
     };
     const end = (error?: unknown): void => {
       signal.removeEventListener('abort', onAbort);
-      if (answer === undefined) reject(new HttpFailure(error, isOut));
-      else resolve(answer());
+      if (toPosted === undefined) reject(new HttpFailure(error, isOut));
+      else resolve(toPosted());
     };
     signal.addEventListener('abort', onAbort, { once: true });
     request.once('finish', () => {
@@ -134,7 +134,7 @@ function perform(request: ClientRequest, post: HttpPost): Promise<HttpPosted> {
     request.once('response', (response) => {
       const chunks: Buffer[] = [];
       let size = 0;
-      answer = () => ({
+      toPosted = () => ({
         status: response.statusCode ?? 0,
         headers: response.headers,
         body: startOf(chunks, answerBytesMax),
@@ -160,7 +160,7 @@ function startOf(chunks: readonly Buffer[], bytesMax: number): string {
   return cleanText(Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8'), bytesMax);
 }
 
-/** The outcome of a request without an answer. */
+/** The outcome of a request without a response. */
 export function outcomeOfFailure(error: unknown): Retry | Dead {
   if (!(error instanceof HttpFailure)) return outcomeOfError(error);
   const { cause, isOut } = error;

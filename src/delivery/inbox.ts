@@ -37,7 +37,7 @@ export function inboxSettings(options: InboxOptions = {}): InboxSettings {
   const { table = inboxLimits.table, consumer = inboxLimits.consumer } = options;
   const { ttlMs = inboxLimits.ttlMs } = options;
   if (consumer === '' || consumer.length > inboxLimits.idCharsMax || !(ttlMs > 0)) {
-    throw new MillraceError('CONFIG_INVALID', 'an inbox needs a consumer and a positive ttlMs');
+    throw new MillraceError('CONFIG_INVALID', 'invalid inbox: set a consumer, and a ttlMs above 0');
   }
   return { table: tableName(table), consumer, ttlMs };
 }
@@ -49,7 +49,7 @@ export function checkMessageId(messageId: string): void {
   }
   throw new MillraceError(
     'PAYLOAD_INVALID',
-    'the message has no id to dedupe by, or one too long',
+    'the message id is missing or too long: the inbox cannot detect duplicates',
     {
       details: { chars: messageId.length },
     },

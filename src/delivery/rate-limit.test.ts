@@ -8,13 +8,13 @@ test('a limit is a bucket that holds the burst, by default one second of the rat
   assert.deepEqual(bucketOf({ perSecond: 0.1 }), { count: 1, perMs: 10_000 });
 });
 
-test('refused callers retry one after the other, not all at once', () => {
+test('rejected callers retry one after the other, not all at once', () => {
   const limiter = createRateLimiter();
   const keys = [{ key: 'a', limit: { perSecond: 10, burst: 1 } }];
   assert.deepEqual(limiter.admit(keys, 0, 0), { kind: 'go', waitMs: 0 });
   const back = Array.from({ length: 4 }, () => {
-    const answer = limiter.admit(keys, 0, 0);
-    return answer.kind === 'refused' ? answer.backInMs : -1;
+    const admission = limiter.admit(keys, 0, 0);
+    return admission.kind === 'rejected' ? admission.backInMs : -1;
   });
   assert.deepEqual(back, [200, 300, 400, 500]);
 });
@@ -24,10 +24,10 @@ test('a token is taken from all keys or from none', () => {
   const wide = { key: 'wide', limit: { perSecond: 1, burst: 2 } };
   const narrow = (tenant: string) => ({ key: tenant, limit: { perSecond: 1, burst: 1 } });
   assert.equal(limiter.admit([wide, narrow('a')], 0, 0).kind, 'go');
-  assert.equal(limiter.admit([wide, narrow('a')], 0, 0).kind, 'refused');
-  // The refused call took no token from the wide bucket.
+  assert.equal(limiter.admit([wide, narrow('a')], 0, 0).kind, 'rejected');
+  // The rejected call took no token from the wide bucket.
   assert.equal(limiter.admit([wide, narrow('b')], 0, 0).kind, 'go');
-  assert.equal(limiter.admit([wide, narrow('c')], 0, 0).kind, 'refused');
+  assert.equal(limiter.admit([wide, narrow('c')], 0, 0).kind, 'rejected');
 });
 
 test('the limiter drops the buckets of 100,000 tenants that called once', () => {

@@ -34,7 +34,7 @@ export interface LimitedKey {
 
 type Admission =
   | { readonly kind: 'go'; readonly waitMs: number }
-  | { readonly kind: 'refused'; readonly backInMs: number };
+  | { readonly kind: 'rejected'; readonly backInMs: number };
 
 export interface RateLimiter {
   /** Takes one token of every key, or of none if one of them has none within `waitMsMax`. */
@@ -44,7 +44,7 @@ export interface RateLimiter {
 
 interface KeyState {
   readonly fullAtMs: number;
-  /** The retry time of the last refused caller. */
+  /** The retry time of the last rejected caller. */
   readonly queueEndMs: number;
 }
 
@@ -79,7 +79,7 @@ export function createRateLimiter(): RateLimiter {
         for (const { key, state, fullAtMs } of reserved) states.set(key, { ...state, fullAtMs });
         return { kind: 'go', waitMs };
       }
-      // Each refused caller gets a later time than the one before; otherwise all would retry at once.
+      // Each rejected caller gets a later time than the one before; otherwise all would retry at once.
       let backInMs = 0;
       for (const { key, state, bucket, waitMs: keyWaitMs } of reserved) {
         if (keyWaitMs <= waitMsMax) continue;
@@ -88,7 +88,7 @@ export function createRateLimiter(): RateLimiter {
         states.set(key, { ...state, queueEndMs });
         backInMs = Math.max(backInMs, Math.ceil(queueEndMs - nowMs));
       }
-      return { kind: 'refused', backInMs };
+      return { kind: 'rejected', backInMs };
     },
   };
 }

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createCallDeadlines } from './call-deadlines.ts';
 
-test('each call expires at its own time, unless it ended before', async () => {
+test('each call expires after its time limit, unless it ended before', async () => {
   const clock = fakeClock();
   const deadlines = createCallDeadlines(clock);
   const expired: string[] = [];
@@ -49,7 +49,7 @@ test('consecutive calls share a timer, and no timer is left without calls', asyn
   assert.equal(clock.sleepers, 0);
 });
 
-test('a call that begins when another one expires has its own deadline', async () => {
+test('a call that begins when another one expires has a separate deadline', async () => {
   const clock = fakeClock();
   const deadlines = createCallDeadlines(clock);
   const expired: number[] = [];

@@ -16,7 +16,7 @@ interface Call {
 }
 
 /** The calls of one length; it exists while it has calls or a timer. */
-interface Lane {
+interface TimerGroup {
   readonly timeoutMs: number;
   readonly calls: Set<Call>;
   timer: AbortController | undefined;
@@ -31,49 +31,49 @@ export function createCallDeadlines(
   /** Fires when the process can wait no longer: one listener for all calls. */
   stopping?: AbortSignal,
 ): CallDeadlines {
-  const lanes = new Map<number, Lane>();
+  const groups = new Map<number, TimerGroup>();
 
   stopping?.addEventListener(
     'abort',
     () => {
-      for (const lane of lanes.values()) {
-        for (const call of lane.calls) if (lane.calls.delete(call)) call.expire('stopped');
-        leave(lane);
+      for (const group of groups.values()) {
+        for (const call of group.calls) if (group.calls.delete(call)) call.expire('stopped');
+        leave(group);
       }
     },
     { once: true },
   );
 
-  function laneOf(timeoutMs: number): Lane {
-    const known = lanes.get(timeoutMs);
+  function groupOf(timeoutMs: number): TimerGroup {
+    const known = groups.get(timeoutMs);
     if (known !== undefined) return known;
-    const lane: Lane = { timeoutMs, calls: new Set(), timer: undefined, isLeaving: false };
-    lanes.set(timeoutMs, lane);
-    return lane;
+    const group: TimerGroup = { timeoutMs, calls: new Set(), timer: undefined, isLeaving: false };
+    groups.set(timeoutMs, group);
+    return group;
   }
 
-  function leave(lane: Lane): void {
-    lane.isLeaving = false;
-    if (lane.calls.size > 0) return;
-    lane.timer?.abort();
-    drop(lane);
+  function leave(group: TimerGroup): void {
+    group.isLeaving = false;
+    if (group.calls.size > 0) return;
+    group.timer?.abort();
+    drop(group);
   }
 
-  /** Callers may choose any length, so a lane without calls must not stay. */
-  function drop(lane: Lane): void {
-    lane.timer = undefined;
-    if (lanes.get(lane.timeoutMs) === lane) lanes.delete(lane.timeoutMs);
+  /** Callers may choose any length, so a group without calls must not stay. */
+  function drop(group: TimerGroup): void {
+    group.timer = undefined;
+    if (groups.get(group.timeoutMs) === group) groups.delete(group.timeoutMs);
   }
 
-  async function watch(lane: Lane, timer: AbortController): Promise<void> {
-    for (const first of lane.calls) {
+  async function watch(group: TimerGroup, timer: AbortController): Promise<void> {
+    for (const first of group.calls) {
       const waitMs = first.dueMs - clock.now();
       if (waitMs > 0) await clock.sleep(waitMs, timer.signal);
       // False: the call ended during the sleep.
-      if (lane.calls.delete(first)) first.expire('late');
+      if (group.calls.delete(first)) first.expire('late');
     }
     // In the same step as the end of the loop: a call that begins later must start a new timer.
-    if (lane.timer === timer) drop(lane);
+    if (group.timer === timer) drop(group);
   }
 
   return {
@@ -82,21 +82,21 @@ export function createCallDeadlines(
         expire('stopped');
         return () => undefined;
       }
-      const lane = laneOf(timeoutMs);
+      const group = groupOf(timeoutMs);
       const call = { dueMs: clock.now() + timeoutMs, expire };
-      lane.calls.add(call);
-      if (lane.timer === undefined) {
+      group.calls.add(call);
+      if (group.timer === undefined) {
         const timer = new AbortController();
-        lane.timer = timer;
+        group.timer = timer;
         // Rejects only when `leave` aborts its sleep.
-        watch(lane, timer).catch(() => undefined);
+        watch(group, timer).catch(() => undefined);
       }
       return () => {
-        lane.calls.delete(call);
-        if (lane.calls.size > 0 || lane.isLeaving) return;
+        group.calls.delete(call);
+        if (group.calls.size > 0 || group.isLeaving) return;
         // Calls that follow each other share the timer; without a call it would only keep the process alive.
-        lane.isLeaving = true;
-        immediate(() => leave(lane));
+        group.isLeaving = true;
+        immediate(() => leave(group));
       };
     },
   };

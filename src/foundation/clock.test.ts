@@ -9,7 +9,7 @@ for (const [name, clock] of [
   ['the system clock', systemClock],
   ['the fake clock', fakeClock()],
 ] as const) {
-  test(`${name} refuses to sleep when the signal has already fired`, async () => {
+  test(`${name} rejects a sleep when the signal has already fired`, async () => {
     await assert.rejects(clock.sleep(60_000, AbortSignal.abort()), isAborted);
   });
 

@@ -1,4 +1,4 @@
-// "Did you mean …?": the known option that is most similar to a mistyped text.
+// "Did you mean …?": the known option that is most similar to a mistyped string.
 
 /** The most similar option, or `undefined` if more than a third of the letters differ from every option. */
 export function closest(text: string, options: Iterable<string>): string | undefined {

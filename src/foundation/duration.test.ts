@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseDuration } from './duration.ts';
 
-test('a text has units, a number is milliseconds', () => {
+test('a string needs units, and a number is milliseconds', () => {
   const given = ['250ms', '90s', '15m', '1.5h', '1h30m', '1h 30m', '30d', '2w', '0s', 1_500, 0];
   assert.deepEqual(
     given.map(parseDuration),
@@ -13,7 +13,7 @@ test('a text has units, a number is milliseconds', () => {
   );
 });
 
-test('everything else is invalid', () => {
+test('a string without a valid unit, or any other value, is invalid', () => {
   const texts = ['', ' ', '90', '1y', '-1s', 's', '1.h', '1s2', `${'9'.repeat(17)}w`];
   for (const given of [...texts, -1, Number.NaN, Number.POSITIVE_INFINITY, null, true, [1]]) {
     assert.equal(parseDuration(given), undefined, String(given));

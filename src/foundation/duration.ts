@@ -1,6 +1,6 @@
 // Durations in options, YAML and on the command line: one grammar and one parser.
 
-/** Milliseconds, or a text with units: `250ms`, `30s`, `1h30m`, `7d`, `2w`. */
+/** Milliseconds, or a string with units: `250ms`, `30s`, `1h30m`, `7d`, `2w`. */
 export type Duration = number | string;
 
 /** For error texts. */
@@ -18,7 +18,7 @@ const parts = /(\d+(?:\.\d+)?)(ms|s|m|h|d|w)/g;
 const whole = new RegExp(`^(?:${parts.source})+$`);
 
 /**
- * The whole milliseconds of a duration; undefined: invalid. A text without a unit is invalid, because it could mean
+ * The milliseconds of a duration, an integer; undefined: invalid. A string without a unit is invalid, because it could mean
  * seconds or milliseconds.
  *
  * @example
@@ -27,8 +27,8 @@ const whole = new RegExp(`^(?:${parts.source})+$`);
  * console.log(parseDuration('1h30m'), parseDuration('90')); // 5400000 undefined
  */
 export function parseDuration(duration: unknown): number | undefined {
-  const given = typeof duration === 'string' ? sum(duration) : duration;
-  const ms = typeof given === 'number' ? Math.round(given) : Number.NaN;
+  const rawMs = typeof duration === 'string' ? sum(duration) : duration;
+  const ms = typeof rawMs === 'number' ? Math.round(rawMs) : Number.NaN;
   return Number.isSafeInteger(ms) && ms >= 0 ? ms : undefined;
 }
 

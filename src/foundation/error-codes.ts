@@ -23,7 +23,8 @@ export const errorCodes = {
   TENANT_OVERLAP: {
     retryable: false,
     meaning: 'One tenant key is a prefix of another, so some stream names would be ambiguous.',
-    remedy: 'Choose a tenant key that is not another tenant key followed by a hyphen.',
+    remedy:
+      'Choose a tenant key that does not begin with another tenant key and a hyphen (core, core-eu).',
   },
   STREAM_AMBIGUOUS: {
     retryable: false,
@@ -325,7 +326,8 @@ export const errorCodes = {
   BUS_STREAM_HELD: {
     retryable: true,
     meaning: 'A group has not acknowledged all messages of the stream.',
-    remedy: 'Let the groups in details.groups finish, or set evenUnacked.',
+    remedy:
+      'Wait until the groups in details.groups have acknowledged all messages, or set evenUnacked to delete the stream anyway.',
   },
   BUS_NO_REPLY: {
     retryable: true,
@@ -477,7 +479,7 @@ export const errorCodes = {
   NOTIFY_REFUSED: {
     retryable: false,
     meaning: 'A topic message or a reader violates a rule or limit of ntfy.',
-    remedy: "Read the message, which is ntfy's own; details.problem names the rule.",
+    remedy: 'Read the message, which is the text of ntfy; details.problem names the rule.',
   },
   TOKEN_INVALID: {
     retryable: false,

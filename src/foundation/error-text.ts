@@ -3,12 +3,12 @@
 // oxlint-disable-next-line no-control-regex -- it finds control characters
 const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
-/** PostgreSQL refuses U+0000 in a text, and half of a surrogate pair in JSON. */
+/** PostgreSQL rejects U+0000 in a string, and half of a surrogate pair in JSON. */
 export function cleanText(text: string, charsMax: number): string {
   return text.slice(0, charsMax).toWellFormed().replace(control, '�');
 }
 
-/** Including its causes: `fetch failed` alone is not helpful. */
+/** The message of an error with its causes: `fetch failed` alone is not helpful. */
 export function errorText(error: unknown, charsMax: number): string {
   const parts: string[] = [];
   let current: unknown = error;
@@ -21,7 +21,7 @@ export function errorText(error: unknown, charsMax: number): string {
   return cleanText(parts.join(': ') || 'unknown error', charsMax);
 }
 
-/** Without its causes. */
+/** The message of an error, without its causes. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map((each) => messageOf(each)).join(', ');

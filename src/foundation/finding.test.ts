@@ -13,15 +13,15 @@ import {
   versionFinding,
 } from './finding.ts';
 
-test('a check that exceeds its time limit is broken', async () => {
+test('a check that exceeds its time limit is reported as broken', async () => {
   const found = await examine('slow', () => new Promise(() => undefined), { timeoutMs: 10 });
   assert.deepEqual(
     found.map(({ check, level, detail }) => [check, level, detail]),
-    [['slow', 'broken', 'no answer within 10 ms']],
+    [['slow', 'broken', 'no response within 10 ms']],
   );
 });
 
-test('an error of a check becomes a finding with one line and a remedy', async () => {
+test('an error of a check is reported as a finding with one line and a remedy', async () => {
   const limits = { timeoutMs: 1_000 };
   const failing = (error: Error) => {
     const work = async (): Promise<never> => {
@@ -42,7 +42,7 @@ test('an error of a check becomes a finding with one line and a remedy', async (
   assert.ok(isBroken([ours]));
 });
 
-test('versions compare number by number', () => {
+test('versions are compared number by number', () => {
   for (const [version, least, is] of [
     ['7.0.15', '6.2', true],
     ['6.2', '6.2', true],

@@ -11,14 +11,14 @@ export interface Finding {
   readonly level: FindingLevel;
   /** One line, without secrets. */
   readonly detail: string;
-  /** What to do. */
+  /** The action that fixes the problem. */
   readonly remedy?: string | undefined;
 }
 
 export interface Examination {
   /** How long one check may take. */
   readonly timeoutMs: number;
-  /** Of this process, in milliseconds since 1970. */
+  /** The clock of this process, in milliseconds since 1970. */
   readonly nowMs: () => number;
 }
 
@@ -30,7 +30,7 @@ export async function examine(
   remedyOf: (error: unknown) => string | undefined = () => undefined,
 ): Promise<readonly Finding[]> {
   const late = (): readonly Finding[] => {
-    const detail = `no answer within ${timeoutMs} ms`;
+    const detail = `no response within ${timeoutMs} ms`;
     const remedy = 'Check whether the server is overloaded, or a firewall drops the packets.';
     return [{ check, level: 'broken', detail, remedy }];
   };

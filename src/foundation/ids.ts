@@ -34,7 +34,7 @@ export function createIds(options: IdSourceOptions = {}): IdSource {
   let offset = poolBytes;
   let lastMs = -1;
   let counter = 0;
-  // The time changes at most a thousand times a second, so its text is cached.
+  // The time changes at most a thousand times a second, so its string is cached.
   let timePart = '';
 
   return {

@@ -6,7 +6,7 @@ import { createLifecycle, runUntilStopped, withLifecycle } from './lifecycle.ts'
 
 test('releases exactly once per acquire over 500 rounds of racing starts and stops', async () => {
   const random = seededRandom(7);
-  let held = 0;
+  let acquiredCount = 0;
   let acquired = 0;
   const turns = async (): Promise<void> => {
     for (let turn = random.below(3); turn > 0; turn -= 1) await new Promise(setImmediate);
@@ -20,18 +20,18 @@ test('releases exactly once per acquire over 500 rounds of racing starts and sto
           await turns();
           assert.equal(mine, false, 'acquired twice without a release');
           mine = true;
-          held += 1;
+          acquiredCount += 1;
           acquired += 1;
           await turns();
         },
         stop: async () => {
           await turns();
-          if (mine) held -= 1;
+          if (mine) acquiredCount -= 1;
           mine = false;
         },
       });
     },
-    assertReleased: () => assert.equal(held, 0),
+    assertReleased: () => assert.equal(acquiredCount, 0),
   });
   assert.ok(acquired > 500);
 });
@@ -92,7 +92,7 @@ test('a failing release rejects for the caller and leaves the service stopped', 
   assert.equal(service.state, 'stopped');
 });
 
-test('a part with a lifecycle starts, stops and keeps its own getters live', async () => {
+test('a part with a lifecycle starts and stops, and its getters stay getters', async () => {
   let running = 0;
   const loop = runUntilStopped(async (stopping) => {
     running += 1;

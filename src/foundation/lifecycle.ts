@@ -99,7 +99,7 @@ export function createLifecycle(hooks: LifecycleHooks): Lifecycle {
 }
 
 /**
- * The lifecycle of a background loop: each start runs it once; stop aborts its signal and waits for its end.
+ * The lifecycle of a background loop: each start runs it once; stop aborts its signal and waits until the loop has returned.
  * A start fails if `prepare` rejects.
  */
 export function runUntilStopped(

@@ -12,7 +12,7 @@ test('a missing driver is reported with the name to install', async () => {
   );
 });
 
-test('a driver that breaks while it loads keeps its own error', async () => {
+test('an error that a driver throws while it loads is not changed', async () => {
   await assert.rejects(
     loadDriver('pg', () => Promise.reject(new Error('bad binary'))),
     /bad binary/,

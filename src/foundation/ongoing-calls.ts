@@ -5,7 +5,7 @@ export interface OngoingCalls {
   settled(): Promise<void>;
 }
 
-/** The calls that must end before their owner closes. */
+/** Tracks calls that must finish before their owner closes. */
 export function createOngoingCalls(): OngoingCalls {
   const ongoing = new Set<Promise<unknown>>();
   return {

@@ -1,4 +1,4 @@
-// The bus and the tasks report failures of the connection that they share with other parts under their own codes.
+// Bus and tasks share a connection with other parts. They report its failures under codes of bus and tasks.
 
 import { MillraceError } from './error.ts';
 

@@ -25,7 +25,7 @@ export function repeatWork(
       } catch (error) {
         if (!signal.aborted) onFailure(error, () => stopping.abort());
       }
-      // Rejects only on a stop, which ends the loop.
+      // The sleep rejects only when the work is disposed, which ends the loop.
       await clock.sleep(everyMs, signal).catch(() => undefined);
     }
   }

@@ -1,4 +1,4 @@
-// Wall clocks of IANA time zones. They use Intl, because the oldest supported Node has no Temporal. A wall time is a
+// Wall clocks of IANA time zones, implemented with Intl, because the oldest supported Node has no Temporal. A wall time is a
 // number of milliseconds, as if the wall clock showed UTC.
 
 const dayMs = 86_400_000;
@@ -33,7 +33,7 @@ export function localTimeZone(): string {
 }
 
 /**
- * What the wall clock shows at an instant.
+ * The wall-clock time at an instant.
  *
  * @example
  * import { wallTimeAt } from 'millrace/foundation';

@@ -1,4 +1,4 @@
-// Waits for an abort signal. `util.aborted` of Node is no substitute: it holds its listener weakly, so a
+// Waits for an abort signal. `util.aborted` of Node is not a substitute: it holds its listener weakly, so a
 // wait that nothing else refers to is collected and never ends.
 
 import { aborted as abortError } from './clock.ts';

@@ -5,7 +5,7 @@ import { withinTime } from './within-time.ts';
 
 const never = new Promise<never>(() => undefined);
 
-test('work that ends in time returns its result or its error', async () => {
+test('work that finishes in time returns its result or its error', async () => {
   const clock = fakeClock();
   const late = (): never => assert.fail('it was in time');
   assert.equal(await withinTime(Promise.resolve(7), { ms: 10, late, clock }), 7);
@@ -14,7 +14,7 @@ test('work that ends in time returns its result or its error', async () => {
   assert.equal(clock.sleepers, 0);
 });
 
-test('work that does not end in time returns the result or the error of late', async () => {
+test('work that does not finish in time returns the result or the error of the function late', async () => {
   const clock = fakeClock();
   const given = withinTime(never, { ms: 10, late: () => 'late', clock });
   const thrown = withinTime(never, {

@@ -1,4 +1,4 @@
-// A wait with a time limit, for work that may never end and may ignore its signal.
+// A wait with a time limit, for work that may never finish and may ignore its signal.
 
 import { systemClock, type Clock } from './clock.ts';
 

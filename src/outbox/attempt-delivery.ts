@@ -1,5 +1,6 @@
 // One delivery attempt, from the claimed message to the outcome that the ledger stores. The dispatcher and the
-// queue worker share it. The time limit of an attempt is kept here and nowhere else: see `deliverMessage`.
+// queue worker share this code. For messages of the outbox, `deliverMessage` runs the only timer of an attempt:
+// `createDelivery` passes the time limit of the destination to `limit` instead of starting its own timer.
 
 import { idempotencyKeyOf } from '../contracts/idempotency-key.ts';
 import type { CallDeadlines } from '../foundation/call-deadlines.ts';
@@ -21,13 +22,13 @@ import { outboxLimits } from './outbox-limits.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 
 export interface DeliverContext {
-  /** The same for every attempt; the receiver detects duplicates by it. */
+  /** Identical for every attempt; the receiver detects duplicates by this key. */
   readonly idempotencyKey: string;
-  /** The first is 1. */
+  /** The number of this attempt, starting at 1. */
   readonly attempt: number;
   /** Fires when the time limit expires (reason: `HANDLER_TIMEOUT`) and when the process must stop. */
   readonly signal: AbortSignal;
-  /** Shortens the time limit of this attempt: it ends `timeoutMs` from now. It cannot be extended. */
+  /** Shortens the time limit of this attempt: the attempt ends `timeoutMs` from now. The limit cannot be extended. */
   readonly limit?: ((timeoutMs: number) => void) | undefined;
   readonly tenantId: string | undefined;
   readonly correlationId: string | undefined;
@@ -49,7 +50,7 @@ export interface AttemptContext {
   readonly observer: Observer;
   /** The time limit of an attempt, unless `deliver` shortens it. */
   readonly timeoutMs: number;
-  /** Shared by all attempts of the process; they expire all attempts when the process must stop. */
+  /** Shared by all attempts of the process; all of them expire when the process must stop. */
   readonly deadlines: CallDeadlines;
   readonly leaseMs: number;
   readonly source: string;
@@ -85,9 +86,9 @@ export function attemptDelivery(
 }
 
 /**
- * Calls `deliver` within the time limit. When the limit expires, the signal fires; a `deliver` that obeys it
- * still reports its result in the same turn of the event loop, and one that does not is not waited for.
- * Returns what `decide` makes of the result: one promise per message, because more would cost as much as the rest.
+ * Calls `deliver` within the time limit. When the limit expires, the signal fires. A `deliver` that obeys the
+ * signal can still report its result in the same turn of the event loop; any other is not awaited.
+ * Returns the value of `decide` for the result. Uses one promise per message: more would double the cost.
  */
 function deliverMessage<T>(
   message: ClaimedMessage,
@@ -110,12 +111,12 @@ function deliverMessage<T>(
     };
     const expire = (why: 'late' | 'stopped'): void => {
       if (why === 'stopped') {
-        // Another process sends it, so this does not count as an attempt.
+        // Another process sends the message, so this does not count as an attempt.
         end({ kind: 'retry', error: 'stopped', attempted: false });
         cancelled.abort(new Error('stopped'));
         return;
       }
-      const error = `no answer within ${limitMs} ms`;
+      const error = `no response within ${limitMs} ms`;
       cancelled.abort(new MillraceError('HANDLER_TIMEOUT', error));
       void nextTurn().then(() => end({ kind: 'retry', error }));
     };
@@ -127,13 +128,13 @@ function deliverMessage<T>(
       limitMs = ms;
       endLimit = deadlines.begin(ms, expire);
     };
-    const answered = (result: DeliveryResult): void => {
+    const settle = (result: DeliveryResult): void => {
       endLimit();
       end(result);
     };
     callDeliver(message, deliver, { signal: cancelled.signal, limit }).then(
-      (result) => answered(result ?? sent),
-      (error: unknown) => answered(resultOf(error)),
+      (result) => settle(result ?? sent),
+      (error: unknown) => settle(resultOfError(error)),
     );
   });
 }
@@ -157,7 +158,7 @@ function callDeliver(
   }
 }
 
-function resultOf(error: unknown): DeliveryResult {
+function resultOfError(error: unknown): DeliveryResult {
   const text = errorText(error, outboxLimits.lastErrorMax);
   const outcome = outcomeOf(error);
   if (outcome.kind === 'terminal') return { kind: 'dead', error: text };

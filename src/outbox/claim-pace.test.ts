@@ -7,7 +7,7 @@ const dry = { limit: 100, claimed: 0, waiting: 0, inFlight: 0, sent: 0, sentPerM
 const busy = { ...dry, waiting: 200, inFlight: 50 };
 const alone = { isBehind: false, needsSecondClaim: false };
 
-test('starts small, and doubles while sending waits for claims', () => {
+test('claims start small, and double while sending waits for claims', () => {
   let pace = firstPace(sizes);
   assert.deepEqual(pace, { limit: 100, enough: 50, ...alone });
   const limits = Array.from({ length: 4 }, () => {
@@ -19,7 +19,7 @@ test('starts small, and doubles while sending waits for claims', () => {
   assert.equal(firstPace({ batchSize: 10, concurrency: 50 }).limit, 10);
 });
 
-test('claims what is sent in 50 ms where sending is slower than claiming, and at least one', () => {
+test('if sending is slower than claiming, a claim has as many messages as are sent in 50 ms, at least one', () => {
   const pace = { limit: 500, enough: 550, ...alone };
   const slow = (sentPerMs: number | undefined) => nextPace(pace, { ...busy, sentPerMs }, sizes);
   assert.deepEqual(slow(0.5), { limit: 25, enough: 13, ...alone });
@@ -28,7 +28,7 @@ test('claims what is sent in 50 ms where sending is slower than claiming, and at
   assert.deepEqual(slow(undefined), { limit: 500, enough: 50, ...alone });
 });
 
-test('is behind while full claims are sent before the next one, and then needs a second claim', () => {
+test('a dispatcher that sends full claims before the next claim returns needs a second concurrent claim', () => {
   const full = { ...dry, claimed: 100 };
   const first = nextPace(firstPace(sizes), full, sizes);
   assert.deepEqual([first.isBehind, first.needsSecondClaim], [true, false]);
@@ -48,7 +48,7 @@ test('is behind while full claims are sent before the next one, and then needs a
   assert.deepEqual(paceAfterFailure(fast), { ...fast, ...alone });
 });
 
-test('leaves no room for a claim while enough messages wait, or too many outcomes are unsettled', () => {
+test('no message is claimed while enough messages wait, or too many outcomes are unsettled', () => {
   const pace = firstPace(sizes);
   const now = { waiting: 0, inFlight: 0, requested: 0, unsettled: 0 };
   assert.equal(claimRoom(pace, now, sizes), 100);

@@ -1,5 +1,5 @@
-// How much a dispatcher claims: enough that sending never waits for a claim, and no more than it sends within
-// moments, because newer messages of other tenants queue after what is claimed. Pure decisions.
+// Pure decisions about the size of a claim. Sending must never wait for a claim. But a dispatcher claims no more than
+// it sends within moments, because newer messages of other tenants queue after claimed ones.
 
 export interface ClaimPace {
   /** The size of the next claim. */
@@ -17,7 +17,7 @@ export interface PaceLimits {
   readonly concurrency: number;
 }
 
-/** What happened during the last claim. */
+/** Measurements of the last claim. */
 export interface ClaimReport {
   /** The size that was requested, and what was returned. */
   readonly limit: number;
@@ -34,7 +34,7 @@ export interface ClaimReport {
 /** Claimed messages are sent within this time. */
 const aheadMs = 50;
 
-/** So many batches may wait to be settled: their leases keep running. */
+/** The number of batches that may wait to be settled, because their leases keep running. */
 const unsettledBatchesMax = 4;
 
 export function firstPace({ batchSize, concurrency }: PaceLimits): ClaimPace {

@@ -58,7 +58,7 @@ export interface OutboxEngine<Transaction>
     Pick<OutboxLedger, 'capabilities' | 'whenDue' | 'counts' | 'pause' | 'resume' | 'paused'> {
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
   exchange(outcomes: readonly OutboxOutcome[], claim: EngineClaim | undefined): Promise<Exchanged>;
-  /** Each claim occurs once. */
+  /** No claim occurs twice in `claims`. */
   renew(
     claims: readonly { readonly claim: OutboxClaim; readonly isRead: boolean }[],
     request: EngineRenewal,
@@ -132,27 +132,27 @@ export function createOutboxLedger<Transaction>(
     return exchangeOnce(outcomes, { workerId, limit, leaseMs });
   };
 
-  /** If one claim is renewed twice, the first renewal gets it. */
+  /** If one call renews a claim twice, the first renewal succeeds and the second is stale. */
   const renew: OutboxLedger['renew'] = async (claims, request) => {
     const { workerId, leaseMs = limits.leaseMsDefault, perTenant = false } = request;
     checkClaim(workerId, 1, leaseMs);
     if (claims.length === 0) return [];
     const byClaim = new Map(claims.toReversed().map((claim) => [claimKey(claim), claim]));
     const unique = [...byClaim.values()];
-    const asked = unique.map((claim) => ({ claim, isRead: !('payload' in claim) }));
-    const answers = await engine.renew(asked, { workerId, leaseMs, perTenant });
+    const requests = unique.map((claim) => ({ claim, isRead: !('payload' in claim) }));
+    const results = await engine.renew(requests, { workerId, leaseMs, perTenant });
     const renewed = new Map<OutboxClaim, Renewed>();
     for (const [at, claim] of unique.entries()) {
-      const answer = answers[at] ?? 'stale';
+      const result = results[at] ?? 'stale';
       // The fields that the engine did not read are in the claim.
       const whole =
-        typeof answer === 'string' ? answer : { ...(claim as ClaimedMessage), ...answer };
+        typeof result === 'string' ? result : { ...(claim as ClaimedMessage), ...result };
       renewed.set(claim, whole);
     }
     return claims.map((claim) => {
-      const answer = renewed.get(claim) ?? 'stale';
+      const result = renewed.get(claim) ?? 'stale';
       renewed.delete(claim);
-      return answer;
+      return result;
     });
   };
 
@@ -169,7 +169,7 @@ export function createOutboxLedger<Transaction>(
       if (engine.capabilities.callerTransaction) return enqueueMany(items, transaction);
       throw new MillraceError(
         'NOT_SUPPORTED',
-        'this ledger cannot enqueue in the transaction of the caller',
+        'enqueueIn failed: this ledger has no capability callerTransaction; use enqueueMany',
         { details: { capability: 'callerTransaction' } },
       );
     },

@@ -68,13 +68,13 @@ test('adds up to ten seconds at random, and never more', () => {
   );
 });
 
-test('the failure of the last attempt is the dead letter', () => {
+test('a failure of the last attempt makes the message a dead letter', () => {
   const last = claimed({ attempts: 9 });
   assert.equal(decideDelivery(last, retry, { nowMs }).kind, 'dead');
   assert.equal(decideDelivery(claimed({ maxAttempts: 1 }), retry, { nowMs }).kind, 'dead');
 });
 
-test('a result of kind dead is a dead letter immediately', () => {
+test('a result of kind dead makes the message a dead letter immediately', () => {
   const outcome = decideDelivery(claimed(), { kind: 'dead', error: 'HTTP 404' }, { nowMs });
   assert.deepEqual(outcome, {
     kind: 'dead',

@@ -1,4 +1,4 @@
-// What follows from a delivery attempt: pure decisions that the dispatcher carries out.
+// Pure decisions about the outcome of a delivery attempt, which the dispatcher carries out.
 
 import { backoffMs, outboxBackoff, type BackoffPolicy } from '../foundation/backoff.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
@@ -67,7 +67,7 @@ export function decideDelivery(
   return { kind: 'failed', claim, error, nextDueAt: new Date(nowMs + waitMs) };
 }
 
-/** The shortest delay after a refusal without an attempt, to avoid a tight loop. */
+/** The shortest delay after a message was not attempted, to avoid a tight loop. */
 const notTriedMs = 100;
 
 /**

@@ -108,7 +108,7 @@ export interface DeliveryAddress {
   readonly tenantId?: string | undefined;
 }
 
-/** BullMQ refuses the colon in a queue name, so it becomes a tilde; other characters of the name's syntax are escaped. */
+/** A colon becomes a tilde, because BullMQ rejects it in queue names; other characters with a meaning are escaped. */
 const start = 'outbox-';
 
 /** `outbox-webhook~partner-x`; per tenant `outbox-webhook~partner-x@core`. `parseDeliveryQueueName` reverses it. */

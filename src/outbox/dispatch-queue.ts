@@ -1,10 +1,10 @@
-// What a dispatcher does between two round trips: it holds claimed messages that wait to be sent, sends them, and
-// holds the outcomes that wait to be stored.
+// The work of a dispatcher between two round trips: queues claimed messages, sends them, and collects the outcomes
+// that wait to be stored.
 
 import { createWaiters } from '../store/waiters.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
-import { freesOthers, type SettledMessage } from './report-outcome.ts';
+import type { SettledMessage } from './report-outcome.ts';
 
 export interface Dispatched {
   readonly message: ClaimedMessage;
@@ -22,7 +22,7 @@ export interface DispatchQueue {
   /** Returns outcomes that could not be stored. */
   putBack(settled: readonly SettledMessage[]): void;
   /** Whether one of the outcomes lets another message of its ordering key be claimed. */
-  freesOthers(): boolean;
+  freesOrderingKey(): boolean;
   /** Releases all messages that wait to be sent. */
   releaseWaiting(): void;
   /** The time until the first postponed message is due again. */
@@ -76,7 +76,7 @@ export function createDispatchQueue(): DispatchQueue {
     putBack(unstored) {
       settled = [...unstored, ...settled];
     },
-    freesOthers: () => settled.some(freesOthers),
+    freesOrderingKey: () => settled.some(freesOrderingKey),
     releaseWaiting() {
       for (const { message } of waiting.splice(0)) {
         const { id, token } = message;
@@ -153,4 +153,9 @@ export function createSenders(
     onSent: (listener) => void (onSent = listener),
     whenAllSent: () => allSent.wait(new AbortController().signal, () => inFlight === 0),
   };
+}
+
+/** Whether the next message of the same ordering key can be claimed now. */
+export function freesOrderingKey({ message, outcome }: SettledMessage): boolean {
+  return message.orderingKey !== undefined && (outcome.kind === 'sent' || outcome.kind === 'dead');
 }

@@ -40,7 +40,7 @@ export function memoryDeliveryQueue({ perTenant = false } = {}): DeliveryQueue {
   ): Promise<void> {
     const ending = AbortSignal.any([signal, closing.signal]);
     const running = new Map<Queued, Set<Promise<void>>>();
-    /** A failing handler ends its job; the handler reports the error. */
+    /** A job is removed even if its handler rejects; the handler has already reported the error. */
     const run = (job: DeliveryJob): Promise<void> => handle(job).catch(() => undefined);
     const startSome = (): void => {
       for (const queue of queues.values()) {

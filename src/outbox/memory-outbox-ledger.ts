@@ -236,7 +236,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     }
   }
 
-  function found(filter: OutboxFilter): readonly Entry[] {
+  function matching(filter: OutboxFilter): readonly Entry[] {
     const { ids: wanted, status, integrationType, tenantId, since } = filter;
     return [...entries.values()].filter((entry) => {
       const sinceMs = entry.place === 'dead' ? entry.updatedAtMs : entry.createdAtMs;
@@ -270,19 +270,19 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       return claims.map(({ claim: each, isRead }) => renew(each, isRead, request));
     },
     async extend(claims, leaseMs) {
-      const held = claims.flatMap(({ id, token }) => {
+      const valid = claims.flatMap(({ id, token }) => {
         const entry = entries.get(id);
         return entry?.place === 'waiting' && String(entry.token) === token ? [entry] : [];
       });
-      for (const entry of held) entry.leaseUntilMs = clock.now() + leaseMs;
-      return held.length;
+      for (const entry of valid) entry.leaseUntilMs = clock.now() + leaseMs;
+      return valid.length;
     },
     async whenDue(pollMs, signal) {
       if (!isNotified) await waitWithPoll(waiters, { clock, pollMs, signal });
       isNotified = false;
     },
     async list(filter, { limit, after }) {
-      return found(filter)
+      return matching(filter)
         .filter(({ id }) => after === undefined || id > after)
         .slice(0, limit)
         .map(withJobs);
@@ -300,7 +300,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       return counts;
     },
     async replay(filter, limit) {
-      const dead = found({ ...filter, status: 'DEAD' }).slice(0, limit);
+      const dead = matching({ ...filter, status: 'DEAD' }).slice(0, limit);
       const nowMs = clock.now();
       for (const entry of dead) {
         Object.assign(entry, { place: 'waiting', attempts: 0, starts: 0 });

@@ -37,7 +37,7 @@ async function settled(ledger: OutboxLedger, dispatcher: OutboxDispatcher): Prom
   });
 }
 
-test('sends every message once, and stores it as sent', async () => {
+test('the dispatcher sends every message once, and stores it as sent', async () => {
   const ledger = memoryOutboxLedger();
   const ids = await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
   const sent: string[] = [];
@@ -48,7 +48,7 @@ test('sends every message once, and stores it as sent', async () => {
   assert.equal((await ledger.counts()).SENT, 300);
 });
 
-test('is woken by an enqueue', async () => {
+test('an enqueue wakes the dispatcher', async () => {
   const ledger = memoryOutboxLedger();
   let sent = 0;
   await using dispatcher = await start(ledger, async () => void (sent += 1));
@@ -107,7 +107,7 @@ test('a message that fails too often is dead, with its error, and is reported', 
   assert.equal(message?.attempts, 3);
 });
 
-test('Terminal is dead immediately, and RetryAfter sets the time of the retry', async () => {
+test('a Terminal error makes the message dead, and RetryAfter sets the time of the retry', async () => {
   const clock = fakeClock();
   const ledger = memoryOutboxLedger({ clock });
   await enqueued(ledger, { sourceEventId: 'gone' }, { sourceEventId: 'busy' });
@@ -165,7 +165,7 @@ test('claims the next batch while one is being sent, and settles in the round tr
       return ledger.exchange(outcomes, claim);
     },
   };
-  // As many turns as a claim of this ledger takes: a batch is not sent before the next claim returns.
+  // Waits as many turns as a claim of this ledger takes: a batch is not sent before the next claim returns.
   const deliver = async () => {
     for (let step = 0; step < 5; step += 1) await Promise.resolve();
     sent += 1;
@@ -211,11 +211,11 @@ test('in a backlog, claims continue while outcomes are stored, up to a limit', a
   assert.equal(sent, 400);
 });
 
-test('in a backlog, two claims run concurrently, and a stop releases the messages of both', async () => {
+test('in a backlog, two claims run concurrently, and stopping releases the messages of both', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({})));
   const sent: string[] = [];
-  const held = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
   let isHeld = false;
   let claims = 0;
   let most = 0;
@@ -225,20 +225,20 @@ test('in a backlog, two claims run concurrently, and a stop releases the message
       claims += 1;
       most = Math.max(most, claims);
       await nextTurn();
-      const answer = await ledger.exchange(outcomes, claim);
+      const exchanged = await ledger.exchange(outcomes, claim);
       if (claims === 2 && sent.length > 300) {
         isHeld = true;
-        await held.promise;
+        await released.promise;
       }
       claims -= 1;
-      return answer;
+      return exchanged;
     },
   };
   const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
   const dispatcher = await start(slow, deliver, { batchSize: 20, concurrency: 5 });
   await eventually('a claim is held', async () => isHeld);
   const stopped = dispatcher.stop();
-  held.resolve();
+  released.resolve();
   await stopped;
   assert.equal(most, 2);
   const { CLAIMED, SENT, PENDING } = await ledger.counts();
@@ -350,7 +350,7 @@ test('messages of one key go out in order while others overtake them', async () 
   assert.equal([...seen.values()].flat().length, 100);
 });
 
-test('a stop lets running attempts end and releases the other messages', async () => {
+test('stopping a dispatcher lets running attempts finish and releases the other messages', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 20 }, () => ({})));
   const gate = Promise.withResolvers<void>();
@@ -371,21 +371,21 @@ test('an attempt that outlasts the drain time is cancelled and not counted', asy
   assert.deepEqual(await ledger.counts(), { PENDING: 1, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 });
 });
 
-test('of the time limits of dispatcher and deliver function the shorter one fires', async () => {
-  for (const [own, asked] of [
+test('the shorter of the time limits of dispatcher and deliver function applies', async () => {
+  for (const [dispatcherMs, deliverMs] of [
     [20_000, 5],
     [5, 20_000],
   ] as const) {
     const ledger = memoryOutboxLedger();
     await enqueued(ledger, { maxAttempts: 1 });
     const deliver: Deliver = (_message, { limit }) => {
-      limit?.(asked);
+      limit?.(deliverMs);
       return never;
     };
-    await using dispatcher = await start(ledger, deliver, { timeoutMs: own });
+    await using dispatcher = await start(ledger, deliver, { timeoutMs: dispatcherMs });
     await settled(ledger, dispatcher);
     const [message] = await ledger.list({ status: 'DEAD' });
-    assert.equal(message?.lastError, 'no answer within 5 ms');
+    assert.equal(message?.lastError, 'no response within 5 ms');
   }
 });
 
@@ -395,7 +395,7 @@ test('an attempt that exceeds its time limit has failed, whether it obeys its si
   await using dispatcher = await start(ledger, () => never, { timeoutMs: 5 });
   await settled(ledger, dispatcher);
   const [message] = await ledger.list({ status: 'DEAD' });
-  assert.equal(message?.lastError, 'no answer within 5 ms');
+  assert.equal(message?.lastError, 'no response within 5 ms');
 });
 
 test('a send that could outlive its lease does not start', async () => {
@@ -407,11 +407,11 @@ test('a send that could outlive its lease does not start', async () => {
   const slow: OutboxLedger = {
     ...ledger,
     async exchange(outcomes, claim) {
-      const answer = await ledger.exchange(outcomes, claim);
-      // The process was suspended for a while before the answer arrived.
+      const exchanged = await ledger.exchange(outcomes, claim);
+      // The process was suspended for a while before the result arrived.
       claims += 1;
       if (claims === 1) await clock.advance(600);
-      return answer;
+      return exchanged;
     },
   };
   const deliver = async () => void (sent += 1);
@@ -459,7 +459,7 @@ test('a message that killed every process that started it is dead without being 
   assert.match(message?.lastError ?? '', /started 3 times without an outcome/);
 });
 
-test('counts and times have the names of the document, and logs hold no payload', async () => {
+test('counts and times have the names of the document, and logs contain no payload', async () => {
   const ledger = memoryOutboxLedger();
   const names = new Set<string>();
   const logs: object[] = [];
@@ -527,13 +527,13 @@ test('a poll during which a dead message is reported is not the last one', async
     ...ledger,
     async exchange(outcomes, claim) {
       looks += 1;
-      const answer = await ledger.exchange(outcomes, claim);
-      // The call after the one that stored it: its answer is older than the report of the dead message.
+      const exchanged = await ledger.exchange(outcomes, claim);
+      // The call after the one that stored it: its result is older than the report of the dead message.
       if (looks === 3) {
         looked.resolve();
         await reported.promise;
       }
-      return answer;
+      return exchanged;
     },
   };
   const deliver: OutboxDispatcherOptions['deliver'] = async ({ sourceEventId }) =>
@@ -548,7 +548,7 @@ test('a poll during which a dead message is reported is not the last one', async
   assert.deepEqual((await ledger.counts()).SENT, 1);
 });
 
-test('a stop waits for onDead', async () => {
+test('stopping a dispatcher waits for running onDead calls', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {});
   const release = Promise.withResolvers<void>();

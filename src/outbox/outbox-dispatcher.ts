@@ -45,8 +45,8 @@ export interface OutboxDispatcher extends Lifecycle {
 const source = 'outbox-dispatcher';
 
 /**
- * Sends the messages of the ledger until it is stopped. A stop lets running attempts end, and releases the
- * other claimed messages immediately.
+ * Sends the messages of the ledger until it is stopped. When it stops, running attempts may finish, and the other
+ * claimed messages are released immediately.
  *
  * @example
  * import { createOutboxDispatcher, memoryOutboxLedger } from 'millrace/outbox';
@@ -54,13 +54,13 @@ const source = 'outbox-dispatcher';
  * await using dispatcher = createOutboxDispatcher({
  *   ledger: memoryOutboxLedger(),
  *   deliver: async ({ payload }, { idempotencyKey, signal }) => {
- *     const answer = await fetch('https://partner.example/hook', {
+ *     const response = await fetch('https://partner.example/hook', {
  *       method: 'POST',
  *       headers: { 'idempotency-key': idempotencyKey },
  *       body: JSON.stringify(payload),
  *       signal,
  *     });
- *     return answer.ok ? { kind: 'sent' } : { kind: 'retry', error: `HTTP ${answer.status}` };
+ *     return response.ok ? { kind: 'sent' } : { kind: 'retry', error: `HTTP ${response.status}` };
  *   },
  * });
  * await dispatcher.start();
@@ -136,7 +136,7 @@ async function dispatch(
       if (queue.settled === 0 || exchanges.room() > 0) return;
     }
     // An outcome may let the next message of its ordering key be claimed.
-    const freesOthers = queue.freesOthers();
+    const freesOrderingKey = queue.freesOrderingKey();
     const poll = idlePolls.begin();
     const wasQuiet = reports.size === 0 && exchanges.isQuiet;
     const claimed = await exchanges.claim(limit);
@@ -144,7 +144,7 @@ async function dispatch(
     senders.startNext();
     // After a small claim: what is sent within a turn is stored by the poll that finds no more messages.
     if (claimed > 0 && claimed < limit) await nextTurn();
-    if (claimed > 0 || limit === 0 || freesOthers || queue.settled > 0) return;
+    if (claimed > 0 || limit === 0 || freesOrderingKey || queue.settled > 0) return;
     if (await exchanges.hasAwaitedBackground()) return;
     // A report that ended during the claim may have enqueued a message that the claim could not see.
     if (!wasQuiet && reports.size === 0) return;
@@ -180,7 +180,7 @@ async function dispatch(
 }
 
 interface Exchanges {
-  /** Calls of `onDead` that have not ended. */
+  /** Running calls of `onDead`. */
   readonly reports: ReadonlySet<Promise<void>>;
   /** No other round trip is running, and the next claim stores the outcomes itself. */
   readonly isQuiet: boolean;
@@ -190,7 +190,7 @@ interface Exchanges {
   claim(limit: number): Promise<number>;
   /** Waits for a round trip that runs in addition to the dispatch loop. False: there is none. */
   hasAwaitedOther(): Promise<boolean>;
-  /** The same, but of the second claim it awaits the whole loop. */
+  /** Like `hasAwaitedOther`, but waits for the whole loop of the second claim. */
   hasAwaitedBackground(): Promise<boolean>;
   whenSecondClaimEnded(): Promise<void>;
   /** After the last attempt: stores the outcomes that are left. */
@@ -220,17 +220,17 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
     const sentBefore = senders.sentTotal;
     requested += limit;
     try {
-      const answer =
+      const exchanged =
         limit === 0
           ? { settled: await ledger.settle(outcomes), claimed: [] }
           : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
       for (const [at, each] of settled.entries()) {
-        reportOutcome(each, answer.settled[at], { source, observer, onDead, reports });
+        reportOutcome(each, exchanged.settled[at], { source, observer, onDead, reports });
       }
       if (limit > 0) {
-        noteClaim(answer.claimed, { claimedAtMs, limit, sent: senders.sentTotal - sentBefore });
+        noteClaim(exchanged.claimed, { claimedAtMs, limit, sent: senders.sentTotal - sentBefore });
       }
-      return answer.claimed.length;
+      return exchanged.claimed.length;
     } catch (error) {
       queue.putBack(settled);
       throw error;
@@ -269,7 +269,7 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
   function settleInBackground(): void {
     if (settlement !== undefined || queue.settled === 0) return;
     const settled = queue.takeSettled();
-    // After a failure they return to the queue, and the next claim stores them.
+    // After a failure the outcomes return to the queue, and the next claim stores them.
     const done = exchange(settled, 0).then(() => undefined, slowDown);
     settlement = { count: settled.length, done: done.finally(() => (settlement = undefined)) };
   }

@@ -5,7 +5,7 @@ import type { OutboxJob } from '../contracts/outbox-job.ts';
 import { deliveryJobId, deliveryQueueName } from './delivery-job.ts';
 import type { OutboxMessage } from './outbox-message.ts';
 
-/** As engines store it, in JSON. `taken` is the worker's token. */
+/** The JSON form that engines store. `taken` is the worker's token. */
 export type JobEntry = readonly [
   attempt: number,
   token: number,

@@ -1,4 +1,4 @@
-// The port: the ledger of all outgoing messages and their outcomes. A claim is a lease with a fencing token; settling
+// The port of the ledger of all outgoing messages and their outcomes. A claim is a lease with a fencing token; settling
 // with an old token changes nothing and returns `stale`.
 
 import type {
@@ -10,9 +10,9 @@ import type {
 } from './outbox-message.ts';
 
 export interface OutboxCapabilities {
-  /** Survives the end of the process. */
+  /** Messages survive a restart of the process. */
   readonly durable: boolean;
-  /** Other processes share it. */
+  /** Several processes share the ledger. */
   readonly crossProcess: boolean;
   /** `enqueueIn` writes into the transaction of the caller. */
   readonly callerTransaction: boolean;
@@ -20,7 +20,7 @@ export interface OutboxCapabilities {
 
 export interface Enqueued {
   readonly id: string;
-  /** This event was already enqueued for this destination, and nothing was written. */
+  /** True: the event was already enqueued for this destination, and nothing was written. */
   readonly isDuplicate: boolean;
 }
 
@@ -112,7 +112,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   enqueue(item: EnqueueOutboxProps): Promise<Enqueued>;
   /** All or none, in order. Rejects during an outage; a duplicate is returned as such. */
   enqueueMany(items: readonly EnqueueOutboxProps[]): Promise<readonly Enqueued[]>;
-  /** As `enqueueMany`, committed by the caller (`callerTransaction`). */
+  /** Like `enqueueMany`, but committed by the caller (`callerTransaction`). */
   enqueueIn(
     transaction: Transaction,
     items: readonly EnqueueOutboxProps[],
@@ -174,7 +174,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
     keep: (messages: readonly OutboxMessage[]) => Promise<void>,
     limit?: number,
   ): Promise<number>;
-  /** Its messages are no longer claimed; running attempts end normally. False: it was already paused. */
+  /** Messages of the destination are no longer claimed; running attempts finish. False: already paused. */
   pause(integrationType: string, by: string): Promise<boolean>;
   resume(integrationType: string): Promise<boolean>;
   paused(): Promise<readonly PausedDestination[]>;

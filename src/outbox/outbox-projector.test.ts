@@ -82,15 +82,15 @@ test('events that are processed again after a crash are reported as duplicates',
   assert.equal(phases.filter((phase) => phase === 'DUPLICATE').length, 2);
 });
 
-test('an outage of the ledger is no duplicate: the checkpoint waits, and nothing is lost', async () => {
+test('during an outage of the ledger the checkpoint does not move, and no message is lost or a duplicate', async () => {
   await using store = memoryEventStore();
   const ledger = memoryOutboxLedger();
   let isAway = true;
-  let asked = 0;
+  let calls = 0;
   const flaky: OutboxLedger<never> = {
     ...ledger,
     async enqueueMany(items) {
-      asked += 1;
+      calls += 1;
       if (isAway) throw new MillraceError('STORE_UNAVAILABLE', 'away');
       return ledger.enqueueMany(items);
     },
@@ -99,7 +99,7 @@ test('an outage of the ledger is no duplicate: the checkpoint waits, and nothing
   const retry = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 2 };
   const definition = { name, mapper: toWebhook, retry };
   await using runner = await startOutboxProjector(store, definition, { ledger: flaky });
-  await eventually('it has tried more often than any policy allows', async () => asked > 10);
+  await eventually('it has tried more often than any policy allows', async () => calls > 10);
   assert.deepEqual(await store.subscriptions.deadLetters.list({}), []);
   isAway = false;
   await runner.whenCaughtUp();

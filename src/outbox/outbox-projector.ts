@@ -98,25 +98,25 @@ export function startOutboxProjector<Transaction>(
   });
 
   async function enqueue(
-    given: readonly EnqueueOutboxProps[],
+    messages: readonly EnqueueOutboxProps[],
     context: BatchContext<Transaction>,
     eventCount: number,
   ): Promise<void> {
     const report = reporterOf(observer, definition.name);
-    const { items, ended, failed } = observeEnqueue(observer, given);
+    const { items, ended, failed } = observeEnqueue(observer, messages);
     report('START', items);
-    let answers: readonly Enqueued[];
+    let enqueued: readonly Enqueued[];
     try {
-      answers = sharesDatabase
+      enqueued = sharesDatabase
         ? await ledger.enqueueIn(await context.transaction(), items)
         : await ledger.enqueueMany(items);
     } catch (error) {
       report('ERROR', items, { err: error });
       failed(error);
-      throw refusal(error, eventCount);
+      throw asTerminal(error, eventCount);
     }
     const isDuplicate = (_item: EnqueueOutboxProps, at: number): boolean =>
-      answers[at]?.isDuplicate !== false;
+      enqueued[at]?.isDuplicate !== false;
     for (const [at, item] of items.entries())
       ended(at, isDuplicate(item, at) ? 'duplicate' : 'new');
     report(
@@ -168,12 +168,12 @@ function isList(
 }
 
 /** An invalid message stays invalid: its event, processed alone, becomes a dead letter immediately. */
-function refusal(error: unknown, eventCount: number): unknown {
-  const isRefused =
+function asTerminal(error: unknown, eventCount: number): unknown {
+  const isRejected =
     hasCode(error, 'OUTBOX_INVALID') ||
     hasCode(error, 'PAYLOAD_NOT_JSON') ||
     hasCode(error, 'PAYLOAD_TOO_LARGE');
-  if (!isRefused || eventCount > 1) return error;
+  if (!isRejected || eventCount > 1) return error;
   return new Terminal(`the outbox rejected it: ${error.message}`, { cause: error });
 }
 

@@ -114,15 +114,15 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
         isNudged = false;
         const claimed = await claim();
         operation = 'OUTBOX_ENQUEUE_JOB';
-        const refused = claimed.length === 0 ? [] : await offer(claimed);
+        const unqueued = claimed.length === 0 ? [] : await offer(claimed);
         failMs = outageMs.first;
         operation = 'OUTBOX_CLAIM';
         if (claimed.length === 0) await sleep(tickIntervalMs);
-        if (refused.length < claimed.length) waitFullMs = fullMs;
-        if (refused.length === 0) continue;
+        if (unqueued.length < claimed.length) waitFullMs = fullMs;
+        if (unqueued.length === 0) continue;
         // Back off, so that a queue without workers does not cost one claim after another.
-        observer.count?.('outbox_queue_full_total', {}, refused.length);
-        releases = refused.map(released(new Date(clock.now() + waitFullMs)));
+        observer.count?.('outbox_queue_full_total', {}, unqueued.length);
+        releases = unqueued.map(released(new Date(clock.now() + waitFullMs)));
         await clock.sleep(fullMs, stopping);
         if (waitFullMs > fullMs) await sleep(waitFullMs - fullMs);
         waitFullMs = Math.min(waitFullMs * 2, tickIntervalMs);
@@ -137,13 +137,13 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
     try {
       await ledger.settle(releases);
     } catch (error) {
-      // The leases expire.
+      // The messages are claimed again after their leases expire.
       const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
       logOutbox(observer, what, {}, { err: error });
     }
   }
 
-  /** A message whose job waits must not be claimed again: its job would become stale. */
+  /** Extends the leases of messages whose jobs wait in a queue: a second claim would make those jobs stale. */
   async function keepLeases(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
       try {

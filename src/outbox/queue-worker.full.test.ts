@@ -147,7 +147,7 @@ test('a job that runs twice with the same token is sent once', async () => {
   const gate = Promise.withResolvers<void>();
   const queue: DeliveryQueue = {
     ...inner,
-    // As BullMQ does with a job whose worker seems to have died.
+    // BullMQ also delivers a job again if its worker seems to have died.
     work: (handle, options) =>
       inner.work(async (job) => {
         const first = handle(job);
@@ -280,7 +280,7 @@ test('an outage of the queues counts no attempts and keeps no claims', async () 
     ...inner,
     async offer(jobs, options) {
       calls += 1;
-      if (calls <= 2) throw new MillraceError('STORE_UNAVAILABLE', 'away');
+      if (calls <= 2) throw new MillraceError('STORE_UNAVAILABLE', 'unavailable');
       return inner.offer(jobs, options);
     },
   };
@@ -288,7 +288,7 @@ test('an outage of the queues counts no attempts and keeps no claims', async () 
   await using rig = await start(ledger, async (message) => void starts.push(message.starts), {
     queue,
   });
-  await rig.eventually('it was refused', async () => calls > 0);
+  await rig.eventually('the queue was unavailable', async () => calls > 0);
   await rig.settled();
   assert.deepEqual(starts, [1, 1, 1]);
 });
@@ -300,7 +300,7 @@ test('workers keep their outcomes while the ledger is unavailable', async () => 
   let sent = 0;
   const away = (): void => {
     calls += 1;
-    if (calls % 2 === 1) throw new MillraceError('STORE_UNAVAILABLE', 'away');
+    if (calls % 2 === 1) throw new MillraceError('STORE_UNAVAILABLE', 'unavailable');
   };
   const flaky: OutboxLedger = {
     ...ledger,
@@ -337,7 +337,7 @@ test('a paused destination gets no message, although jobs wait for it', async ()
   assert.equal(sent, 2);
 });
 
-test('a stop waits for running attempts, and cancels them after the drain time', async () => {
+test('stopping a worker waits for running attempts, and cancels them after the drain time', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {}, {});
   const queue = memoryDeliveryQueue();

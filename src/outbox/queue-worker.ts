@@ -9,17 +9,12 @@ import { whenAborted } from '../foundation/when-aborted.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts';
+import { freesOrderingKey } from './dispatch-queue.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { Renewed } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
-import {
-  drained,
-  freesOthers,
-  reportOutcome,
-  whenReported,
-  type SettledMessage,
-} from './report-outcome.ts';
+import { drained, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
 import { outageMs, sendingSettings, type SendingOptions } from './sending-options.ts';
 
 export interface QueueWorkerOptions extends SendingOptions {
@@ -84,7 +79,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       for (const [at, each] of ended.entries()) {
         reportOutcome(each, settled[at], { source, observer, onDead, reports });
       }
-      if (ended.some(freesOthers)) queue.nudge();
+      if (ended.some(freesOrderingKey)) queue.nudge();
       return settled;
     }, batch);
 
@@ -131,8 +126,8 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
 }
 
 /** Batches single calls of the ledger. A failed call is repeated until the process must stop. */
-function inBatches<Item, Answer>(
-  run: (items: readonly Item[]) => Promise<readonly Answer[]>,
+function inBatches<Item, Result>(
+  run: (items: readonly Item[]) => Promise<readonly Result[]>,
   {
     clock,
     stopping,
@@ -142,8 +137,8 @@ function inBatches<Item, Answer>(
     readonly stopping: AbortSignal;
     readonly onFailure: (error: unknown) => void;
   },
-): (item: Item) => Promise<Answer> {
-  async function runUntilDone(items: readonly Item[]): Promise<readonly Answer[]> {
+): (item: Item) => Promise<Result> {
+  async function runUntilDone(items: readonly Item[]): Promise<readonly Result[]> {
     for (let waitMs: number = outageMs.first; ; waitMs = Math.min(waitMs * 2, outageMs.max)) {
       try {
         return await run(items);

@@ -79,8 +79,3 @@ export async function whenReported(
 ): Promise<void> {
   await withinTime(Promise.all(reports), { ms: drainMs, late: () => undefined, clock });
 }
-
-/** Whether the next message of the same ordering key can be claimed now. */
-export function freesOthers({ message, outcome }: SettledMessage): boolean {
-  return message.orderingKey !== undefined && (outcome.kind === 'sent' || outcome.kind === 'dead');
-}

@@ -24,7 +24,7 @@ test('WEBHOOK_TIMEOUT_MS limits a webhook, unless its settings have another limi
   await outbox.ledger.enqueueMany([newMessage(), newMessage({ integrationType: 'webhook:own' })]);
   await eventually('both failed', async () => (await outbox.ledger.counts()).FAILED === 2);
   const errors = (await outbox.ledger.list({})).map(({ lastError }) => lastError);
-  assert.deepEqual(errors, ['no answer within 20 ms', 'no answer within 30 ms']);
+  assert.deepEqual(errors, ['no response within 20 ms', 'no response within 30 ms']);
 });
 
 test('a dead message is published once to OUTBOX_DEADLETTER_TOPIC, and a dead dead letter is not', async () => {

@@ -12,7 +12,7 @@ async function endOne(tasks: Tasks): Promise<void> {
   await tasks.complete(claimed?.token ?? assert.fail('no job was claimed'), 'sent');
 }
 
-test('whenEnded is woken by an end in this process, and polls for an end in another one', async () => {
+test('whenEnded resolves when the job ends in this process, and polls for jobs that end in another one', async () => {
   const clock = fakeClock();
   const engine = memoryTaskEngine({ clock });
   const options = { clock, types: [taskType('email-send')] };

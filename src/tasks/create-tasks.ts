@@ -13,15 +13,14 @@ import {
   encodeValue,
   refOf,
   toFilter,
-  wholeNumber,
+  checkInteger,
 } from './rules/check-task.ts';
 import { decideCancel } from './rules/decide-end.ts';
 import { decideEvent, decideRetry } from './rules/decide-queued.ts';
 import { claimRequest, leaseOf, prepareTask } from './rules/prepare-task.ts';
-import { createTaskChanges } from './task-changes.ts';
+import { createTaskChanges, createTaskExchange } from './task-changes.ts';
 import type { DecideContext } from './rules/task-decision.ts';
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
-import { createTaskExchange } from './task-exchange.ts';
 import { createHeldTasks, createTaskHolding } from './task-holding.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { timelineOf, toTask } from './task-record.ts';
@@ -86,7 +85,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
   }
 
   async function enqueueMany(tasks: readonly NewTask[]): Promise<readonly Enqueued[]> {
-    wholeNumber('tasks', tasks.length, { min: 0, max: limits.enqueueMax });
+    checkInteger('tasks', tasks.length, { min: 0, max: limits.enqueueMax });
     failIfClosed();
     const nowMs = clock.now();
     const entries = tasks.map((task) =>
@@ -108,20 +107,20 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     });
   }
 
-  const held = createHeldTasks();
+  const heldTasks = createHeldTasks();
   const changes = createTaskChanges({
     engine,
     exchange,
     clock,
     observer,
     decideContext,
-    forget: (id) => held.forget(id),
+    evict: (id) => heldTasks.evict(id),
   });
   const { change, changeNow, afterEnd, wakeParent, load } = changes;
   const holding = createTaskHolding({
     engine,
     exchange,
-    held,
+    heldTasks,
     decideContext,
     enqueueMany,
     afterEnd,
@@ -139,13 +138,13 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     return changeNow(id, (task, decide) => decideRetry(task, { fromStep }, decide));
   };
 
-  async function claim(asked: ClaimOptions): Promise<readonly ClaimedTask[]> {
+  async function claim(claimOptions: ClaimOptions): Promise<readonly ClaimedTask[]> {
     failIfClosed();
-    const waitMs = wholeNumber('waitMs', asked.waitMs ?? limits.claimWaitMsDefault, {
+    const waitMs = checkInteger('waitMs', claimOptions.waitMs ?? limits.claimWaitMsDefault, {
       min: 0,
       max: limits.waitMsMax,
     });
-    const request = claimRequest(asked, { types, nowMs: clock.now() });
+    const request = claimRequest(claimOptions, { types, nowMs: clock.now() });
     if (request.limit === 0 || request.rules.length === 0) return [];
     const along = await exchange.claimAlong(request);
     const isEnough = along !== undefined && (along.length > 0 || waitMs === 0);
@@ -153,10 +152,10 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       ? along
       : await engine.claim(
           { ...request, nowMs: clock.now() },
-          { waitMs, isBusy: asked.isBusy ?? false, signal: orClosing(asked.signal) },
+          { waitMs, isBusy: claimOptions.isBusy ?? false, signal: orClosing(claimOptions.signal) },
         );
     return claimed.map((task) => {
-      held.remember(task);
+      heldTasks.remember(task);
       const { id, fence, type, dueAtMs, claimedAtMs } = task.head;
       const lateMs = Math.max(0, claimedAtMs - dueAtMs);
       observer.record?.('task_start_delay_ms', lateMs, { type });
@@ -175,7 +174,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     return tokens.map(({ id, fence }, at) => {
       const head = heads[at];
       const isHeld = head?.state === 'running' && head.fence === fence;
-      if (!isHeld) held.forget(id, fence);
+      if (!isHeld) heldTasks.evict(id, fence);
       const cancelAtMs = isHeld ? head.cancelAtMs : 0;
       return {
         id,
@@ -202,7 +201,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     },
     async list(query = {}, { cursor, limit = limits.pageDefault } = {}) {
       failIfClosed();
-      wholeNumber('limit', limit, { min: 1, max: limits.pageMax });
+      checkInteger('limit', limit, { min: 1, max: limits.pageMax });
       const page = await engine.list(toFilter(query), { cursor, limit });
       return { tasks: page.tasks.map(toTask), cursor: page.cursor };
     },

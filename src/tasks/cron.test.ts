@@ -73,7 +73,7 @@ test('a time in the gap of a clock change fires right after the gap, once', () =
     '2026-03-29T01:00',
     '2026-03-30T00:30',
   ]);
-  // The same holds for each time of a list; an interval skips the gap.
+  // Each time of a list also fires after the gap; an interval skips the gap.
   assert.deepEqual(ticks('0,30 2,14 * * *', 'Europe/Berlin', '2026-03-28T14:00:00Z', 2), [
     '2026-03-29T01:00',
     '2026-03-29T12:00',

@@ -9,7 +9,7 @@ export interface CronSchedule {
   next(afterMs: number): number | undefined;
 }
 
-/** The part of croner's grammar that is cron's own: no `L`, `W`, `#` or `?`. */
+/** The part of croner's grammar that standard cron supports: no `L`, `W`, `#` or `?`. */
 const fieldGrammar = /^(?:(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?(?:,(?!$)|$))+$/;
 /** The last value of minute, hour, day of the month, month and day of the week. */
 const fieldMax = [59, 23, 31, 12, 7] as const;

@@ -9,7 +9,11 @@ export function placeOf(cursor: string): { readonly enqueuedAtMs: number; readon
   const [, ms, id] = /^(\d{1,16})\/(.{1,128})$/.exec(cursor) ?? [];
   if (ms === undefined || id === undefined) {
     const details = { field: 'cursor' };
-    throw new MillraceError('TASK_INVALID', 'cursor must come from a page', { details });
+    throw new MillraceError(
+      'TASK_INVALID',
+      'cursor is invalid: pass the cursor of the previous page unchanged',
+      { details },
+    );
   }
   return { enqueuedAtMs: Number(ms), id };
 }

@@ -85,7 +85,7 @@ test('an entry without settings, and short forms, are enough', () => {
 });
 
 for (const [what, text, line, field] of [
-  ['a setting that is unknown', 'task_types:\n  a:\n    wokers: 4\n', 3, 'task_types.a.wokers'],
+  ['an unknown setting', 'task_types:\n  a:\n    wokers: 4\n', 3, 'task_types.a.wokers'],
   [
     'a number without a unit',
     'task_types:\n  a:\n    step_timeout: 30\n',
@@ -99,7 +99,7 @@ for (const [what, text, line, field] of [
     'task_types.a.cancel_deadline',
   ],
   [
-    'a name that is no type',
+    'a name that is not a valid type name',
     'task_types:\n  Email Send:\n    workers: 1\n',
     2,
     'task_types.Email Send',

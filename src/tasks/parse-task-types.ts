@@ -6,7 +6,7 @@ import { isSubjectToken } from '../contracts/subject-tokens.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { parseCron } from './cron.ts';
 import type { RateRule } from './task-engine.ts';
-import { durationMs, invalid, wholeNumber } from './rules/check-task.ts';
+import { durationMs, invalid, checkInteger } from './rules/check-task.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import {
   taskBackoffDefault,
@@ -25,20 +25,20 @@ type Read = (value: unknown, field: string) => Partial<Omit<TaskType, 'name'>>;
 /** Readers of the fields of an entry. */
 const fields: Readonly<Record<string, Read>> = {
   workers: (value, field) => ({
-    workers: wholeNumber(field, value, { min: 0, max: limits.workersMax }),
+    workers: checkInteger(field, value, { min: 0, max: limits.workersMax }),
   }),
   step_timeout: (value, field) => ({ stepTimeoutMs: positive(field, value) }),
   retries: (value, field) => ({
-    retries: wholeNumber(field, value, { min: 0, max: limits.retriesMax }),
+    retries: checkInteger(field, value, { min: 0, max: limits.retriesMax }),
   }),
   backoff: (value, field) => ({ backoff: toBackoff(value, field) }),
   priority: (value, field) => ({
-    priority: wholeNumber(field, value, { min: limits.priorityMin, max: limits.priorityMax }),
+    priority: checkInteger(field, value, { min: limits.priorityMin, max: limits.priorityMax }),
   }),
   rate_limit: (value, field) => ({ rate: toRate(value, field) }),
   concurrency_key: (value, field) => ({ concurrencyKey: text(field, value) }),
   concurrency_limit: (value, field) => ({
-    concurrencyLimit: wholeNumber(field, value, { min: 1, max: limits.workersMax }),
+    concurrencyLimit: checkInteger(field, value, { min: 1, max: limits.workersMax }),
   }),
   retention: (value, field) => ({ retentionMs: positive(field, value) }),
   dedupe_window: (value, field) => ({ dedupeWindowMs: positive(field, value) }),
@@ -51,7 +51,7 @@ const fields: Readonly<Record<string, Read>> = {
 };
 
 /**
- * The task types of a YAML text: a map `task_types` from name to settings.
+ * The task types of a YAML document: a map `task_types` from name to settings.
  *
  * @example
  * import { parseTaskTypes } from 'millrace/tasks';
@@ -159,7 +159,7 @@ function toRate(value: unknown, field: string): RateRule {
   const { count, per, by = 'type' } = mapOf(value, field, ['count', 'per', 'by']);
   if (by !== 'type' && by !== 'tenant') throw invalid(`${field}.by`, 'must be type or tenant');
   return {
-    count: wholeNumber(`${field}.count`, count, { min: 1, max: 1_000_000 }),
+    count: checkInteger(`${field}.count`, count, { min: 1, max: 1_000_000 }),
     perMs: positive(`${field}.per`, per),
     isPerTenant: by === 'tenant',
   };
@@ -197,7 +197,7 @@ function mapOf(
   }
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    throw invalid(`${field}.${unknown}`, `is unknown; there are ${names.join(', ')}`);
+    throw invalid(`${field}.${unknown}`, `is an unknown setting; known: ${names.join(', ')}`);
   }
   return value as Readonly<Record<string, unknown>>;
 }
@@ -216,7 +216,7 @@ function positive(field: string, value: unknown): number {
 function text(field: string, value: unknown): string {
   if (typeof value === 'string' && value.length > 0 && value.length <= limits.keyCharsMax)
     return value;
-  throw invalid(field, 'must be a text');
+  throw invalid(field, `must be a string of 1 to ${limits.keyCharsMax} characters`);
 }
 
 function invalidTypes(

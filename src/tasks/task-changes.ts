@@ -1,6 +1,7 @@
 // Changes of jobs that no worker of this process holds. Each change is guarded by the record's revision, and
-// repeated if another process changed the job first. Also the consequences of a job's end.
+// repeated if another process changed the job first. Also the consequences when a job reaches a terminal state.
 
+import { createBatcher } from '../foundation/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -8,9 +9,9 @@ import { createWaiters, waitWithPoll } from '../store/waiters.ts';
 import { refOf } from './rules/check-task.ts';
 import { decideWake } from './rules/decide-queued.ts';
 import type { DecideContext, Decision } from './rules/task-decision.ts';
-import type { TaskEngine } from './task-engine.ts';
-import type { TaskExchange } from './task-exchange.ts';
+import type { ChangeOutcome, ClaimRequest, TaskChange, TaskEngine } from './task-engine.ts';
 import { isTerminal, type StoredTask } from './task-job.ts';
+import { taskLimits as limits } from './task-limits.ts';
 import { runOf } from './task-record.ts';
 import type { ChildOutcome } from './tasks.ts';
 
@@ -38,8 +39,8 @@ export interface TaskChangesContext {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly decideContext: (type: string) => DecideContext;
-  /** Removes the cached record of a job that is no longer held. */
-  readonly forget: (id: string) => void;
+  /** Removes the cached record of a job that no worker of this process runs. */
+  readonly evict: (id: string) => void;
 }
 
 /** After this many conflicting changes the caller gets `TASK_CONFLICT`. */
@@ -56,7 +57,7 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
   async function load(id: string): Promise<StoredTask> {
     const [task] = await engine.get([refOf(id)]);
     if (task !== undefined) return task;
-    throw new MillraceError('TASK_UNKNOWN', `there is no job ${id}`, { details: { id } });
+    throw new MillraceError('TASK_UNKNOWN', `unknown job '${id}'`, { details: { id } });
   }
 
   async function change(task: StoredTask, decide: Decide): Promise<boolean> {
@@ -68,7 +69,7 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
     const outcome = await exchange.change({ id, type, guard, head, fields, signals });
     if (outcome.kind === 'stale') return false;
     const state = head.state ?? task.head.state;
-    if (state !== 'running') context.forget(id);
+    if (state !== 'running') context.evict(id);
     if (isTerminal(state)) await afterEnd({ ...task, head: { ...task.head, ...head } });
     return true;
   }
@@ -79,7 +80,11 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
       if (decide(task, decideContext(task.head.type)) === undefined) return false;
       if (await change(task, decide)) return true;
     }
-    throw new MillraceError('TASK_CONFLICT', `job ${id} kept changing`, { details: { id } });
+    throw new MillraceError(
+      'TASK_CONFLICT',
+      `job '${id}' was changed by others ${triesMax} times in a row: retry later`,
+      { details: { id } },
+    );
   }
 
   async function afterEnd({ head }: StoredTask): Promise<void> {
@@ -108,7 +113,7 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
     return false;
   }
 
-  /** An end in this process ends the wait immediately; polling finds an end in another process. */
+  /** A job that ends in this process resolves the wait immediately; polling finds jobs that end elsewhere. */
   async function whenEnded(
     id: string,
     { timeoutMs = Infinity, signal }: Parameters<TaskChanges['whenEnded']>[1],
@@ -128,9 +133,13 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
         if (isTerminal(task.head.state)) return task;
         const leftMs = untilMs - clock.now();
         if (leftMs <= 0) {
-          throw new MillraceError('TASK_TIMEOUT', `job ${id} has not ended in time`, {
-            details: { id, state: task.head.state },
-          });
+          throw new MillraceError(
+            'TASK_TIMEOUT',
+            `job '${id}' did not end within ${timeoutMs} ms`,
+            {
+              details: { id, state: task.head.state },
+            },
+          );
         }
         // The job may have ended since it was read.
         if (hasEnded) continue;
@@ -171,4 +180,49 @@ export async function endedChildren(
     const { result, error } = runOf(task);
     return { id, state, result, error: state === 'completed' ? undefined : error };
   });
+}
+
+/** Batches the changes of this process: concurrent changes share an engine call, and a claim may join them. */
+export interface TaskExchange {
+  change(change: TaskChange): Promise<ChangeOutcome>;
+  /** Joins waiting changes; undefined: there were none, or another claim joined them first. */
+  claimAlong(request: ClaimRequest): Promise<readonly StoredTask[] | undefined>;
+  idle(): Promise<void>;
+}
+
+type Item =
+  | { readonly change: TaskChange; readonly claim?: undefined }
+  | { readonly claim: ClaimRequest; readonly change?: undefined };
+type ItemResult = ChangeOutcome | readonly StoredTask[] | undefined;
+
+export function createTaskExchange(engine: TaskEngine, now: () => number): TaskExchange {
+  const send = async (items: readonly Item[]): Promise<readonly ItemResult[]> => {
+    const changes = items.flatMap(({ change }) => (change === undefined ? [] : [change]));
+    const claims = items.flatMap(({ claim }) => (claim === undefined ? [] : [claim]));
+    const { outcomes, claimed } = await engine.exchange(changes, claims[0], now());
+    const results = outcomes.values();
+    let hasClaimed = false;
+    return items.map(({ change }): ItemResult => {
+      if (change !== undefined) return results.next().value ?? { kind: 'stale', head: undefined };
+      // A call contains one claim.
+      const result = hasClaimed ? undefined : claimed;
+      hasClaimed = true;
+      return result;
+    });
+  };
+  const batcher = createBatcher<Item, ItemResult>(send, {
+    batchMax: limits.batchMax,
+    callsMax: engine.callsAtOnce ?? 1,
+    // Changes of one job are stored in order.
+    keyOf: ({ change }) => change?.id,
+  });
+
+  return {
+    change: (change) => batcher.add({ change }) as Promise<ChangeOutcome>,
+    async claimAlong(request) {
+      if (batcher.waiting === 0) return undefined;
+      return batcher.add({ claim: request }) as Promise<readonly StoredTask[] | undefined>;
+    },
+    idle: () => batcher.idle(),
+  };
 }

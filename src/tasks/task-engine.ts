@@ -9,8 +9,8 @@
 // - While the engine is unreachable, a call rejects within seconds with a retryable `TASKS_UNAVAILABLE`. The change
 //   may have happened. Repeating it is safe: `enqueue` by the id of the job, a change by its guard (it is then
 //   `stale`, and the record shows the change).
-// - Signals are stored in the streams of the bus, in its envelope, in the same operation as the record
-//   (`atomicSignals`), or after it and before the call resolves. A signal whose id is already in its stream is
+// - Signals are stored in the streams and the envelope of the bus. With `atomicSignals` the same operation stores
+//   record and signals; otherwise the signals follow before the call resolves. A signal whose id is already in its stream is
 //   not stored again. If the process dies in between, `repair` stores it later.
 // - The group `<type>-workers` of a queue stream belongs to the engine: it acknowledges claimed jobs, so that the
 //   bus can trim the stream. Other groups are ordinary readers.
@@ -21,7 +21,7 @@ import type { TaskSignal } from './task-signal.ts';
 
 /** Differences between engines; the conformance suite skips cases by these names. */
 export interface TaskCapabilities {
-  /** Survives a restart. */
+  /** Jobs survive a restart. */
   readonly durable: boolean;
   /** Several processes share the jobs. */
   readonly crossProcess: boolean;
@@ -92,7 +92,7 @@ export type ChangeOutcome =
   /** The guard did not hold: nothing was changed. `head`: the current one; undefined: the job does not exist. */
   | { readonly kind: 'stale'; readonly head: TaskHead | undefined };
 
-/** `count` claims per `perMs`, as a token bucket (`takeTokens`). */
+/** Allows `count` claims per `perMs`, as a token bucket (`takeTokens`). */
 export interface RateRule extends TokenBucket {
   /** One bucket per tenant instead of one for the type. */
   readonly isPerTenant: boolean;
@@ -100,7 +100,7 @@ export interface RateRule extends TokenBucket {
 
 export interface ClaimRule {
   readonly type: string;
-  /** The most jobs of this type. */
+  /** The maximum number of jobs of this type. */
   readonly limit: number;
   /** The claimed jobs get the deadline `nowMs` + this. */
   readonly deadlineAfterMs: number;
@@ -118,9 +118,9 @@ export interface ClaimRequest {
   /** Unique for each start of a process; a claim marks it alive until `aliveUntilMs`, like `beat`. */
   readonly worker: string;
   readonly aliveUntilMs: number;
-  /** In turns: a backlog of one type does not delay the others. */
+  /** Types are served in turns: a backlog of one type does not delay the others. */
   readonly rules: readonly ClaimRule[];
-  /** Over all types. */
+  /** The maximum number of jobs over all types. */
   readonly limit: number;
   readonly nowMs: number;
 }
@@ -138,7 +138,7 @@ export interface TaskFilter {
   readonly type?: string | undefined;
   readonly states?: readonly TaskState[] | undefined;
   readonly tenant?: string | undefined;
-  /** All must match: `name=value`. */
+  /** Labels of the form `name=value`; all must match. */
   readonly labels?: readonly string[] | undefined;
   readonly parentId?: string | undefined;
   readonly enqueuedFromMs?: number | undefined;
@@ -218,7 +218,7 @@ export interface TaskEngine extends AsyncDisposable {
    */
   claim(request: ClaimRequest, wait: ClaimWait): Promise<readonly StoredTask[]>;
 
-  /** With all fields, in the order of the request. */
+  /** Returns jobs with all fields, in the order of the request. */
   get(refs: readonly TaskRef[]): Promise<readonly (StoredTask | undefined)[]>;
   /** Only the heads: cheap enough to read all held jobs of a worker every second. */
   heads(refs: readonly TaskRef[]): Promise<readonly (TaskHead | undefined)[]>;
@@ -230,10 +230,10 @@ export interface TaskEngine extends AsyncDisposable {
     filter: TaskFilter,
     page: { readonly cursor: string | undefined; readonly limit: number },
   ): Promise<TaskListing>;
-  /** Of types that have or had jobs. */
+  /** The job counts of all types that have or had jobs. */
   counts(): Promise<readonly TypeCount[]>;
 
-  /** Marks the worker alive until then; it keeps its jobs. */
+  /** Marks the worker alive until `aliveUntilMs`; it keeps its jobs. */
   beat(beat: WorkerBeat): Promise<void>;
   /** Including workers that are no longer alive, until `forgetWorker`. */
   workers(): Promise<readonly WorkerBeat[]>;
@@ -265,7 +265,7 @@ export interface TaskEngine extends AsyncDisposable {
   tidy(nowMs: number): Promise<void>;
 
   setMode(type: string, mode: TypeMode): Promise<void>;
-  /** Of types that are not `open`. */
+  /** The modes of types that are not `open`. */
   modes(): Promise<readonly { readonly type: string; readonly mode: TypeMode }[]>;
 
   /**

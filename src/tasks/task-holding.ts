@@ -1,12 +1,12 @@
-// The calls of a worker about a job that it holds. The record of a held job is cached: only its holder changes it,
-// so a step costs one write and no read.
+// The calls of a worker about a job that it holds. The record of a held job is cached, because only the worker that
+// holds the job changes the record: a step costs one write and no read.
 
 import { hasCode } from '../foundation/error.ts';
-import { checkName, encodeValue, invalid, refOf, stale, wholeNumber } from './rules/check-task.ts';
+import { checkName, encodeValue, invalid, refOf, stale, checkInteger } from './rules/check-task.ts';
 import {
+  decideCancelled,
   decideCompensated,
   decideComplete,
-  decideEnding,
   decideFailure,
 } from './rules/decide-end.ts';
 import { decideRelease } from './rules/decide-queued.ts';
@@ -19,7 +19,7 @@ import {
 } from './rules/decide-step.ts';
 import { applyDecision, type DecideContext, type Decision } from './rules/task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
-import type { TaskExchange } from './task-exchange.ts';
+import type { TaskExchange } from './task-changes.ts';
 import { isTerminal, neverMs, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
@@ -31,25 +31,25 @@ export interface HeldTasks {
   /** Undefined: not cached under this fence. */
   get(token: TaskToken): StoredTask | undefined;
   remember(task: StoredTask): void;
-  /** `fence`: only while it is held under this one. */
-  forget(id: string, fence?: number): void;
+  /** `fence`: removes the record only if it has this fence. */
+  evict(id: string, fence?: number): void;
 }
 
 export function createHeldTasks(): HeldTasks {
-  const held = new Map<string, StoredTask>();
+  const tasks = new Map<string, StoredTask>();
   return {
     get({ id, fence }) {
-      const task = held.get(id);
+      const task = tasks.get(id);
       return task?.head.fence === fence ? task : undefined;
     },
     remember(task) {
-      held.delete(task.head.id);
-      held.set(task.head.id, task);
-      // The oldest record goes; its holder then costs one more read.
-      if (held.size > limits.holdsMax) held.delete(held.keys().next().value ?? '');
+      tasks.delete(task.head.id);
+      tasks.set(task.head.id, task);
+      // The oldest record is evicted; the next call of its worker reads it again.
+      if (tasks.size > limits.holdsMax) tasks.delete(tasks.keys().next().value ?? '');
     },
-    forget(id, fence) {
-      if (fence === undefined || held.get(id)?.head.fence === fence) held.delete(id);
+    evict(id, fence) {
+      if (fence === undefined || tasks.get(id)?.head.fence === fence) tasks.delete(id);
     },
   };
 }
@@ -57,31 +57,31 @@ export function createHeldTasks(): HeldTasks {
 export interface HoldingContext extends Pick<TaskChanges, 'afterEnd' | 'wakeParent'> {
   readonly engine: TaskEngine;
   readonly exchange: TaskExchange;
-  readonly held: HeldTasks;
+  readonly heldTasks: HeldTasks;
   readonly decideContext: (type: string) => DecideContext;
   readonly enqueueMany: (tasks: readonly NewTask[]) => Promise<readonly Enqueued[]>;
 }
 
 export function createTaskHolding(context: HoldingContext): TaskHolding {
-  const { engine, exchange, held, decideContext } = context;
+  const { engine, exchange, heldTasks, decideContext } = context;
 
   async function load({ id, fence }: TaskToken): Promise<StoredTask> {
     const [task] = await engine.get([refOf(id)]);
     if (task?.head.state !== 'running' || task.head.fence !== fence) throw stale(id);
-    // Of two concurrent loads, the cached record may already be newer than the one read here.
-    const before = held.get({ id, fence });
+    // A concurrent load may have cached a newer record than the one read here.
+    const before = heldTasks.get({ id, fence });
     if (before !== undefined && before.head.revision >= task.head.revision) return before;
-    held.remember(task);
+    heldTasks.remember(task);
     return task;
   }
 
   async function taskOf(token: TaskToken): Promise<StoredTask> {
     refOf(token.id);
-    const task = held.get(token);
+    const task = heldTasks.get(token);
     if (task !== undefined) return task;
     const loaded = await load(token);
     // A call that ran during the load may have changed the cached record.
-    return held.get(token) ?? loaded;
+    return heldTasks.get(token) ?? loaded;
   }
 
   async function write<D extends Decision>(
@@ -89,19 +89,19 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
     decide: (task: StoredTask, context: DecideContext) => D,
     known?: StoredTask,
   ): Promise<D> {
-    // No await if it is cached: of two concurrent calls, the second builds on the first.
-    let task = known ?? held.get(token);
+    // No await if the record is cached: the second of two concurrent calls builds on the first.
+    let task = known ?? heldTasks.get(token);
     if (task === undefined) {
       const loaded = await taskOf(token);
-      task = held.get(token) ?? loaded;
+      task = heldTasks.get(token) ?? loaded;
     }
     const { id, type } = task.head;
     const now = decideContext(type);
     const decided = decide(task, now);
     const after = applyDecision(task, decided, now.nowMs);
-    // Before it is stored: the next call of the holder builds on this change, and is stored after it.
-    if (after.head.state === 'running') held.remember(after);
-    else held.forget(id);
+    // Cached before it is stored: the next call of the worker builds on this change, and is stored after it.
+    if (after.head.state === 'running') heldTasks.remember(after);
+    else heldTasks.evict(id);
     try {
       const { head, fields, signals } = decided;
       const guard = { fence: token.fence, revision: known?.head.revision };
@@ -111,26 +111,26 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {
       // The stored state is unknown, so the next call reads it. A record under a newer fence stays.
-      held.forget(id, token.fence);
+      heldTasks.evict(id, token.fence);
       throw error;
     }
     if (isTerminal(after.head.state)) await context.afterEnd(after);
     return decided;
   }
 
-  /** Decides on exactly the stored record: an event that arrives concurrently must not be missed. */
+  /** Decides on exactly the stored record: a concurrent event or cancellation must not be missed. */
   async function writeExactly(
     token: TaskToken,
     decide: (task: StoredTask, context: DecideContext) => Decision,
   ): Promise<void> {
     for (;;) {
-      held.forget(token.id);
+      heldTasks.evict(token.id);
       const task = await load(token);
       try {
         await write(token, decide, task);
         return;
       } catch (error) {
-        // An event arrived: decide again. If the job is no longer held, the load rejects.
+        // The record has changed: decide again. If this worker has lost the job, the load rejects.
         if (!hasCode(error, 'TASK_STALE')) throw error;
       }
     }
@@ -142,7 +142,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
       await write(token, (task, decide) => {
         checkSteps(task);
         const ms = timeoutMs ?? decide.type.stepTimeoutMs;
-        wholeNumber('timeoutMs', ms, { min: 1, max: limits.durationMsMax });
+        checkInteger('timeoutMs', ms, { min: 1, max: limits.durationMsMax });
         return decideStepStart(task, { name, kind, timeoutMs: ms }, decide);
       });
     },
@@ -156,7 +156,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
     },
     async failStep(token, { name, kind = 'step', failure, retries = 0, retryAfterMs }) {
       checkName('name', name);
-      wholeNumber('retries', retries, { min: 0, max: limits.retriesMax });
+      checkInteger('retries', retries, { min: 0, max: limits.retriesMax });
       const step = { name, kind, failure: toFailure(failure), retries, retryAfterMs };
       const { isRetried } = await write(token, (task, decide) =>
         decideStepFailure(task, step, decide),
@@ -190,8 +190,8 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
       checkName('name', name);
       checkName('event', event);
       const bounds = { min: 0, max: limits.durationMsMax };
-      if (timeoutMs !== undefined) wholeNumber('timeoutMs', timeoutMs, bounds);
-      let answer: Awaited<ReturnType<TaskHolding['waitForEvent']>> = { kind: 'released' };
+      if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, bounds);
+      let outcome: Awaited<ReturnType<TaskHolding['waitForEvent']>> = { kind: 'released' };
       await writeExactly(token, (task, decide) => {
         checkSteps(task);
         const found = firstEvent(task, event);
@@ -200,21 +200,21 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
           before?.untilMs ?? (timeoutMs === undefined ? neverMs : decide.nowMs + timeoutMs);
         if (found !== undefined || untilMs <= decide.nowMs) {
           const { payload } = found?.record ?? { payload: undefined };
-          answer = found === undefined ? { kind: 'timeout' } : { kind: 'event', payload };
+          outcome = found === undefined ? { kind: 'timeout' } : { kind: 'event', payload };
           return decideStepFinish(
             task,
-            { name, kind: 'event', result: answer, dropField: found?.field },
+            { name, kind: 'event', result: outcome, dropField: found?.field },
             decide,
           );
         }
-        answer = { kind: 'released' };
+        outcome = { kind: 'released' };
         return decideWait(task, { kind: 'event', step: name, event, untilMs }, decide);
       });
-      return answer;
+      return outcome;
     },
     async runChildren(token, { name, tasks }) {
       checkName('name', name);
-      wholeNumber('tasks', tasks.length, { min: 0, max: limits.childrenMax });
+      checkInteger('tasks', tasks.length, { min: 0, max: limits.childrenMax });
       const parent = await taskOf(token);
       const { id: parentId, tenant } = parent.head;
       const enqueued = await context.enqueueMany(
@@ -247,14 +247,14 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
       await write(token, (task, decide) => decideComplete(task, result, decide));
     },
     async fail(token, failure, { retryAfterMs } = {}) {
-      const given = toFailure(failure);
-      await write(token, (task, decide) => decideFailure(task, given, { ...decide, retryAfterMs }));
+      const stored = toFailure(failure);
+      await write(token, (task, decide) =>
+        decideFailure(task, stored, { ...decide, retryAfterMs }),
+      );
     },
     async cancelled(token) {
-      const error = { message: 'cancelled', code: 'TASK_CANCELLED' };
-      await write(token, (task, decide) =>
-        decideEnding(task, { state: 'cancelled', error }, decide),
-      );
+      // The cached record lacks the reason, which another process stored.
+      await writeExactly(token, decideCancelled);
     },
     async compensated(token) {
       await write(token, decideCompensated);

@@ -1,4 +1,4 @@
-// A job as engines store it: a head that they select by, and named texts that are opaque to them.
+// A job as engines store it: a head that engines query by, and named JSON strings that are opaque to them.
 
 /**
  * `scheduled`, `queued` and `waiting` may be claimed when due; a worker holds a `running` job; the other three are
@@ -30,7 +30,7 @@ export interface TaskRef {
   readonly type: string;
 }
 
-/** The part of a job that an engine may inspect: numbers and short texts. */
+/** The part of a job that an engine may inspect: numbers and short strings. */
 export interface TaskHead extends TaskRef {
   /** `''`: no tenant. */
   readonly tenant: string;
@@ -41,7 +41,7 @@ export interface TaskHead extends TaskRef {
   readonly fence: number;
   /** 0 to 9; highest first. */
   readonly priority: number;
-  /** When it may be claimed, unless it is running or has ended. */
+  /** When the job may be claimed, unless it is running or has ended. */
   readonly dueAtMs: number;
   /** The claim rule limits how many jobs of one key run at once. `''`: no limit. */
   readonly concurrencyKey: string;
@@ -61,14 +61,14 @@ export interface TaskHead extends TaskRef {
   /** The time of the last claim; 0 before the first. */
   readonly claimedAtMs: number;
   readonly updatedAtMs: number;
-  /** 0 until it has ended. */
+  /** 0 until the job has ended. */
   readonly endedAtMs: number;
 }
 
 /**
- * The texts of a job, by name; JSON, opaque to engines: `payload` and `info` (enqueued by, trace, key) never change;
- * `run` has progress, result, error, history and what the job waits for; `step:<name>` and `event:<name>` are
- * separate, so that a step writes its own record and not the whole job.
+ * JSON strings by name, opaque to engines. `payload` and `info` (enqueued by, trace, key) never change. `run` has
+ * progress, result, error, history and the current wait. `cancel` is the request to cancel a running job.
+ * `step:<name>` and `event:<name>` are separate fields, so that a step does not rewrite the whole job.
  */
 export type TaskFields = Readonly<Record<string, string>>;
 

@@ -1,4 +1,4 @@
-// The content of a job's texts, and the job as callers see it.
+// The content of a job's JSON fields, and the job as callers see it.
 
 import type { TraceContext } from '../foundation/observer.ts';
 import type { StoredTask, TaskState } from './task-job.ts';
@@ -6,7 +6,7 @@ import { neverMs } from './task-job.ts';
 import { taskLimits } from './task-limits.ts';
 import type { TimelineEntry } from './tasks.ts';
 
-/** An error as data. */
+/** An error of a handler or a step, as stored data. */
 export interface TaskFailure {
   readonly message: string;
   readonly code?: string | undefined;
@@ -14,7 +14,7 @@ export interface TaskFailure {
   readonly isTerminal?: boolean | undefined;
 }
 
-/** `info`: set when the job is enqueued. */
+/** The content of the field `info`, set when the job is enqueued. */
 export interface TaskInfo {
   readonly key?: string | undefined;
   readonly correlationId?: string | undefined;
@@ -37,14 +37,14 @@ export type TaskWait =
 
 export interface HistoryEntry {
   readonly atMs: number;
-  /** `enqueued`, `claimed`, `failed`, `lost`, `waiting`, `retried`, `cancel-asked`, `completed`, … */
+  /** `enqueued`, `claimed`, `failed`, `lost`, `waiting`, `retried`, `cancel requested`, `completed`, … */
   readonly what: string;
   readonly worker?: string | undefined;
   readonly step?: string | undefined;
   readonly text?: string | undefined;
 }
 
-/** `run`: the part that changes. */
+/** The content of the field `run`, which changes while the job runs. */
 export interface TaskRun {
   readonly progress?:
     | { readonly percent: number; readonly message?: string | undefined }
@@ -52,18 +52,17 @@ export interface TaskRun {
   readonly result?: unknown;
   readonly error?: TaskFailure | undefined;
   readonly waitsFor?: TaskWait | undefined;
-  /** The terminal state after its compensations have run. */
+  /** The terminal state of the job after its compensations have run. */
   readonly ending?:
     | { readonly state: 'failed' | 'cancelled'; readonly error: TaskFailure }
     | undefined;
-  readonly cancelReason?: string | undefined;
   readonly history: readonly HistoryEntry[];
-  /** The number of removed entries. */
+  /** The number of entries that were removed from the history. */
   readonly forgotten?: number | undefined;
 }
 
 export interface StepRecord {
-  /** Work, or a wait. */
+  /** `step` and `compensation` do work; the other kinds wait. */
   readonly kind: 'step' | 'sleep' | 'event' | 'children' | 'compensation';
   readonly state: 'running' | 'completed' | 'failed';
   /** The order in which the steps were started. */
@@ -77,9 +76,15 @@ export interface StepRecord {
   readonly error?: TaskFailure | undefined;
   /** Of a failed step: the attempt of the job in which it failed; the next attempt runs it again. */
   readonly failedIn?: number | undefined;
-  /** It has a compensation. */
+  /** The step has a compensation. */
   readonly isCompensable?: boolean | undefined;
   readonly untilMs?: number | undefined;
+}
+
+/** The content of the field `cancel`. Separate from `run`, which only the worker of a running job writes. */
+export interface CancelRecord {
+  readonly reason: string;
+  readonly atMs: number;
 }
 
 export interface EventRecord {
@@ -87,6 +92,8 @@ export interface EventRecord {
   readonly atMs: number;
 }
 
+/** Written when a running job is cancelled. */
+export const cancelField = 'cancel';
 const stepPrefix = 'step:';
 export const stepField = (name: string): string => `${stepPrefix}${name}`;
 /** One field per received event, so that no event overwrites another. */
@@ -96,6 +103,9 @@ export const infoOf = ({ fields }: StoredTask): TaskInfo => parse<TaskInfo>(fiel
 export const runOf = ({ fields }: StoredTask): TaskRun =>
   parse<TaskRun>(fields['run'], { history: [] });
 const payloadOf = ({ fields }: StoredTask): unknown => parse<unknown>(fields['payload'], null);
+
+export const cancelOf = ({ fields }: StoredTask): CancelRecord | undefined =>
+  parse<CancelRecord | undefined>(fields[cancelField], undefined);
 
 export function stepOf({ fields }: StoredTask, name: string): StepRecord | undefined {
   const text = fields[stepField(name)];
@@ -161,7 +171,7 @@ export interface TaskStep {
   /** Failed, without a retry in this attempt of the job. */
   readonly isFinal: boolean;
   readonly isCompensable: boolean;
-  /** The end of a wait. */
+  /** When a wait ends. */
   readonly until: Date | undefined;
 }
 
@@ -189,9 +199,9 @@ export interface Task {
   readonly result: unknown;
   readonly error: TaskFailure | undefined;
   readonly waitsFor: TaskWait | undefined;
-  /** Its compensations are running; then it ends in this state. */
+  /** The terminal state after the running compensations; undefined: no compensation runs. */
   readonly endsAs: 'failed' | 'cancelled' | undefined;
-  /** It is being cancelled, and ended by force after this time. */
+  /** The job is being cancelled, and ended by force after this time. */
   readonly cancelAt: Date | undefined;
   readonly steps: readonly TaskStep[];
   readonly history: readonly HistoryEntry[];
@@ -269,7 +279,7 @@ function labelsOf(labels: readonly string[]): Readonly<Record<string, string>> {
   );
 }
 
-/** The history of a job, and the start and end of its steps, in order. */
+/** The history of a job together with its steps, in order of time. */
 export function timelineOf(task: StoredTask): readonly TimelineEntry[] {
   const run = runOf(task);
   const steps = stepsOf(task).flatMap(([step, record]): readonly HistoryEntry[] => {
@@ -278,7 +288,7 @@ export function timelineOf(task: StoredTask): readonly TimelineEntry[] {
     if (endedAtMs === undefined) return [started];
     return [started, { atMs: endedAtMs, what: `${kind} ${state}`, step, text: error?.message }];
   });
-  return [...run.history, ...unrecordedClaim(task, run), ...steps]
+  return [...run.history, ...unrecordedClaim(task, run), ...unrecordedCancel(task), ...steps]
     .toSorted((a, b) => a.atMs - b.atMs)
     .map(({ atMs, what, step, worker, text }) => ({
       at: new Date(atMs),
@@ -297,4 +307,11 @@ export function unrecordedClaim(
   const { state, claimedAtMs, worker } = head;
   const isRecorded = history.some(({ what, atMs }) => what === 'claimed' && atMs === claimedAtMs);
   return state !== 'running' || isRecorded ? [] : [{ atMs: claimedAtMs, what: 'claimed', worker }];
+}
+
+/** The request to cancel a running job; the change that ends the job adds it to the history. */
+export function unrecordedCancel(task: StoredTask): readonly HistoryEntry[] {
+  const cancel = cancelOf(task);
+  if (cancel === undefined) return [];
+  return [{ atMs: cancel.atMs, what: 'cancel requested', text: cancel.reason }];
 }

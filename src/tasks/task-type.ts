@@ -51,22 +51,22 @@ export interface TaskType {
  *
  * console.log(taskType('email-send', { workers: 4 }).retries); // 3
  */
-export function taskType(name: string, given: Partial<Omit<TaskType, 'name'>> = {}): TaskType {
+export function taskType(name: string, settings: Partial<Omit<TaskType, 'name'>> = {}): TaskType {
   return {
     name,
-    workers: given.workers ?? limits.workersDefault,
-    stepTimeoutMs: given.stepTimeoutMs ?? limits.stepTimeoutMsDefault,
-    retries: given.retries ?? limits.retriesDefault,
-    backoff: given.backoff ?? taskBackoffDefault,
-    priority: given.priority ?? limits.priorityDefault,
-    rate: given.rate,
-    concurrencyKey: given.concurrencyKey,
-    concurrencyLimit: given.concurrencyLimit,
-    retentionMs: given.retentionMs ?? limits.retentionMsDefault,
-    cron: given.cron,
-    dedupeWindowMs: given.dedupeWindowMs,
-    onLost: given.onLost ?? 'retry',
-    cancelDeadlineMs: given.cancelDeadlineMs ?? limits.cancelDeadlineMsDefault,
+    workers: settings.workers ?? limits.workersDefault,
+    stepTimeoutMs: settings.stepTimeoutMs ?? limits.stepTimeoutMsDefault,
+    retries: settings.retries ?? limits.retriesDefault,
+    backoff: settings.backoff ?? taskBackoffDefault,
+    priority: settings.priority ?? limits.priorityDefault,
+    rate: settings.rate,
+    concurrencyKey: settings.concurrencyKey,
+    concurrencyLimit: settings.concurrencyLimit,
+    retentionMs: settings.retentionMs ?? limits.retentionMsDefault,
+    cron: settings.cron,
+    dedupeWindowMs: settings.dedupeWindowMs,
+    onLost: settings.onLost ?? 'retry',
+    cancelDeadlineMs: settings.cancelDeadlineMs ?? limits.cancelDeadlineMsDefault,
   };
 }
 
@@ -114,9 +114,14 @@ export function createKnownTypes(initial: readonly TaskType[]): KnownTypes {
   function configured(name: string): TaskType {
     const type = types.get(name);
     if (type !== undefined) return type;
-    throw new MillraceError('TASK_TYPE_UNKNOWN', `task type '${name}' is not configured`, {
-      details: { type: name, known: [...types.keys()].slice(0, 50) },
-    });
+    const known = [...types.keys()].slice(0, 50);
+    throw new MillraceError(
+      'TASK_TYPE_UNKNOWN',
+      `unknown task type '${name}'; configured: ${known.join(', ') || 'none'}`,
+      {
+        details: { type: name, known },
+      },
+    );
   }
 
   return {

@@ -66,7 +66,7 @@ test('workers and sweepers that start and stop in any order leave no timer and l
     assert.deepEqual([ended.state, ended.failures], ['completed', 0]);
   }
   await workers.stop();
-  // Within `drainMs` a stop lets every step end: none ran twice.
+  // A stopping worker lets every step finish within `drainMs`, so no step ran twice.
   assert.deepEqual(
     [...ran.values()].filter((times) => times !== 1),
     [],

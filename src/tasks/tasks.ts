@@ -126,7 +126,7 @@ export interface ClaimOptions {
 export interface HeartbeatRequest {
   readonly worker: string;
   readonly leaseMs?: number | undefined;
-  /** The jobs that it holds; the answer contains the state of each. */
+  /** The jobs that the worker holds; `heartbeat` returns the state of each. */
   readonly tokens?: readonly TaskToken[] | undefined;
   /** Shown in lists of workers. */
   readonly about?: unknown;
@@ -229,7 +229,7 @@ export interface TaskHolding {
   release(token: TaskToken): Promise<void>;
 }
 
-/** What the loops of this folder need in addition to the calls of `Tasks`. Not for applications. */
+/** Internals for the loops of this folder (workers, sweeper, orchestrator). Not for applications. */
 export interface TaskCore extends Pick<TaskChanges, 'change' | 'wakeParent'> {
   readonly engine: TaskEngine;
   readonly clock: Clock;
@@ -279,7 +279,7 @@ export interface Tasks extends TaskHolding, AsyncDisposable {
     },
   ): Promise<Task>;
 
-  /** A running job is asked to stop, and ended by force after the deadline. False: it could not be cancelled. */
+  /** Ends a waiting job; a running job is notified, and ended by force after the deadline. False: not cancelled. */
   cancel(
     id: string,
     options?: { readonly reason?: string | undefined; readonly deadlineMs?: number | undefined },
@@ -312,7 +312,7 @@ export interface Tasks extends TaskHolding, AsyncDisposable {
   claim(options: ClaimOptions): Promise<readonly ClaimedTask[]>;
   heartbeat(request: HeartbeatRequest): Promise<readonly HeldState[]>;
   workers(): Promise<readonly WorkerInfo[]>;
-  /** The worker ends: other workers may take its jobs immediately. */
+  /** The worker has stopped: other workers may take its jobs immediately. */
   leave(worker: string): Promise<void>;
 
   types(): readonly TaskType[];

@@ -1,4 +1,4 @@
-// Validation that all engines share.
+// Validation of queue names and new jobs, shared by all engines.
 
 import { MillraceError } from '../foundation/error.ts';
 import { workLimits as limits, type NewJob } from './work-queue.ts';
@@ -11,26 +11,33 @@ export function checkQueueName(name: string): void {
   if (!queueName.test(name)) {
     throw invalid(
       'name',
-      `'${name.slice(0, 60)}' is not a queue name, such as MessageRequestQueue`,
+      `invalid queue name '${name.slice(0, 60)}': start with a letter, then use letters, digits, '.', '_' or '-'`,
     );
   }
 }
 
-/** Returns the data as JSON. */
-export function checkJob({ id, name, data, priority, delayMs, ...kept }: NewJob): string {
+/** Returns the data of the job as JSON; throws `JOB_INVALID`. */
+export function checkJob(job: NewJob): string {
+  const { id, name, data, priority, delayMs, removeOnComplete, removeOnFail } = job;
   if (!jobId.test(id) || id.length > limits.jobIdCharsMax) {
-    throw invalid('id', `'${id.slice(0, 60)}' is not a job id: use letters, digits, '.', '_', '-'`);
+    throw invalid(
+      'id',
+      `invalid job id '${id.slice(0, 60)}': use letters, digits, '.', '_' or '-', and not only digits`,
+    );
   }
   if (name === '') throw invalid('name', 'the name of a job must not be empty');
-  if (priority !== undefined && !isWhole(priority, 1, limits.priorityMax)) {
-    throw invalid('priority', `priority must be from 1 to ${limits.priorityMax}`);
+  if (priority !== undefined && !isIntegerWithin(priority, 1, limits.priorityMax)) {
+    throw invalid(
+      'priority',
+      `priority must be an integer from 1 to ${limits.priorityMax}, not ${priority}`,
+    );
   }
-  if (delayMs !== undefined && !isWhole(delayMs, 0, Number.MAX_SAFE_INTEGER)) {
-    throw invalid('delayMs', 'delayMs must be a whole number of milliseconds');
+  if (delayMs !== undefined && !isIntegerWithin(delayMs, 0, Number.MAX_SAFE_INTEGER)) {
+    throw invalid('delayMs', `delayMs must be an integer of milliseconds, not ${delayMs}`);
   }
-  for (const count of [kept.removeOnComplete, kept.removeOnFail]) {
-    if (count !== undefined && !isWhole(count, 0, 10_000)) {
-      throw invalid('removeOnComplete', 'removeOnComplete must be at most 10,000');
+  for (const [field, count] of Object.entries({ removeOnComplete, removeOnFail })) {
+    if (count !== undefined && !isIntegerWithin(count, 0, 10_000)) {
+      throw invalid(field, `${field} must be an integer from 0 to 10000, not ${count}`);
     }
   }
   const json = JSON.stringify(data);
@@ -40,7 +47,7 @@ export function checkJob({ id, name, data, priority, delayMs, ...kept }: NewJob)
   return json;
 }
 
-function isWhole(value: number, min: number, max: number): boolean {
+function isIntegerWithin(value: number, min: number, max: number): boolean {
   return Number.isInteger(value) && value >= min && value <= max;
 }
 

@@ -3,7 +3,7 @@
 
 export interface KeyEntry {
   readonly value: string;
-  /** Undefined: it does not expire. */
+  /** The time to live; undefined: the key does not expire. */
   readonly expiresInMs: number | undefined;
 }
 
@@ -13,14 +13,14 @@ export interface KeyOptions {
 }
 
 /**
- * Texts under keys, which may be lost at any time: data that must not be lost belongs in the event store.
+ * Strings under keys, which may be lost at any time: data that must not be lost belongs in the event store.
  *
  * @example
  * import { openKeyStore } from 'millrace/platform';
  *
  * await using keys = await openKeyStore('redis://localhost:6379');
- * const held = await keys.putIfAbsent('orders:{core}:o-1:lock', 'worker-1', { ttlMs: 900_000 });
- * if (held.value === 'worker-1') await keys.remove('orders:{core}:o-1:lock', 'worker-1');
+ * const lock = await keys.putIfAbsent('orders:{core}:o-1:lock', 'worker-1', { ttlMs: 900_000 });
+ * if (lock.value === 'worker-1') await keys.remove('orders:{core}:o-1:lock', 'worker-1');
  */
 export interface KeyStore extends AsyncDisposable {
   get(key: string): Promise<KeyEntry | undefined>;

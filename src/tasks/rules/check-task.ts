@@ -12,14 +12,14 @@ export function invalid(field: string, problem: string): MillraceError {
   return new MillraceError('TASK_INVALID', `${field} ${problem}`, { details: { field } });
 }
 
-export function wholeNumber(
+export function checkInteger(
   field: string,
   value: unknown,
   { min, max }: { readonly min: number; readonly max: number },
 ): number {
   const fits = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
   if (fits) return value;
-  throw invalid(field, `must be a whole number from ${min} to ${max}`);
+  throw invalid(field, `must be an integer from ${min} to ${max}`);
 }
 
 /**
@@ -36,8 +36,8 @@ export function durationMs(field: string, duration: unknown): number {
   throw invalid(field, `must be ${durationShape}, at most 366d`);
 }
 
-/** A short text without control characters. */
-export function shortText(field: string, value: unknown, charsMax: number): string {
+/** Returns a short string without control characters. */
+export function shortString(field: string, value: unknown, charsMax: number): string {
   const fits = typeof value === 'string' && value.length >= 1 && value.length <= charsMax;
   // oxlint-disable-next-line no-control-regex
   if (fits && !/[\u0000-\u001f\u007f]/.test(value)) return value;
@@ -76,7 +76,7 @@ export function refOf(id: unknown): TaskRef {
 }
 
 export function checkWorker(worker: unknown): string {
-  return shortText('worker', worker, limits.workerCharsMax);
+  return shortString('worker', worker, limits.workerCharsMax);
 }
 
 const labelName = /^[A-Za-z0-9._-]+$/;
@@ -91,7 +91,7 @@ export function toLabels(labels: Readonly<Record<string, string>> = {}): readonl
       if (!labelName.test(name) || name.length > limits.labelCharsMax) {
         throw invalid('labels', `must have names of letters, digits, ".", "_" and "-"`);
       }
-      return `${name}=${shortText(`labels.${name}`, value, limits.labelCharsMax)}`;
+      return `${name}=${shortString(`labels.${name}`, value, limits.labelCharsMax)}`;
     })
     .toSorted();
 }
@@ -112,7 +112,11 @@ export function toFilter(query: TaskQuery): TaskFilter {
 }
 
 export function stale(id: string): MillraceError {
-  return new MillraceError('TASK_STALE', `job ${id} is no longer held under this fence`, {
-    details: { id },
-  });
+  return new MillraceError(
+    'TASK_STALE',
+    `this worker no longer has job '${id}': its fence is outdated`,
+    {
+      details: { id },
+    },
+  );
 }

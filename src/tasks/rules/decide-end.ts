@@ -1,5 +1,5 @@
-// How a job ends, as pure decisions: completed, failed after its attempts, cancelled or lost; with compensations, it is
-// undone first.
+// Pure decisions about the terminal state of a job: completed, failed after its attempts, cancelled or lost. A job
+// with compensations runs them first.
 
 import {
   addHistory,
@@ -12,10 +12,16 @@ import {
 } from './task-decision.ts';
 import { isTerminal, neverMs, type StoredTask } from '../task-job.ts';
 import {
+  cancelField,
+  cancelOf,
   infoOf,
   runOf,
   stepOf,
   stepsOf,
+  unrecordedCancel,
+  unrecordedClaim,
+  withHistory,
+  type CancelRecord,
   type TaskFailure,
   type TaskRun,
   type TaskWait,
@@ -31,7 +37,7 @@ export function decideComplete(
 }
 
 /**
- * A failed attempt: the job is retried after a delay, or it ends, after its compensations if it has some.
+ * After a failed attempt, the job is retried after a delay, or ends (after its compensations, if it has any).
  */
 export function decideFailure(
   task: StoredTask,
@@ -62,8 +68,8 @@ export function decideFailure(
   };
 }
 
-/** The job will not complete: a worker first runs its compensations, then it ends. */
-export function decideEnding(
+/** The job will not complete: a worker runs its compensations, if any; then the job ends. */
+function decideEnding(
   task: StoredTask,
   ending: NonNullable<TaskRun['ending']>,
   context: DecideContext & { readonly what?: string | undefined },
@@ -97,7 +103,7 @@ export function decideCompensated(task: StoredTask, context: DecideContext): Dec
   return ended(task, next, { state, what: `${state}, compensated` }, context);
 }
 
-/** Undefined: it has already ended, or its compensations are running. */
+/** Undefined: the job has already ended, or its compensations are running. */
 export function decideCancel(
   task: StoredTask,
   cancel: { readonly reason: string; readonly deadlineMs: number },
@@ -106,14 +112,33 @@ export function decideCancel(
   const { head } = task;
   const run = runOf(task);
   if (isTerminal(head.state) || run.ending !== undefined) return undefined;
-  if (head.state !== 'running') {
-    const error = { message: cancel.reason, code: 'TASK_CANCELLED' };
-    return decideEnding(task, { state: 'cancelled', error }, context);
-  }
-  // Its worker is notified and ends it; after the deadline the sweeper does. Only the worker writes `run`.
-  return head.cancelAtMs === 0
-    ? { head: { cancelAtMs: context.nowMs + cancel.deadlineMs }, fields: {}, signals: [] }
-    : undefined;
+  const { reason, deadlineMs } = cancel;
+  if (head.state !== 'running') return decideCancelled(task, context, reason);
+  // The worker is notified and ends the job; after the deadline the sweeper does. Only the worker writes `run`.
+  if (head.cancelAtMs !== 0) return undefined;
+  const { nowMs } = context;
+  const record: CancelRecord = { reason, atMs: nowMs };
+  return {
+    head: { cancelAtMs: nowMs + deadlineMs },
+    fields: { [cancelField]: JSON.stringify(record) },
+    signals: [],
+  };
+}
+
+/** Ends the job as cancelled. Default `reason`: the one in the stored request. */
+export function decideCancelled(
+  task: StoredTask,
+  context: DecideContext,
+  reason: string = cancelOf(task)?.reason ?? 'cancelled',
+): Decision {
+  const error = { message: reason, code: 'TASK_CANCELLED' };
+  const requests = unrecordedCancel(task);
+  if (requests.length === 0) return decideEnding(task, { state: 'cancelled', error }, context);
+  const run = runOf(task);
+  const recorded = withHistory(run, ...unrecordedClaim(task, run), ...requests);
+  const fields = { ...task.fields, run: JSON.stringify(recorded) };
+  const decided = decideEnding({ ...task, fields }, { state: 'cancelled', error }, context);
+  return { ...decided, fields: { ...decided.fields, [cancelField]: null } };
 }
 
 /** Called by the sweeper: the worker is gone, the step hangs, or the worker did not obey the cancellation. */
@@ -122,10 +147,7 @@ export function decideLost(
   cause: 'worker' | 'deadline' | 'cancel',
   context: DecideContext,
 ): Decision {
-  if (cause === 'cancel' && runOf(task).ending === undefined) {
-    const error = { message: 'cancelled', code: 'TASK_CANCELLED' };
-    return decideEnding(task, { state: 'cancelled', error }, context);
-  }
+  if (cause === 'cancel' && runOf(task).ending === undefined) return decideCancelled(task, context);
   const message =
     cause === 'deadline'
       ? `a step exceeded its time limit, in worker ${task.head.worker}`
@@ -135,7 +157,7 @@ export function decideLost(
     code: cause === 'deadline' ? 'TASK_STEP_TIMEOUT' : 'TASK_WORKER_LOST',
     isTerminal: context.type.onLost === 'fail' || undefined,
   };
-  // Waiting longer would not help.
+  // A delay would not help: the retry runs in another worker.
   const what = cause === 'deadline' ? 'timed out' : 'lost';
   return decideFailure(task, failure, { ...context, what, retryAfterMs: 0 });
 }
@@ -163,7 +185,7 @@ function ended(
   const last = addHistory(task, nowMs, { what, text: error }, run);
   const { parentId } = task.head;
   const published = [signals.ended({ ...task.head, ...head }, infoOf(task), { error })];
-  // For the orchestrator, which wakes the parent.
+  // The orchestrator wakes the parent when it reads this signal.
   if (parentId !== '')
     published.push(progressSignal(task, signals, { kind: 'ended', state, parentId }));
   return {

@@ -8,9 +8,9 @@ import {
   type Decision,
 } from './task-decision.ts';
 import { isTerminal, type StoredTask } from '../task-job.ts';
-import { eventField, runOf, stepField, stepsOf } from '../task-record.ts';
+import { cancelField, eventField, runOf, stepField, stepsOf } from '../task-record.ts';
 
-/** Undefined: it has not ended, so it cannot be retried. */
+/** Undefined: the job has not ended, so it cannot be retried. */
 export function decideRetry(
   task: StoredTask,
   { fromStep }: { readonly fromStep?: string | undefined },
@@ -42,7 +42,7 @@ export function decideRetry(
     ending: undefined,
     progress: undefined,
   };
-  // A new fence, so that the next end has its own signal.
+  // A new fence, so that the next terminal signal has a new id.
   const next = {
     fence: head.fence + 1,
     dueAtMs: nowMs,
@@ -52,6 +52,7 @@ export function decideRetry(
   };
   return toQueue(task, next, context, {
     run: JSON.stringify(run),
+    ...(task.fields[cancelField] === undefined ? {} : { [cancelField]: null }),
     ...Object.fromEntries(dropped.map(([name]) => [stepField(name), null])),
   });
 }
@@ -84,7 +85,7 @@ export function decideDue(task: StoredTask, context: DecideContext): Decision | 
   return task.head.state === 'scheduled' ? toQueue(task, {}, context) : undefined;
 }
 
-/** As if it had not been claimed, except for the fence. */
+/** Returns the job to the queue as before its claim, except for the fence. */
 export function decideRelease(task: StoredTask, context: DecideContext): Decision {
   return toQueue(task, { ...released, dueAtMs: context.nowMs }, context);
 }

@@ -1,4 +1,4 @@
-// The calls of a job's holder, as pure decisions: steps, waits, progress.
+// Pure decisions about the calls of the worker that holds a job: steps, waits, progress.
 
 import {
   deadlineGraceMs,

@@ -1,4 +1,4 @@
-// Checks the requests of callers and workers, and turns them into what an engine stores and claims by.
+// Validates new jobs and claim requests, and converts them to the form that an engine stores and claims by.
 
 import { checkSubjectToken } from '../../contracts/subject-tokens.ts';
 import { idFromKey, type IdSource } from '../../foundation/ids.ts';
@@ -7,9 +7,9 @@ import {
   encodeValue,
   invalid,
   refOf,
-  shortText,
+  shortString,
   toLabels,
-  wholeNumber,
+  checkInteger,
 } from './check-task.ts';
 import { deadlineGraceMs } from './task-decision.ts';
 import type { ClaimRequest, EnqueueEntry } from '../task-engine.ts';
@@ -48,9 +48,9 @@ export function prepareTask(
 ): EnqueueEntry {
   const { type, ids, nowMs, signals } = context;
   checkSubjectToken('task type', task.type);
-  const tenant = task.tenant === undefined ? '' : shortText('tenant', task.tenant, 60);
-  const key = task.key === undefined ? undefined : shortText('key', task.key, limits.keyCharsMax);
-  const windowMs = wholeNumber('dedupeWindowMs', task.dedupeWindowMs ?? type.dedupeWindowMs ?? 0, {
+  const tenant = task.tenant === undefined ? '' : shortString('tenant', task.tenant, 60);
+  const key = task.key === undefined ? undefined : shortString('key', task.key, limits.keyCharsMax);
+  const windowMs = checkInteger('dedupeWindowMs', task.dedupeWindowMs ?? type.dedupeWindowMs ?? 0, {
     min: 0,
     max: limits.durationMsMax,
   });
@@ -65,7 +65,7 @@ export function prepareTask(
     state: isDue ? 'queued' : 'scheduled',
     revision: 1,
     fence: 0,
-    priority: wholeNumber('priority', task.priority ?? type.priority, {
+    priority: checkInteger('priority', task.priority ?? type.priority, {
       min: limits.priorityMin,
       max: limits.priorityMax,
     }),
@@ -73,7 +73,7 @@ export function prepareTask(
     concurrencyKey:
       task.concurrencyKey === undefined
         ? concurrencyKeyOf(type, { tenant, payload: task.payload })
-        : `${tenant}|${shortText('concurrencyKey', task.concurrencyKey, limits.keyCharsMax)}`,
+        : `${tenant}|${shortString('concurrencyKey', task.concurrencyKey, limits.keyCharsMax)}`,
     failures: 0,
     worker: '',
     deadlineMs: neverMs,
@@ -106,7 +106,7 @@ export function prepareTask(
 
 function dueOf({ delayMs, runAt }: NewTask, nowMs: number): number {
   if (delayMs !== undefined && runAt !== undefined) {
-    throw invalid('delayMs', 'and runAt exclude each other: set one of them');
+    throw invalid('delayMs', 'and runAt cannot be combined: set one of them');
   }
   if (runAt !== undefined) {
     if (!(runAt instanceof Date) || Number.isNaN(runAt.getTime())) {
@@ -115,19 +115,19 @@ function dueOf({ delayMs, runAt }: NewTask, nowMs: number): number {
     return Math.max(runAt.getTime(), nowMs);
   }
   if (delayMs === undefined) return nowMs;
-  return nowMs + wholeNumber('delayMs', delayMs, { min: 0, max: limits.durationMsMax });
+  return nowMs + checkInteger('delayMs', delayMs, { min: 0, max: limits.durationMsMax });
 }
 
 export function claimRequest(
-  asked: ClaimOptions,
+  options: ClaimOptions,
   { types, nowMs }: { readonly types: KnownTypes; readonly nowMs: number },
 ): ClaimRequest {
-  const leaseMs = leaseOf(asked.leaseMs);
-  const rules = Object.entries(asked.types).map(([name, limit]) => {
+  const leaseMs = leaseOf(options.leaseMs);
+  const rules = Object.entries(options.types).map(([name, limit]) => {
     const type = types.workable(name);
     return {
       type: name,
-      limit: wholeNumber(`types.${name}`, limit, { min: 0, max: limits.workersMax }),
+      limit: checkInteger(`types.${name}`, limit, { min: 0, max: limits.workersMax }),
       deadlineAfterMs: type.stepTimeoutMs + deadlineGraceMs,
       rate: type.rate,
       keyLimit: type.concurrencyLimit,
@@ -135,12 +135,12 @@ export function claimRequest(
     };
   });
   const room = rules.reduce((sum, { limit }) => sum + limit, 0);
-  const limit = wholeNumber('limit', asked.limit ?? Math.min(room, limits.batchMax), {
+  const limit = checkInteger('limit', options.limit ?? Math.min(room, limits.batchMax), {
     min: 0,
     max: limits.batchMax,
   });
   return {
-    worker: checkWorker(asked.worker),
+    worker: checkWorker(options.worker),
     aliveUntilMs: nowMs + leaseMs,
     rules: rules.filter((rule) => rule.limit > 0),
     limit,
@@ -149,5 +149,5 @@ export function claimRequest(
 }
 
 export function leaseOf(leaseMs: number = limits.leaseMsDefault): number {
-  return wholeNumber('leaseMs', leaseMs, { min: limits.leaseMsMin, max: limits.durationMsMax });
+  return checkInteger('leaseMs', leaseMs, { min: limits.leaseMsMin, max: limits.durationMsMax });
 }

@@ -55,22 +55,22 @@ export function selectClaims(
     return took.taken === 1;
   }
 
-  for (const lanes of byPriority(due)) {
-    while (lanes.size > 0 && heads.length < limit) {
+  for (const jobsByTenant of byPriority(due)) {
+    while (jobsByTenant.size > 0 && heads.length < limit) {
       const tenant = nextTenant(
-        lanes,
+        jobsByTenant,
         (head) => turns.get(head.tenant) ?? memory.turnOf(head) - 1e15,
       );
-      const lane = lanes.get(tenant) ?? [];
+      const jobs = jobsByTenant.get(tenant) ?? [];
       // The first job whose concurrency key has room; the others do not block it.
-      const at = lane.findIndex((head) => hasRoom(head));
-      const head = lane[at];
+      const at = jobs.findIndex((head) => hasRoom(head));
+      const head = jobs[at];
       if (head === undefined || !isWithinRate(head)) {
-        lanes.delete(tenant);
+        jobsByTenant.delete(tenant);
         continue;
       }
-      lane.splice(0, at + 1);
-      if (lane.length === 0) lanes.delete(tenant);
+      jobs.splice(0, at + 1);
+      if (jobs.length === 0) jobsByTenant.delete(tenant);
       turn += 1;
       turns.set(tenant, turn);
       heads.push(head);
@@ -128,13 +128,13 @@ function* byPriority(due: readonly TaskHead[]): Generator<Map<string, TaskHead[]
     else level.push(head);
   }
   for (const priority of [...levels.keys()].toSorted((a, b) => b - a)) {
-    const lanes = new Map<string, TaskHead[]>();
+    const jobsByTenant = new Map<string, TaskHead[]>();
     for (const head of (levels.get(priority) ?? []).toSorted(inOrder)) {
-      const lane = lanes.get(head.tenant);
-      if (lane === undefined) lanes.set(head.tenant, [head]);
-      else lane.push(head);
+      const jobs = jobsByTenant.get(head.tenant);
+      if (jobs === undefined) jobsByTenant.set(head.tenant, [head]);
+      else jobs.push(head);
     }
-    yield lanes;
+    yield jobsByTenant;
   }
 }
 
@@ -148,11 +148,11 @@ export function inOrder(a: TaskHead, b: TaskHead): number {
 }
 
 function nextTenant(
-  lanes: ReadonlyMap<string, readonly TaskHead[]>,
+  jobsByTenant: ReadonlyMap<string, readonly TaskHead[]>,
   turnOf: (head: TaskHead) => number,
 ): string {
   let next: { readonly tenant: string; readonly turn: number; readonly head: TaskHead } | undefined;
-  for (const [tenant, [head]] of lanes) {
+  for (const [tenant, [head]] of jobsByTenant) {
     if (head === undefined) continue;
     const turn = turnOf(head);
     const isBefore =

@@ -47,7 +47,7 @@ export function applyDecision(
   };
 }
 
-/** Time in addition to the step's limit before the sweeper takes the job: its worker ends it first. */
+/** The sweeper takes a job this much after the time limit of its step, so that the worker can end the job first. */
 export const deadlineGraceMs = 5_000;
 
 export const released = { worker: '', deadlineMs: neverMs } as const;

@@ -1,4 +1,4 @@
-// The main module of the heartbeat thread: its own connection, and a heartbeat at intervals.
+// The main module of the heartbeat thread: opens a separate connection and sends heartbeats at intervals.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../foundation/clock.ts';
@@ -32,7 +32,7 @@ async function beatOn(): Promise<void> {
   }
 }
 
-/** Ends early, without an error, on a stop. */
+/** Resolves early, without an error, when the thread is stopped. */
 async function pause(ms: number): Promise<void> {
   await systemClock.sleep(ms, stopping.signal).catch(() => undefined);
 }

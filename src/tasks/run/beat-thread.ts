@@ -23,7 +23,7 @@ export function startBeatThread(settings: BeatSettings, observer: Observer): Asy
     // Not inherited: with --input-type, for example, the thread would not start.
     execArgv: [],
   });
-  const gone = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
+  const exited = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
   const { worker } = settings;
   // The main thread sends heartbeats, too; without this thread a handler must not block it for long.
   thread.on('error', (err) => observer.log?.error({ worker, err }, 'heartbeat thread failed'));
@@ -40,7 +40,7 @@ export function startBeatThread(settings: BeatSettings, observer: Observer): Asy
       thread.postMessage('stop');
       // The thread has nothing to finish, so a server that does not respond must not delay the stop.
       const limit = setTimeout(() => void thread.terminate(), stopMs);
-      await gone;
+      await exited;
       clearTimeout(limit);
     },
   };

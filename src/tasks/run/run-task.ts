@@ -23,16 +23,18 @@ export interface RunTaskOptions {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly stepTimeoutMs: number;
+  /** False: the lease may have expired, so another worker may have taken the job and completed steps of it. */
+  readonly isLeaseCurrent: () => boolean;
   /** Fires with `TASK_CANCELLED`, with `TASK_STALE` (another worker has the job), or when the worker stops. */
   readonly signal: AbortSignal;
-  /** The handler has ended and its end is about to be stored: the next job may be claimed. */
+  /** The handler has returned and its outcome is being stored: the next job may be claimed. */
   readonly onSettling?: (() => void) | undefined;
 }
 
-/** `gone`: another worker has the job. `kept`: its worker stops and releases it. */
+/** `gone`: another worker has the job. `kept`: the worker is stopping and releases the job. */
 export type RunOutcome = 'completed' | 'failed' | 'released' | 'cancelled' | 'gone' | 'kept';
 
-/** The step and run of the caller: a wait inside of a step would wait for its own step forever. */
+/** The step and run of the caller: a wait inside a step would never end, because it waits for that step. */
 const within = new AsyncLocalStorage<{ readonly run: object; readonly step: string }>();
 
 export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
@@ -78,7 +80,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
   }
 
   /** Repeats the call while the engine is unavailable, unless another worker has the job. */
-  async function surely<T>(call: () => Promise<T>): Promise<T> {
+  async function retryWhileUnavailable<T>(call: () => Promise<T>): Promise<T> {
     for (
       let waitMs: number = limits.retryMsFirst;
       ;
@@ -87,7 +89,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       try {
         return await call();
       } catch (error) {
-        if (!hasCode(error, 'TASKS_UNAVAILABLE') || isGone(signal)) throw error;
+        if (!hasCode(error, 'TASKS_UNAVAILABLE') || isLost(signal)) throw error;
         await clock.sleep(waitMs);
       }
     }
@@ -109,10 +111,18 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
         ? undefined
         : durationMs('heartbeat', stepOptions.heartbeat);
     const span = observer.span?.('task step', { type: task.type, step: name }, task.trace);
-    // Not awaited: it is stored before the step's next call, and mostly together with it.
-    const started = tasks.startStep(token, { name, kind, timeoutMs });
-    started.catch(() => undefined);
+    const start = (): Promise<void> => tasks.startStep(token, { name, kind, timeoutMs });
     let value: Result;
+    try {
+      // Not awaited under a current lease: the engine stores the start before the next call of this step, mostly
+      // together with it. After the lease, the step runs only once the engine has confirmed the fence.
+      if (options.isLeaseCurrent()) start().catch(() => undefined);
+      else await retryWhileUnavailable(start);
+    } catch (error) {
+      span?.fail(error);
+      span?.end();
+      throw error;
+    }
     try {
       const inside = (scope: StepScope) =>
         within.run({ run: inFlight, step: name }, () => run(scope));
@@ -129,11 +139,13 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       span?.end();
       return fail(name, kind, error, stepOptions);
     }
-    // As a later run reads it from the record.
+    // The handler gets the value that a later run reads from the record.
     const text = JSON.stringify(value) as string | undefined;
     const result = (text === undefined ? undefined : JSON.parse(text)) as Result;
     const isCompensable = stepOptions.compensate !== undefined;
-    await surely(() => tasks.finishStep(token, { name, kind, result, isCompensable }));
+    await retryWhileUnavailable(() =>
+      tasks.finishStep(token, { name, kind, result, isCompensable }),
+    );
     span?.end();
     return result;
   }
@@ -147,7 +159,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     if (signal.aborted) throw reasonOf(signal);
     const outcome = outcomeOf(error);
     const isSnoozed = outcome.kind === 'snooze';
-    const { isRetried } = await surely(() =>
+    const { isRetried } = await retryWhileUnavailable(() =>
       tasks.failStep(token, {
         name,
         kind,
@@ -172,8 +184,8 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     await othersDone();
     const caused = context.caused;
     const wait = { name, tasks: tasksOf.map((child) => ({ ...caused, ...child })) };
-    const answer = await surely(() => tasks.runChildren(token, wait));
-    return answer.kind === 'ended' ? answer.children : halt();
+    const outcome = await retryWhileUnavailable(() => tasks.runChildren(token, wait));
+    return outcome.kind === 'ended' ? outcome.children : halt();
   }
 
   const context: TaskContext = {
@@ -205,16 +217,16 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       if (record?.isFinal === true) throw errorOf(record.error);
       return remember(await track(work(name, 'step', run, stepOptions)));
     },
-    async sleep(duration, { name: given = 'sleep' } = {}) {
+    async sleep(duration, { name: base = 'sleep' } = {}) {
       failInsideStep('ctx.sleep');
-      const name = nameOf(given);
+      const name = nameOf(base);
       const record = steps.get(name);
       const ms = durationMs('duration', duration);
       const untilMs = record?.until?.getTime() ?? clock.now() + ms;
       if (record !== undefined && untilMs <= clock.now()) return;
       if (isUndoing || isHalted) await halt();
       await othersDone();
-      await surely(() => tasks.sleep(token, { name, until: new Date(untilMs) }));
+      await retryWhileUnavailable(() => tasks.sleep(token, { name, until: new Date(untilMs) }));
       await halt();
     },
     async waitForEvent<Event>(
@@ -225,13 +237,15 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       const name = nameOf(how.name ?? event);
       const record = steps.get(name);
       const timeoutMs = how.timeout === undefined ? undefined : durationMs('timeout', how.timeout);
-      let answer = record?.state === 'completed' ? record.result : undefined;
-      if (answer === undefined) {
+      let outcome = record?.state === 'completed' ? record.result : undefined;
+      if (outcome === undefined) {
         if (isUndoing || isHalted) return halt();
         await othersDone();
-        answer = await surely(() => tasks.waitForEvent(token, { name, event, timeoutMs }));
+        outcome = await retryWhileUnavailable(() =>
+          tasks.waitForEvent(token, { name, event, timeoutMs }),
+        );
       }
-      const { kind, payload } = answer as { readonly kind: string; readonly payload?: unknown };
+      const { kind, payload } = outcome as { readonly kind: string; readonly payload?: unknown };
       return kind === 'released' ? halt() : (payload as Event | undefined);
     },
     async run<Result>(
@@ -246,7 +260,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     all: (list, { name = 'children' } = {}) => children(list, { what: 'ctx.all', base: name }),
     async progress(percent, message) {
       onBeat();
-      await surely(() => tasks.progress(token, { percent, message }));
+      await retryWhileUnavailable(() => tasks.progress(token, { percent, message }));
     },
   };
 
@@ -257,7 +271,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     return handler({ ...context, payload });
   }
 
-  /** In reverse order, each as a step: completed compensations are not repeated after a crash. */
+  /** Runs the compensations in reverse order. Each is a step, so a crash does not repeat completed ones. */
   async function compensate(): Promise<RunOutcome> {
     await Promise.race([handle().catch(() => undefined), halted.promise]);
     for (const step of task.steps.toReversed()) {
@@ -271,7 +285,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
       }
       await work(name, 'compensation', async () => run(), {});
     }
-    await surely(() => tasks.compensated(token));
+    await retryWhileUnavailable(() => tasks.compensated(token));
     return 'failed';
   }
 
@@ -281,7 +295,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
     await othersDone();
     if (isHalted) return 'released';
     if (signal.aborted) throw reasonOf(signal);
-    const completed = surely(() => tasks.complete(token, ended.value));
+    const completed = retryWhileUnavailable(() => tasks.complete(token, ended.value));
     options.onSettling?.();
     await completed;
     return 'completed';
@@ -292,7 +306,7 @@ export async function runTask(options: RunTaskOptions): Promise<RunOutcome> {
   } catch (error) {
     await othersDone();
     if (isHalted) return 'released';
-    return settleFailure(error, { ...options, surely });
+    return settleFailure(error, { ...options, retryWhileUnavailable });
   }
 }
 
@@ -304,20 +318,22 @@ async function settleFailure(
     signal,
     clock,
     observer,
-    surely,
-  }: RunTaskOptions & { readonly surely: <T>(call: () => Promise<T>) => Promise<T> },
+    retryWhileUnavailable,
+  }: RunTaskOptions & { readonly retryWhileUnavailable: <T>(call: () => Promise<T>) => Promise<T> },
 ): Promise<RunOutcome> {
-  if (hasCode(error, 'TASK_STALE') || isGone(signal)) return 'gone';
+  if (hasCode(error, 'TASK_STALE') || isLost(signal)) return 'gone';
   try {
     if (signal.aborted) {
       if (!hasCode(signal.reason, 'TASK_CANCELLED')) return 'kept';
-      await surely(() => tasks.cancelled(token));
+      await retryWhileUnavailable(() => tasks.cancelled(token));
       return 'cancelled';
     }
     const outcome = outcomeOf(error);
     if (outcome.kind === 'snooze') {
       const until = new Date(clock.now() + outcome.ms);
-      await surely(() => tasks.sleep(token, { name: `snooze:${token.fence}`, until }));
+      await retryWhileUnavailable(() =>
+        tasks.sleep(token, { name: `snooze:${token.fence}`, until }),
+      );
       return 'released';
     }
     const { id: taskId, type, tenant, correlationId, attempt } = task;
@@ -326,15 +342,15 @@ async function settleFailure(
       'task attempt failed',
     );
     const retryAfterMs = 'ms' in outcome ? outcome.ms : undefined;
-    await surely(() => tasks.fail(token, failureOf(error), { retryAfterMs }));
+    await retryWhileUnavailable(() => tasks.fail(token, failureOf(error), { retryAfterMs }));
     return 'failed';
   } catch (settling) {
-    if (hasCode(settling, 'TASK_STALE') || isGone(signal)) return 'gone';
+    if (hasCode(settling, 'TASK_STALE') || isLost(signal)) return 'gone';
     throw settling;
   }
 }
 
-const isGone = (signal: AbortSignal): boolean => hasCode(signal.reason, 'TASK_STALE');
+const isLost = (signal: AbortSignal): boolean => hasCode(signal.reason, 'TASK_STALE');
 
 function reasonOf(signal: AbortSignal): unknown {
   return signal.reason instanceof Error ? signal.reason : new MillraceError('ABORTED', 'stopped');
@@ -373,7 +389,7 @@ interface StepLimits {
   readonly onBeat: (beat: () => void) => void;
 }
 
-/** Runs a step within its time limit. When it expires the step's signal fires, and the step is not waited for. */
+/** Runs a step within its time limit. When the limit expires, the signal of the step fires and the step is not awaited. */
 async function runWithin<Result>(
   run: (scope: StepScope) => Result | Promise<Result>,
   { clock, signal, timeoutMs, heartbeatMs, name, onBeat }: StepLimits,

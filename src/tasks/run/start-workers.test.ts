@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { RetryAfter, Terminal } from '../../subscriptions/handler-outcome.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
 import { createTasks } from '../create-tasks.ts';
 import { memoryTaskEngine } from '../memory-task-engine.ts';
 import { startWorkers, type WorkersOptions } from './start-workers.ts';
+import type { TaskEngine } from '../task-engine.ts';
 import { task, type TaskContext, type TaskDefinition } from '../task-definition.ts';
 import { createTaskSweep } from './task-sweeper.ts';
 import { taskType } from '../task-type.ts';
@@ -155,7 +157,7 @@ test('compensations run in reverse order when the job fails permanently', async 
   });
 });
 
-test('a cancel stops a running handler by its signal', async () => {
+test('cancelling a job fires the signal of its running handler', async () => {
   const begun = Promise.withResolvers<void>();
   const emailSend = task('email-send', async (ctx) => {
     await ctx.step('wait', ({ signal }) => {
@@ -246,7 +248,7 @@ test('in a backlog two claims run concurrently, within the limit of running jobs
   assert.equal((await tasks.counts())[0]?.states.completed, 60);
 });
 
-test('a stop releases jobs that do not end in time, and another worker continues', async () => {
+test('stopping workers releases jobs that do not end in time, and another worker continues', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const begun = Promise.withResolvers<void>();
   let isFirst = true;
@@ -289,7 +291,7 @@ test('the control channel stops a worker, and changes its concurrency', async ()
   assert.deepEqual(await tasks.workers(), []);
 });
 
-test('a job that was taken away stops, and its late calls are rejected', async () => {
+test('a job that another worker has taken stops, and its late calls are rejected', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const begun = Promise.withResolvers<void>();
   const stoppedBy = Promise.withResolvers<unknown>();
@@ -308,18 +310,18 @@ test('a job that was taken away stops, and its late calls are rejected', async (
   assert.equal((await tasks.get(id))?.state, 'failed');
 });
 
-test('a worker that was considered dead runs the job again, despite late answers about its first claim', async () => {
+test('a worker that was considered dead runs the job again, despite a late heartbeat reply about its first claim', async () => {
   const engine = memoryTaskEngine();
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const late = Promise.withResolvers<void>();
-  const answered = Promise.withResolvers<void>();
+  const replied = Promise.withResolvers<void>();
   const heads: typeof engine.heads = async (refs) => {
     const [head] = await engine.heads(refs);
     if (head?.state !== 'waiting') return engine.heads(refs);
-    // The answer that the job is lost arrives when the same worker holds it again.
-    asked.resolve();
+    // The reply that the job is lost arrives when the same worker holds the job again.
+    requested.resolve();
     await late.promise;
-    setImmediate(answered.resolve);
+    setImmediate(replied.resolve);
     return [head];
   };
   await using tasks = createTasks({ ...engine, heads }, { types });
@@ -330,7 +332,7 @@ test('a worker that was considered dead runs the job again, despite late answers
     if (ctx.attempt === 1) await blocked.promise;
     else {
       late.resolve();
-      await answered.promise;
+      await replied.promise;
     }
     return ctx.attempt;
   });
@@ -343,7 +345,7 @@ test('a worker that was considered dead runs the job again, despite late answers
   await begun.promise;
   await tasks.leave(workers.worker);
   await createTaskSweep(tasks).sweep();
-  await asked.promise;
+  await requested.promise;
   blocked.resolve();
   const ended = await tasks.whenEnded(id, { timeoutMs: 10_000 });
   assert.deepEqual([ended.state, ended.result, ended.fence], ['completed', 2, 2]);
@@ -387,4 +389,48 @@ test('a wait concurrent to a step is not inside of the step', async () => {
     const { id } = await tasks.enqueue(reportGen.job(null));
     assert.equal((await tasks.whenEnded(id, { timeoutMs: 10_000 })).result, 7);
   });
+});
+
+test('a worker whose lease expired before it started a job does not repeat a completed step', async () => {
+  const clock = fakeClock({ nowMs: 1_000_000 });
+  const engine = memoryTaskEngine({ clock });
+  const frozen = Promise.withResolvers<void>();
+  const claimed = Promise.withResolvers<void>();
+  // A process that is frozen after its claim: the claim returns late, and no heartbeat is sent.
+  const slowEngine: TaskEngine = {
+    ...engine,
+    async claim(...args) {
+      const found = await engine.claim(...args);
+      if (found.length > 0) claimed.resolve();
+      await frozen.promise;
+      return found;
+    },
+    async beat(beat) {
+      await frozen.promise;
+      return engine.beat(beat);
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+  await using tasks = createTasks(engine, { clock, types });
+  await using slowTasks = createTasks(slowEngine, { clock, types });
+  const ran: string[] = [];
+  const definition = (worker: string) =>
+    task('report-gen', async (ctx) => {
+      await ctx.step('charge', () => void ran.push(worker));
+      return worker;
+    });
+  const options = { leaseMs: 1_000, drainMs: 1, beatsFromThread: false };
+  const { id } = await tasks.enqueue({ type: 'report-gen', payload: null });
+  const slow = startWorkers(slowTasks, [definition('slow')], options);
+  await claimed.promise;
+  await clock.advance(1_001);
+  await createTaskSweep(tasks).sweep();
+  const other = startWorkers(tasks, [definition('other')], options);
+  const ended = tasks.whenEnded(id, { timeoutMs: 60_000 });
+  await clock.advance(500);
+  assert.equal((await ended).result, 'other');
+  frozen.resolve();
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+  assert.deepEqual(ran, ['other']);
+  await Promise.all([slow.stop(), other.stop(), clock.advance(1_000)]);
 });

@@ -37,9 +37,9 @@ export interface WorkersOptions {
 
 export interface TaskWorkers extends AsyncDisposable {
   readonly worker: string;
-  /** Running jobs. */
+  /** The number of running jobs. */
   readonly running: number;
-  /** Resolves when it has stopped, by `stop` or by the control channel. */
+  /** Resolves when the workers have stopped, by `stop` or by the control channel. */
   readonly done: Promise<void>;
   /** Claims no more jobs, waits up to `drainMs` for running ones, releases the rest, and deregisters. */
   stop(): Promise<void>;
@@ -48,8 +48,10 @@ export interface TaskWorkers extends AsyncDisposable {
 interface Run {
   readonly claimed: ClaimedTask;
   readonly stopping: AbortController;
-  readonly done: Promise<void>;
-  /** The handler has ended; only its end is not stored yet. */
+  done: Promise<void>;
+  /** The time of the last request in which the engine confirmed that this worker has the job. */
+  confirmedAtMs: number;
+  /** The handler has returned; its outcome is not stored yet. */
   isSettling: boolean;
 }
 
@@ -125,10 +127,10 @@ export function startWorkers(
     }
     for (const { name, workers } of tasks.types()) {
       const most = concurrency[name] ?? workers;
-      // The claim follows the ends that are being stored; at most as many of those as may run.
+      // Outcomes are stored before the claim, so settling jobs do not count, up to the limit of running jobs.
       const over = Math.max(0, (settling.get(name) ?? 0) - most);
-      const asked = claimers.reduce((sum, { asks }) => sum + (asks[name] ?? 0), 0);
-      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over - asked : 0;
+      const requested = claimers.reduce((sum, { asks }) => sum + (asks[name] ?? 0), 0);
+      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over - requested : 0;
       // In a backlog each claimer takes a part: while one part runs, the next one is claimed.
       const part = isPlenty ? Math.ceil(most / claimers.length) : most;
       if (left > 0) free[name] = Math.min(left, part, limits.batchMax);
@@ -141,6 +143,14 @@ export function startWorkers(
     const definition = byName.get(task.type);
     if (definition === undefined) return;
     const halting = new AbortController();
+    const run: Run = {
+      claimed,
+      stopping: halting,
+      done: Promise.resolve(),
+      confirmedAtMs: task.claimedAt?.getTime() ?? clock.now(),
+      isSettling: false,
+    };
+    runs.set(nameOf(token), run);
     const span = observer.span?.(
       'run task',
       { type: task.type, taskId: task.id, tenant: task.tenant, attempt: task.attempt },
@@ -156,6 +166,7 @@ export function startWorkers(
       clock,
       observer,
       stepTimeoutMs,
+      isLeaseCurrent: () => clock.now() < run.confirmedAtMs + leaseMs,
       signal: halting.signal,
       onSettling() {
         run.isSettling = true;
@@ -166,23 +177,21 @@ export function startWorkers(
       observer.log?.error({ taskId: task.id, type: task.type, err }, 'job could not be settled');
       return 'gone' as const;
     });
-    const done = (async () => {
+    run.done = (async () => {
       const outcome = await running;
       const attributes = { type: task.type, outcome };
       observer.record?.('task_run_duration_ms', clock.now() - beganMs, attributes);
       span?.set({ outcome });
       span?.end();
-      // A job that a stop releases stays in the list until it is released.
+      // A job that `stop` releases stays in the list until it is released.
       if (outcome !== 'kept') runs.delete(nameOf(token));
       nudge();
     })();
-    const run: Run = { claimed, stopping: halting, done, isSettling: false };
-    runs.set(nameOf(token), run);
   }
 
   /**
    * Of two claims that return together, the second starts its jobs in the next turn: they run while the engine
-   * stores the ends of the first. Otherwise process and engine would always wait for each other.
+   * stores the outcomes of the first. Otherwise process and engine would always wait for each other.
    */
   async function beginAll(found: readonly ClaimedTask[]): Promise<void> {
     while (turn !== undefined) await turn;
@@ -199,14 +208,14 @@ export function startWorkers(
 
   /** Ends waiting claims, because there is more room now. */
   function nudge(): void {
-    // Of many jobs that end at once, only the first has a claim to wake.
+    // If many jobs end at once, only the first one finds a claim to wake.
     for (const { waiting } of claimers) if (!waiting.signal.aborted) waiting.abort(nudged);
   }
 
   async function claimOnce(claimer: Claimer): Promise<void> {
     claimer.waiting = new AbortController();
     const isFirst = claimer === claimers[0];
-    // A stop nudges, too: combining two signals for each claim would cost more than a short job.
+    // `stop` also aborts this signal: combining two signals per claim would cost more than a short job.
     const { signal } = claimer.waiting;
     const types = isFirst || isPlenty ? room() : {};
     const wanted = Object.values(types).reduce((sum, count) => sum + count, 0);
@@ -252,15 +261,17 @@ export function startWorkers(
     const everyMs = Math.min(Math.ceil(leaseMs / 3), 1_000);
     while (!over.aborted) {
       try {
-        const asked = [...runs.values()];
-        const tokens = asked.map(({ claimed }) => claimed.token);
-        const held = await tasks.heartbeat({ worker, leaseMs, tokens, about: about() });
+        const reported = [...runs.values()];
+        const tokens = reported.map(({ claimed }) => claimed.token);
+        const sentAtMs = clock.now();
+        const states = await tasks.heartbeat({ worker, leaseMs, tokens, about: about() });
         // By position, not by id: a lost job may be running here again, under a newer fence.
-        for (const [at, { stopping: halting }] of asked.entries()) {
-          const { id, state, cancelAt } = held[at] ?? {};
+        for (const [at, run] of reported.entries()) {
+          const { id, state, cancelAt } = states[at] ?? {};
           if (id === undefined) continue;
-          if (state === 'lost') halting.abort(gone(id));
-          else if (cancelAt !== undefined) halting.abort(cancelled(id));
+          if (state === 'lost') run.stopping.abort(lostJob(id));
+          else if (cancelAt !== undefined) run.stopping.abort(cancelledJob(id));
+          if (state === 'held') run.confirmedAtMs = sentAtMs;
         }
       } catch (err) {
         if (hasCode(err, 'TASKS_CLOSED')) return;
@@ -287,7 +298,7 @@ export function startWorkers(
     }
   }
 
-  /** Jobs that do not end in time are released: another worker continues after their last completed step. */
+  /** Releases jobs that do not end in time: another worker continues after their last completed step. */
   async function drain(): Promise<void> {
     const all = Promise.all([...runs.values()].map(({ done }) => done));
     await withinTime<unknown, unknown>(all, { ms: drainMs, late: () => undefined, clock });
@@ -364,10 +375,10 @@ function nameOf({ id, fence }: TaskToken): string {
   return `${id}:${fence}`;
 }
 
-function gone(id: string): MillraceError {
+function lostJob(id: string): MillraceError {
   return new MillraceError('TASK_STALE', `another worker has job ${id}`);
 }
 
-function cancelled(id: string): MillraceError {
+function cancelledJob(id: string): MillraceError {
   return new MillraceError('TASK_CANCELLED', `job ${id} was cancelled`);
 }

@@ -34,7 +34,7 @@ export interface TaskSweeperOptions {
 
 /** Signals of older jobs are not repaired; the retention of their streams applies. */
 const signalAgeMsMax = 6 * 86_400_000;
-/** How long a writer may take between record and signal. */
+/** The longest time that a writer may take between the record and its signal. */
 const signalGraceMs = 60_000;
 const workerForgetMs = 600_000;
 const reportEveryMs = 60_000;

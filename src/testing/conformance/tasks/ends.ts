@@ -53,6 +53,35 @@ export const cancelCases: TasksCases = {
     assert.equal(await stateOf(tasks, token.id), 'cancelled');
   },
 
+  async 'a running job that is cancelled ends with the reason of its cancellation'(tasks) {
+    await enqueueNumbers(tasks, 1);
+    const { token } = await claimOne(tasks);
+    await tasks.finishStep(token, { name: 'load', result: 1 });
+    await tasks.cancel(token.id, { reason: 'order withdrawn' });
+    await tasks.finishStep(token, { name: 'render', result: 2 });
+    const requested = (await tasks.timeline(token.id)).find(
+      ({ what }) => what === 'cancel requested',
+    );
+    assert.equal(requested?.text, 'order withdrawn');
+    await tasks.cancelled(token);
+    const task = await tasks.get(token.id);
+    assert.deepEqual(task?.error, { message: 'order withdrawn', code: 'TASK_CANCELLED' });
+    assert.deepEqual(
+      task.history.slice(-3).map(({ what, text }) => [what, text]),
+      [
+        ['claimed', undefined],
+        ['cancel requested', 'order withdrawn'],
+        ['cancelled', 'order withdrawn'],
+      ],
+    );
+    assert.equal(await tasks.retry(token.id), true);
+    const again = await claimOne(tasks);
+    assert.equal(again.task.cancelAt, undefined);
+    await tasks.cancel(token.id);
+    await tasks.cancelled(again.token);
+    assert.equal((await tasks.get(token.id))?.error?.message, 'cancelled');
+  },
+
   async "a cancellation and an event survive later writes of the job's holder"(tasks, { clock }) {
     await enqueueNumbers(tasks, 1, { labels: { campaign: 'spring' }, tenant: 'acme' });
     const { token } = await claimOne(tasks);

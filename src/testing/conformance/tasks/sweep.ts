@@ -145,12 +145,13 @@ export const sweepCases: TasksCases = {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
-    await tasks.cancel(token.id, { deadlineMs: 3_000 });
+    await tasks.cancel(token.id, { deadlineMs: 3_000, reason: 'order withdrawn' });
     await clock.advance(2_999);
     assert.equal((await sweep()).lost, 0);
     await clock.advance(1);
     assert.equal((await sweep()).lost, 1);
     assert.equal(await stateOf(tasks, token.id), 'cancelled');
+    assert.equal((await tasks.get(token.id))?.error?.message, 'order withdrawn');
     await rejectsWith(() => tasks.complete(token), 'TASK_STALE');
   },
 
