@@ -5,11 +5,49 @@ import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { subjectHeader } from '../store/erasure.ts';
+import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import type { Aggregate, AggregateEvent, DecideContext } from './aggregate.ts';
-import type { CommandRequest, CommandResult } from './command-handler.ts';
+import type { Aggregate, DecideContext } from './define-aggregate.ts';
 import { assertSameUse, commandHeader, type CommandIdentity, type KeyUse } from './idempotency.ts';
 import { rehydrate, type Rehydrated, type RehydrateSource } from './rehydrate.ts';
+import type { AggregateEvent } from './upcast.ts';
+
+export interface AggregateAddress {
+  readonly tenant: string;
+  readonly id: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CommandRequest<Command extends NewCommand> extends AggregateAddress {
+  /** Created by its definition, or checked by `aggregate.parseCommand`. */
+  readonly command: Command;
+  /**
+   * `<tenant>|<service>|<operation>|<naturalKey>`: the command takes effect once, and a duplicate
+   * gets the first result. A duplicate of a command that creates an aggregate needs the same `id`:
+   * derive it with `idFromKey(idempotencyKey)`.
+   */
+  readonly idempotencyKey?: string | undefined;
+  /** The flow that the command belongs to. Default: a new one. */
+  readonly correlationId?: string | undefined;
+  /** The event that caused this command, if any. Default: the id of the command. */
+  readonly causationId?: string | undefined;
+  readonly user?: NonNullable<DomainEventEnvelope['user']> | undefined;
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  /** The revision that the caller has seen; any other one is a `VERSION_CONFLICT` without a retry. */
+  readonly expected?: number | 'none' | 'exists' | undefined;
+}
+
+export interface CommandResult<State, Event extends NewEvent> {
+  /** The state at `revision`. */
+  readonly state: State;
+  readonly events: readonly AggregateEvent<Event>[];
+  /** Revision of the last event; without events, of the aggregate (−1: the stream has no events). */
+  readonly revision: number;
+  /** Position of the last event; undefined without events. */
+  readonly position: Position | undefined;
+  /** The command is a duplicate: this is the result of the first one. */
+  readonly isDuplicate: boolean;
+}
 
 export interface CommandCall<Command extends NewCommand> {
   readonly request: CommandRequest<Command>;

@@ -2,27 +2,28 @@
 
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
+import type { TenantLookup } from '../contracts/tenant.ts';
 import { nextAttempt, type BackoffPolicy } from '../foundation/backoff.ts';
-import { systemClock } from '../foundation/clock.ts';
+import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
-import { createIds } from '../foundation/ids.ts';
+import { createIds, type IdSource } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
 import { unlessAborted } from '../foundation/when-aborted.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
-import type { Aggregate } from './aggregate.ts';
-import { attemptCommand, type CommandCall } from './attempt-command.ts';
-import type {
-  AggregateAddress,
-  CommandHandler,
-  CommandHandlerOptions,
-  CommandRequest,
-  CommandResult,
-} from './command-handler.ts';
-import { assertSameUse, identifyCommand } from './idempotency.ts';
+import {
+  attemptCommand,
+  type AggregateAddress,
+  type CommandCall,
+  type CommandRequest,
+  type CommandResult,
+} from './attempt-command.ts';
+import type { Aggregate } from './define-aggregate.ts';
+import { assertSameUse, identifyCommand, type KeyClaims } from './idempotency.ts';
 import { rehydrate, type Rehydrated } from './rehydrate.ts';
 import { createRememberedStates } from './remembered-states.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
 import { createSnapshotTaker, snapshotLimits } from './snapshots.ts';
 
 export const commandHandlerLimits = {
@@ -30,6 +31,47 @@ export const commandHandlerLimits = {
   /** Maximum number of commands in this process that wait for the same aggregate. */
   waitingPerAggregateMax: 1_000,
 } as const;
+
+export interface LoadedAggregate<State> {
+  readonly state: State;
+  /** −1: the stream has no events. */
+  readonly revision: number;
+}
+
+export interface CommandHandler<
+  State,
+  Event extends NewEvent,
+  Command extends NewCommand,
+> extends AsyncDisposable {
+  handle(request: CommandRequest<Command>): Promise<CommandResult<State, Event>>;
+  load(address: AggregateAddress): Promise<LoadedAggregate<State>>;
+  /** Waits until scheduled snapshots are saved. False: the deadline passed first. Dispose also waits. */
+  flush(options?: { readonly deadlineMs?: number | undefined }): Promise<boolean>;
+}
+
+export interface CommandHandlerOptions {
+  /** Required for tenants whose names contain a hyphen. */
+  readonly tenants?: TenantLookup | undefined;
+  readonly ids?: IdSource | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+  /** In [0, 1). */
+  readonly random?: (() => number) | undefined;
+  readonly snapshots?: SnapshotStore | undefined;
+  /** Also rejects an idempotency key that was used with another aggregate. */
+  readonly keyClaims?: KeyClaims | undefined;
+  /** Maximum number of new decisions after conflicts with concurrent writers. Default: 5. */
+  readonly conflictRetriesMax?: number | undefined;
+}
+
+/**
+ * The ports for command handling that most event stores also implement; pass the store as the options:
+ * `createCommandHandler(store, account, store)`.
+ */
+export interface AggregateStorage {
+  readonly snapshots: SnapshotStore;
+  readonly keyClaims: KeyClaims;
+}
 
 /** Jitter keeps conflicting writers from retrying together; delays are short because a command takes milliseconds. */
 const conflictBackoff = { initialMs: 1, factor: 2, capMs: 32, jitterMs: 10 } as const;

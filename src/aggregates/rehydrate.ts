@@ -6,7 +6,7 @@ import type { Observer } from '../foundation/observer.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import type { Aggregate } from './aggregate.ts';
+import type { Aggregate } from './define-aggregate.ts';
 import type { RememberedState, RememberedStates } from './remembered-states.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import { usableSnapshot } from './snapshots.ts';

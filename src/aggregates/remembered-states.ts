@@ -1,7 +1,7 @@
 // A cache of recently used aggregate states, as JSON: the next command need not read the history again.
 // Each recall decodes a private copy, and an append detects a stale state.
 
-import type { SnapshotPolicy } from './aggregate.ts';
+import type { SnapshotPolicy } from './snapshots.ts';
 import { encodeState } from './snapshots.ts';
 
 /** A cached state and where it came from. */

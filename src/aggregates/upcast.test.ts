@@ -7,7 +7,7 @@ import type { NewEvent } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { given } from '../testing/given.ts';
 import { defineAggregate } from './define-aggregate.ts';
-import type { Upcaster } from './aggregate.ts';
+import type { Upcaster } from './upcast.ts';
 import { upcast } from './upcast.ts';
 
 const completedV1 = defineEvent('payment.completed.v1', z.object({ amount: z.number() }));

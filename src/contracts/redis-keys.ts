@@ -169,6 +169,28 @@ export function decodeJobId(encoded: string): string {
   return encoded.replaceAll('~', ':').replaceAll('%7E', '~').replaceAll('%25', '%');
 }
 
+/** Throws for an id that Redis cannot store, so that a document is accepted by every engine or by none. */
+export function checkDocumentId(
+  tenant: string,
+  bc: string,
+  agg: string,
+  v: number,
+  id: string,
+): void {
+  redisKeys.hash(tenant, bc, agg, v, id);
+}
+
+/** Like `checkDocumentId`, for the name of a range. */
+export function checkRangeName(
+  tenant: string,
+  bc: string,
+  agg: string,
+  v: number,
+  range: string,
+): void {
+  redisKeys.zset(tenant, bc, agg, v, range);
+}
+
 function space(tenant: string, bc: string, agg: string, v: number): string {
   return `app:${address(tenant, bc, agg, v)}`;
 }

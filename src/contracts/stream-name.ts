@@ -28,6 +28,7 @@ export interface ParsedStreamName {
 
 const camel = '[a-z][a-zA-Z0-9]*';
 const streamName = new RegExp(`^((${camel})\\.(${camel})\\.v(${versionPattern}))-(.+)$`);
+const categoryPrefix = new RegExp(`^${camel}\\.${camel}\\.v${versionPattern}-`);
 
 /**
  * Builds the category `<bc>.<agg>.v<version>`. Hyphens become camelCase, because a category ends
@@ -95,6 +96,12 @@ export function parseStreamName(stream: string, tenants?: TenantLookup): ParsedS
     tenant: parts.tenant,
     id: parts.id,
   };
+}
+
+/** The tenant of a stream; empty if the name does not follow `<bc>.<agg>.v<version>-<tenant>-<id>`. */
+export function tenantOfStream(stream: string, tenants: TenantLookup | undefined): string {
+  if (!categoryPrefix.test(stream)) return '';
+  return splitTenant(stream.slice(stream.indexOf('-') + 1), tenants)?.tenant ?? '';
 }
 
 /**

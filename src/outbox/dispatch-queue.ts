@@ -1,7 +1,7 @@
 // What a dispatcher does between two round trips: it holds claimed messages that wait to be sent, sends them, and
 // holds the outcomes that wait to be stored.
 
-import { createWaiters } from '../store/waiters.ts';
+import { createWaiters } from '../foundation/waiters.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 import { freesOthers, type SettledMessage } from './report-outcome.ts';

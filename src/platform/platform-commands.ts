@@ -2,16 +2,15 @@
 
 import type {
   AggregateAddress,
-  CommandHandler,
   CommandRequest,
   CommandResult,
-  LoadedAggregate,
-} from '../aggregates/command-handler.ts';
-import type { Aggregate } from '../aggregates/aggregate.ts';
+} from '../aggregates/attempt-command.ts';
+import type { CommandHandler, LoadedAggregate } from '../aggregates/create-command-handler.ts';
+import type { Aggregate } from '../aggregates/define-aggregate.ts';
 import { createCommandHandler } from '../aggregates/create-command-handler.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
-import { redisKeys } from '../contracts/redis-keys.ts';
+import { checkDocumentId } from '../contracts/redis-keys.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -70,7 +69,7 @@ export function bindCommands(
       // An id that is not allowed in a key would be accepted here, and become a dead letter of the projection.
       const { bc, version } = aggregate;
       if (projected.has(`${bc}.${name}`)) {
-        redisKeys.hash(request.tenant, bc, name, version, request.id);
+        checkDocumentId(request.tenant, bc, name, version, request.id);
       }
       return handler.handle({ ...request, command });
     },

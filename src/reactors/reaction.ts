@@ -1,6 +1,6 @@
 // Commands caused by events: their idempotency keys, how they are sent, and how they are answered.
 
-import type { CommandRequest } from '../aggregates/command-handler.ts';
+import type { CommandRequest } from '../aggregates/attempt-command.ts';
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';

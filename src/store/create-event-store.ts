@@ -26,8 +26,7 @@ import type {
 import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
 import { observeAppend } from './observe-append.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
-import { decodeRows } from './decode-rows.ts';
-import type { RecordedEvent, StoredRow } from './recorded-event.ts';
+import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
 import {
   EngineTransaction,
   type StoreEngine,

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { newSubjectKey, subjectHeader, unseal } from './erasure.ts';
 import { prepareAppend, storeLimits } from './prepare-append.ts';
-import type { SubjectKey, SubjectKeys } from './store-engine.ts';
+import type { SubjectKey, SubjectKeys } from './erasure.ts';
 import { newEvent, newEvents, newStream, only } from '../testing/conformance/store/fixture.ts';
 
 describe('prepareAppend', () => {

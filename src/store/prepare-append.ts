@@ -12,7 +12,8 @@ import { MillraceError } from '../foundation/error.ts';
 import { seal, subjectHeader, subjectOf } from './erasure.ts';
 import { encodeMeta } from './event-meta.ts';
 import type { StreamAppend } from './event-store.ts';
-import type { RowToWrite, StreamWrite, SubjectKeys } from './store-engine.ts';
+import type { SubjectKeys } from './erasure.ts';
+import type { RowToWrite, StreamWrite } from './store-engine.ts';
 import {
   fromMetadataPayload,
   metadataType,

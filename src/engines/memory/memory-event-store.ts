@@ -1,6 +1,6 @@
 // The event store in memory, for unit tests: the same rules as the durable engines, lost with the process.
 
-import type { AggregateStorage } from '../../aggregates/command-handler.ts';
+import type { AggregateStorage } from '../../aggregates/create-command-handler.ts';
 import { memoryKeyClaims } from '../../aggregates/idempotency.ts';
 import { memorySnapshots } from '../../aggregates/snapshot-store.ts';
 import { systemClock } from '../../foundation/clock.ts';
@@ -36,15 +36,15 @@ import type { StoredRow } from '../../store/recorded-event.ts';
 import { storeLimits } from '../../store/prepare-append.ts';
 import { decideRetention, firstVisible, isVisible } from '../../store/retention.ts';
 import { scavengeStepMax, scavengeStreams } from '../../store/scavenge.ts';
+import type { SubjectKey } from '../../store/erasure.ts';
 import type {
   AllPage,
   AllQuery,
   StoreEngine,
   StreamWrite,
-  SubjectKey,
   WriteOutcome,
 } from '../../store/store-engine.ts';
-import { createWaiters } from '../../store/waiters.ts';
+import { createWaiters } from '../../foundation/waiters.ts';
 
 interface MemoryStream {
   state: StreamState;

@@ -1,6 +1,6 @@
 // A bounded context as the platform runs it: its aggregates, its handlers and its outgoing messages.
 
-import type { Aggregate } from '../../aggregates/aggregate.ts';
+import type { Aggregate } from '../../aggregates/define-aggregate.ts';
 import type { Bus } from '../../bus/bus.ts';
 import type { NewCommand } from '../../contracts/define-command.ts';
 import type { NewEvent } from '../../contracts/envelope.ts';
