@@ -258,7 +258,7 @@ interface EventPlace {
   readonly aggregate: Pick<Aggregate<unknown, NewEvent, NewCommand>, 'bc' | 'dataSubject' | 'name'>;
 }
 
-/** Not validated here, because the store validates envelopes. Absent fields must stay absent. */
+/** Builds an envelope without validation, because the store validates it. Absent fields must stay absent. */
 function toEnvelope<Command extends NewCommand>(
   { type, payload }: NewEvent,
   { request, identity, correlationId, headers, nowMs }: CommandCall<Command>,

@@ -9,7 +9,7 @@ export interface RememberedState<State> {
   readonly state: State;
   readonly revision: number;
   readonly eventId: string;
-  /** As in `Rehydrated`. */
+  /** Revision of the snapshot that the state was loaded from; −1: from the initial state. */
   readonly snapshotRevision: number;
   readonly sinceMs: number | undefined;
 }
@@ -30,13 +30,13 @@ export const rememberedLimits = {
   longForEvents: 100,
 } as const;
 
-type Kept = Omit<RememberedState<unknown>, 'state'> & { readonly json: string | undefined };
+type CachedState = Omit<RememberedState<unknown>, 'state'> & { readonly json: string | undefined };
 
 export function createRememberedStates<State>(
   policy: SnapshotPolicy<State>,
 ): RememberedStates<State> {
   /** In order of last use. */
-  const states = new Map<string, Kept>();
+  const states = new Map<string, CachedState>();
   let chars = 0;
 
   function forget(stream: string): void {
@@ -56,11 +56,11 @@ export function createRememberedStates<State>(
 
   return {
     recall(stream) {
-      const kept = states.get(stream);
-      if (kept?.json === undefined) return undefined;
+      const cached = states.get(stream);
+      if (cached?.json === undefined) return undefined;
       states.delete(stream);
-      states.set(stream, kept);
-      const { json, ...rest } = kept;
+      states.set(stream, cached);
+      const { json, ...rest } = cached;
       try {
         return { ...rest, state: policy.decode(JSON.parse(json)) };
       } catch {

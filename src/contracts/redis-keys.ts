@@ -73,9 +73,10 @@ export const redisKeys = {
   list: (tenant: string, bc: string, agg: string, v: number, filters: unknown): string =>
     redisKeys.listOf(tenant, bc, agg, v, filtersHash(filters)),
 
-  /** The same key, by the hash of the filters. */
+  /** The key of `list`, by the hash of the filters. */
   listOf: (tenant: string, bc: string, agg: string, v: number, hash: string): string => {
-    if (!hashShape.test(hash)) throw nameInvalid('filters hash', hash, 'is hexadecimal');
+    if (!hashShape.test(hash))
+      throw nameInvalid('filters hash', hash, 'must be 8 to 64 lower-case hexadecimal digits');
     return bounded(`${space(tenant, bc, agg, v)}:list:{${hash}}`);
   },
 
@@ -89,7 +90,7 @@ export const redisKeys = {
   queue: (tenant: string, bc: string, agg: string, v: number, work: string): string =>
     bounded(`${queuePrefix(tenant, bc, agg, v)}:${token('work', work)}`),
 
-  /** The same queue for BullMQ, which rejects `:` in a name but not in a prefix. */
+  /** The address of `queue` for BullMQ, which rejects `:` in a name but not in a prefix. */
   queueAddress: (
     tenant: string,
     bc: string,
@@ -131,7 +132,7 @@ export const redisKeys = {
   /** ZSET of the streams of all tenants, scored by due time; the saga is the hash tag. */
   workflowDue: (saga: string, bc: string, v: number, shard: number): string => {
     if (!Number.isSafeInteger(shard) || shard < 0) {
-      throw nameInvalid('shard', String(shard), 'must be a whole number from 0');
+      throw nameInvalid('shard', String(shard), 'must be an integer of at least 0');
     }
     return bounded(`${workflowSpace(saga, bc, v)}:due:${shard}`);
   },

@@ -17,7 +17,7 @@ import {
 import { joinTenant, splitTenant, type TenantLookup } from './tenant.ts';
 
 export interface ParsedStreamName {
-  /** The text before the first hyphen, which `$ce-` streams index. */
+  /** The part before the first hyphen, which `$ce-` streams index. */
   readonly category: string;
   readonly bc: string;
   readonly agg: string;
@@ -52,7 +52,7 @@ export function buildCategory<const Bc extends string, const Agg extends string>
 
 /**
  * Builds the name of an aggregate's stream. The name always parses back to the same parts: a tenant
- * with a hyphen must be in `tenants`, and a name that would parse as another tenant's is refused.
+ * with a hyphen must be in `tenants`, and a name that would parse as another tenant's is rejected.
  *
  * @example
  * import { buildStreamName } from 'millrace/contracts';

@@ -45,7 +45,7 @@ export interface MillraceModuleOptions {
   readonly outbox?: MillraceOutboxOptions | false | undefined;
   /** In addition to those of `@OnEvent`. */
   readonly subscriptions?: readonly SubscriptionDefinition[] | undefined;
-  /** For all subscriptions and projectors: external leases, `onAlert`, tuning. */
+  /** Options of all subscriptions and projectors: external leases, `onAlert`, tuning. */
   readonly running?: Omit<SubscriptionOptions, 'observer'> | undefined;
   /** False: this process only appends, enqueues and queries, and runs nothing. Default: true. */
   readonly run?: boolean | undefined;
@@ -192,10 +192,10 @@ export class MillraceRuntime {
   /** Finishes running handlers and leaves the rest to other processes. Requests may still append. */
   async beforeApplicationShutdown(): Promise<void> {
     const running = [...this.#runners.values(), ...(this.dispatcher ? [this.dispatcher] : [])];
-    const ends = await Promise.allSettled(running.map((each) => each.stop()));
-    for (const end of ends) {
-      if (end.status === 'rejected')
-        this.observer.log?.error({ err: end.reason }, 'could not stop');
+    const results = await Promise.allSettled(running.map((each) => each.stop()));
+    for (const result of results) {
+      if (result.status === 'rejected')
+        this.observer.log?.error({ err: result.reason }, 'could not stop');
     }
   }
 

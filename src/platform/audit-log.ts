@@ -48,7 +48,7 @@ export interface AuditFilter {
 
 export interface AuditPage {
   readonly entries: readonly AuditEntry[];
-  /** For the next page; undefined: this is the last page. */
+  /** The cursor of the next page; undefined: this is the last page. */
   readonly cursor: string | undefined;
 }
 
@@ -65,7 +65,7 @@ export interface AuditLog {
 export interface AuditLogOptions {
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
-  /** For a new stream; afterwards its metadata counts. Default: 365 days. */
+  /** The maximum age of entries in a new stream; an existing stream keeps its metadata. Default: 365 days. */
   readonly keptSeconds?: number | undefined;
 }
 
@@ -178,7 +178,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
   };
 }
 
-/** A filter as text for the log. */
+/** A filter as a string for the log. */
 export function filterText(filter: object): string {
   const parts = Object.entries(filter).filter(([, value]) => value !== undefined);
   return parts.length === 0
@@ -220,7 +220,11 @@ function entryOf(requestEvent: RecordedEvent, ending: RecordedEvent | undefined)
 
 function revisionOf(cursor: string): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw new MillraceError('CURSOR_INVALID', 'invalid cursor', {
-    details: { field: 'cursor' },
-  });
+  throw new MillraceError(
+    'CURSOR_INVALID',
+    'invalid cursor: pass the cursor of the previous page unchanged',
+    {
+      details: { field: 'cursor' },
+    },
+  );
 }

@@ -231,7 +231,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       ),
       ...(keepsTraces ? [traceIndexer.start()] : []),
     ],
-    // Without a queue the dispatcher sends itself, and queue workers have nothing to do.
+    // Without a queue the dispatcher sends the messages, and queue workers have nothing to do.
     dispatcher: () => [
       started(
         queue === undefined
@@ -252,7 +252,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         sweep: (before, limit) => ledger.purge(before, limit),
         onSwept: (count) => observer.count?.('outbox_purged_total', {}, count),
       }),
-      // Also with `traces: false`: flows that were indexed before still expire.
+      // Start it also with `traces: false`: flows that were indexed before still expire.
       startSweeper({
         what: 'traces',
         clock,

@@ -66,7 +66,7 @@ export function bindCommands(
         });
       }
       const command = aggregate.parseCommand(request.command);
-      // An id that is not allowed in a key would be accepted here, and become a dead letter of the projection.
+      // Otherwise the command would succeed, and the projection would dead-letter its event because of the id.
       const { bc, version } = aggregate;
       if (projected.has(`${bc}.${name}`)) {
         checkDocumentId(request.tenant, bc, name, version, request.id);
@@ -77,7 +77,7 @@ export function bindCommands(
       const { name } = aggregate;
       const handler = handlers.get(name);
       if (handler !== undefined && modules.aggregates.get(name) === aggregate) {
-        // The same object that the handler was created for, so the state has this type.
+        // This is the aggregate that the handler was created for, so the state has this type.
         return (await handler.load(address)) as LoadedAggregate<State>;
       }
       throw new MillraceError('AGGREGATE_INVALID', `no module has the aggregate '${name}'`, {

@@ -1,4 +1,4 @@
-// Commands caused by events: their idempotency keys, how they are sent, and how they are answered.
+// Commands caused by events: their idempotency keys, how they are sent, and their outcomes.
 
 import type { CommandRequest } from '../aggregates/attempt-command.ts';
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
@@ -80,7 +80,7 @@ export function toRequests(
   });
 }
 
-/** Both kinds are final, and the command had no effect. */
+/** A command without effect; the denial is final. */
 export interface CommandDenied {
   /** `refused`: by a business rule of the aggregate. `rejected`: no handler accepts the command. */
   readonly kind: 'refused' | 'rejected';
@@ -89,13 +89,13 @@ export interface CommandDenied {
   readonly cause: unknown;
 }
 
-export type CommandAnswer = { readonly kind: 'accepted' } | CommandDenied;
+export type CommandOutcome = { readonly kind: 'accepted' } | CommandDenied;
 
 /** Sends a command. Rejects if it is unknown whether the command took effect: send it again then. */
 export async function askCommand(
   send: SendCommand,
   request: Parameters<SendCommand>[0],
-): Promise<CommandAnswer> {
+): Promise<CommandOutcome> {
   try {
     await send(request);
     return { kind: 'accepted' };

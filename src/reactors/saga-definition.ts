@@ -35,7 +35,7 @@ export type SagaAction<Data, Step extends string, Timer extends string> =
   /** Sets or resets the timer. */
   | { readonly timer: Timer; readonly afterMs: number }
   | { readonly cancel: Timer }
-  /** Completes when all steps are answered; if one is denied, the saga is compensated instead. */
+  /** Completes when all steps have an outcome; if one is denied, the saga is compensated instead. */
   | { readonly end: 'completed' }
   /** Compensates all completed steps, last step first. */
   | { readonly end: 'failed'; readonly reason: string };
@@ -123,7 +123,7 @@ export interface SagaDefinition<
   /** An event before the start event is held until the start (default), or ignored. */
   readonly onEarly?: 'hold' | 'ignore' | undefined;
   /**
-   * A step whose command is still unanswered after the last attempt: the saga is parked (default), or
+   * A step whose command has no outcome after the last attempt: the saga is parked (default), or
    * compensated together with this step, because the command may have taken effect.
    */
   readonly onUnanswered?: 'park' | 'compensate' | undefined;

@@ -19,7 +19,7 @@ import { sagaCategory, sagaTypes, type SagaName } from './saga-fact.ts';
 
 export const sagaLimits = {
   commandTimeoutMs: 10_000,
-  /** Time left for the handler to store the answer. */
+  /** Time left for the handler to store the outcome. */
   answerMarginMs: 20_000,
   /** Maximum number of new decisions after conflicts with other processes. */
   conflictRetriesMax: 50,

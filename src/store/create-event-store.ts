@@ -376,8 +376,8 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       assertOpen();
       checkStream(stream, options.names);
       checkExpected(expected);
-      const { truncateBefore: _old, ...kept } = await metadataOf(stream);
-      await setRetention(stream, { ...kept, truncateBefore: softDeleted }, expected);
+      const { truncateBefore: _old, ...metadata } = await metadataOf(stream);
+      await setRetention(stream, { ...metadata, truncateBefore: softDeleted }, expected);
     },
 
     async tombstoneStream(stream, { expected = 'any' } = {}) {

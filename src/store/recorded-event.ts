@@ -96,7 +96,7 @@ function twoDigits(value: number): string {
   return value < 10 ? `0${value}` : `${value}`;
 }
 
-/** EventStoreDB's category: the text before the first hyphen; system streams have none. */
+/** EventStoreDB's category: the part before the first hyphen; system streams have none. */
 export function categoryOf(stream: string): string | undefined {
   if (stream.startsWith('$')) return undefined;
   const at = stream.indexOf('-');

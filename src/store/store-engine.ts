@@ -13,7 +13,7 @@ export interface StoreCapabilities {
   readonly multiStreamAppend: boolean;
   /** Append inside a transaction that the caller began. */
   readonly callerTransaction: boolean;
-  /** Survives the end of the process. */
+  /** Stored events survive a restart of the process. */
   readonly durable: boolean;
   /** Gets events from other processes, with a notification instead of polling. */
   readonly crossProcess: boolean;

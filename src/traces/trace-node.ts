@@ -87,7 +87,7 @@ export interface JobNode extends NodeBase {
   readonly finishedAt: string | null;
   /** From enqueuing to the start of the job. */
   readonly waitedMs: number;
-  /** From the start to the end of the job. */
+  /** From the start of the job to its terminal state. */
   readonly durationMs: number | null;
 }
 

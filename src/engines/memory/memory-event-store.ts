@@ -11,7 +11,7 @@ import { memorySagaIndex, type SagaHost } from '../../reactors/saga-index.ts';
 import { memoryTraceIndex, type TraceHost } from '../../traces/trace-index.ts';
 import {
   decideAppend,
-  isRefusal,
+  isRejected,
   softDeleted,
   type StreamState,
 } from '../../store/expected-revision.ts';
@@ -94,7 +94,7 @@ export function memoryEventStore(
 
     async write(writes, { transaction }) {
       const decisions = decideAll(writes);
-      if (decisions.some(isRefusal)) return decisions;
+      if (decisions.some(isRejected)) return decisions;
       const inline = transaction instanceof InlineTransaction ? transaction.plan : undefined;
       if (inline !== undefined && hasMoved(inline.revisions, decisions)) throw new InlineMoved();
       const outcomes = writes.map((each, index) => apply(each, decisions[index]));
@@ -192,7 +192,7 @@ export function memoryEventStore(
         },
         each.follows,
       );
-      if (isRefusal(decision)) return decision;
+      if (isRejected(decision)) return decision;
       if (decision.kind === 'duplicate') {
         const sequence = stream?.sequences[decision.revision] ?? 0;
         return { kind: 'duplicate', revision: decision.revision, sequence };

@@ -20,13 +20,13 @@ export interface WebContext {
   readonly handle: HandleCommand;
   readonly load: LoadAggregate;
   readonly documents: ReadDocuments;
-  /** To read your own writes. */
+  /** Waits until read models contain the writes of the caller. */
   readonly waitFor: WaitForProjection;
 }
 
 /** Created for each server that is started; disposed when the server has stopped. */
 export interface ModuleWeb extends Partial<AsyncDisposable> {
-  /** In addition to those of the platform; a route that would hide one of those is refused. */
+  /** Routes in addition to those of the platform; a route that would hide one of the platform is rejected. */
   readonly routes?: readonly Route[] | undefined;
   readonly socket?: ModuleSocket | undefined;
 }

@@ -33,7 +33,7 @@ export interface TokensOptions {
 
 export interface CreatedToken {
   readonly token: Token;
-  /** Not stored: a lost secret needs a new token. */
+  /** The secret is not stored: if it is lost, create a new token. */
   readonly secret: string;
 }
 
@@ -77,13 +77,13 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   const book = createTokenBook();
   const stopping = new AbortController();
   const { signal } = stopping;
-  const ends = new Map<string, AbortController>();
+  const revocations = new Map<string, AbortController>();
   /** An event could not be read, so later revocations are unknown. */
   let isBlind = false;
 
   const end = (id: string): void => {
-    ends.get(id)?.abort();
-    ends.delete(id);
+    revocations.get(id)?.abort();
+    revocations.delete(id);
   };
   const records = await followSystemStream(store, {
     stream: tokensStream,
@@ -95,7 +95,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     },
     onCorrupt() {
       isBlind = true;
-      for (const id of ends.keys()) end(id);
+      for (const id of revocations.keys()) end(id);
     },
   });
 
@@ -108,10 +108,10 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     }
   };
   const endedOf = ({ id, expiresAt }: Token): AbortSignal => {
-    let ending = ends.get(id);
+    let ending = revocations.get(id);
     if (ending === undefined) {
       ending = new AbortController();
-      ends.set(id, ending);
+      revocations.set(id, ending);
       if (expiresAt !== undefined) void endAt(id, expiresAt);
     }
     return ending.signal;

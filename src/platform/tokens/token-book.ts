@@ -32,7 +32,7 @@ interface KnownToken {
 }
 
 export interface TokenBook {
-  /** Of all tokens, including revoked ones, so that the streams of a tenant never change their owner. */
+  /** The tenants of all tokens, including revoked ones, so that the streams of a tenant never change their owner. */
   readonly tenants: TenantLookup;
   /** Returns the token that the event revoked. */
   apply(event: RecordedEvent): Token | undefined;

@@ -31,13 +31,13 @@ export interface ExportedEvent {
   readonly envelope: DomainEventEnvelope;
 }
 
-const text = Type.String({ minLength: 1, description: 'a text' });
+const text = Type.String({ minLength: 1, description: 'a non-empty string' });
 
 /** More permissive than the envelope, because a store with open names must be restorable. */
 const eventSchema = compileSchema(
   Type.Object({
     stream: text,
-    revision: Type.Integer({ minimum: 0, description: 'a whole number from 0' }),
+    revision: Type.Integer({ minimum: 0, description: 'an integer of at least 0' }),
     type: text,
     eventId: text,
     occurredAt: text,
@@ -94,7 +94,7 @@ function parseJson(json: string, line: number): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // Without the cause, because it quotes the line, and messages must not contain payloads.
+    // Omit the cause: it quotes the line, and messages must not contain payloads.
     throw lineInvalid(line, 'is not JSON');
   }
 }

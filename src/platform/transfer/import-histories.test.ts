@@ -22,7 +22,7 @@ type StreamStep =
       readonly kind: 'metadata';
       readonly stream: string;
       readonly maxCount?: number | undefined;
-      /** As a share of the stream. */
+      /** The part of the stream before the cut, from 0 to 1. */
       readonly truncate?: number | undefined;
     }
   | { readonly kind: 'delete'; readonly stream: string }

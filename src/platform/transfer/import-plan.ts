@@ -1,4 +1,4 @@
-// What to do with a chunk of the file: existing events are checked, missing ones are written at their revisions.
+// Plans a chunk of the file: existing events are checked, missing ones are written at their revisions.
 
 import type { DomainEventEnvelope } from '../../contracts/envelope.ts';
 import type { EventStore, StreamAppend } from '../../store/event-store.ts';
