@@ -43,7 +43,7 @@ export interface MillraceModuleOptions {
   readonly store?: string | (EventStore & Partial<SubscriptionHost>) | undefined;
   /** Default: in the database of the store, if that is a URL. False: no outbox. */
   readonly outbox?: MillraceOutboxOptions | false | undefined;
-  /** In addition to those of `@OnEvent`. */
+  /** Subscriptions in addition to those of `@OnEvent`. */
   readonly subscriptions?: readonly SubscriptionDefinition[] | undefined;
   /** Options of all subscriptions and projectors: external leases, `onAlert`, tuning. */
   readonly running?: Omit<SubscriptionOptions, 'observer'> | undefined;
@@ -64,7 +64,7 @@ export interface MillraceOutboxOptions {
   readonly projectors?: readonly OutboxProjectorDefinition[] | undefined;
   /** Destinations by integration type. Without this and `deliver`, messages wait for another process. */
   readonly destinations?: DeliveryOptions['destinations'] | undefined;
-  /** Instead of `destinations`. */
+  /** A delivery function, instead of `destinations`. */
   readonly deliver?: Deliver | undefined;
   readonly dispatcher?:
     | Omit<OutboxDispatcherOptions, 'deliver' | 'ledger' | 'observer'>
@@ -199,7 +199,7 @@ export class MillraceRuntime {
     }
   }
 
-  /** Called by Nest after all requests have ended. */
+  /** Called by Nest after all requests have completed. */
   async onApplicationShutdown(): Promise<void> {
     await this.#close();
   }

@@ -12,7 +12,7 @@ import { systemEvent } from '../store/system-stream.ts';
 export interface AuditActor {
   readonly kind: string;
   readonly name: string;
-  /** Absent: all tenants. */
+  /** The tenant that the actor is bound to. Absent: all tenants. */
   readonly tenant?: string;
   readonly address?: string;
 }
@@ -32,7 +32,7 @@ export interface AuditEntry extends AuditRequest {
   /** `unknown`: the action is running, or its process died. */
   readonly outcome: 'done' | 'failed' | 'unknown';
   readonly endedAt?: string;
-  /** The error code, if it failed. */
+  /** The error code of a failed action. */
   readonly error?: string;
 }
 
@@ -53,9 +53,9 @@ export interface AuditPage {
 }
 
 export interface AuditLog {
-  /** Records the action, executes it, and records its outcome. If it cannot be recorded, it is not executed. */
+  /** Records the action, executes it, and records its outcome. An action that cannot be recorded is not executed. */
   run<T>(request: AuditRequest, work: () => Promise<T>): Promise<T>;
-  /** Newest first. A page with a cursor may be short or empty: it shows how far the log was searched. */
+  /** Lists entries, newest first. A page with a cursor may be short or empty: it shows how far the log was searched. */
   list(
     filter: AuditFilter,
     page?: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
@@ -120,7 +120,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
     await store.append(auditStream, [event], { system: true });
   };
 
-  /** The action has ended: a failure to record its outcome must not change the result. */
+  /** Never throws: the action is done, and a failure to record its outcome must not change the result. */
   const end = async (id: string, ended: Ended): Promise<void> => {
     try {
       await write(endedType, { eventId: endedId(id), correlationId: id }, ended);
@@ -186,7 +186,7 @@ export function filterText(filter: object): string {
     : JSON.stringify(Object.fromEntries(parts)).slice(0, targetCharsMax);
 }
 
-/** Validated, because other programs may write to the stream. */
+/** Validates an event, because other programs may write to the stream. */
 function isRequest({ type, payload }: RecordedEvent): boolean {
   const { action, actor } = (payload ?? {}) as Partial<AuditRequest>;
   return type === requestedType && typeof action === 'string' && typeof actor?.name === 'string';

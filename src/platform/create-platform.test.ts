@@ -1,4 +1,4 @@
-// The flow as one: a command goes in, its read model and its message come out, and bad configurations
+// The whole flow: a command produces a read model and a message, and invalid configurations
 // are rejected before anything is opened.
 
 import assert from 'node:assert/strict';
@@ -211,7 +211,7 @@ test('an id that is invalid in its read model is rejected before the command run
   await assert.rejects(ask('4915112345678', 'account.open', { owner: 'Ada' }), (error) =>
     hasCode(error, 'KEY_HOLDS_PERSONAL_DATA'),
   );
-  // No read model uses it as a key.
+  // No read model uses this id as a key.
   await ask('4915112345678', 'letter.send', { to: 'Ada' });
 });
 

@@ -110,7 +110,7 @@ test('terminated connections are replaced: no message is lost, and notifications
   await dispatcher.start();
   for (let round = 0; round < 2; round += 1) {
     const before = sent.size;
-    // Through another pool, like another process: only the server can notify the dispatcher.
+    // Enqueue through another pool, like another process: only the server can notify the dispatcher.
     await eventually('the dispatcher sends messages of other processes', async () => {
       await dataSource.transaction((manager) => outbox.enqueueIn(manager, [newMessage()]));
       return sent.size > before;

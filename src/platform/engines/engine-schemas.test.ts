@@ -9,7 +9,7 @@ import { hasCode } from '../../foundation/error.ts';
 import { eventStoreSchema } from './engine-schemas.ts';
 import { openEventStore } from './open-event-store.ts';
 
-describe('the schema of a file', () => {
+describe('schema of a file', () => {
   let folder = '';
   let path = '';
   beforeEach(async () => {

@@ -37,7 +37,7 @@ export interface SocketClient {
   /** Fires when the connection ends. */
   readonly signal: AbortSignal;
   /**
-   * An object, or its JSON text if it goes to many clients. Never waits: a client with more unread data than the
+   * An object, or its JSON string if the message goes to many clients. Never waits: a client with more unread data than the
    * limit is disconnected, and nothing more is sent.
    */
   readonly send: (message: object | string) => void;

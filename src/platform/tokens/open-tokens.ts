@@ -39,7 +39,7 @@ export interface CreatedToken {
 
 export interface VerifiedToken {
   readonly token: Token;
-  /** Fires when the token is revoked or expires: connections that use it must end. */
+  /** Fires when the token is revoked or expires: connections that use it must be closed. */
   readonly ended: AbortSignal;
 }
 
@@ -47,15 +47,15 @@ export interface Tokens extends AsyncDisposable {
   /** Tenants of tokens; needed to parse tenants with a hyphen in stream names. */
   readonly tenants: TenantLookup;
   create(wanted: NewToken): Promise<CreatedToken>;
-  /** By name or id. */
+  /** Revokes a token by its name or id. */
   revoke(nameOrId: string, options?: { readonly by?: string }): Promise<Token>;
-  /** Oldest first, including revoked ones. */
+  /** Lists all tokens, oldest first, including revoked ones. */
   list(): Promise<readonly Token[]>;
-  /** Undefined: rejected. If a name is given, it must be the token's name or id. */
+  /** Undefined: the secret is rejected. If a name is given, it must be the token's name or id. */
   verify(secret: string, name?: string): VerifiedToken | undefined;
 }
 
-/** The longest delay of a timer. */
+/** The longest delay that a JavaScript timer supports. */
 const sleepMsMax = 0x7fff_ffff;
 
 /**

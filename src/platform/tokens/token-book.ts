@@ -27,7 +27,7 @@ export interface TokenRevoked {
 
 interface KnownToken {
   readonly token: Token;
-  /** The hash of its secret. */
+  /** The hash of the secret. */
   readonly hash: string;
 }
 
@@ -37,10 +37,10 @@ export interface TokenBook {
   /** Returns the token that the event revoked. */
   apply(event: RecordedEvent): Token | undefined;
   get(id: string): KnownToken | undefined;
-  /** By name or id, among active tokens. */
+  /** Finds an active token by its name or id. */
   find(nameOrId: string): Token | undefined;
   list(): readonly Token[];
-  /** Throws if it conflicts with existing tokens. */
+  /** Throws if the new token conflicts with existing ones. */
   checkRoom(wanted: NewToken): void;
 }
 

@@ -60,7 +60,7 @@ test('an incomplete compressed batch is truncated', async () => {
   const path = join(folder, 'holes.ndjson.gz');
   const begun = await append(path, one);
   const whole = await append(path, two);
-  // The length was kept, and what it is the length of was not.
+  // The header with the length was written, but not the whole member.
   await truncate(path, whole - 12);
   await truncate(path, whole);
   await append(path, three);

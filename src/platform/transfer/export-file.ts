@@ -1,4 +1,4 @@
-// Exports to files: synced at the end; an interrupted export can be resumed.
+// Exports to files: a complete file is synced, and an interrupted export can be resumed.
 
 import { createWriteStream, existsSync } from 'node:fs';
 import { rename, rm, type FileHandle } from 'node:fs/promises';
@@ -17,11 +17,11 @@ export interface ExportFileOptions extends ExportOptions {
 }
 
 export interface ExportResult {
-  /** Events of this run. */
+  /** Number of events that this run exported. */
   readonly events: number;
-  /** Where the next export continues. */
+  /** The position from which the next export continues. */
   readonly position: Position;
-  /** The position at the end of the resumed file. */
+  /** The position of the last complete event in the resumed file. */
   readonly resumedAfter?: Position;
 }
 
@@ -107,7 +107,7 @@ async function writeCompressed(
   }
 }
 
-/** The end of the last complete event, and the position after it. */
+/** The offset after the last complete event, and its position. */
 async function findEnd(
   file: FileHandle,
   path: string,

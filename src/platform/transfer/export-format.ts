@@ -24,7 +24,7 @@ export type ExportLine =
   | { readonly kind: 'checkpoint'; readonly position: Position };
 
 export interface ExportedEvent {
-  /** The first is 1. */
+  /** The line number, from 1. */
   readonly line: number;
   readonly stream: string;
   readonly revision: number;

@@ -17,7 +17,7 @@ export const importLimits = {
   parallel: 16,
   /** Streams whose place in the target is cached, in addition to all with gaps; others are looked up. */
   streamsRemembered: 200_000,
-  /** Erased persons in the report. */
+  /** Maximum number of erased persons in the report. */
   subjectsReported: 1_000,
 } as const;
 
@@ -112,7 +112,7 @@ interface Lines {
   readonly unended?: true;
 }
 
-/** Splits a stream of bytes or text into lines; holds back at most one line. */
+/** Splits a stream of bytes or strings into lines; holds back at most one line. */
 async function* readLines(
   source: AsyncIterable<string | Uint8Array>,
 ): AsyncGenerator<Lines, void, undefined> {

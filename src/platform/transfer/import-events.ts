@@ -1,4 +1,4 @@
-// Imports exported events into a store, in order, each once, also if it is repeated.
+// Imports exported events into a store, in order, each once, also if the import is repeated.
 
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { unlessAborted } from '../../foundation/when-aborted.ts';
@@ -16,9 +16,9 @@ export interface ImportOptions {
 }
 
 export interface ImportProgress {
-  /** Written by this run. */
+  /** Number of events that this run wrote. */
   readonly appended: number;
-  /** Already there from an earlier run. */
+  /** Number of events that the target already had. */
   readonly duplicates: number;
 }
 
