@@ -55,7 +55,7 @@ export interface CommandHandlerOptions {
   readonly ids?: IdSource | undefined;
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1), for the jitter of retries. */
   readonly random?: (() => number) | undefined;
   readonly snapshots?: SnapshotStore | undefined;
   /** Also rejects an idempotency key that was used with another aggregate. */
@@ -120,7 +120,7 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
   const backoff: BackoffPolicy = { ...conflictBackoff, attemptsMax: conflictRetriesMax + 1 };
   const remembered = createRememberedStates(aggregate.snapshot);
   const source = { store, aggregate, remembered, snapshots, observer };
-  const lanes = createCommandLanes(commandHandlerLimits.waitingPerAggregateMax);
+  const queues = createCommandQueues(commandHandlerLimits.waitingPerAggregateMax);
   const taker = createSnapshotTaker(aggregate.snapshot, { snapshots, clock, observer });
 
   const streamOf = ({ tenant, id }: AggregateAddress): string =>
@@ -137,10 +137,10 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
     const eventId = last?.eventId ?? loaded.eventId;
     // All events of one command carry the same headers.
     const isPersonal = loaded.personal || last?.headers?.[subjectHeader] !== undefined;
-    if (eventId === undefined) return remembered.forget(stream);
+    if (eventId === undefined) return remembered.evict(stream);
     const candidate = { ...loaded, state, revision, eventId, isPersonal };
     const isTaken = taker.consider(stream, candidate);
-    if (isPersonal) return remembered.forget(stream);
+    if (isPersonal) return remembered.evict(stream);
     const nowMs = clock.now();
     const { snapshotRevision, sinceMs = nowMs } = isTaken ? { snapshotRevision: revision } : loaded;
     remembered.remember(stream, { state, revision, eventId, snapshotRevision, sinceMs });
@@ -180,12 +180,12 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
     }
   };
 
-  const handleOrForget = async (call: Call): Promise<CommandResult<State, Event>> => {
+  const handleOrEvict = async (call: Call): Promise<CommandResult<State, Event>> => {
     try {
       return await handle(call);
     } catch (error) {
       // After any error, the next command reads the state from the store.
-      remembered.forget(call.stream);
+      remembered.evict(call.stream);
       throw error;
     }
   };
@@ -200,7 +200,7 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
         const stream = streamOf(request);
         const identity = identifyCommand(request, ids);
         const call = { request, stream, identity, correlationId, headers };
-        return lanes.run(stream, () => handleOrForget(call), request.signal);
+        return queues.run(stream, () => handleOrEvict(call), request.signal);
       });
     },
 
@@ -251,39 +251,39 @@ async function observeCommand<State, Event extends NewEvent, Command extends New
 }
 
 /** Runs the commands of one aggregate one at a time, because concurrent appends would conflict. */
-interface CommandLanes {
-  /** Runs the work after all earlier work in the same lane has succeeded or failed. */
+interface CommandQueues {
+  /** Runs the work after all earlier work for the same stream has succeeded or failed. */
   run<Result>(
-    lane: string,
+    stream: string,
     work: () => Promise<Result>,
     signal: AbortSignal | undefined,
   ): Promise<Result>;
 }
 
-interface Lane {
+interface Queue {
   last: Promise<void>;
   length: number;
 }
 
-function createCommandLanes(lengthMax: number): CommandLanes {
-  const lanes = new Map<string, Lane>();
+function createCommandQueues(lengthMax: number): CommandQueues {
+  const queues = new Map<string, Queue>();
   return {
-    async run(name, work, signal) {
-      const lane = lanes.get(name) ?? { last: Promise.resolve(), length: 0 };
-      if (lane.length >= lengthMax) throw busy(name, lengthMax);
-      const turn = lane.last;
+    async run(stream, work, signal) {
+      const queue = queues.get(stream) ?? { last: Promise.resolve(), length: 0 };
+      if (queue.length >= lengthMax) throw busy(stream, lengthMax);
+      const turn = queue.last;
       const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
       // Chain after `turn`: when a waiting command is aborted, the next one must still wait its turn.
-      lane.last = turn.then(() => finished);
-      lane.length += 1;
-      lanes.set(name, lane);
+      queue.last = turn.then(() => finished);
+      queue.length += 1;
+      queues.set(stream, queue);
       try {
         await unlessAborted(turn, signal);
         return await work();
       } finally {
         finish();
-        lane.length -= 1;
-        if (lane.length === 0) lanes.delete(name);
+        queue.length -= 1;
+        if (queue.length === 0) queues.delete(stream);
       }
     },
   };

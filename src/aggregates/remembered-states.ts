@@ -18,7 +18,7 @@ export interface RememberedStates<State> {
   recall(stream: string): RememberedState<State> | undefined;
   /** Must not get states with personal data: forgetting a person does not clear this cache. */
   remember(stream: string, remembered: RememberedState<State>): void;
-  forget(stream: string): void;
+  evict(stream: string): void;
 }
 
 export const rememberedLimits = {
@@ -39,7 +39,7 @@ export function createRememberedStates<State>(
   const states = new Map<string, CachedState>();
   let chars = 0;
 
-  function forget(stream: string): void {
+  function evict(stream: string): void {
     chars -= states.get(stream)?.json?.length ?? 0;
     states.delete(stream);
   }
@@ -77,7 +77,7 @@ export function createRememberedStates<State>(
         const tooEarly = rest.revision < before.revision + rememberedLimits.longForEvents;
         if (!isNewer || (isLong && tooEarly)) return;
       }
-      forget(stream);
+      evict(stream);
       const json = jsonOf(state);
       states.set(stream, { ...rest, json });
       chars += json?.length ?? 0;
@@ -85,9 +85,9 @@ export function createRememberedStates<State>(
         const isFull =
           chars > rememberedLimits.charsMax || states.size > rememberedLimits.statesMax;
         if (!isFull) break;
-        forget(oldest);
+        evict(oldest);
       }
     },
-    forget,
+    evict,
   };
 }

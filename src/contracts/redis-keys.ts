@@ -14,7 +14,7 @@ import {
 import { parseSubscriptionName } from './subscription-name.ts';
 import { checkTenant } from './tenant.ts';
 
-/** Where BullMQ keeps one queue: its keys read `<prefix>:<name>:*`. */
+/** The address of a BullMQ queue, whose keys are `<prefix>:<name>:*`. */
 export interface QueueAddress {
   readonly prefix: string;
   readonly name: string;
@@ -22,7 +22,7 @@ export interface QueueAddress {
 
 export type RedisMeta = 'fences' | 'generation' | 'lists';
 
-/** Keys that the sagas of all tenants share: SET, HASH, a number. */
+/** Keys that the sagas of all tenants share: `tenants` is a SET, `revisions` a HASH, `losses` a number. */
 export type RedisWorkflowPart = 'tenants' | 'revisions' | 'losses';
 
 const hashShape = /^[0-9a-f]{8,64}$/;
@@ -114,7 +114,7 @@ export const redisKeys = {
     return bounded(`checkpoint:esdb:${subscriptionName}`);
   },
 
-  /** HASH of the leases, ZSET of the processes; both of a subscription in one slot. */
+  /** A HASH of the leases or a ZSET of the processes; both keys of a subscription are in one slot. */
   lease: (subscriptionName: string, what: 'shards' | 'workers'): string => {
     parseSubscriptionName(subscriptionName);
     return bounded(`lease:{${subscriptionName}}:${what}`);

@@ -211,7 +211,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
           : await openColdStorage(config.busArchive, { keys: config.busArchiveKeys }),
     });
 
-  /** Starts the parts of a role, and returns the functions that stop them. */
+  /** Starts the parts of a role, and returns the disposables that stop them. */
   const starters: Readonly<Record<PlatformRole, () => Promise<AsyncDisposable>[]>> = {
     // The server calls the platform; the role itself runs nothing here.
     api: () => [],

@@ -5,7 +5,7 @@ import { MillraceError } from '../foundation/error.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { CommandOutcome } from './reaction.ts';
 import { expiryTimer, sagaLimits, type AnyAction, type Saga } from './saga.ts';
-import type { SagaView } from './saga-definition.ts';
+import type { SagaView } from './saga.ts';
 import type { ParkedAt, SagaFact, SagaOperator, SagaRequest } from './saga-fact.ts';
 import { evolveSaga, unanswered, type SagaState, type SagaStepState } from './saga-state.ts';
 

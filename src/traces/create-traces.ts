@@ -8,7 +8,7 @@ import { slept } from '../subscriptions/run/deadline.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
 import { isIndexable } from './keep-trace-index.ts';
 import { readHandlers } from './read-handlers.ts';
-import type { TracedEvent, TracedLetter, TracedMessage } from './trace-facts.ts';
+import type { TracedEvent, TracedLetter, TracedMessage } from './trace-node.ts';
 import type { TraceEntry, TraceIndex } from './trace-index.ts';
 import { buildTraceTree, traceLimits as limits, type TraceTree } from './trace-tree.ts';
 

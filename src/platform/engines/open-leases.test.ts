@@ -6,7 +6,7 @@ import { openLeases } from './open-leases.ts';
 
 for (const [url, pattern] of [
   ['localhost:6379', /engine 'localhost:' is not supported/],
-  ['', /starts with its engine: one of redis:, rediss:/],
+  ['', /must start with its engine: one of redis:, rediss:/],
   ['rediss+clusters://u:secret@h', /Did you mean rediss\+cluster:\?/],
   ['postgres://u:secret@h/db', /engine 'postgres:' is not supported/],
   ['redis://u:secret@h/shop', /database must be a number/],

@@ -53,8 +53,8 @@ test('a KurrentDB URL is passed to its client with the new name of its scheme', 
 });
 
 for (const [url, code, pattern] of [
-  ['events.db', 'CONFIG_INVALID', /starts with its engine: one of sqlite:, postgres:/],
-  ['', 'CONFIG_INVALID', /starts with its engine/],
+  ['events.db', 'CONFIG_INVALID', /must start with its engine: one of sqlite:, postgres:/],
+  ['', 'CONFIG_INVALID', /must start with its engine/],
   [
     'mysql://h/db',
     'CONFIG_INVALID',

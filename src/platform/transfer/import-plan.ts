@@ -15,7 +15,7 @@ import {
 } from './import-places.ts';
 
 export interface ImportPlan {
-  /** The events of the chunk, in the order of the file. */
+  /** The appends of the chunk, in the order of the file. */
   readonly writes: readonly Required<Omit<StreamAppend, 'follows'>>[];
   readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision } | undefined;
   /** Events to write. */
