@@ -77,8 +77,8 @@ export type Attempt<State, Event extends NewEvent> =
     };
 
 /**
- * A duplicate must be detected before the decision, because the current state may reject a command that
- * succeeded the first time ('already paid'), or accept it again. A lookup per key would cost each new
+ * A duplicate must be detected before the decision: the current state may reject a command that succeeded
+ * the first time ('already paid'), or accept it again. A lookup per key would cost each new
  * command a read. Instead, loading the history reports whether it contains the key's first event. The
  * key is looked up by event id only if part of the history was not read: covered by a snapshot, hidden by
  * retention, or deleted. An append by another process after this load causes a conflict.

@@ -244,9 +244,13 @@ function isList<Item>(value: Item | readonly Item[]): value is readonly Item[] {
 }
 
 function unknownCommand(aggregate: string, type: string): Error {
-  return new MillraceError('COMMAND_UNKNOWN', `aggregate '${aggregate}' has no command '${type}'`, {
-    details: { aggregate, type },
-  });
+  return new MillraceError(
+    'COMMAND_UNKNOWN',
+    `unknown command '${type}' of aggregate '${aggregate}'`,
+    {
+      details: { aggregate, type },
+    },
+  );
 }
 
 function unlistedEvent(command: string, type: string): Error {

@@ -80,9 +80,13 @@ export function bindCommands(
         // This is the aggregate that the handler was created for, so the state has this type.
         return (await handler.load(address)) as LoadedAggregate<State>;
       }
-      throw new MillraceError('AGGREGATE_INVALID', `no module has the aggregate '${name}'`, {
-        details: { aggregate: name },
-      });
+      throw new MillraceError(
+        'AGGREGATE_INVALID',
+        `unknown aggregate '${name}': no module defines it`,
+        {
+          details: { aggregate: name },
+        },
+      );
     },
     async [Symbol.asyncDispose]() {
       const ended = [...handlers.values()].map((each) => each[Symbol.asyncDispose]());

@@ -88,7 +88,7 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
       if (projection === undefined) {
         throw new MillraceError(
           'PROJECTION_UNKNOWN',
-          `no module of this process has the projection '${name}': a rebuild needs its code`,
+          `unknown projection '${name}': a rebuild needs its code, and no module of this process defines it`,
           { details: { name } },
         );
       }

@@ -153,9 +153,13 @@ export function dispatchCommands(handlers: Readonly<Record<string, CommandReceiv
     const { type } = request.command;
     const receiver = known.get(type.slice(0, type.indexOf('.')));
     if (receiver === undefined) {
-      throw new MillraceError('COMMAND_UNKNOWN', `no command handler for '${type}'`, {
-        details: { command: type, aggregates: [...known.keys()] },
-      });
+      throw new MillraceError(
+        'COMMAND_UNKNOWN',
+        `unknown command '${type}': no command handler accepts it`,
+        {
+          details: { command: type, aggregates: [...known.keys()] },
+        },
+      );
     }
     // The key of the handler guarantees that it accepts commands of this aggregate.
     return receiver.handle(request as CommandRequest<never>);

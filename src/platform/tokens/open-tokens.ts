@@ -176,7 +176,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
 }
 
 function tokenUnknown(nameOrId: string): MillraceError {
-  return new MillraceError('TOKEN_UNKNOWN', `no active token '${nameOrId}'`, {
+  return new MillraceError('TOKEN_UNKNOWN', `unknown or revoked token '${nameOrId}'`, {
     details: { token: nameOrId },
   });
 }

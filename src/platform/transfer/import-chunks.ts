@@ -49,8 +49,8 @@ export async function* importChunks(
 }
 
 /**
- * A tombstone is alone in its chunk; after the metadata of a stream, no event of that stream is in the same chunk,
- * and no event is in a chunk twice, in case a file contains two exports.
+ * A tombstone is alone in its chunk. After the metadata of a stream, no event of that stream is in the same chunk.
+ * No event is in a chunk twice, because a file may contain two exports.
  */
 function mustCut(chunk: Chunk, event: ExportedEvent): boolean {
   const { events, chars, revisions, settled } = chunk;
