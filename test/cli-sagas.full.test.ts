@@ -126,7 +126,7 @@ describe('millrace sagas', () => {
       ['sagas list --limit few', 2, /non-negative integer/],
       ['sagas show', 2, /takes one saga's stream/],
       ['sagas resume', 2, /takes one saga's stream/],
-      [`sagas show ${stream}`, 1, /^SAGA_UNKNOWN: fulfilment has no saga 'o1'/],
+      [`sagas show ${stream}`, 1, /^SAGA_UNKNOWN: unknown saga 'o1' of 'fulfilment'/],
       ['sagas show what', 1, /^NAME_INVALID/],
     ] as const) {
       const outcome = await home.millrace(line);

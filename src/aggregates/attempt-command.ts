@@ -5,11 +5,49 @@ import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { subjectHeader } from '../store/erasure.ts';
+import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import type { Aggregate, AggregateEvent, DecideContext } from './aggregate.ts';
-import type { CommandRequest, CommandResult } from './command-handler.ts';
+import type { Aggregate, DecideContext } from './define-aggregate.ts';
 import { assertSameUse, commandHeader, type CommandIdentity, type KeyUse } from './idempotency.ts';
 import { rehydrate, type Rehydrated, type RehydrateSource } from './rehydrate.ts';
+import type { AggregateEvent } from './upcast.ts';
+
+export interface AggregateAddress {
+  readonly tenant: string;
+  readonly id: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CommandRequest<Command extends NewCommand> extends AggregateAddress {
+  /** Created by its definition, or checked by `aggregate.parseCommand`. */
+  readonly command: Command;
+  /**
+   * `<tenant>|<service>|<operation>|<naturalKey>`: the command takes effect once, and a duplicate
+   * gets the first result. A duplicate of a command that creates an aggregate needs the same `id`:
+   * derive it with `idFromKey(idempotencyKey)`.
+   */
+  readonly idempotencyKey?: string | undefined;
+  /** The flow that the command belongs to. Default: a new one. */
+  readonly correlationId?: string | undefined;
+  /** The event that caused this command, if any. Default: the id of the command. */
+  readonly causationId?: string | undefined;
+  readonly user?: NonNullable<DomainEventEnvelope['user']> | undefined;
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  /** The revision that the caller has seen; any other one is a `VERSION_CONFLICT` without a retry. */
+  readonly expected?: number | 'none' | 'exists' | undefined;
+}
+
+export interface CommandResult<State, Event extends NewEvent> {
+  /** The state at `revision`. */
+  readonly state: State;
+  readonly events: readonly AggregateEvent<Event>[];
+  /** Revision of the last event; without events, of the aggregate (−1: the stream has no events). */
+  readonly revision: number;
+  /** Position of the last event; undefined without events. */
+  readonly position: Position | undefined;
+  /** The command is a duplicate: this is the result of the first one. */
+  readonly isDuplicate: boolean;
+}
 
 export interface CommandCall<Command extends NewCommand> {
   readonly request: CommandRequest<Command>;
@@ -39,8 +77,8 @@ export type Attempt<State, Event extends NewEvent> =
     };
 
 /**
- * A duplicate must be detected before the decision, because the current state may reject a command that
- * succeeded the first time ('already paid'), or accept it again. A lookup per key would cost each new
+ * A duplicate must be detected before the decision: the current state may reject a command that succeeded
+ * the first time ('already paid'), or accept it again. A lookup per key would cost each new
  * command a read. Instead, loading the history reports whether it contains the key's first event. The
  * key is looked up by event id only if part of the history was not read: covered by a snapshot, hidden by
  * retention, or deleted. An append by another process after this load causes a conflict.
@@ -220,7 +258,7 @@ interface EventPlace {
   readonly aggregate: Pick<Aggregate<unknown, NewEvent, NewCommand>, 'bc' | 'dataSubject' | 'name'>;
 }
 
-/** Not validated here, because the store validates envelopes. Absent fields must stay absent. */
+/** Builds an envelope without validation, because the store validates it. Absent fields must stay absent. */
 function toEnvelope<Command extends NewCommand>(
   { type, payload }: NewEvent,
   { request, identity, correlationId, headers, nowMs }: CommandCall<Command>,

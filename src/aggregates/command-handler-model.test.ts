@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
-import type { CommandResult } from './command-handler.ts';
+import type { CommandResult } from './attempt-command.ts';
 import { createCommandHandler } from './create-command-handler.ts';
 import {
   accountWith,

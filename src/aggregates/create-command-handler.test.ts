@@ -233,8 +233,8 @@ test('a command is rejected when too many commands wait for its aggregate', asyn
 test('a waiting command can be aborted without changing the order of the others', async () => {
   await using inner = memoryEventStore();
   await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
-  const held = Promise.withResolvers<void>();
-  const store = tapped(inner, { beforeAppend: () => held.promise });
+  const appendGate = Promise.withResolvers<void>();
+  const store = tapped(inner, { beforeAppend: () => appendGate.promise });
   const observer = listeningObserver();
   await using accounts = createCommandHandler(store, account, { observer });
   const stopping = new AbortController();
@@ -244,7 +244,7 @@ test('a waiting command can be aborted without changing the order of the others'
   const third = accounts.handle({ ...at, command: deposit({ amount: 4 }) });
   stopping.abort();
   await assert.rejects(second, coded('ABORTED'));
-  held.resolve();
+  appendGate.resolve();
   assert.deepEqual([(await first).state.balance, (await third).state.balance], [1, 5]);
   assert.equal(observer.counted.get('command_conflicts_total'), undefined);
   const late = accounts.handle({ ...at, command: deposit({ amount: 8 }), signal });

@@ -2,27 +2,28 @@
 
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
+import type { TenantLookup } from '../contracts/tenant.ts';
 import { nextAttempt, type BackoffPolicy } from '../foundation/backoff.ts';
-import { systemClock } from '../foundation/clock.ts';
+import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
-import { createIds } from '../foundation/ids.ts';
+import { createIds, type IdSource } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
 import { unlessAborted } from '../foundation/when-aborted.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
-import type { Aggregate } from './aggregate.ts';
-import { attemptCommand, type CommandCall } from './attempt-command.ts';
-import type {
-  AggregateAddress,
-  CommandHandler,
-  CommandHandlerOptions,
-  CommandRequest,
-  CommandResult,
-} from './command-handler.ts';
-import { assertSameUse, identifyCommand } from './idempotency.ts';
+import {
+  attemptCommand,
+  type AggregateAddress,
+  type CommandCall,
+  type CommandRequest,
+  type CommandResult,
+} from './attempt-command.ts';
+import type { Aggregate } from './define-aggregate.ts';
+import { assertSameUse, identifyCommand, type KeyClaims } from './idempotency.ts';
 import { rehydrate, type Rehydrated } from './rehydrate.ts';
 import { createRememberedStates } from './remembered-states.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
 import { createSnapshotTaker, snapshotLimits } from './snapshots.ts';
 
 export const commandHandlerLimits = {
@@ -30,6 +31,47 @@ export const commandHandlerLimits = {
   /** Maximum number of commands in this process that wait for the same aggregate. */
   waitingPerAggregateMax: 1_000,
 } as const;
+
+export interface LoadedAggregate<State> {
+  readonly state: State;
+  /** −1: the stream has no events. */
+  readonly revision: number;
+}
+
+export interface CommandHandler<
+  State,
+  Event extends NewEvent,
+  Command extends NewCommand,
+> extends AsyncDisposable {
+  handle(request: CommandRequest<Command>): Promise<CommandResult<State, Event>>;
+  load(address: AggregateAddress): Promise<LoadedAggregate<State>>;
+  /** Waits until scheduled snapshots are saved. False: the deadline passed first. Dispose also waits. */
+  flush(options?: { readonly deadlineMs?: number | undefined }): Promise<boolean>;
+}
+
+export interface CommandHandlerOptions {
+  /** Required for tenants whose names contain a hyphen. */
+  readonly tenants?: TenantLookup | undefined;
+  readonly ids?: IdSource | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+  /** Returns a number in [0, 1), for the jitter of retries. */
+  readonly random?: (() => number) | undefined;
+  readonly snapshots?: SnapshotStore | undefined;
+  /** Also rejects an idempotency key that was used with another aggregate. */
+  readonly keyClaims?: KeyClaims | undefined;
+  /** Maximum number of new decisions after conflicts with concurrent writers. Default: 5. */
+  readonly conflictRetriesMax?: number | undefined;
+}
+
+/**
+ * The ports for command handling that most event stores also implement; pass the store as the options:
+ * `createCommandHandler(store, account, store)`.
+ */
+export interface AggregateStorage {
+  readonly snapshots: SnapshotStore;
+  readonly keyClaims: KeyClaims;
+}
 
 /** Jitter keeps conflicting writers from retrying together; delays are short because a command takes milliseconds. */
 const conflictBackoff = { initialMs: 1, factor: 2, capMs: 32, jitterMs: 10 } as const;
@@ -78,7 +120,7 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
   const backoff: BackoffPolicy = { ...conflictBackoff, attemptsMax: conflictRetriesMax + 1 };
   const remembered = createRememberedStates(aggregate.snapshot);
   const source = { store, aggregate, remembered, snapshots, observer };
-  const lanes = createCommandLanes(commandHandlerLimits.waitingPerAggregateMax);
+  const queues = createCommandQueues(commandHandlerLimits.waitingPerAggregateMax);
   const taker = createSnapshotTaker(aggregate.snapshot, { snapshots, clock, observer });
 
   const streamOf = ({ tenant, id }: AggregateAddress): string =>
@@ -95,10 +137,10 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
     const eventId = last?.eventId ?? loaded.eventId;
     // All events of one command carry the same headers.
     const isPersonal = loaded.personal || last?.headers?.[subjectHeader] !== undefined;
-    if (eventId === undefined) return remembered.forget(stream);
+    if (eventId === undefined) return remembered.evict(stream);
     const candidate = { ...loaded, state, revision, eventId, isPersonal };
     const isTaken = taker.consider(stream, candidate);
-    if (isPersonal) return remembered.forget(stream);
+    if (isPersonal) return remembered.evict(stream);
     const nowMs = clock.now();
     const { snapshotRevision, sinceMs = nowMs } = isTaken ? { snapshotRevision: revision } : loaded;
     remembered.remember(stream, { state, revision, eventId, snapshotRevision, sinceMs });
@@ -138,12 +180,12 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
     }
   };
 
-  const handleOrForget = async (call: Call): Promise<CommandResult<State, Event>> => {
+  const handleOrEvict = async (call: Call): Promise<CommandResult<State, Event>> => {
     try {
       return await handle(call);
     } catch (error) {
       // After any error, the next command reads the state from the store.
-      remembered.forget(call.stream);
+      remembered.evict(call.stream);
       throw error;
     }
   };
@@ -158,7 +200,7 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
         const stream = streamOf(request);
         const identity = identifyCommand(request, ids);
         const call = { request, stream, identity, correlationId, headers };
-        return lanes.run(stream, () => handleOrForget(call), request.signal);
+        return queues.run(stream, () => handleOrEvict(call), request.signal);
       });
     },
 
@@ -209,39 +251,39 @@ async function observeCommand<State, Event extends NewEvent, Command extends New
 }
 
 /** Runs the commands of one aggregate one at a time, because concurrent appends would conflict. */
-interface CommandLanes {
-  /** Runs the work after all earlier work in the same lane has succeeded or failed. */
+interface CommandQueues {
+  /** Runs the work after all earlier work for the same stream has succeeded or failed. */
   run<Result>(
-    lane: string,
+    stream: string,
     work: () => Promise<Result>,
     signal: AbortSignal | undefined,
   ): Promise<Result>;
 }
 
-interface Lane {
+interface Queue {
   last: Promise<void>;
   length: number;
 }
 
-function createCommandLanes(lengthMax: number): CommandLanes {
-  const lanes = new Map<string, Lane>();
+function createCommandQueues(lengthMax: number): CommandQueues {
+  const queues = new Map<string, Queue>();
   return {
-    async run(name, work, signal) {
-      const lane = lanes.get(name) ?? { last: Promise.resolve(), length: 0 };
-      if (lane.length >= lengthMax) throw busy(name, lengthMax);
-      const turn = lane.last;
+    async run(stream, work, signal) {
+      const queue = queues.get(stream) ?? { last: Promise.resolve(), length: 0 };
+      if (queue.length >= lengthMax) throw busy(stream, lengthMax);
+      const turn = queue.last;
       const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
       // Chain after `turn`: when a waiting command is aborted, the next one must still wait its turn.
-      lane.last = turn.then(() => finished);
-      lane.length += 1;
-      lanes.set(name, lane);
+      queue.last = turn.then(() => finished);
+      queue.length += 1;
+      queues.set(stream, queue);
       try {
         await unlessAborted(turn, signal);
         return await work();
       } finally {
         finish();
-        lane.length -= 1;
-        if (lane.length === 0) lanes.delete(name);
+        queue.length -= 1;
+        if (queue.length === 0) queues.delete(stream);
       }
     },
   };

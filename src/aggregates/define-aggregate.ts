@@ -1,21 +1,127 @@
 // Creates an aggregate from its events, its commands and two maps of pure functions, and checks the
 // definition for errors that the compiler cannot see.
 
-import type { CommandOf } from '../contracts/define-command.ts';
+import type { CommandOf, NewCommand } from '../contracts/define-command.ts';
 import type { EventOf } from '../contracts/define-event.ts';
+import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
+import type { Identifier } from '../contracts/identifier.ts';
 import { buildCategory, buildStreamName } from '../contracts/stream-name.ts';
+import type { TenantLookup } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { isForgotten } from '../store/erasure.ts';
-import type {
-  Aggregate,
-  AggregateDefinition,
-  AggregateEvent,
-  DecideContext,
-  ForgottenEvent,
-  Named,
-  SnapshotPolicy,
-} from './aggregate.ts';
-import { createInterpreter, unreadable, type InvalidDefinition } from './upcast.ts';
+import { isForgotten, type Forgotten } from '../store/erasure.ts';
+import type { SnapshotPolicy } from './snapshots.ts';
+import {
+  createInterpreter,
+  unreadable,
+  type AggregateEvent,
+  type InvalidDefinition,
+  type Named,
+  type Upcaster,
+} from './upcast.ts';
+
+/** The context of a decision, in addition to command and state: current time, new ids and user. */
+export interface DecideContext {
+  readonly tenant: string;
+  readonly id: string;
+  /** Revision of the last event in the state; −1: the stream has no events yet. */
+  readonly revision: number;
+  readonly nowMs: number;
+  readonly commandId: string;
+  readonly correlationId: string;
+  readonly user?: NonNullable<DomainEventEnvelope['user']> | undefined;
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  /** A new id for an entity that the decision creates; retries of a command with a key get the same ids. */
+  readonly nextId: () => string;
+}
+
+/** Created by `defineAggregate`; used by `createCommandHandler` and `given`. */
+export interface Aggregate<State, Event extends NewEvent, Command extends NewCommand> {
+  readonly bc: string;
+  readonly name: string;
+  readonly version: number;
+  /** The stream name of one aggregate instance. */
+  streamOf(tenant: string, id: string, tenants?: TenantLookup): string;
+  /** All command and event definitions, for generated descriptions such as OpenAPI. */
+  readonly commands: readonly Named[];
+  readonly events: readonly Named[];
+  readonly initial: State;
+  readonly snapshot: SnapshotPolicy<State>;
+  /** The data subject of all events; absent: the command's headers decide. */
+  readonly dataSubject?: ((tenant: string, id: string) => string) | undefined;
+
+  /** Checks an external command: the type is known and the payload matches the schema. */
+  parseCommand(command: NewCommand): Command;
+  /** Returns the resulting events; throws `Refused` when a business rule rejects the command. */
+  decide(command: Command, state: State, context: DecideContext): readonly Event[];
+  /** Returns the event in its newest version; undefined: unknown type, skip the event. */
+  interpret(event: AggregateEvent): AggregateEvent<Event> | undefined;
+  /** Applies an event of any version to the state. */
+  evolve(state: State, event: AggregateEvent): State;
+}
+
+// The maps iterate over type names instead of `[Each in Event as Each['type']]`: with a renamed key
+// TypeScript cannot infer the parameter types of a handler.
+
+/** For each event type, a function that applies the event to the state. */
+export type EvolveMap<State, Event extends NewEvent> = {
+  readonly [Type in Event['type']]: (
+    state: State,
+    payload: Extract<Event, { readonly type: Type }>['payload'],
+    event: AggregateEvent<Extract<Event, { readonly type: Type }>>,
+  ) => State;
+};
+
+/** For each command type, a function that returns the resulting events; the list may be empty. */
+export type DecideMap<State, Event extends NewEvent, Command extends NewCommand> = {
+  readonly [Type in Command['type']]: (
+    payload: Extract<Command, { readonly type: Type }>['payload'],
+    state: State,
+    context: DecideContext,
+  ) => Event | readonly Event[];
+};
+
+/** A pure function; throws if the name would parse as a stream of another tenant. */
+export type StreamNaming = (tenant: string, id: string, tenants?: TenantLookup) => string;
+
+export type ForgottenEvent = NewEvent<string, Forgotten>;
+
+export interface AggregateDefinition<
+  Bc extends string,
+  Name extends string,
+  Events extends readonly Named<Name>[],
+  Commands extends readonly Named<Name>[],
+  State,
+> {
+  readonly bc: Identifier<Bc>;
+  readonly name: Identifier<Name>;
+  /** Version of the stream category. Increase it to start a new history, not when an event changes. */
+  readonly version: number;
+  /**
+   * For streams that were named before Millrace: the whole name, `<category>-<tenant>-<id>`, with no hyphen
+   * in the category. Default: `<bc>.<name>.v<version>-<tenant>-<id>`.
+   */
+  readonly streamName?: StreamNaming | undefined;
+  readonly events: Events;
+  readonly commands: Commands;
+  /** The state before the first event. It is frozen: `evolve` returns a new state. */
+  readonly initial: State;
+  readonly evolve: EvolveMap<NoInfer<State>, EventOf<Events[number]>>;
+  readonly decide: DecideMap<NoInfer<State>, EventOf<Events[number]>, CommandOf<Commands[number]>>;
+  /**
+   * The person whose data the events contain: all events are encrypted with that person's key, whichever
+   * user sends the command. Default: only events of commands whose headers name a data subject.
+   */
+  readonly dataSubject?: ((tenant: string, id: string) => string) | undefined;
+  /** Default: every 100 events, code version 1. */
+  readonly snapshot?: Partial<SnapshotPolicy<NoInfer<State>>> | undefined;
+  readonly upcasters?: readonly Upcaster[] | undefined;
+  /** Handling of a stored type that is neither an event nor upcast to one. Default: `fail`. */
+  readonly unknownEvents?: 'fail' | 'skip' | undefined;
+  /** Applies events whose payload was erased; `evolve` never receives them. Default: skip them. */
+  readonly forgotten?:
+    | ((state: NoInfer<State>, event: AggregateEvent<ForgottenEvent>) => NoInfer<State>)
+    | undefined;
+}
 
 /**
  * Defines an aggregate. `decide` returns the events that a command causes and may throw `Refused`;
@@ -138,9 +244,13 @@ function isList<Item>(value: Item | readonly Item[]): value is readonly Item[] {
 }
 
 function unknownCommand(aggregate: string, type: string): Error {
-  return new MillraceError('COMMAND_UNKNOWN', `aggregate '${aggregate}' has no command '${type}'`, {
-    details: { aggregate, type },
-  });
+  return new MillraceError(
+    'COMMAND_UNKNOWN',
+    `unknown command '${type}' of aggregate '${aggregate}'`,
+    {
+      details: { aggregate, type },
+    },
+  );
 }
 
 function unlistedEvent(command: string, type: string): Error {

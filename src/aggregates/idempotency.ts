@@ -64,7 +64,7 @@ export function assertSameUse(wanted: KeyUse, first: KeyUse, key: string | undef
 }
 
 /**
- * A stream recognises its own keys without this port. The port also detects a key that is reused for
+ * A stream recognises keys of earlier commands without this port. The port also detects a key that is reused for
  * another aggregate, at the cost of one write per command with a key.
  *
  * @example

@@ -161,7 +161,7 @@ test('a duplicate with a stale expected revision gets the first result', async (
   assert.deepEqual(await accounts.handle(request), { ...first, isDuplicate: true });
 });
 
-test('the same command in two processes takes effect once', async () => {
+test('a command sent to two processes takes effect once', async () => {
   await using inner = memoryEventStore();
   await accountOf(100, inner);
   // Both processes load and decide before either appends.
@@ -253,7 +253,7 @@ test('a rejected command does not use up its key', async () => {
   assert.deepEqual([isDuplicate, state.balance], [false, 10]);
 });
 
-test('a key reused with another command is an error', async () => {
+test('a key reused with another command is rejected', async () => {
   await using store = memoryEventStore();
   await accountOf(100, store);
   await using accounts = createCommandHandler(store, account);
@@ -266,7 +266,7 @@ test('a key reused with another command is an error', async () => {
   });
 });
 
-test('a key reused for another aggregate is an error when keys are claimed', async () => {
+test('a key reused for another aggregate is rejected when keys are claimed', async () => {
   await using store = memoryEventStore();
   const keyClaims = memoryKeyClaims();
   await using accounts = createCommandHandler(store, account, { keyClaims });

@@ -1,29 +1,24 @@
-export type {
-  Aggregate,
-  AggregateDefinition,
-  AggregateEvent,
-  DecideContext,
-  DecideMap,
-  EvolveMap,
-  ForgottenEvent,
-  Named,
-  SnapshotPolicy,
-  StreamNaming,
-  Upcaster,
-} from './aggregate.ts';
-export type {
-  AggregateAddress,
-  AggregateStorage,
-  CommandHandler,
-  CommandHandlerOptions,
-  CommandRequest,
-  CommandResult,
-  LoadedAggregate,
-} from './command-handler.ts';
-export { commandHandlerLimits, createCommandHandler } from './create-command-handler.ts';
-export { defineAggregate } from './define-aggregate.ts';
+export type { AggregateAddress, CommandRequest, CommandResult } from './attempt-command.ts';
+export {
+  commandHandlerLimits,
+  createCommandHandler,
+  type AggregateStorage,
+  type CommandHandler,
+  type CommandHandlerOptions,
+  type LoadedAggregate,
+} from './create-command-handler.ts';
+export {
+  defineAggregate,
+  type Aggregate,
+  type AggregateDefinition,
+  type DecideContext,
+  type DecideMap,
+  type EvolveMap,
+  type ForgottenEvent,
+  type StreamNaming,
+} from './define-aggregate.ts';
 export { memoryKeyClaims, type KeyClaims, type KeyUse } from './idempotency.ts';
 export { Refused } from './refused.ts';
 export { memorySnapshots, type Snapshot, type SnapshotStore } from './snapshot-store.ts';
-export { snapshotLimits } from './snapshots.ts';
-export { upcast } from './upcast.ts';
+export { snapshotLimits, type SnapshotPolicy } from './snapshots.ts';
+export { upcast, type AggregateEvent, type Named, type Upcaster } from './upcast.ts';

@@ -6,7 +6,7 @@ import type { Observer } from '../foundation/observer.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import type { Aggregate } from './aggregate.ts';
+import type { Aggregate } from './define-aggregate.ts';
 import type { RememberedState, RememberedStates } from './remembered-states.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import { usableSnapshot } from './snapshots.ts';
@@ -22,7 +22,7 @@ export interface RehydrateSource<State, Event extends NewEvent, Command extends 
 
 export interface RehydrateQuery {
   readonly stream: string;
-  /** Stops after this revision, or later if retention hides earlier events. Default: the end. */
+  /** Stops after this revision, or later if retention hides earlier events. Default: the last event. */
   readonly through?: number | undefined;
   /** `sawWatched` reports whether an event with this id was read. */
   readonly watchFor?: string | undefined;
@@ -90,7 +90,7 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
   for await (const page of read.pages()) if (!page.every(apply)) break;
 
   if (recalled !== undefined && revision === -1) {
-    remembered?.forget(stream);
+    remembered?.evict(stream);
     return rehydrate({ ...source, remembered: undefined }, query);
   }
   if (base !== undefined && revision === -1) {

@@ -44,7 +44,7 @@ test('recall returns a copy, and an older state does not replace a newer one', (
   const [one, two] = [states.recall('a'), states.recall('a')];
   assert.deepEqual(one, noted(5, 'five'));
   assert.notEqual(one?.state, two?.state);
-  states.forget('a');
+  states.evict('a');
   states.remember('a', noted(4, 'four'));
   assert.equal(states.recall('a')?.revision, 4);
 });

@@ -1,7 +1,7 @@
 // A cache of recently used aggregate states, as JSON: the next command need not read the history again.
 // Each recall decodes a private copy, and an append detects a stale state.
 
-import type { SnapshotPolicy } from './aggregate.ts';
+import type { SnapshotPolicy } from './snapshots.ts';
 import { encodeState } from './snapshots.ts';
 
 /** A cached state and where it came from. */
@@ -9,7 +9,7 @@ export interface RememberedState<State> {
   readonly state: State;
   readonly revision: number;
   readonly eventId: string;
-  /** As in `Rehydrated`. */
+  /** Revision of the snapshot that the state was loaded from; −1: from the initial state. */
   readonly snapshotRevision: number;
   readonly sinceMs: number | undefined;
 }
@@ -18,7 +18,7 @@ export interface RememberedStates<State> {
   recall(stream: string): RememberedState<State> | undefined;
   /** Must not get states with personal data: forgetting a person does not clear this cache. */
   remember(stream: string, remembered: RememberedState<State>): void;
-  forget(stream: string): void;
+  evict(stream: string): void;
 }
 
 export const rememberedLimits = {
@@ -30,16 +30,16 @@ export const rememberedLimits = {
   longForEvents: 100,
 } as const;
 
-type Kept = Omit<RememberedState<unknown>, 'state'> & { readonly json: string | undefined };
+type CachedState = Omit<RememberedState<unknown>, 'state'> & { readonly json: string | undefined };
 
 export function createRememberedStates<State>(
   policy: SnapshotPolicy<State>,
 ): RememberedStates<State> {
   /** In order of last use. */
-  const states = new Map<string, Kept>();
+  const states = new Map<string, CachedState>();
   let chars = 0;
 
-  function forget(stream: string): void {
+  function evict(stream: string): void {
     chars -= states.get(stream)?.json?.length ?? 0;
     states.delete(stream);
   }
@@ -56,11 +56,11 @@ export function createRememberedStates<State>(
 
   return {
     recall(stream) {
-      const kept = states.get(stream);
-      if (kept?.json === undefined) return undefined;
+      const cached = states.get(stream);
+      if (cached?.json === undefined) return undefined;
       states.delete(stream);
-      states.set(stream, kept);
-      const { json, ...rest } = kept;
+      states.set(stream, cached);
+      const { json, ...rest } = cached;
       try {
         return { ...rest, state: policy.decode(JSON.parse(json)) };
       } catch {
@@ -77,7 +77,7 @@ export function createRememberedStates<State>(
         const tooEarly = rest.revision < before.revision + rememberedLimits.longForEvents;
         if (!isNewer || (isLong && tooEarly)) return;
       }
-      forget(stream);
+      evict(stream);
       const json = jsonOf(state);
       states.set(stream, { ...rest, json });
       chars += json?.length ?? 0;
@@ -85,9 +85,9 @@ export function createRememberedStates<State>(
         const isFull =
           chars > rememberedLimits.charsMax || states.size > rememberedLimits.statesMax;
         if (!isFull) break;
-        forget(oldest);
+        evict(oldest);
       }
     },
-    forget,
+    evict,
   };
 }

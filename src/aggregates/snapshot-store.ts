@@ -34,7 +34,7 @@ export interface SnapshotStore {
 }
 
 /**
- * Snapshots in memory, for unit tests. They are stored as JSON text, like in a database.
+ * Snapshots in memory, for unit tests. Each snapshot is stored as a JSON string, as in a database.
  *
  * @example
  * import { memorySnapshots } from 'millrace/aggregates';

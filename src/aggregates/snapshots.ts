@@ -5,7 +5,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { withinTime } from '../foundation/within-time.ts';
-import type { SnapshotPolicy } from './aggregate.ts';
+
 import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
 
 export const snapshotLimits = {
@@ -17,6 +17,25 @@ export const snapshotLimits = {
   /** Default deadline of `flush` and dispose. */
   flushMs: 5_000,
 } as const;
+
+/** When snapshots are taken, and when an existing one is ignored. */
+export interface SnapshotPolicy<State> {
+  /** A snapshot is taken after this many events since the last one. */
+  readonly every: number;
+  /** A snapshot is also taken when there are new events and the last snapshot is older than this. */
+  readonly afterMs: number | undefined;
+  /** Increase it whenever `evolve` changes: snapshots of another version are ignored and replaced. */
+  readonly codeVersion: number;
+  /**
+   * Whether the state contains data from events that carry a data subject. Forgetting a person
+   * destroys the key of the events, not a snapshot: while this is true (the default), the
+   * state of an aggregate with such events is never stored.
+   */
+  readonly holdsPersonalData: boolean;
+  /** Convert the state to JSON and back, for states with dates, maps or big integers. */
+  encode(state: State): unknown;
+  decode(json: unknown): State;
+}
 
 /** A state just loaded or decided. */
 interface SnapshotCandidate<State> {

@@ -1,6 +1,6 @@
 // Snapshots and key claims in the SQL database of the events.
 
-import type { AggregateStorage } from './command-handler.ts';
+import type { AggregateStorage } from './create-command-handler.ts';
 
 /** The used part of an `SqlDatabase`, which aggregates may not import. */
 interface AggregateDatabase {

@@ -7,7 +7,7 @@ import type { NewEvent } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { given } from '../testing/given.ts';
 import { defineAggregate } from './define-aggregate.ts';
-import type { Upcaster } from './aggregate.ts';
+import type { Upcaster } from './upcast.ts';
 import { upcast } from './upcast.ts';
 
 const completedV1 = defineEvent('payment.completed.v1', z.object({ amount: z.number() }));
@@ -90,23 +90,29 @@ test('a renamed event is read under its new name', () => {
 });
 
 test('invalid upcaster chains are rejected at definition time', () => {
-  const refused = (upcasters: readonly Upcaster[], message: RegExp): void =>
+  const assertInvalid = (upcasters: readonly Upcaster[], message: RegExp): void =>
     assert.throws(() => paymentWith(upcasters), coded('AGGREGATE_INVALID', message));
   const step = (from: string, to: string): Upcaster => upcast(from, to, (payload) => payload);
 
-  refused([toV2], /upcast to 'payment.completed.v2', which is neither an event nor upcast further/);
-  refused([toV2, toV3, toV2], /'payment.completed.v1' is upcast twice/);
-  refused(
+  assertInvalid(
+    [toV2],
+    /upcast to 'payment.completed.v2', which is neither an event nor upcast further/,
+  );
+  assertInvalid([toV2, toV3, toV2], /'payment.completed.v1' is upcast twice/);
+  assertInvalid(
     [step('payment.a.v1', 'payment.b.v1'), step('payment.b.v1', 'payment.a.v1')],
     /form a cycle/,
   );
-  refused([step('payment.a.v1', 'payment.a.v1')], /form a cycle/);
-  refused([step('payment.completed.v4', 'payment.completed.v3')], /older version/);
-  refused(
+  assertInvalid([step('payment.a.v1', 'payment.a.v1')], /form a cycle/);
+  assertInvalid([step('payment.completed.v4', 'payment.completed.v3')], /older version/);
+  assertInvalid(
     [step('payment.completed.v1', 'payment.completed.v3')],
     /'payment.completed.v2' is neither an event nor upcast/,
   );
-  refused([step('payment.completed.v3', 'payment.completed.v4')], /cannot be one of the events/);
+  assertInvalid(
+    [step('payment.completed.v3', 'payment.completed.v4')],
+    /cannot be one of the events/,
+  );
   assert.ok(paymentWith([step('payment.completed.v1', 'payment.completed.v3'), toV3]));
 });
 

@@ -1,10 +1,34 @@
 // Reads stored events in their newest version: upcasters convert older ones step by step.
 
-import type { NewEvent } from '../contracts/envelope.ts';
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
 import { parseEventType, type EventType } from '../contracts/event-type.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { isForgotten } from '../store/erasure.ts';
-import type { AggregateEvent, Named, Upcaster } from './aggregate.ts';
+
+/** An event of an aggregate, stored or just decided: the envelope, its stream and its revision. */
+export type AggregateEvent<Event extends NewEvent = NewEvent> = Event extends NewEvent
+  ? DomainEventEnvelope<Event['payload']> & {
+      readonly type: Event['type'];
+      readonly stream: string;
+      readonly revision: number;
+    }
+  : never;
+
+/** The part of an event or command definition that an aggregate needs, whatever the payload. */
+export interface Named<Agg extends string = string> {
+  readonly type: `${Agg}.${string}`;
+  readonly agg: string;
+  readonly schema: StandardSchemaV1;
+  parse(payload: unknown): unknown;
+}
+
+/** Converts the payload of an older event type into the next one; created by `upcast`. */
+export interface Upcaster {
+  readonly from: string;
+  readonly to: string;
+  readonly convert: (payload: unknown) => unknown;
+}
 
 type InputOf<Definition> = Definition extends (payload: infer Input) => unknown ? Input : never;
 

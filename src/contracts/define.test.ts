@@ -32,7 +32,7 @@ test('a definition recognises its own events and narrows their type', () => {
   assert.ok(!completed.is({ type: 'payment.failed.v1', payload: {} }));
 });
 
-test('an invalid payload is refused with all problems', () => {
+test('an invalid payload is rejected with all problems', () => {
   assert.throws(
     () => completed.parse({ amount: -1, note: 3 }),
     (error) => {
@@ -53,7 +53,7 @@ test('a command is imperative and has no version', () => {
   assert.deepEqual([request.agg, request.verb], ['payment', 'request']);
 });
 
-test('an asynchronous schema is refused', () => {
+test('an asynchronous schema is rejected', () => {
   const later: StandardSchemaV1<unknown, number> = {
     '~standard': { version: 1, vendor: 'test', validate: async () => ({ value: 1 }) },
   };
@@ -75,7 +75,7 @@ test('invalid literal names do not compile, and other invalid names throw', () =
   invalid(() => defineEvent('payment.completed.v0', schema));
   // @ts-expect-error -- no whole version
   invalid(() => defineEvent('payment.completed.v1.5', schema));
-  // @ts-expect-error -- an event type is no command
+  // @ts-expect-error -- an event type is not a command type
   invalid(() => defineCommand('payment.complete.v1', schema));
   // @ts-expect-error -- not kebab-case
   invalid(() => defineCommand('payment.Complete', schema));

@@ -61,7 +61,7 @@ describe('envelope', () => {
     assert.match(byPath['/type'] ?? '', /payment\.completed\.v1/);
   });
 
-  test('refuses values that are not objects', () => {
+  test('rejects values that are not objects', () => {
     for (const bad of [undefined, null, 7, 'x', [], () => 1])
       assert.deepEqual(
         problemsOf(bad).map(({ path }) => path),
@@ -98,7 +98,7 @@ describe('envelope', () => {
     assert.equal(file, `${JSON.stringify(envelopeJsonSchema, null, 2)}\n`, 'run: npm run generate');
   });
 
-  test('the published JSON Schema accepts and refuses the same documents as the validator', () => {
+  test('the published JSON Schema accepts and rejects the same documents as the validator', () => {
     const ajv = new Ajv2020({ strict: true, strictTypes: false });
     addFormats.default(ajv);
     const check = ajv.compile(envelopeJsonSchema);
@@ -182,7 +182,7 @@ describe('payloads', () => {
     );
   });
 
-  test('values that JSON would change or drop are refused, with their path', () => {
+  test('values that JSON would change or drop are rejected, with their path', () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = [cycle];
     for (const [value, path] of [

@@ -143,7 +143,7 @@ export interface NewEvent<Type extends string = string, Payload = unknown> {
 export interface EnvelopeContext {
   readonly tenant: string;
   readonly aggregate: DomainEventEnvelope['aggregate'];
-  /** Default: the event's own id, which starts a new flow. */
+  /** Default: the id of this event, which starts a new flow. */
   readonly correlationId?: string;
   readonly causationId?: string;
   readonly idempotencyKey?: string;

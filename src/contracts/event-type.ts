@@ -79,7 +79,7 @@ export function parseEventType(type: string): ParsedEventType {
 }
 
 /**
- * Whether a text is a valid event type.
+ * Whether a string is a valid event type.
  *
  * @example
  * import { isEventType } from 'millrace/contracts';
@@ -90,7 +90,7 @@ export function isEventType(type: string): boolean {
   return type.length <= nameLimits.eventTypeCharsMax && eventType.test(type);
 }
 
-/** The corrected spelling, if the text has the three parts. */
+/** The corrected spelling, if the string has three parts. */
 function suggestEventType(type: string): string | undefined {
   const parts = /^([^.]+)\.([^.]+)\.v0*([1-9][0-9]{0,8})$/i.exec(type);
   if (parts === null) return undefined;

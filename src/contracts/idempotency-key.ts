@@ -7,7 +7,7 @@ export interface IdempotencyKeyParts {
   readonly tenant: string;
   readonly service: string;
   readonly operation: string;
-  /** Identifies the intent; any text without control characters, `|` included. */
+  /** Identifies the intent; any string without control characters, `|` included. */
   readonly naturalKey: string;
 }
 
@@ -41,7 +41,7 @@ export function buildIdempotencyKey(parts: IdempotencyKeyParts): string {
 }
 
 /**
- * Parses an idempotency key; the natural key is the text after the third bar.
+ * Parses an idempotency key; the natural key is the part after the third bar.
  *
  * @example
  * import { parseIdempotencyKey } from 'millrace/contracts';

@@ -61,7 +61,7 @@ export function checkIdentifier(kind: string, text: string): void {
 
 export function checkVersion(version: number): void {
   if (Number.isInteger(version) && version >= 1 && version <= 999_999_999) return;
-  throw nameInvalid('version', String(version), 'must be a whole number from 1');
+  throw nameInvalid('version', String(version), 'must be an integer of at least 1');
 }
 
 export function checkId(kind: string, text: string): void {
@@ -70,7 +70,7 @@ export function checkId(kind: string, text: string): void {
 }
 
 /**
- * Refuses ids that look like an e-mail address or a phone number, because keys appear in dashboards
+ * Rejects ids that look like an e-mail address or a phone number, because keys appear in dashboards
  * and logs. Ten to fifteen digits count as a phone number; an order number of that length needs a
  * prefix (`order-…`).
  */
@@ -112,7 +112,7 @@ export function camelCase(kebab: string): string {
     : kebab;
 }
 
-/** The reverse of `camelCase`; for any other text, a guess for the suggestion in an error. */
+/** The reverse of `camelCase`; for any other string, a guess for the suggestion in an error. */
 export function kebabCase(text: string): string {
   // Fast path: most names have one part.
   if (onePart.test(text)) return text;

@@ -47,7 +47,7 @@ const keyIds = ids.filter((id) => personalDataKind(id) === undefined);
 /** Hides an invalid literal from the compiler. */
 const untyped = (text: string): string => text;
 
-function refuses(code: ErrorCode, work: () => unknown, pattern = /./): void {
+function rejects(code: ErrorCode, work: () => unknown, pattern = /./): void {
   assert.throws(work, (error) => {
     assert.ok(hasCode(error, code), `expected ${code}, got ${String(error)}`);
     assert.match(error.message, pattern);
@@ -72,14 +72,14 @@ describe('event types', () => {
     );
   });
 
-  test('an invalid name is refused with the corrected spelling', () => {
-    refuses('NAME_INVALID', () => parseEventType('Payment.Completed.v1'), /payment\.completed\.v1/);
-    refuses(
+  test('an invalid name is rejected with the corrected spelling', () => {
+    rejects('NAME_INVALID', () => parseEventType('Payment.Completed.v1'), /payment\.completed\.v1/);
+    rejects(
       'NAME_INVALID',
       () => parseEventType('payment_request.created.v01'),
       /payment-request\.created\.v1/,
     );
-    refuses('NAME_INVALID', () => buildEventType('payment', untyped('Completed'), 1), /completed/);
+    rejects('NAME_INVALID', () => buildEventType('payment', untyped('Completed'), 1), /completed/);
     for (const bad of [
       'payment.completed',
       'payment.completed.v0',
@@ -90,16 +90,16 @@ describe('event types', () => {
       'a--b.c.v1',
       '1a.b.v1',
     ]) {
-      refuses('NAME_INVALID', () => parseEventType(bad));
+      rejects('NAME_INVALID', () => parseEventType(bad));
       assert.equal(isEventType(bad), false);
     }
-    refuses('NAME_INVALID', () => buildEventType('payment', 'completed', 1.5));
-    refuses('KEY_TOO_LONG', () => buildEventType('a'.repeat(130), 'b', 1));
+    rejects('NAME_INVALID', () => buildEventType('payment', 'completed', 1.5));
+    rejects('KEY_TOO_LONG', () => buildEventType('a'.repeat(130), 'b', 1));
   });
 
-  test('a very long name is refused quickly and quoted in part', () => {
-    refuses('NAME_INVALID', () => parseEventType(`${'a-'.repeat(50_000)}.b.v1`));
-    refuses('NAME_INVALID', () => parseStreamName('a'.repeat(1_000_000)), /^.{0,300}$/s);
+  test('a very long name is rejected quickly and quoted in part', () => {
+    rejects('NAME_INVALID', () => parseEventType(`${'a-'.repeat(50_000)}.b.v1`));
+    rejects('NAME_INVALID', () => parseStreamName('a'.repeat(1_000_000)), /^.{0,300}$/s);
   });
 });
 
@@ -186,7 +186,7 @@ describe('stream names', () => {
       ),
       { numRuns: propertyRuns(2_000) },
     );
-    assert.ok(ambiguous < 200, `${ambiguous} of 2000 were refused`);
+    assert.ok(ambiguous < 200, `${ambiguous} of 2000 were rejected`);
   });
 
   test('the longest known tenant wins', () => {
@@ -198,7 +198,7 @@ describe('stream names', () => {
   });
 
   test('a tenant with a hyphen must be in the directory', () => {
-    refuses(
+    rejects(
       'TENANT_UNKNOWN',
       () => buildStreamName('banking', 'currency', 1, 'demo-za', 'USD'),
       /directory/,
@@ -214,19 +214,19 @@ describe('stream names', () => {
     assert.equal(stream, 'banking.currency.v1-demo-za-USD');
   });
 
-  test('an id that would parse as another tenant’s is refused', () => {
+  test('an id that would parse as another tenant’s is rejected', () => {
     const known = new Set(['demo', 'demo-za']);
-    refuses(
+    rejects(
       'STREAM_AMBIGUOUS',
       () => buildStreamName('a', 'b', 1, 'demo', 'za-1', known),
       /demo-za/,
     );
-    refuses('STREAM_AMBIGUOUS', () =>
+    rejects('STREAM_AMBIGUOUS', () =>
       buildStreamName('a', 'b', 1, 'demo', 'za-1', new Set(['demo-za'])),
     );
   });
 
-  test('invalid parts are refused', () => {
+  test('invalid parts are rejected', () => {
     for (const bad of [
       'banking.currency-core-USD',
       'banking.currency.v1-core',
@@ -238,31 +238,31 @@ describe('stream names', () => {
       'banking.currency.v1-core-a b',
       'banking.currency.v01-core-x',
     ]) {
-      refuses('NAME_INVALID', () => parseStreamName(bad));
+      rejects('NAME_INVALID', () => parseStreamName(bad));
     }
-    refuses('NAME_INVALID', () => buildStreamName('a', 'b', 1, 'Core', 'x'));
-    refuses('NAME_INVALID', () => buildStreamName('a', 'b', 1, 'core', ''));
-    refuses('NAME_INVALID', () => buildStreamName('a', 'b', 1, 'core', 'a:b'));
-    refuses('NAME_INVALID', () => buildStreamName('a', 'b', 0, 'core', 'x'));
-    refuses(
+    rejects('NAME_INVALID', () => buildStreamName('a', 'b', 1, 'Core', 'x'));
+    rejects('NAME_INVALID', () => buildStreamName('a', 'b', 1, 'core', ''));
+    rejects('NAME_INVALID', () => buildStreamName('a', 'b', 1, 'core', 'a:b'));
+    rejects('NAME_INVALID', () => buildStreamName('a', 'b', 0, 'core', 'x'));
+    rejects(
       'NAME_INVALID',
       () => buildStreamName(untyped('coreTemplateManager'), 'b', 1, 'core', 'x'),
       /core-template-manager/,
     );
-    refuses('KEY_TOO_LONG', () => buildStreamName('a', 'b', 1, 'core', 'x'.repeat(200)));
+    rejects('KEY_TOO_LONG', () => buildStreamName('a', 'b', 1, 'core', 'x'.repeat(200)));
   });
 
   test('index streams are named as EventStoreDB names them', () => {
     assert.equal(categoryStream('banking', 'currency', 1), '$ce-banking.currency.v1');
     assert.equal(eventTypeStream('payment.completed.v1'), '$et-payment.completed.v1');
-    refuses('NAME_INVALID', () => eventTypeStream('PaymentCompleted'));
+    rejects('NAME_INVALID', () => eventTypeStream('PaymentCompleted'));
   });
 });
 
 describe('tenant directory', () => {
-  test('refuses a tenant that is a prefix of another, in either order', () => {
-    refuses('TENANT_OVERLAP', () => createTenantDirectory(['demo', 'demo-za']), /demo-za/);
-    refuses('TENANT_OVERLAP', () => createTenantDirectory(['demo-za', 'demo']));
+  test('rejects a tenant that is a prefix of another, in either order', () => {
+    rejects('TENANT_OVERLAP', () => createTenantDirectory(['demo', 'demo-za']), /demo-za/);
+    rejects('TENANT_OVERLAP', () => createTenantDirectory(['demo-za', 'demo']));
     const directory = createTenantDirectory(['demo-za', 'demo-uk', 'core']);
     directory.add('core');
     assert.deepEqual([...directory], ['demo-za', 'demo-uk', 'core']);
@@ -331,7 +331,7 @@ describe('Redis keys', () => {
       'checkpoint:workflow:{payment}:paymenthub:v1:tenants',
     );
     assert.deepEqual(parseRedisKey(redisKeys.workflows()), { kind: 'workflows' });
-    refuses('NAME_INVALID', () => redisKeys.workflowDue('payment', 'paymenthub', 1, -1));
+    rejects('NAME_INVALID', () => redisKeys.workflowDue('payment', 'paymenthub', 1, -1));
   });
 
   test('BullMQ’s prefix and name joined equal the document’s queue key', () => {
@@ -457,7 +457,7 @@ describe('Redis keys', () => {
       'x',
       'app:{core}:b:a:v1:',
     ]) {
-      refuses('NAME_INVALID', () => parseRedisKey(bad));
+      rejects('NAME_INVALID', () => parseRedisKey(bad));
     }
   });
 
@@ -472,7 +472,7 @@ describe('Redis keys', () => {
     );
   });
 
-  test('ids that look like e-mail addresses or phone numbers are refused', () => {
+  test('ids that look like e-mail addresses or phone numbers are rejected', () => {
     for (const id of [
       'jane.doe@example.com',
       '+27821234567',
@@ -481,9 +481,9 @@ describe('Redis keys', () => {
       '555-123-4567',
       '14155552671',
     ]) {
-      refuses('KEY_HOLDS_PERSONAL_DATA', () => redisKeys.snapshot('core', 'a', 'b', 1, id));
-      refuses('KEY_HOLDS_PERSONAL_DATA', () => redisKeys.jobId('core', 'a', 'b', 'w', id));
-      refuses('KEY_HOLDS_PERSONAL_DATA', () => slackAddressing.snapshot('core', id));
+      rejects('KEY_HOLDS_PERSONAL_DATA', () => redisKeys.snapshot('core', 'a', 'b', 1, id));
+      rejects('KEY_HOLDS_PERSONAL_DATA', () => redisKeys.jobId('core', 'a', 'b', 'w', id));
+      rejects('KEY_HOLDS_PERSONAL_DATA', () => slackAddressing.snapshot('core', id));
     }
     for (const id of [
       'USD',
@@ -501,13 +501,13 @@ describe('Redis keys', () => {
     }
   });
 
-  test('keys of 256 characters and invalid parts are refused', () => {
-    refuses('KEY_TOO_LONG', () => redisKeys.snapshot('core', 'a', 'b', 1, 'x'.repeat(240)));
-    refuses('NAME_INVALID', () => redisKeys.snapshot('co:re', 'a', 'b', 1, 'x'));
-    refuses('NAME_INVALID', () => redisKeys.snapshot('core', 'a', 'b', 1, 'x}y'));
-    refuses('NAME_INVALID', () => redisKeys.snapshot('core', 'A', 'b', 1, 'x'));
-    refuses('NAME_INVALID', () => redisKeys.queue('core', 'a', 'b', 1, 'do:it'));
-    refuses('NAME_INVALID', () => redisKeys.checkpoint('payments'));
+  test('keys of 256 characters and invalid parts are rejected', () => {
+    rejects('KEY_TOO_LONG', () => redisKeys.snapshot('core', 'a', 'b', 1, 'x'.repeat(240)));
+    rejects('NAME_INVALID', () => redisKeys.snapshot('co:re', 'a', 'b', 1, 'x'));
+    rejects('NAME_INVALID', () => redisKeys.snapshot('core', 'a', 'b', 1, 'x}y'));
+    rejects('NAME_INVALID', () => redisKeys.snapshot('core', 'A', 'b', 1, 'x'));
+    rejects('NAME_INVALID', () => redisKeys.queue('core', 'a', 'b', 1, 'do:it'));
+    rejects('NAME_INVALID', () => redisKeys.checkpoint('payments'));
   });
 });
 
@@ -528,11 +528,11 @@ describe('filters hash', () => {
     assert.equal(filtersHash({ status: 'open', page: 1 }), '2e989569b6181ed44f8e3e3bfe5781cd');
   });
 
-  test('refuses values without a stable JSON form', () => {
+  test('rejects values without a stable JSON form', () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = cycle;
     for (const bad of [cycle, { a: Number.NaN }, { a: 1n }, { a: () => 1 }]) {
-      refuses('PAYLOAD_NOT_JSON', () => filtersHash(bad));
+      rejects('PAYLOAD_NOT_JSON', () => filtersHash(bad));
     }
   });
 
@@ -565,7 +565,7 @@ describe('subscription names and idempotency keys', () => {
       }),
     );
     for (const bad of ['sub:a:b', 'sub:A:b:v1', 'a:b:v1', 'sub:a:b:v0'])
-      refuses('NAME_INVALID', () => parseSubscriptionName(bad));
+      rejects('NAME_INVALID', () => parseSubscriptionName(bad));
   });
 
   test('idempotency keys build and parse, also with bars in the natural key', () => {
@@ -591,9 +591,9 @@ describe('subscription names and idempotency keys', () => {
       ),
     );
     for (const bad of ['core|a|b', 'core|a|b|', 'Core|a|b|c', 'core||b|c', 'core|a|b|c\nd']) {
-      refuses('NAME_INVALID', () => parseIdempotencyKey(bad));
+      rejects('NAME_INVALID', () => parseIdempotencyKey(bad));
     }
-    refuses('KEY_TOO_LONG', () => parseIdempotencyKey(`core|a|b|${'x'.repeat(250)}`));
+    rejects('KEY_TOO_LONG', () => parseIdempotencyKey(`core|a|b|${'x'.repeat(250)}`));
   });
 });
 
@@ -634,8 +634,8 @@ describe('Slack addressing', () => {
         assert.deepEqual(slackAddressing.parseStream(stream, directory), { tenant, id });
       }),
     );
-    refuses('NAME_INVALID', () => slackAddressing.parseStream('notification.mail.request-core-1'));
-    refuses('NAME_INVALID', () => slackAddressing.parseStream('notification.slack.request-core'));
-    refuses('TENANT_UNKNOWN', () => slackAddressing.stream('demo-za', '1'));
+    rejects('NAME_INVALID', () => slackAddressing.parseStream('notification.mail.request-core-1'));
+    rejects('NAME_INVALID', () => slackAddressing.parseStream('notification.slack.request-core'));
+    rejects('TENANT_UNKNOWN', () => slackAddressing.stream('demo-za', '1'));
   });
 });

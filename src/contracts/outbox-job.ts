@@ -3,12 +3,12 @@ export interface OutboxJob {
   /** The id in the queue. */
   readonly id: string;
   readonly queue: string;
-  /** The first is 1. */
+  /** Counts from 1. */
   readonly attempt: number;
-  /** When its message was claimed. */
+  /** When the message was claimed. */
   readonly enqueuedAt: Date;
   readonly startedAt: Date;
   readonly finishedAt: Date | undefined;
-  /** `lost`: the worker ended, or lost its lease, before it stored an outcome. */
+  /** `lost`: the worker stopped, or lost its lease, before it stored an outcome. */
   readonly outcome: 'sent' | 'failed' | 'dead' | 'running' | 'lost';
 }

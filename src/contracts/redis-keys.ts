@@ -14,7 +14,7 @@ import {
 import { parseSubscriptionName } from './subscription-name.ts';
 import { checkTenant } from './tenant.ts';
 
-/** Where BullMQ keeps one queue: its keys read `<prefix>:<name>:*`. */
+/** The address of a BullMQ queue, whose keys are `<prefix>:<name>:*`. */
 export interface QueueAddress {
   readonly prefix: string;
   readonly name: string;
@@ -22,7 +22,7 @@ export interface QueueAddress {
 
 export type RedisMeta = 'fences' | 'generation' | 'lists';
 
-/** Keys that the sagas of all tenants share: SET, HASH, a number. */
+/** Keys that the sagas of all tenants share: `tenants` is a SET, `revisions` a HASH, `losses` a number. */
 export type RedisWorkflowPart = 'tenants' | 'revisions' | 'losses';
 
 const hashShape = /^[0-9a-f]{8,64}$/;
@@ -73,9 +73,10 @@ export const redisKeys = {
   list: (tenant: string, bc: string, agg: string, v: number, filters: unknown): string =>
     redisKeys.listOf(tenant, bc, agg, v, filtersHash(filters)),
 
-  /** The same key, by the hash of the filters. */
+  /** The key of `list`, by the hash of the filters. */
   listOf: (tenant: string, bc: string, agg: string, v: number, hash: string): string => {
-    if (!hashShape.test(hash)) throw nameInvalid('filters hash', hash, 'is hexadecimal');
+    if (!hashShape.test(hash))
+      throw nameInvalid('filters hash', hash, 'must be 8 to 64 lower-case hexadecimal digits');
     return bounded(`${space(tenant, bc, agg, v)}:list:{${hash}}`);
   },
 
@@ -89,7 +90,7 @@ export const redisKeys = {
   queue: (tenant: string, bc: string, agg: string, v: number, work: string): string =>
     bounded(`${queuePrefix(tenant, bc, agg, v)}:${token('work', work)}`),
 
-  /** The same queue for BullMQ, which rejects `:` in a name but not in a prefix. */
+  /** The address of `queue` for BullMQ, which rejects `:` in a name but not in a prefix. */
   queueAddress: (
     tenant: string,
     bc: string,
@@ -113,7 +114,7 @@ export const redisKeys = {
     return bounded(`checkpoint:esdb:${subscriptionName}`);
   },
 
-  /** HASH of the leases, ZSET of the processes; both of a subscription in one slot. */
+  /** A HASH of the leases or a ZSET of the processes; both keys of a subscription are in one slot. */
   lease: (subscriptionName: string, what: 'shards' | 'workers'): string => {
     parseSubscriptionName(subscriptionName);
     return bounded(`lease:{${subscriptionName}}:${what}`);
@@ -131,7 +132,7 @@ export const redisKeys = {
   /** ZSET of the streams of all tenants, scored by due time; the saga is the hash tag. */
   workflowDue: (saga: string, bc: string, v: number, shard: number): string => {
     if (!Number.isSafeInteger(shard) || shard < 0) {
-      throw nameInvalid('shard', String(shard), 'must be a whole number from 0');
+      throw nameInvalid('shard', String(shard), 'must be an integer of at least 0');
     }
     return bounded(`${workflowSpace(saga, bc, v)}:due:${shard}`);
   },
@@ -167,6 +168,28 @@ export function encodeJobId(jobId: string): string {
  */
 export function decodeJobId(encoded: string): string {
   return encoded.replaceAll('~', ':').replaceAll('%7E', '~').replaceAll('%25', '%');
+}
+
+/** Throws for an id that Redis cannot store, so that a document is accepted by every engine or by none. */
+export function checkDocumentId(
+  tenant: string,
+  bc: string,
+  agg: string,
+  v: number,
+  id: string,
+): void {
+  redisKeys.hash(tenant, bc, agg, v, id);
+}
+
+/** Like `checkDocumentId`, for the name of a range. */
+export function checkRangeName(
+  tenant: string,
+  bc: string,
+  agg: string,
+  v: number,
+  range: string,
+): void {
+  redisKeys.zset(tenant, bc, agg, v, range);
 }
 
 function space(tenant: string, bc: string, agg: string, v: number): string {

@@ -17,7 +17,7 @@ import {
 import { joinTenant, splitTenant, type TenantLookup } from './tenant.ts';
 
 export interface ParsedStreamName {
-  /** The text before the first hyphen, which `$ce-` streams index. */
+  /** The part before the first hyphen, which `$ce-` streams index. */
   readonly category: string;
   readonly bc: string;
   readonly agg: string;
@@ -28,6 +28,7 @@ export interface ParsedStreamName {
 
 const camel = '[a-z][a-zA-Z0-9]*';
 const streamName = new RegExp(`^((${camel})\\.(${camel})\\.v(${versionPattern}))-(.+)$`);
+const categoryPrefix = new RegExp(`^${camel}\\.${camel}\\.v${versionPattern}-`);
 
 /**
  * Builds the category `<bc>.<agg>.v<version>`. Hyphens become camelCase, because a category ends
@@ -51,7 +52,7 @@ export function buildCategory<const Bc extends string, const Agg extends string>
 
 /**
  * Builds the name of an aggregate's stream. The name always parses back to the same parts: a tenant
- * with a hyphen must be in `tenants`, and a name that would parse as another tenant's is refused.
+ * with a hyphen must be in `tenants`, and a name that would parse as another tenant's is rejected.
  *
  * @example
  * import { buildStreamName } from 'millrace/contracts';
@@ -95,6 +96,12 @@ export function parseStreamName(stream: string, tenants?: TenantLookup): ParsedS
     tenant: parts.tenant,
     id: parts.id,
   };
+}
+
+/** The tenant of a stream; empty if the name does not follow `<bc>.<agg>.v<version>-<tenant>-<id>`. */
+export function tenantOfStream(stream: string, tenants: TenantLookup | undefined): string {
+  if (!categoryPrefix.test(stream)) return '';
+  return splitTenant(stream.slice(stream.indexOf('-') + 1), tenants)?.tenant ?? '';
 }
 
 /**

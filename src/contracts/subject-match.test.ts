@@ -39,10 +39,10 @@ const table: readonly (readonly [pattern: string, subject: string, expected: boo
   ['foo.>-', 'foo.a.b', false],
   ['**', 'a', false],
   ['>>', 'a', false],
-  // Wildcard characters in the subject are plain text.
+  // Wildcard characters in the subject are literals.
   ['a', '*', false],
   ['*', '>', true],
-  // Text that NATS refuses matches nothing, not even itself.
+  // A string that NATS rejects matches nothing, not even itself.
   ['', '', false],
   ['>', '', false],
   ['*', '', false],
@@ -118,14 +118,14 @@ const invalid: readonly (readonly [text: string, reason: RegExp])[] = [
   [deep(33), /33 tokens, at most 32/],
 ];
 
-test('refuses subjects that a transport cannot carry, with the reason', () => {
+test('rejects subjects that a transport cannot carry, with the reason', () => {
   for (const [text, reason] of invalid) {
     assert.throws(() => validateSubject(text), isInvalid('subject', reason), text);
     assert.throws(() => validatePattern(text), isInvalid('subject pattern', reason), text);
   }
 });
 
-test('refuses wildcards in a subject', () => {
+test('rejects wildcards in a subject', () => {
   for (const subject of ['*', '>', 'a.*', 'a.>', 'a*', '>b']) {
     assert.throws(
       () => validateSubject(subject),
@@ -135,7 +135,7 @@ test('refuses wildcards in a subject', () => {
   }
 });
 
-test('refuses wildcards that NATS treats as text or refuses', () => {
+test('rejects wildcards that NATS treats as literals or rejects', () => {
   for (const pattern of ['a*', '*a', '**', 'a.>b', '>>', 'a.b*.c']) {
     assert.throws(() => validatePattern(pattern), isInvalid('subject pattern', /inside a token/));
   }
@@ -144,7 +144,7 @@ test('refuses wildcards that NATS treats as text or refuses', () => {
   }
 });
 
-test('accepts 255 characters and refuses 256', () => {
+test('accepts 255 characters and rejects 256', () => {
   validateSubject('x'.repeat(255));
   assert.throws(
     () => validateSubject('x'.repeat(256)),
@@ -152,7 +152,7 @@ test('accepts 255 characters and refuses 256', () => {
   );
 });
 
-test('refuses values that are not strings with the same error', () => {
+test('rejects values that are not strings with the same error', () => {
   for (const value of [undefined, null, 5, ['a']]) {
     assert.throws(
       () => validateSubject(value as unknown as string),
@@ -184,13 +184,13 @@ test('maps every valid subject to a key and back', () => {
   );
 });
 
-test('refuses a colon, wildcards and empty tokens in a subject', () => {
+test('rejects a colon, wildcards and empty tokens in a subject', () => {
   for (const subject of ['a:b', 'a.b:', 'a.*', 'a.>', 'a..b', '', 'a b']) {
     assert.throws(() => subjectToStreamKey(subject), isInvalidName, subject);
   }
 });
 
-test('refuses a key that is not the key of a subject', () => {
+test('rejects a key that is not the key of a subject', () => {
   for (const key of ['a.b', 'a:b.c', 'a::b', ':a', 'a:', '', 'a:*', 'a:>']) {
     assert.throws(() => streamKeyToSubject(key), isInvalidName, key);
   }

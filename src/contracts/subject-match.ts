@@ -10,7 +10,7 @@ const colon = 0x3a;
 
 /**
  * Whether a pattern matches a subject: `*` matches exactly one token, `>` one or more at the end. It
- * never throws: input that NATS refuses (an empty token, a `>` that is not last) matches nothing. As
+ * never throws: input that NATS rejects (an empty token, a `>` that is not last) matches nothing. As
  * in NATS, `*` is a wildcard only as a whole token: in `foo*` it is an ordinary character.
  *
  * @example
@@ -61,7 +61,7 @@ function hasNoEmptyToken(subject: string, from: number): boolean {
 }
 
 /**
- * Throws unless the text is a full subject that every transport accepts: at most 32 tokens without
+ * Throws unless the string is a full subject that every transport accepts: at most 32 tokens without
  * wildcards, whitespace or control characters, at most 255 characters in total.
  *
  * @example
@@ -74,7 +74,7 @@ export function validateSubject(subject: string): void {
 }
 
 /**
- * Throws unless the text is a pattern to subscribe with. Stricter than NATS, which treats `foo*` and
+ * Throws unless the string is a pattern to subscribe with. Stricter than NATS, which treats `foo*` and
  * `>foo` as literal text: a subscriber that means "starts with foo" would silently receive nothing.
  *
  * @example
@@ -88,7 +88,7 @@ export function validatePattern(pattern: string): void {
 
 /**
  * The key of a subject's Redis stream: the subject with `:` for `.`. The mapping is reversible because
- * `validateSubject` refuses `:` in a subject.
+ * `validateSubject` rejects `:` in a subject.
  *
  * @example
  * import { subjectToStreamKey } from 'millrace/contracts';
@@ -167,7 +167,7 @@ function wildcardProblem(
   const last = at + 1 === text.length;
   if (!wildcards) return `contains "${wildcard}": a message is published to one full subject`;
   if (at !== tokenStart || !(last || text.charCodeAt(at + 1) === dot)) {
-    return `contains "${wildcard}" inside a token, where it is no wildcard: use it as a whole token`;
+    return `contains "${wildcard}" inside a token, where it is not a wildcard: use it as a whole token`;
   }
   return wildcard === '>' && !last
     ? 'contains ">" before its end: use "*" for one token in the middle'

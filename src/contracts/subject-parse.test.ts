@@ -86,7 +86,7 @@ const wrong: readonly (readonly [subject: string, reason: RegExp])[] = [
 ];
 
 for (const [subject, reason] of wrong) {
-  test(`refuses "${subject}" with the reason`, () => {
+  test(`rejects "${subject}" with the reason`, () => {
     assert.throws(
       () => parseSubject(subject),
       (error) => hasCode(error, 'NAME_INVALID') && reason.test(String(error.details['reason'])),
@@ -94,7 +94,7 @@ for (const [subject, reason] of wrong) {
   });
 }
 
-test('refuses a subject of 256 characters', () => {
+test('rejects a subject of 256 characters', () => {
   const subject = `gbe.notify.topic.${'x'.repeat(256)}`;
   assert.throws(
     () => parseSubject(subject),

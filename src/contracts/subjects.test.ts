@@ -112,19 +112,19 @@ test('builds every subject below another root, also of several tokens', () => {
   assert.equal(staging.tasks.type('report-gen').queue, 'staging.gbe.tasks.report-gen.queue');
 });
 
-test('refuses a root that would break the subjects below it', () => {
+test('rejects a root that would break the subjects below it', () => {
   for (const root of ['', '.', 'gbe.', 'g*e', '>', 'g e', 'a:b', 'ü', long]) {
     assert.throws(() => createSubjects({ root }), isInvalid('subject root'), root);
   }
 });
 
-test('refuses a customer id that is not exactly one token', () => {
+test('rejects a customer id that is not exactly one token', () => {
   for (const id of ['', 'a.b', '*', '>', 'a*', 'a b', 'a\n', 'a:b', '\u0000', 'jo@x.org', long]) {
     assert.throws(() => subjects.notify.customer(id), isInvalid('customer id'), id);
   }
 });
 
-test('refuses a missing id instead of building a subject for the customer "undefined"', () => {
+test('rejects a missing id instead of building a subject for the customer "undefined"', () => {
   const missing = undefined as unknown as string;
   assert.throws(() => subjects.notify.customer(missing), isInvalid('customer id'));
   assert.throws(() => subjects.notify.topic(missing), isInvalid('topic'));

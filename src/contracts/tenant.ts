@@ -1,10 +1,10 @@
-// Tenants, the directory of them, and `<tenant>-<id>`, the end of every stream name. A tenant that contains a
+// Tenants, the directory of them, and `<tenant>-<id>`, the last part of every stream name. A tenant that contains a
 // hyphen can be separated from the id only if the directory lists it.
 
 import { MillraceError } from '../foundation/error.ts';
 import { idPattern, nameInvalid, nameLimits } from './identifier.ts';
 
-/** Answers whether a tenant exists: a `Set`, a `Map` or a `TenantDirectory`. */
+/** Reports whether a tenant exists: a `Set`, a `Map` or a `TenantDirectory`. */
 export interface TenantLookup {
   has(tenant: string): boolean;
 }
@@ -90,7 +90,7 @@ export function joinTenant(tenant: string, id: string, tenants?: TenantLookup): 
   return joined;
 }
 
-/** `undefined` if the text is not `<tenant>-<id>`. */
+/** Undefined if the string is not `<tenant>-<id>`. */
 export function splitTenant(
   joined: string,
   tenants?: TenantLookup,
@@ -100,7 +100,7 @@ export function splitTenant(
   return { tenant, id: joined.slice(tenant.length + 1) };
 }
 
-/** The longest known tenant, otherwise the text before the first hyphen. An id is never empty. */
+/** The longest known tenant, otherwise the part before the first hyphen. An id is never empty. */
 function tenantOf(joined: string, tenants: TenantLookup | undefined): string {
   const first = joined.indexOf('-');
   if (tenants !== undefined) {

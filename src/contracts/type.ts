@@ -47,7 +47,7 @@ const builders = {
   Unsafe: (definition: Definition) => ({ ...definition }),
 };
 
-// Typed by TypeBox's own types; the test compares the results with TypeBox's.
+// Typed by the types of TypeBox; the test compares the results with TypeBox's.
 /**
  * Builds the schemas of routes and messages: TypeBox definitions without TypeBox's load time.
  *

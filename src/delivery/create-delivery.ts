@@ -6,7 +6,7 @@ import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
-import { nextTurn } from '../store/next-turn.ts';
+import { nextTurn } from '../foundation/next-turn.ts';
 import { safeObserver } from '../subscriptions/safe-observer.ts';
 import { createCallDeadlines } from '../foundation/call-deadlines.ts';
 import type { BreakerStore } from './breaker-store.ts';

@@ -5,7 +5,7 @@ import type { LifecycleState } from '../foundation/lifecycle.ts';
 export interface HealthThresholds {
   /** Age of the oldest event that a subscription has not processed. */
   readonly lagSecondsMax: number;
-  /** Pending dead letters of a subscription. */
+  /** Number of pending dead letters of a subscription. */
   readonly deadLettersMax: number;
   /** Messages waiting to be sent. */
   readonly outboxPendingMax: number;
@@ -57,7 +57,7 @@ export interface HealthFigures {
 
 export interface MillraceHealth extends HealthFigures {
   readonly status: 'up' | 'degraded' | 'down';
-  /** Sentences; empty if the status is `up`. */
+  /** The reasons as sentences; empty if the status is `up`. */
   readonly problems: readonly string[];
 }
 

@@ -85,7 +85,7 @@ test('rejects two messages of one event for one destination, because the second 
 });
 
 test('rejects an asynchronous method and an invalid pattern', () => {
-  const late = method('*', 'webhook:x', () => Promise.reject(new Error('nobody hears this')));
+  const late = method('*', 'webhook:x', () => Promise.reject(new Error('an ignored rejection')));
   assert.throws(() => destinations([late], 'payment.completed.v1'), /asynchronous/);
   for (const pattern of ['payment', 'payment*', 'Payment.*', 'a.b.c.*', '']) {
     assert.throws(

@@ -22,7 +22,7 @@ export interface MapToOutboxOptions {
   readonly eventType?: string | undefined;
 }
 
-/** Its type may be a pattern: `payment.*`, or `*`. */
+/** The event type of a mark may be a pattern: `payment.*`, or `*`. */
 export type MapToOutboxMark = MapToOutboxOptions & EventMark;
 
 /** A message without the fields that the decorator sets. */
@@ -92,7 +92,7 @@ export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[])
     if (other !== undefined) {
       throw new MillraceError(
         'CONFIG_INVALID',
-        `${where} and ${other} both map ${pattern} to ${integrationType}: a destination gets an event once`,
+        `${where} and ${other} both map ${pattern} to ${integrationType}: each destination receives an event only once, so remove one of them`,
         { details: { where, integrationType } },
       );
     }
@@ -149,7 +149,7 @@ function checkDestinations(messages: readonly IntegrationMessage[], { type }: Re
   for (const { integrationType } of messages) {
     if (seen.has(integrationType)) {
       throw new TypeError(
-        `${type} was mapped to ${integrationType} twice: a destination gets an event once`,
+        `${type} was mapped to ${integrationType} twice: each destination receives an event only once`,
       );
     }
     seen.add(integrationType);

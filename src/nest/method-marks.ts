@@ -23,7 +23,7 @@ export type MethodDecoratorOf<Shape> = <M extends Shape>(
 
 type Method = (...given: readonly unknown[]) => unknown;
 
-/** What a decorator says about the events of its method. */
+/** The settings of a decorator for the events of its method. */
 export interface EventMark {
   /** An event type; for some decorators also a pattern. */
   readonly type: string;
@@ -44,7 +44,7 @@ export function eventDecorator<Shape>(
   return (_target, _name, descriptor) => markMethod(key, { ...options, ...mark }, descriptor);
 }
 
-/** Attached to the function itself, like Nest's own metadata, which wrappers of methods copy. */
+/** Attached to the function itself, like the metadata of Nest, which wrappers of methods copy. */
 function markMethod(key: symbol, mark: object, descriptor: PropertyDescriptor): void {
   const method: unknown = descriptor.value;
   if (typeof method !== 'function') {

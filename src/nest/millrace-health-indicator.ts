@@ -55,12 +55,12 @@ export class MillraceHealthIndicator {
     this.#clock = clock;
   }
 
-  /** For Terminus: `health.check([() => millrace.isHealthy('millrace')])`. */
+  /** The check for Terminus: `health.check([() => millrace.isHealthy('millrace')])`. */
   async isHealthy<const Key extends string>(key: Key): Promise<Record<Key, MillraceHealth>> {
     return { [key]: await this.check() } as Record<Key, MillraceHealth>;
   }
 
-  /** For use without Terminus. Never rejects. */
+  /** The check without Terminus; never rejects. */
   async check(): Promise<MillraceHealth> {
     const { store, ledger, dispatcher, runners } = this.#runtime;
     const [reachable, subscriptions, outbox] = await Promise.all([

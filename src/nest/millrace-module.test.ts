@@ -42,7 +42,7 @@ class Handlers {
 decorate(Handlers, 'onCompleted', OnEvent('payment.completed.v1'));
 decorate(Handlers, 'toPartner', MapToOutbox('payment.*', { integrationType: 'partner' }));
 
-/** What `@OnEvent(…)` above a method does. */
+/** Applies `@OnEvent(…)` to a method without decorator syntax. */
 function decorate(
   target: Type<object>,
   name: string,
@@ -75,15 +75,15 @@ async function pay(store: EventStore): Promise<string> {
   return event.eventId;
 }
 
-async function refusesToStart(code: ErrorCode, start: () => Promise<unknown>): Promise<void> {
+async function failsToStart(code: ErrorCode, start: () => Promise<unknown>): Promise<void> {
   await assert.rejects(start, (error) => hasCode(error, code));
 }
 
 test('one forRoot runs handlers, mappers and destinations', async () => {
   const delivered = Promise.withResolvers<object>();
-  let ends = 0;
+  let disposals = 0;
   const send = Object.assign(async (message: object) => delivered.resolve(message), {
-    [Symbol.asyncDispose]: async () => void (ends += 1),
+    [Symbol.asyncDispose]: async () => void (disposals += 1),
   });
   const destinations = { partner: send, 'partner:slow': { send, timeoutMs: 30_000 } };
   const app = await started({ store: 'memory:', outbox: { destinations } });
@@ -98,7 +98,7 @@ test('one forRoot runs handlers, mappers and destinations', async () => {
   assert.equal((await app.get(MillraceHealthIndicator).check()).status, 'up');
   await app.close();
   await app.close();
-  assert.equal(ends, 1);
+  assert.equal(disposals, 1);
 });
 
 test('forRootAsync waits for other providers', async () => {
@@ -182,7 +182,7 @@ test('a duplicate or request-scoped handler prevents the start and closes the en
   ];
   for (const [code, providers, options] of cases) {
     const store = memoryEventStore();
-    await refusesToStart(code, () =>
+    await failsToStart(code, () =>
       started({ store, outbox: { ledger: memoryOutboxLedger() }, ...options }, providers),
     );
     await assert.rejects(store.head(), (error) => hasCode(error, 'STORE_CLOSED'), code);
@@ -192,15 +192,13 @@ test('a duplicate or request-scoped handler prevents the start and closes the en
 const twin = { name: 'sub:shop:twin:v1', handler: () => undefined };
 
 test('rejects invalid options with their error codes', async () => {
-  await refusesToStart('CONFIG_INVALID', () => started({}));
-  await refusesToStart('CONFIG_INVALID', () => started({ store: 'no-such-engine:' }));
-  await refusesToStart('STORE_UNAVAILABLE', () =>
-    started({ store: 'postgres://127.0.0.1:1/none' }),
-  );
+  await failsToStart('CONFIG_INVALID', () => started({}));
+  await failsToStart('CONFIG_INVALID', () => started({ store: 'no-such-engine:' }));
+  await failsToStart('STORE_UNAVAILABLE', () => started({ store: 'postgres://127.0.0.1:1/none' }));
   const dataSource = new DataSource({ type: 'postgres', url: 'postgres://127.0.0.1:1/none' });
   const ledger = new TypeormOutboxRepository(dataSource);
-  await refusesToStart('STORE_CLOSED', () => started({ outbox: { ledger } }));
-  await refusesToStart('OUTBOX_INVALID', () =>
+  await failsToStart('STORE_CLOSED', () => started({ outbox: { ledger } }));
+  await failsToStart('OUTBOX_INVALID', () =>
     started({
       store: 'memory:',
       outbox: { deliver: async () => undefined, dispatcher: { concurrency: 0 } },

@@ -131,7 +131,7 @@ export class MillraceModule {
 }
 
 /**
- * Not global: Nest starts global modules first and stops them last, but this one must start after TypeORM's pool and
+ * The module is not global: Nest starts global modules first and stops them last, but this one must start after TypeORM's pool and
  * stop before it.
  */
 class MillraceRuntimeModule {}

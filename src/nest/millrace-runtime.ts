@@ -43,9 +43,9 @@ export interface MillraceModuleOptions {
   readonly store?: string | (EventStore & Partial<SubscriptionHost>) | undefined;
   /** Default: in the database of the store, if that is a URL. False: no outbox. */
   readonly outbox?: MillraceOutboxOptions | false | undefined;
-  /** In addition to those of `@OnEvent`. */
+  /** Subscriptions in addition to those of `@OnEvent`. */
   readonly subscriptions?: readonly SubscriptionDefinition[] | undefined;
-  /** For all subscriptions and projectors: external leases, `onAlert`, tuning. */
+  /** Options of all subscriptions and projectors: external leases, `onAlert`, tuning. */
   readonly running?: Omit<SubscriptionOptions, 'observer'> | undefined;
   /** False: this process only appends, enqueues and queries, and runs nothing. Default: true. */
   readonly run?: boolean | undefined;
@@ -64,7 +64,7 @@ export interface MillraceOutboxOptions {
   readonly projectors?: readonly OutboxProjectorDefinition[] | undefined;
   /** Destinations by integration type. Without this and `deliver`, messages wait for another process. */
   readonly destinations?: DeliveryOptions['destinations'] | undefined;
-  /** Instead of `destinations`. */
+  /** A delivery function, instead of `destinations`. */
   readonly deliver?: Deliver | undefined;
   readonly dispatcher?:
     | Omit<OutboxDispatcherOptions, 'deliver' | 'ledger' | 'observer'>
@@ -192,14 +192,14 @@ export class MillraceRuntime {
   /** Finishes running handlers and leaves the rest to other processes. Requests may still append. */
   async beforeApplicationShutdown(): Promise<void> {
     const running = [...this.#runners.values(), ...(this.dispatcher ? [this.dispatcher] : [])];
-    const ends = await Promise.allSettled(running.map((each) => each.stop()));
-    for (const end of ends) {
-      if (end.status === 'rejected')
-        this.observer.log?.error({ err: end.reason }, 'could not stop');
+    const results = await Promise.allSettled(running.map((each) => each.stop()));
+    for (const result of results) {
+      if (result.status === 'rejected')
+        this.observer.log?.error({ err: result.reason }, 'could not stop');
     }
   }
 
-  /** Called by Nest after all requests have ended. */
+  /** Called by Nest after all requests have completed. */
   async onApplicationShutdown(): Promise<void> {
     await this.#close();
   }

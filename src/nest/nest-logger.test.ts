@@ -18,7 +18,7 @@ function recording(calls: unknown[][]) {
 
 test('a line has a constant message and the fields of the application documents', () => {
   const { calls, logger } = heard();
-  nestObserver(logger).log.debug({}, 'not asked for');
+  nestObserver(logger).log.debug({}, 'a disabled level');
   const { log } = nestObserver(logger, { debug: true });
   log.info(
     { tenant: 'core', handler: 'sub:a:b:v1', correlationId: 'c', userId: undefined },
@@ -41,7 +41,7 @@ test('a line has a constant message and the fields of the application documents'
 test('writes an error with its name, message and code, which JSON would omit', () => {
   const { calls, logger } = heard();
   const err = new MillraceError('STORE_UNAVAILABLE', 'away');
-  // As the outbox document calls its logger.
+  // The outbox document calls its logger with these arguments.
   nestLogger(logger).warn({ msg: 'Outbox enqueue failed', err, eventId: 'e1' });
   const [[level, message, fields] = []] = calls;
   assert.deepEqual([level, message], ['warn', 'Outbox enqueue failed']);
@@ -53,6 +53,6 @@ test('writes an error with its name, message and code, which JSON would omit', (
 test('ignores a level that the Nest logger does not have', () => {
   const { logger, calls } = heard();
   const { log, warn, error } = logger;
-  nestLogger({ log, warn, error }).debug({}, 'nobody hears it');
+  nestLogger({ log, warn, error }).debug({}, 'an ignored line');
   assert.deepEqual(calls, []);
 });

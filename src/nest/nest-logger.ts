@@ -20,7 +20,7 @@ export interface ILogger extends Logger {
  * import { nestLogger } from 'millrace/nest';
  *
  * const logger = nestLogger(new Logger('Payments'));
- * logger.warn({ correlationId: 'c1', tenantId: 'core', operation: 'REFUND', phase: 'ERROR' }, 'refused');
+ * logger.warn({ correlationId: 'c1', tenantId: 'core', operation: 'REFUND', phase: 'ERROR' }, 'refund rejected');
  */
 export function nestLogger(logger: LoggerService = new NestLogger('Millrace')): ILogger {
   const writing =

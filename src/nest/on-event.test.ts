@@ -58,29 +58,26 @@ test('a subscription takes its settings from any of its methods', () => {
   assert.equal(only.lanes, 2);
 });
 
-const refused: Readonly<Record<string, readonly [readonly Method[], string | undefined, RegExp]>> =
-  {
-    'no name and no service to derive it from': [
-      [method({})],
-      undefined,
-      /has no subscription name/,
+const invalidMethods: Readonly<
+  Record<string, readonly [readonly Method[], string | undefined, RegExp]>
+> = {
+  'no name and no service to derive it from': [[method({})], undefined, /has no subscription name/],
+  'the same type twice in one subscription': [[method({}), method({})], 'shop', /both handle/],
+  'the same name in two classes': [
+    [method({}), method({ type: 'payment.failed.v1' }, { provider: {} })],
+    'shop',
+    /both have the subscription 'sub:shop:payment-mailer:v1'/,
+  ],
+  'different settings for one name': [
+    [
+      method({ subscription: { name: 'sub:shop:mail:v1', lanes: 1 } }),
+      method({ type: 'payment.failed.v1', subscription: { name: 'sub:shop:mail:v1', lanes: 2 } }),
     ],
-    'the same type twice in one subscription': [[method({}), method({})], 'shop', /both handle/],
-    'the same name in two classes': [
-      [method({}), method({ type: 'payment.failed.v1' }, { provider: {} })],
-      'shop',
-      /both have the subscription 'sub:shop:payment-mailer:v1'/,
-    ],
-    'different settings for one name': [
-      [
-        method({ subscription: { name: 'sub:shop:mail:v1', lanes: 1 } }),
-        method({ type: 'payment.failed.v1', subscription: { name: 'sub:shop:mail:v1', lanes: 2 } }),
-      ],
-      'shop',
-      /other settings/,
-    ],
-  };
-for (const [what, [methods, service, reason]] of Object.entries(refused)) {
+    'shop',
+    /other settings/,
+  ],
+};
+for (const [what, [methods, service, reason]] of Object.entries(invalidMethods)) {
   test(`rejects ${what}, naming the method`, () => {
     assert.throws(
       () => handlerSubscriptions(methods, service),

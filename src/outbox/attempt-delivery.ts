@@ -8,7 +8,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { errorText } from '../foundation/error-text.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { nextTurn } from '../store/next-turn.ts';
+import { nextTurn } from '../foundation/next-turn.ts';
 import { outcomeOf } from '../subscriptions/handler-outcome.ts';
 import {
   decideDelivery,

@@ -4,8 +4,8 @@
 import { createCallDeadlines } from '../foundation/call-deadlines.ts';
 import { hasCode } from '../foundation/error.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
-import { nextTurn } from '../store/next-turn.ts';
-import { createWaiters } from '../store/waiters.ts';
+import { nextTurn } from '../foundation/next-turn.ts';
+import { createWaiters } from '../foundation/waiters.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import {

@@ -1,4 +1,4 @@
-// The audit: nothing is done that is not on record, whatever breaks.
+// The audit log: no action is executed without a record of it, whatever fails.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -38,10 +38,10 @@ test('an action that cannot be recorded is not executed', async () => {
   const audit = createAuditLog(store);
   await store[Symbol.asyncDispose]();
   let isDone = false;
-  const asked = audit.run(purge, async () => {
+  const purged = audit.run(purge, async () => {
     isDone = true;
   });
-  await assert.rejects(asked, { code: 'STORE_CLOSED' });
+  await assert.rejects(purged, { code: 'STORE_CLOSED' });
   assert.equal(isDone, false);
 });
 
@@ -85,7 +85,7 @@ test('an outcome is found although it is on the previous page', async () => {
   await assert.rejects(audit.list({}, { cursor: 'x' }), { code: 'CURSOR_INVALID' });
 });
 
-test('entries are kept for a year, or as long as the metadata says', async () => {
+test('entries are kept for a year, or for the age in the stream metadata', async () => {
   const clock = fakeClock();
   await using store = memoryEventStore({ clock });
   const audit = createAuditLog(store, { clock, keptSeconds: 60 });

@@ -12,7 +12,7 @@ import { systemEvent } from '../store/system-stream.ts';
 export interface AuditActor {
   readonly kind: string;
   readonly name: string;
-  /** Absent: all tenants. */
+  /** The tenant that the actor is bound to. Absent: all tenants. */
   readonly tenant?: string;
   readonly address?: string;
 }
@@ -32,7 +32,7 @@ export interface AuditEntry extends AuditRequest {
   /** `unknown`: the action is running, or its process died. */
   readonly outcome: 'done' | 'failed' | 'unknown';
   readonly endedAt?: string;
-  /** The error code, if it failed. */
+  /** The error code of a failed action. */
   readonly error?: string;
 }
 
@@ -48,14 +48,14 @@ export interface AuditFilter {
 
 export interface AuditPage {
   readonly entries: readonly AuditEntry[];
-  /** For the next page; undefined: this is the last page. */
+  /** The cursor of the next page; undefined: this is the last page. */
   readonly cursor: string | undefined;
 }
 
 export interface AuditLog {
-  /** Records the action, executes it, and records its outcome. If it cannot be recorded, it is not executed. */
+  /** Records the action, executes it, and records its outcome. An action that cannot be recorded is not executed. */
   run<T>(request: AuditRequest, work: () => Promise<T>): Promise<T>;
-  /** Newest first. A page with a cursor may be short or empty: it shows how far the log was searched. */
+  /** Lists entries, newest first. A page with a cursor may be short or empty: it shows how far the log was searched. */
   list(
     filter: AuditFilter,
     page?: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
@@ -65,7 +65,7 @@ export interface AuditLog {
 export interface AuditLogOptions {
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
-  /** For a new stream; afterwards its metadata counts. Default: 365 days. */
+  /** The maximum age of entries in a new stream; an existing stream keeps its metadata. Default: 365 days. */
   readonly keptSeconds?: number | undefined;
 }
 
@@ -120,7 +120,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
     await store.append(auditStream, [event], { system: true });
   };
 
-  /** The action has ended: a failure to record its outcome must not change the result. */
+  /** Never throws: the action is done, and a failure to record its outcome must not change the result. */
   const end = async (id: string, ended: Ended): Promise<void> => {
     try {
       await write(endedType, { eventId: endedId(id), correlationId: id }, ended);
@@ -178,7 +178,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
   };
 }
 
-/** A filter as text for the log. */
+/** A filter as a string for the log. */
 export function filterText(filter: object): string {
   const parts = Object.entries(filter).filter(([, value]) => value !== undefined);
   return parts.length === 0
@@ -186,7 +186,7 @@ export function filterText(filter: object): string {
     : JSON.stringify(Object.fromEntries(parts)).slice(0, targetCharsMax);
 }
 
-/** Validated, because other programs may write to the stream. */
+/** Validates an event, because other programs may write to the stream. */
 function isRequest({ type, payload }: RecordedEvent): boolean {
   const { action, actor } = (payload ?? {}) as Partial<AuditRequest>;
   return type === requestedType && typeof action === 'string' && typeof actor?.name === 'string';
@@ -220,7 +220,11 @@ function entryOf(requestEvent: RecordedEvent, ending: RecordedEvent | undefined)
 
 function revisionOf(cursor: string): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw new MillraceError('CURSOR_INVALID', 'invalid cursor', {
-    details: { field: 'cursor' },
-  });
+  throw new MillraceError(
+    'CURSOR_INVALID',
+    'invalid cursor: pass the cursor of the previous page unchanged',
+    {
+      details: { field: 'cursor' },
+    },
+  );
 }

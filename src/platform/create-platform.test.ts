@@ -1,5 +1,5 @@
-// The flow as one: a command goes in, its read model and its message come out, and bad configurations
-// are refused before anything is opened.
+// The whole flow: a command produces a read model and a message, and invalid configurations
+// are rejected before anything is opened.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -109,9 +109,9 @@ test('a command becomes a document, a follow-up and a message that is sent', asy
   assert.deepEqual(await sent.promise, { to: 'Ada' });
 });
 
-test('the answer of a receiver becomes a command of the same platform', async () => {
+test('the response of a receiver becomes a command of the same platform', async () => {
   const base = banking(() => undefined);
-  const answered = Promise.withResolvers<unknown>();
+  const responded = Promise.withResolvers<unknown>();
   const asking = defineModule({
     name: 'asking',
     outbox: [
@@ -131,7 +131,7 @@ test('the answer of a receiver becomes a command of the same platform', async ()
       async question({ payload, tenantId = '' }) {
         const id = `about-${String(payload['id'])}`;
         const command = { type: 'letter.send', payload: { to: 'Eve' } };
-        answered.resolve(await send({ tenant: tenantId, id, command }));
+        responded.resolve(await send({ tenant: tenantId, id, command }));
       },
     }),
   });
@@ -142,7 +142,7 @@ test('the answer of a receiver becomes a command of the same platform', async ()
   await platform.start();
   const command = { type: 'account.open', payload: { owner: 'Ada' } };
   await platform.handle({ tenant: 'core', id: 'a-1', command });
-  await answered.promise;
+  await responded.promise;
   const letters = await platform.engines.store
     .readStream('banking.letter.v1-core-about-a-1')
     .toArray();
@@ -176,7 +176,7 @@ test('a process without the role subscriptions handles commands only', async () 
   assert.deepEqual(await platform.subscriptions.list(), []);
 });
 
-test('it starts, stops and starts again', async () => {
+test('a platform starts, stops and starts again', async () => {
   const sent: unknown[] = [];
   await using platform = await createPlatform(banking((payload) => sent.push(payload)));
   await platform.start();
@@ -204,14 +204,14 @@ test('an unknown command and an invalid payload are typed errors', async () => {
   );
 });
 
-test('an id that is invalid in its read model is refused before the command runs', async () => {
+test('an id that is invalid in its read model is rejected before the command runs', async () => {
   await using platform = await createPlatform(banking(() => undefined));
   const ask = (id: string, type: string, payload: unknown) =>
     platform.handle({ tenant: 'core', id, command: { type, payload } });
   await assert.rejects(ask('4915112345678', 'account.open', { owner: 'Ada' }), (error) =>
     hasCode(error, 'KEY_HOLDS_PERSONAL_DATA'),
   );
-  // No read model uses it as a key.
+  // No read model uses this id as a key.
   await ask('4915112345678', 'letter.send', { to: 'Ada' });
 });
 
@@ -247,9 +247,9 @@ for (const [what, config] of [
     },
   ],
 ] satisfies [string, PlatformConfig][]) {
-  test(`${what} is refused before anything is opened`, async () => {
+  test(`${what} is rejected before anything is opened`, async () => {
     await assert.rejects(
-      createPlatform({ engines: { store: 'postgres://nobody.invalid/none' }, ...config }),
+      createPlatform({ engines: { store: 'postgres://unknown.invalid/none' }, ...config }),
       (error) => hasCode(error, 'CONFIG_INVALID'),
     );
   });

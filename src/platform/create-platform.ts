@@ -84,7 +84,7 @@ export interface PlatformConfig extends EngineOptions {
   readonly taskSweepEveryMs?: number | undefined;
   /** False: events are not indexed by their flow, and traces are not available. Default: true. */
   readonly traces?: boolean | undefined;
-  /** Flows are removed after this. Default: 30 days. */
+  /** Flows older than this are removed from the trace index. Default: 30 days. */
   readonly traceRetentionMs?: number | undefined;
   /** How long a stop waits for running handlers and attempts. Default: 20 s. */
   readonly drainMs?: number | undefined;
@@ -103,12 +103,12 @@ export interface Platform extends Lifecycle {
   readonly tokens: Tokens;
   readonly subscriptions: SubscriptionAdmin;
   readonly sagaAdmin: (saga: SagaName) => SagaAdmin;
-  /** Rebuilds of the modules' projections in this process; they end with it. */
+  /** Rebuilds of the modules' projections in this process; stopping the process cancels them. */
   readonly rebuilds: ProjectionRebuilds;
   readonly delivery: Delivery;
   /** Everything that followed from one request, as a tree, by its correlation id. */
   readonly traces: Traces;
-  /** Opened at the first call; always the same object. */
+  /** The task engine, opened at the first call; always the same object. */
   tasks(): Promise<Tasks>;
   /** The number of jobs; undefined until the tasks are opened. */
   taskCounts(): Promise<readonly TypeCount[]> | undefined;
@@ -144,7 +144,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const { outbox = readOutboxEnvironment({}), traces: keepsTraces = true } = config;
   const { traceRetentionMs = traceRetentionMsDefault, leaseMs, drainMs } = config;
 
-  // Everything that can be wrong with the configuration is found before an engine is opened.
+  // Validate the whole configuration before an engine is opened.
   checkRoles(roles);
   const { context, connect } = createModuleContext({ clock, observer });
   const modules = bindModules(config.modules ?? [], context);
@@ -211,7 +211,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
           : await openColdStorage(config.busArchive, { keys: config.busArchiveKeys }),
     });
 
-  /** Starts the parts of a role, and returns what stops them. */
+  /** Starts the parts of a role, and returns the disposables that stop them. */
   const starters: Readonly<Record<PlatformRole, () => Promise<AsyncDisposable>[]>> = {
     // The server calls the platform; the role itself runs nothing here.
     api: () => [],
@@ -231,7 +231,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       ),
       ...(keepsTraces ? [traceIndexer.start()] : []),
     ],
-    // Without a queue the dispatcher sends itself, and queue workers have nothing to do.
+    // Without a queue the dispatcher sends the messages, and queue workers have nothing to do.
     dispatcher: () => [
       started(
         queue === undefined
@@ -252,7 +252,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
         sweep: (before, limit) => ledger.purge(before, limit),
         onSwept: (count) => observer.count?.('outbox_purged_total', {}, count),
       }),
-      // Also with `traces: false`: flows that were indexed before still expire.
+      // Start it also with `traces: false`: flows that were indexed before still expire.
       startSweeper({
         what: 'traces',
         clock,
@@ -282,7 +282,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       const stopping = parts;
       parts = [];
       await projections.rebuilds[Symbol.asyncDispose]();
-      // Concurrently: each part may need its drain time, and the process has little time to stop.
+      // Stop all parts concurrently: each part may need its drain time, and the process has little time to stop.
       throwFirst(await Promise.allSettled(stopping.map((each) => each[Symbol.asyncDispose]())));
     },
   });

@@ -16,7 +16,7 @@ export interface OutboxSender extends Lifecycle {
 export interface OutboxDefinition {
   /** From events to messages. Without projectors no event store is opened, and programs enqueue messages. */
   readonly projectors?: readonly OutboxProjectorDefinition[] | undefined;
-  /** Disposable destinations are disposed at the end. */
+  /** Disposable destinations are disposed when the outbox stops. */
   readonly destinations: DeliveryOptions['destinations'];
   readonly dispatcher?: Pick<
     OutboxDispatcherOptions,

@@ -1,4 +1,4 @@
-// Live signals of jobs: progress and ends.
+// Live signals of jobs: progress and terminal states.
 
 import type { Bus } from '../bus/bus.ts';
 import { subjects } from '../contracts/subjects.ts';
@@ -7,7 +7,7 @@ import type { Tasks } from '../tasks/tasks.ts';
 
 export interface FollowTasksQuery {
   readonly type?: string | undefined;
-  /** Of one job: the sequence ends with the job. */
+  /** Follows only this job; the sequence ends when the job reaches a terminal state. */
   readonly id?: string | undefined;
   readonly tenant?: string | undefined;
 }
@@ -21,7 +21,7 @@ export interface FollowedSignal {
 }
 
 /**
- * Signals from now on, until the abort signal fires. It is subscribed when the promise resolves.
+ * Signals from now on, until the abort signal fires. The subscription exists when the promise resolves.
  *
  * @example
  * import { createPlatform, followTasks } from 'millrace/platform';

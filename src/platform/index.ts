@@ -68,7 +68,11 @@ export {
   readOutboxEnvironment,
   type OutboxSettings,
 } from './config/outbox-environment.ts';
-export { startOutbox, type RunningOutbox, type StartOutboxOptions } from './start-outbox.ts';
+export {
+  startOutbox,
+  type RunningOutbox,
+  type StartOutboxOptions,
+} from './run-standalone-outbox.ts';
 export { openTasks } from './engines/open-tasks.ts';
 export { followTasks, type FollowedSignal, type FollowTasksQuery } from './follow-tasks.ts';
 export {

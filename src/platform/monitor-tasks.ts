@@ -1,56 +1,56 @@
-// A durable group that receives the end of every job, and continues where it stopped.
+// A durable consumer group that receives the terminal signal of every job, and continues where it stopped.
 
 import type { Bus, BusGroup, GroupInfo } from '../bus/bus.ts';
 import { consumerGroups, subjects } from '../contracts/subjects.ts';
 import { MillraceError } from '../foundation/error.ts';
 
 export interface MonitorTasksOptions {
-  /** Readers of the same name share the ends; a new name starts with the oldest kept end. Default: `monitors`. */
+  /** Readers of one group share the terminal signals; a new group starts with the oldest one. Default: `monitors`. */
   readonly group?: string | undefined;
-  /** Ends when there are no more ends, instead of waiting. */
+  /** Stops when all terminal signals are read, instead of waiting for more. */
   readonly isOnce?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
-/** The end of a job, from the stream. */
+/** The terminal signal of a job, from the stream. */
 export interface MonitoredEnd {
   readonly id: string;
   readonly at: Date;
   readonly tenant: string | undefined;
-  /** The first is 1: more if an earlier reader did not finish it. */
+  /** Counts from 1; higher if an earlier reader did not acknowledge the signal. */
   readonly deliveryCount: number;
-  /** `taskId`, `type`, `state`, `failures`, `endedAt`, and `error` if it has one. */
+  /** `taskId`, `type`, `state`, `failures`, `endedAt`, and `error` if the job failed. */
   readonly signal: Readonly<Record<string, unknown>>;
 }
 
 const pattern: string = subjects.tasks.everyType.terminal;
 const batch = 100;
-/** High, because a reader that stops early must not make an end a dead letter. */
+/** High, because a reader that stops early must not turn a signal into a dead letter. */
 const maxDeliveries = 1_000;
 
 /**
- * The ends of all jobs of all tenants, each to one reader of the group. The group exists when the promise resolves.
- * An end is acknowledged when the next one is requested: a reader that stops gets the last one again.
+ * The terminal signals of all jobs of all tenants, each to one reader of the group. The group exists when the promise
+ * resolves. A signal is acknowledged when the next one is requested: a reader that stops gets the last one again.
  *
  * @example
  * import { createPlatform, monitorTasks } from 'millrace/platform';
  *
  * await using platform = await createPlatform();
  * const signal = AbortSignal.timeout(60_000);
- * const ends = await monitorTasks(await platform.taskBus(), { group: 'pager', signal });
- * for await (const { signal: end } of ends) console.log(end['taskId'], end['state']);
+ * const signals = await monitorTasks(await platform.taskBus(), { group: 'pager', signal });
+ * for await (const { signal: job } of signals) console.log(job['taskId'], job['state']);
  */
 export async function monitorTasks(
   bus: Pick<Bus, 'group'>,
   { group: name = consumerGroups.monitors, isOnce = false, signal }: MonitorTasksOptions,
 ): Promise<AsyncIterable<MonitoredEnd>> {
-  // It would remove messages that are not archived yet.
+  // A monitor in the group of the archiver would remove messages that are not archived yet.
   if (name === consumerGroups.archiver) throw notOfMonitors(name);
   const group = await bus.group({ group: name, subject: pattern, maxDeliveries });
-  return endsOf(group, { isOnce, signal });
+  return terminalSignals(group, { isOnce, signal });
 }
 
-async function* endsOf(
+async function* terminalSignals(
   group: BusGroup,
   { isOnce, signal }: { readonly isOnce: boolean; readonly signal: AbortSignal },
 ): AsyncGenerator<MonitoredEnd> {
@@ -89,7 +89,7 @@ export async function taskGroups(bus: Pick<Bus, 'groups'>): Promise<readonly Gro
 
 /**
  * Deletes a group of monitors, so that it no longer holds back trims. False: it did not exist. Another kind of group
- * is refused with `BUS_INVALID`.
+ * is rejected with `BUS_INVALID`.
  *
  * @example
  * import { createPlatform, forgetMonitors } from 'millrace/platform';

@@ -2,16 +2,15 @@
 
 import type {
   AggregateAddress,
-  CommandHandler,
   CommandRequest,
   CommandResult,
-  LoadedAggregate,
-} from '../aggregates/command-handler.ts';
-import type { Aggregate } from '../aggregates/aggregate.ts';
+} from '../aggregates/attempt-command.ts';
+import type { CommandHandler, LoadedAggregate } from '../aggregates/create-command-handler.ts';
+import type { Aggregate } from '../aggregates/define-aggregate.ts';
 import { createCommandHandler } from '../aggregates/create-command-handler.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
-import { redisKeys } from '../contracts/redis-keys.ts';
+import { checkDocumentId } from '../contracts/redis-keys.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -67,10 +66,10 @@ export function bindCommands(
         });
       }
       const command = aggregate.parseCommand(request.command);
-      // An id that is not allowed in a key would be accepted here, and become a dead letter of the projection.
+      // Otherwise the command would succeed, and the projection would dead-letter its event because of the id.
       const { bc, version } = aggregate;
       if (projected.has(`${bc}.${name}`)) {
-        redisKeys.hash(request.tenant, bc, name, version, request.id);
+        checkDocumentId(request.tenant, bc, name, version, request.id);
       }
       return handler.handle({ ...request, command });
     },
@@ -78,12 +77,16 @@ export function bindCommands(
       const { name } = aggregate;
       const handler = handlers.get(name);
       if (handler !== undefined && modules.aggregates.get(name) === aggregate) {
-        // The same object that the handler was created for, so the state has this type.
+        // This is the aggregate that the handler was created for, so the state has this type.
         return (await handler.load(address)) as LoadedAggregate<State>;
       }
-      throw new MillraceError('AGGREGATE_INVALID', `no module has the aggregate '${name}'`, {
-        details: { aggregate: name },
-      });
+      throw new MillraceError(
+        'AGGREGATE_INVALID',
+        `unknown aggregate '${name}': no module defines it`,
+        {
+          details: { aggregate: name },
+        },
+      );
     },
     async [Symbol.asyncDispose]() {
       const ended = [...handlers.values()].map((each) => each[Symbol.asyncDispose]());

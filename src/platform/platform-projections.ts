@@ -1,4 +1,4 @@
-// The projections of the modules: runs, waits and rebuilds.
+// Runs, awaits and rebuilds the projections of the modules.
 
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';

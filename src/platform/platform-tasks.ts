@@ -62,11 +62,11 @@ export function tasksOver(
   let isOpen = false;
   const tasks = once(async () => {
     const written = typesFile === undefined ? [] : await loadTaskTypes(typesFile);
-    const made = await openTasks(url, { types: complete(written), clock, observer });
-    opened.use(made);
+    const created = await openTasks(url, { types: complete(written), clock, observer });
+    opened.use(created);
     isOpen = true;
-    if (typesFile !== undefined) opened.use(watchTaskTypes(made, typesFile, { complete }));
-    return made;
+    if (typesFile !== undefined) opened.use(watchTaskTypes(created, typesFile, { complete }));
+    return created;
   });
   const ownBus = once(async () => opened.use(await openBus(url, { clock, observer })));
   const bus = async (): Promise<Bus> => {
@@ -89,8 +89,8 @@ export function tasksOver(
   const sweep = async (): Promise<AsyncDisposable> =>
     startTaskSweeper(await tasks(), { everyMs: options.sweepEveryMs });
   const orchestrate = async (): Promise<AsyncDisposable> => {
-    const [made, streams] = await Promise.all([tasks(), bus()]);
-    return startTaskOrchestrator(made, {
+    const [engine, streams] = await Promise.all([tasks(), bus()]);
+    return startTaskOrchestrator(engine, {
       consume: (definition, handler) => streams.consume(definition, handler),
       group: (definition) => streams.group(definition),
     });
@@ -100,7 +100,7 @@ export function tasksOver(
   return {
     open: tasks,
     bus,
-    counts: () => (isOpen ? tasks().then((made) => made.counts()) : undefined),
+    counts: () => (isOpen ? tasks().then((engine) => engine.counts()) : undefined),
     startWorkers: () => (definitions.length === 0 ? [] : [work()]),
     startSweepers: () => (isWanted ? [sweep(), ...(isMemory ? [] : [orchestrate()])] : []),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -38,7 +38,7 @@ test('one of two concurrent rebuilds starts, and disposing cancels it', async ()
 });
 
 test('a failure is reported with its code, and the rebuild can be repeated', async () => {
-  const errors = [new MillraceError('LEASE_LOST', 'gone'), new Error('secret')];
+  const errors = [new MillraceError('LEASE_LOST', 'the lease was lost'), new Error('secret')];
   const rebuilds = createProjectionRebuilds(
     sources(async () => {
       throw errors.shift() ?? assert.fail();
@@ -52,10 +52,10 @@ test('a failure is reported with its code, and the rebuild can be repeated', asy
 });
 
 test('a projection that cannot be rebuilt is not started, and one without code is unknown', async () => {
-  const refused = new MillraceError('PROJECTION_INVALID', 'it is being asked');
-  const rebuilds = createProjectionRebuilds(sources(forEver, () => Promise.reject(refused)));
+  const invalid = new MillraceError('PROJECTION_INVALID', 'the definition is invalid');
+  const rebuilds = createProjectionRebuilds(sources(forEver, () => Promise.reject(invalid)));
   await assert.rejects(rebuilds.start(name), { code: 'PROJECTION_INVALID' });
   await assert.rejects(rebuilds.start(name), { code: 'PROJECTION_INVALID' });
   assert.equal(rebuilds.get(name), undefined);
-  await assert.rejects(rebuilds.start('sub:banking:nobody:v1'), { code: 'PROJECTION_UNKNOWN' });
+  await assert.rejects(rebuilds.start('sub:banking:unknown:v1'), { code: 'PROJECTION_UNKNOWN' });
 });

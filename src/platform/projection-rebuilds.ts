@@ -12,9 +12,9 @@ export interface ProjectionRebuild {
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
   readonly startedAt: string;
   readonly endedAt?: string;
-  /** Undefined until the projection's leases are held. */
+  /** Undefined until this process owns the leases of the projection. */
   readonly progress?: RebuildProgress;
-  /** The error code, if it failed. */
+  /** The error code of a failed rebuild. */
   readonly error?: string;
 }
 
@@ -22,14 +22,14 @@ export interface ProjectionRebuilds extends AsyncDisposable {
   /** Resolves when the rebuild has started; `ended` rejects if it failed or was cancelled. */
   start(name: string): Promise<{ readonly ended: Promise<RebuildResult> }>;
   get(name: string): ProjectionRebuild | undefined;
-  /** Resolves when it has ended. False: no rebuild is running. */
+  /** Resolves when the rebuild has stopped. False: no rebuild is running. */
   cancel(name: string): Promise<boolean>;
 }
 
 export interface RebuildSources {
   readonly projections: readonly Projection[];
   readonly clock: Clock;
-  /** Throws if it cannot be rebuilt. */
+  /** Throws if the projection cannot be rebuilt. */
   readonly check: (projection: Projection) => Promise<void>;
   readonly build: (
     projection: Projection,
@@ -88,7 +88,7 @@ export function createProjectionRebuilds(sources: RebuildSources): ProjectionReb
       if (projection === undefined) {
         throw new MillraceError(
           'PROJECTION_UNKNOWN',
-          `no module of this process has the projection '${name}': a rebuild needs its code`,
+          `unknown projection '${name}': a rebuild needs its code, and no module of this process defines it`,
           { details: { name } },
         );
       }

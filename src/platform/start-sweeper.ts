@@ -5,7 +5,7 @@ import type { Observer } from '../foundation/observer.ts';
 import { repeatWork } from '../foundation/repeat-work.ts';
 
 interface SweeperOptions {
-  /** For the log. */
+  /** The name in log lines. */
   readonly what: string;
   /** Removes up to `limit` rows that are older than this. Returns how many. */
   readonly sweep: (before: Date, limit: number) => Promise<number>;

@@ -1,7 +1,7 @@
 // Reads and writes the documents of a read model: by id, index, set and range, and cached lists.
 
 import { filtersHash } from '../contracts/filters-hash.ts';
-import { redisKeys } from '../contracts/redis-keys.ts';
+import { checkDocumentId, checkRangeName } from '../contracts/redis-keys.ts';
 import { checkTenant } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { readModelLimits as limits } from './limits.ts';
@@ -120,8 +120,8 @@ export function documentsOf<Document extends object>(
     }
     if (group === undefined) return { range: name, from, to };
     const range = groupRange(name, group);
-    // Refuse group values that no document can have.
-    redisKeys.zset(tenant, model.bc, model.aggregate, model.version, range);
+    // Reject group values that no document can have.
+    checkRangeName(tenant, model.bc, model.aggregate, model.version, range);
     return { range, from, to };
   };
 
@@ -151,7 +151,7 @@ export function documentsOf<Document extends object>(
     put: (source, document) => writeOne({ ...source, document }),
     remove: (source) => writeOne({ ...source, document: null }),
     async get(tenant, id) {
-      redisKeys.hash(tenant, model.bc, model.aggregate, model.version, id);
+      checkDocumentId(tenant, model.bc, model.aggregate, model.version, id);
       const [stored] = await store.load(model, [{ tenant, id }]);
       return found(stored);
     },

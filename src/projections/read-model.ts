@@ -4,7 +4,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { applySchema } from '../contracts/apply-schema.ts';
 import { checkIdentifier, checkVersion } from '../contracts/identifier.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
-import { redisKeys } from '../contracts/redis-keys.ts';
+import { checkDocumentId, checkRangeName } from '../contracts/redis-keys.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { readModelLimits as limits } from './limits.ts';
 import type { DocumentEntries, DocumentWrite, ModelKey } from './read-model-store.ts';
@@ -170,8 +170,7 @@ export function readModel<Document extends object>(
     groups: new Set(groupNames),
     listTtlMs,
     toWrite({ tenant, id, stream, revision }, document) {
-      // Validates the longest key of any engine, so that all engines refuse the same names.
-      redisKeys.hash(tenant, bc, aggregate, version, id);
+      checkDocumentId(tenant, bc, aggregate, version, id);
       if (!Number.isSafeInteger(revision) || revision < 0) {
         throw refuse(`invalid revision ${revision}`);
       }
@@ -184,7 +183,7 @@ export function readModel<Document extends object>(
       const { json } = encodePayload(kept, { payloadBytesMax: documentBytesMax });
       const entries = entriesOf(kept);
       for (const range of Object.keys(entries.ranges)) {
-        if (range.includes(':')) redisKeys.zset(tenant, bc, aggregate, version, range);
+        if (range.includes(':')) checkRangeName(tenant, bc, aggregate, version, range);
       }
       return { tenant, id, stream, revision, document: json, entries };
     },

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { givenEvent, givenNowMs } from '../testing/given-event.ts';
 import {
-  decideAnswer,
-  decideCompensationAnswer,
+  decideStepOutcome,
+  decideCompensationOutcome,
   decideDue,
   decideEvent,
   decidePark,
@@ -37,51 +37,51 @@ test('a duplicate event decides nothing, whatever the status of the saga', () =>
   assert.deepEqual(decideEvent(early, payment, context), []);
 });
 
-test('a second answer to a step changes nothing', () => {
-  const done = after(begun, decideAnswer(begun, 0, accepted, context));
+test('a second outcome of a step changes nothing', () => {
+  const done = after(begun, decideStepOutcome(begun, 0, accepted, context));
   const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
-  assert.deepEqual(decideAnswer(done, 0, accepted, context), []);
-  assert.deepEqual(decideAnswer(done, 0, denial, context), []);
-  assert.deepEqual(decideAnswer(begun, 7, accepted, context), []);
+  assert.deepEqual(decideStepOutcome(done, 0, accepted, context), []);
+  assert.deepEqual(decideStepOutcome(done, 0, denial, context), []);
+  assert.deepEqual(decideStepOutcome(begun, 7, accepted, context), []);
 });
 
 test('a step accepted after a refusal is compensated, even if the saga has ended', () => {
   const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
-  const ended = after(begun, decideAnswer(begun, 0, denial, context));
+  const ended = after(begun, decideStepOutcome(begun, 0, denial, context));
   assert.equal(ended.status, 'compensated');
-  const facts = decideAnswer(ended, 0, accepted, context);
+  const facts = decideStepOutcome(ended, 0, accepted, context);
   assert.deepEqual(
     facts.map(({ kind }) => kind),
     ['step-done', 'compensating', 'compensation-requested'],
   );
   const again = after(ended, facts);
   assert.equal(again.status, 'compensating');
-  const undone = after(again, decideCompensationAnswer(again, 0, accepted, context));
+  const undone = after(again, decideCompensationOutcome(again, 0, accepted, context));
   assert.equal(undone.status, 'compensated');
-  assert.deepEqual(decideAnswer(undone, 0, accepted, context), []);
+  assert.deepEqual(decideStepOutcome(undone, 0, accepted, context), []);
 });
 
 test('a step accepted after the saga continued without it parks the saga', () => {
   const steps = new Map(saga.steps).set('reserve', { onDenied: () => [] });
   const other = { ...context, saga: { ...saga, steps } };
   const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
-  const onItsWay = after(begun, decideAnswer(begun, 0, denial, other));
+  const onItsWay = after(begun, decideStepOutcome(begun, 0, denial, other));
   assert.equal(onItsWay.status, 'running');
-  const parked = after(onItsWay, decideAnswer(onItsWay, 0, accepted, other));
+  const parked = after(onItsWay, decideStepOutcome(onItsWay, 0, accepted, other));
   assert.equal(parked.parked?.reason, 'accepted-late');
   const skipped = after(parked, decideResume(parked, 'skip', { by: 'ada' }));
   assert.equal(skipped.status, 'running');
   assert.deepEqual(skipped.done, [0]);
 });
 
-test('an answer to a parked saga waits for the operator', () => {
+test('the outcome of a step of a parked saga waits for the operator', () => {
   const why = { reason: 'unanswered', message: 'silence' };
   const parked = after(begun, decidePark(begun, { at: 'step', n: 0 }, why));
-  assert.deepEqual(decideAnswer(parked, 0, accepted, context), []);
+  assert.deepEqual(decideStepOutcome(parked, 0, accepted, context), []);
   assert.deepEqual(decidePark(parked, { at: 'step', n: 0 }, why), []);
   const resumed = after(parked, decideResume(parked, 'resume', { by: 'ada' }));
   assert.equal(resumed.status, 'running');
-  assert.deepEqual(decideAnswer(resumed, 0, accepted, context), [{ kind: 'step-done', n: 0 }]);
+  assert.deepEqual(decideStepOutcome(resumed, 0, accepted, context), [{ kind: 'step-done', n: 0 }]);
   assert.deepEqual(decideResume(resumed, 'skip', { by: 'ada' }), []);
 });
 
@@ -109,7 +109,7 @@ test('a timer needs a valid time, and an action a known name', () => {
     lost([{ run: 'dance', id: 'x', command: { type: 'a.b', payload: 1 } }]),
     /step 'dance'/,
   );
-  // Actions after an end are ignored, whatever their order.
+  // Actions after an `end` action are ignored, whatever their order.
   const facts = lost([{ end: 'completed' }, { timer: 'payment', afterMs: 1 }])();
   assert.deepEqual(facts.slice(-2), [{ kind: 'completing' }, { kind: 'completed' }]);
 });

@@ -3,9 +3,9 @@
 
 import { MillraceError } from '../foundation/error.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import type { CommandAnswer } from './reaction.ts';
+import type { CommandOutcome } from './reaction.ts';
 import { expiryTimer, sagaLimits, type AnyAction, type Saga } from './saga.ts';
-import type { SagaView } from './saga-definition.ts';
+import type { SagaView } from './saga.ts';
 import type { ParkedAt, SagaFact, SagaOperator, SagaRequest } from './saga-fact.ts';
 import { evolveSaga, unanswered, type SagaState, type SagaStepState } from './saga-state.ts';
 
@@ -22,7 +22,7 @@ export type SagaWork =
   | { readonly kind: 'step'; readonly step: SagaStepState }
   | { readonly kind: 'compensation'; readonly step: SagaStepState }
   | { readonly kind: 'event'; readonly held: SagaState['held'][number] }
-  /** After an operator's change: end the saga or start the next compensation. */
+  /** After an operator's change: complete the saga or start the next compensation. */
   | { readonly kind: 'settle' }
   | { readonly kind: 'none' };
 
@@ -32,7 +32,7 @@ export function nextWork(state: SagaState): SagaWork {
   if (status !== 'running' && status !== 'compensating') return { kind: 'none' };
   const [timer] = fired;
   if (timer !== undefined) return { kind: 'timer', timer };
-  // Also while compensating: a step must be answered before it can be compensated.
+  // This also applies while compensating: a step needs an outcome before it can be compensated.
   const step = unanswered(state);
   if (step !== undefined) return { kind: 'step', step };
   if (status === 'compensating') {
@@ -119,28 +119,28 @@ export function decideDue(state: SagaState, nowMs: number): readonly SagaFact[] 
     .map(([timer]) => ({ kind: 'timer-fired', timer }));
 }
 
-export function decideAnswer(
+export function decideStepOutcome(
   state: SagaState,
   n: number,
-  answer: CommandAnswer | { readonly kind: 'doubt'; readonly message: string },
+  outcome: CommandOutcome | { readonly kind: 'doubt'; readonly message: string },
   context: DecideWith,
 ): readonly SagaFact[] {
   const step = state.steps[n];
-  if (step?.status === 'failed' && answer.kind === 'accepted') {
+  if (step?.status === 'failed' && outcome.kind === 'accepted') {
     return decideLate(state, step, context);
   }
   if (step?.status !== 'requested' || state.status === 'parked') return [];
   const decision = begin(state, context);
   const isRunning = state.status === 'running';
   const definition = context.saga.steps.get(step.step);
-  if (answer.kind === 'doubt') {
-    decision.add({ kind: 'step-doubted', n, message: answer.message });
+  if (outcome.kind === 'doubt') {
+    decision.add({ kind: 'step-doubted', n, message: outcome.message });
     if (isRunning) decision.add({ kind: 'compensating', reason: `${step.step}: no answer` });
-  } else if (answer.kind === 'accepted') {
+  } else if (outcome.kind === 'accepted') {
     decision.add({ kind: 'step-done', n });
     if (isRunning) perform(decision, definition?.onDone?.(viewOf(decision)));
   } else {
-    const { kind, reason, message } = answer;
+    const { kind, reason, message } = outcome;
     decision.add({ kind: 'step-failed', n, reason, message });
     if (isRunning && definition?.onDenied !== undefined) {
       perform(decision, definition.onDenied(viewOf(decision), { kind, reason, message }));
@@ -178,19 +178,19 @@ function decideLate(
   return settle(decision);
 }
 
-export function decideCompensationAnswer(
+export function decideCompensationOutcome(
   state: SagaState,
   n: number,
-  answer: CommandAnswer,
+  outcome: CommandOutcome,
   context: DecideWith,
 ): readonly SagaFact[] {
   if (state.steps[n]?.status !== 'compensating' || state.status !== 'compensating') return [];
-  if (answer.kind === 'accepted') {
+  if (outcome.kind === 'accepted') {
     const decision = begin(state, context);
     decision.add({ kind: 'compensation-done', n });
     return settle(decision);
   }
-  return decidePark(state, { at: 'compensation', n }, answer);
+  return decidePark(state, { at: 'compensation', n }, outcome);
 }
 
 export function decideSettle(state: SagaState, context: DecideWith): readonly SagaFact[] {
@@ -275,7 +275,7 @@ function viewOf({ saga, state, tenant, key, nowMs, correlationId }: Decision): S
 
 function perform(decision: Decision, actions: readonly AnyAction[] = []): void {
   for (const action of actions) {
-    // Actions after an end are ignored.
+    // Actions after an `end` action are ignored.
     if (decision.state.status !== 'running' || decision.state.isEnding) return;
     performOne(decision, action);
   }

@@ -11,8 +11,8 @@ import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { messageOf } from '../foundation/error-text.ts';
 import {
-  decideAnswer,
-  decideCompensationAnswer,
+  decideStepOutcome,
+  decideCompensationOutcome,
   decideHeld,
   decidePark,
   decideSettle,
@@ -22,7 +22,7 @@ import {
   type SagaWork,
 } from './decide-saga.ts';
 import { outcomeOf } from '../subscriptions/handler-outcome.ts';
-import { askCommand, type CommandAnswer, type SendCommand } from './reaction.ts';
+import { askCommand, type CommandOutcome, type SendCommand } from './reaction.ts';
 import type { Saga } from './saga.ts';
 import type { ParkedAt, SagaFact, SagaRequest } from './saga-fact.ts';
 import type { SagaChange, SagaJournal } from './saga-journal.ts';
@@ -112,19 +112,19 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         const { n, request, requestId } = work.step;
         if (request === undefined)
           return write(`park ${n}`, (now) => parkForgotten(now, n, 'step'));
-        const answer = await askForSaga(options, request, {
+        const outcome = await askForSaga(options, request, {
           ...common,
           n,
           what: 'do',
           causationId: requestId,
         });
-        if (answer.kind === 'doubt' && saga.onUnanswered === 'park') {
-          const why = { reason: 'unanswered', message: answer.message };
+        if (outcome.kind === 'doubt' && saga.onUnanswered === 'park') {
+          const why = { reason: 'unanswered', message: outcome.message };
           return write(`park ${n}`, (now) => decidePark(now, { at: 'step', n }, why));
         }
-        const at: ParkedAt = { at: 'answer', n, accepted: answer.kind === 'accepted' };
-        return writeOrPark(`answer ${n} ${answer.kind}`, at, (now) =>
-          decideAnswer(now, n, answer, decideWith()),
+        const at: ParkedAt = { at: 'answer', n, accepted: outcome.kind === 'accepted' };
+        return writeOrPark(`answer ${n} ${outcome.kind}`, at, (now) =>
+          decideStepOutcome(now, n, outcome, decideWith()),
         );
       }
       case 'compensation': {
@@ -133,18 +133,18 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         if (compensation === undefined) {
           return write(`park ${n}`, (now) => parkForgotten(now, n, 'compensation'));
         }
-        const answer = await askForSaga(options, compensation, {
+        const outcome = await askForSaga(options, compensation, {
           ...common,
           n,
           what: 'undo',
           causationId: compensationId,
         });
-        if (answer.kind === 'doubt') {
-          const why = { reason: 'unanswered', message: answer.message };
+        if (outcome.kind === 'doubt') {
+          const why = { reason: 'unanswered', message: outcome.message };
           return write(`park undo ${n}`, (now) => decidePark(now, parkAs, why));
         }
         return write(`undone ${n}`, (now) =>
-          decideCompensationAnswer(now, n, answer, decideWith()),
+          decideCompensationOutcome(now, n, outcome, decideWith()),
         );
       }
       default:
@@ -158,7 +158,7 @@ function isSame(before: SagaWork, now: SagaWork): boolean {
   if (before.kind === 'event') {
     return now.kind === 'event' && now.held.eventId === before.held.eventId;
   }
-  // An answer stays valid after other changes; the decision checks the step itself.
+  // The outcome of a command stays valid after other changes; the decision checks the step itself.
   if (before.kind === 'step' || before.kind === 'compensation') return true;
   return now.kind === before.kind;
 }
@@ -172,7 +172,7 @@ function parkForgotten(
   return decidePark(state, { at, n }, { reason: 'forgotten', message });
 }
 
-/** An unavailable database or a conflict: not an error of the user's code. */
+/** Whether the error is an unavailable database or a conflict, not an error of the user's code. */
 function isStoreError(error: unknown): boolean {
   return isUnavailable(error) || hasCode(error, 'VERSION_CONFLICT');
 }
@@ -183,24 +183,24 @@ interface AttemptContext {
   readonly what: 'do' | 'undo';
   readonly correlationId: string;
   readonly causationId: string;
-  /** No automatic retry follows this attempt. */
+  /** Whether no automatic retry follows this attempt. */
   readonly isLast: boolean;
   readonly signal: AbortSignal;
   readonly trace?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** It is unknown whether the command took effect. */
+/** The process does not know whether the command took effect. */
 interface Doubt {
   readonly kind: 'doubt';
   readonly message: string;
 }
 
-/** Sends one command of a saga. Rejects while attempts are left; the last attempt ends in doubt instead. */
+/** Sends one command of a saga. Rejects while attempts are left; the last attempt returns `doubt` instead. */
 async function askForSaga(
   { saga, send, clock }: DriveOptions,
   request: SagaRequest,
   attempt: AttemptContext,
-): Promise<CommandAnswer | Doubt> {
+): Promise<CommandOutcome | Doubt> {
   const { stream, n, what, correlationId, causationId, isLast, signal, trace } = attempt;
   // The key is the same in every attempt and process, also after an operator resumes the saga.
   const idempotencyKey = buildIdempotencyKey({
@@ -221,7 +221,7 @@ async function askForSaga(
   const ms = saga.commandTimeoutMs;
   const expire = (): never => {
     late.abort();
-    throw new MillraceError('HANDLER_TIMEOUT', `the command was not answered within ${ms} ms`);
+    throw new MillraceError('HANDLER_TIMEOUT', `the command did not complete within ${ms} ms`);
   };
   try {
     return await withinTime(sent, { ms, late: expire, clock });
@@ -232,7 +232,7 @@ async function askForSaga(
   }
 }
 
-/** The database is unavailable or the store was closed: this does not count as an attempt. */
+/** Whether the database is unavailable or the store closed: such a failure does not count as an attempt. */
 function isUnavailable(error: unknown): boolean {
   return (hasCode(error, 'STORE_UNAVAILABLE') && error.retryable) || hasCode(error, 'STORE_CLOSED');
 }

@@ -17,7 +17,19 @@ export {
   type RefusalPolicy,
 } from './reactor.ts';
 export { startReactor, type ReactorOptions } from './start-reactor.ts';
-export { saga, sagaLimits, type Saga } from './saga.ts';
+export {
+  saga,
+  sagaLimits,
+  type Compensation,
+  type Saga,
+  type SagaAction,
+  type SagaActions,
+  type SagaDefinition,
+  type SagaEventMap,
+  type SagaStep,
+  type SagaView,
+  type StepDenial,
+} from './saga.ts';
 export {
   sagaAdmin,
   type SagaAddress,
@@ -25,16 +37,6 @@ export {
   type SagaInfo,
   type SagaPage,
 } from './saga-admin.ts';
-export type {
-  Compensation,
-  SagaAction,
-  SagaActions,
-  SagaDefinition,
-  SagaEventMap,
-  SagaStep,
-  SagaView,
-  StepDenial,
-} from './saga-definition.ts';
 export type { ParkedAt, SagaFact, SagaName, SagaOperator, SagaRequest } from './saga-fact.ts';
 export {
   memorySagaIndex,

@@ -35,11 +35,11 @@ test('a filled index is rebuilt only if it reports missing entries', async () =>
   const saga = orderSaga();
   const { clock, store, options } = createSagaRig(saga);
   const index = memorySagaIndex();
-  const said: string[] = [];
+  const messages: string[] = [];
   const ignore = (): void => undefined;
-  const info = (_fields: object, message: string): void => void said.push(message);
+  const info = (_fields: object, message: string): void => void messages.push(message);
   const observer = { log: { debug: ignore, warn: ignore, error: ignore, info } };
-  const filled = (): number => said.filter((each) => each === 'saga index rebuilt').length;
+  const filled = (): number => messages.filter((each) => each === 'saga index rebuilt').length;
   for (let round = 0; round < 3; round += 1) {
     await using _ = await startSaga(store, saga, { ...options, index, observer });
     await until(clock, () => filled() === 1);

@@ -31,7 +31,7 @@ const scenarios: readonly Scenario[] = [
     effects: ['stock.reserve o1', 'card.charge o1', 'card.refund o1', 'stock.release o1'],
   },
   {
-    title: 'the timer ends it',
+    title: 'the timer fires',
     prepare: () => undefined,
     isPaid: false,
     end: 'compensated',

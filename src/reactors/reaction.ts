@@ -1,6 +1,6 @@
-// Commands caused by events: their idempotency keys, how they are sent, and how they are answered.
+// Commands caused by events: their idempotency keys, how they are sent, and their outcomes.
 
-import type { CommandRequest } from '../aggregates/command-handler.ts';
+import type { CommandRequest } from '../aggregates/attempt-command.ts';
 import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
@@ -80,7 +80,7 @@ export function toRequests(
   });
 }
 
-/** Both kinds are final, and the command had no effect. */
+/** A command without effect; the denial is final. */
 export interface CommandDenied {
   /** `refused`: by a business rule of the aggregate. `rejected`: no handler accepts the command. */
   readonly kind: 'refused' | 'rejected';
@@ -89,13 +89,13 @@ export interface CommandDenied {
   readonly cause: unknown;
 }
 
-export type CommandAnswer = { readonly kind: 'accepted' } | CommandDenied;
+export type CommandOutcome = { readonly kind: 'accepted' } | CommandDenied;
 
 /** Sends a command. Rejects if it is unknown whether the command took effect: send it again then. */
 export async function askCommand(
   send: SendCommand,
   request: Parameters<SendCommand>[0],
-): Promise<CommandAnswer> {
+): Promise<CommandOutcome> {
   try {
     await send(request);
     return { kind: 'accepted' };
@@ -153,9 +153,13 @@ export function dispatchCommands(handlers: Readonly<Record<string, CommandReceiv
     const { type } = request.command;
     const receiver = known.get(type.slice(0, type.indexOf('.')));
     if (receiver === undefined) {
-      throw new MillraceError('COMMAND_UNKNOWN', `no command handler for '${type}'`, {
-        details: { command: type, aggregates: [...known.keys()] },
-      });
+      throw new MillraceError(
+        'COMMAND_UNKNOWN',
+        `unknown command '${type}': no command handler accepts it`,
+        {
+          details: { command: type, aggregates: [...known.keys()] },
+        },
+      );
     }
     // The key of the handler guarantees that it accepts commands of this aggregate.
     return receiver.handle(request as CommandRequest<never>);

@@ -108,13 +108,13 @@ test('a kill between the command and the checkpoint repeats no effect', async ()
   await openSavings();
   await put(5);
   let isKilled = true;
-  const losingAnswers: SendCommand = async (request) => {
+  const losingResults: SendCommand = async (request) => {
     const result = await send(request);
-    // The answer is lost, although the command took effect.
+    // The result is lost, although the command took effect.
     if (isKilled) throw new Error('killed');
     return result;
   };
-  await using runner = await startReactor(store, mirror(), { send: losingAnswers, clock });
+  await using runner = await startReactor(store, mirror(), { send: losingResults, clock });
   await until(clock, async () => (await inSavings()).length === 2);
   isKilled = false;
   await until(clock, () => runner.status.shards[0]?.inFlight === 0);
@@ -122,7 +122,7 @@ test('a kill between the command and the checkpoint repeats no effect', async ()
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
 });
 
-test('a reactor from the end ignores earlier events, also after a restart', async () => {
+test('a reactor that starts at the end ignores earlier events, also after a restart', async () => {
   const { clock, store, put, send, openSavings, inSavings } = await rig();
   await openSavings();
   await put(5);
@@ -228,7 +228,7 @@ test('independent commands are sent concurrently, up to a limit', async () => {
   assert.deepEqual([sent, most], [ids, 64]);
 });
 
-test('concurrent commands are all sent, and unanswered ones are sent again', async () => {
+test('concurrent commands are all sent, and those without a result are sent again', async () => {
   const { clock, store, put, accounts, send } = await rig();
   for (const id of ['a', 'c']) {
     await accounts.handle({ tenant: 'core', id, command: open({ owner: 'ada' }) });
@@ -236,16 +236,16 @@ test('concurrent commands are all sent, and unanswered ones are sent again', asy
   await put(5);
   let isDown = true;
   const tried: string[] = [];
-  const losingAnswers: SendCommand = async (request) => {
+  const losingResults: SendCommand = async (request) => {
     tried.push(request.id);
     // b does not exist: that refusal is final, but must not be reported before the others are done.
     const result = await send(request);
-    if (request.id === 'a' && isDown) throw new Error('the answer is lost');
+    if (request.id === 'a' && isDown) throw new Error('the result is lost');
     return result;
   };
   const { deadLetters } = store.subscriptions;
   const each = spread('dead-letter', ['a', 'b', 'c']);
-  await using runner = await startReactor(store, each, { send: losingAnswers, clock });
+  await using runner = await startReactor(store, each, { send: losingResults, clock });
   await until(clock, () => tried.length === 3);
   assert.equal(await deadLetters.count({}), 0);
   isDown = false;
@@ -274,7 +274,7 @@ test('an unknown command becomes a dead letter immediately', async () => {
   await until(clock, () => runner.status.shards[0]?.isLive === true);
   const [letter] = await store.subscriptions.deadLetters.list({});
   assert.equal(letter?.attempts, 1);
-  assert.match(letter.error, /no command handler for 'account\.deposit'/);
+  assert.match(letter.error, /unknown command 'account\.deposit'/);
 });
 
 test('an event with a forgotten data subject causes no command', async () => {

@@ -95,7 +95,7 @@ export function sagaAdmin(
 
   const assertExists = (state: SagaState, { tenant, key }: SagaAddress): void => {
     if (state.revision !== -1) return;
-    throw new MillraceError('SAGA_UNKNOWN', `${saga.name} has no saga '${key}'`, {
+    throw new MillraceError('SAGA_UNKNOWN', `unknown saga '${key}' of '${saga.name}'`, {
       details: { saga: saga.name, tenant, key },
     });
   };

@@ -18,7 +18,7 @@ export interface SagaName {
   readonly version: number;
 }
 
-/** A command as a saga stores it until it is answered. */
+/** A command as a saga stores it until its outcome is known. */
 export interface SagaRequest {
   readonly tenant: string;
   readonly id: string;
@@ -27,9 +27,9 @@ export interface SagaRequest {
 
 /** The work that failed when the saga was parked. */
 export type ParkedAt =
-  /** The step's command is unanswered. */
+  /** The command of the step has no outcome yet. */
   | { readonly at: 'step'; readonly n: number }
-  /** The step was answered, but the decision after the answer failed. */
+  /** The step has an outcome, but the decision after it failed. */
   | { readonly at: 'answer'; readonly n: number; readonly accepted: boolean }
   | { readonly at: 'compensation'; readonly n: number }
   | { readonly at: 'timer'; readonly timer: string }
@@ -65,13 +65,13 @@ export type SagaFact =
       readonly reason: string;
       readonly message?: string;
     }
-  /** It is unknown whether the step took effect; it is compensated as if it had. */
+  /** The step may have taken effect, so it is compensated. */
   | { readonly kind: 'step-doubted'; readonly n: number; readonly message?: string }
   | { readonly kind: 'timer-set'; readonly timer: string; readonly dueAt: string }
   | { readonly kind: 'timer-cancelled'; readonly timer: string }
   | { readonly kind: 'timer-fired'; readonly timer: string }
   | { readonly kind: 'timer-taken'; readonly timer: string }
-  /** The saga completes when the last step is answered. */
+  /** The saga completes when the last step has an outcome. */
   | { readonly kind: 'completing' }
   | { readonly kind: 'completed' }
   | { readonly kind: 'compensating'; readonly reason: string }

@@ -19,7 +19,7 @@ import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
 export interface SagaChange {
   readonly facts: readonly SagaFact[];
   readonly cause: FactCause;
-  /** Correlation id of the causing event; a started saga keeps its own. */
+  /** Correlation id of the causing event; a started saga keeps its correlation id. */
   readonly correlationId?: string | undefined;
   /** The data subject of that event. */
   readonly subject?: string | undefined;

@@ -109,7 +109,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
       keys.set(idempotencyKey, effect);
       effects.push(effect);
     }
-    if (trouble === 2) throw new Error('the answer is lost');
+    if (trouble === 2) throw new Error('the result is lost');
   };
 
   interface Simulated {

@@ -1,4 +1,4 @@
-// Runs a saga in this process: one subscription for the events that it handles and for its own events,
+// Runs a saga in this process: one subscription for the events that it handles and for the events of its streams,
 // and the timers.
 
 import type { TenantLookup } from '../contracts/tenant.ts';
@@ -39,7 +39,7 @@ export interface SagaOptions extends SubscriptionOptions {
 }
 
 export interface SagaRunner extends Lifecycle {
-  /** For pausing, resetting and waiting, as with every subscription. */
+  /** Pauses, resets and waits for the subscription of the saga. */
   readonly subscription: SubscriptionRunner;
 }
 
@@ -155,7 +155,7 @@ export function createSagaRunner(
       );
       return { facts, cause: { id: `due ${setBy.join(' ')}`, causationId: setBy[0] ?? stream } };
     });
-    // Otherwise the entry would stay due until the timer event is handled.
+    // Update the entry now: otherwise it would stay due until the timer event is handled.
     await enter(stream, state);
   }
 

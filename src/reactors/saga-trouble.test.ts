@@ -105,7 +105,7 @@ for (const [place, at] of [
   });
 }
 
-test('a skipped answer, timer or event counts as done', async () => {
+test('a skipped step outcome, timer or event counts as done', async () => {
   const faults = new Set(['onDone']);
   const faulty = faultySaga(faults);
   const rig = createSagaRig(faulty);

@@ -113,7 +113,7 @@ test('an expired saga is compensated together with its pending step', async () =
   await clock.advance(5_000);
   await untilStatus('o1', 'compensated');
   assert.equal((await admin.get(at('o1'))).reason, 'expired');
-  // It is unknown whether the charge took effect: it is answered first and then compensated.
+  // The charge may have taken effect: the saga waits for its outcome and then compensates it.
   assert.deepEqual(receiver.effects, [
     'stock.reserve o1',
     'card.charge o1',
@@ -122,7 +122,7 @@ test('an expired saga is compensated together with its pending step', async () =
   ]);
 });
 
-test('after a lost answer the command is sent again and takes effect once', async () => {
+test('after a lost result the command is sent again and takes effect once', async () => {
   const saga = orderSaga();
   const { store, receiver, options, untilStatus } = createSagaRig(saga);
   receiver.answer('card.charge', 'lose-answer', 'accept');
@@ -135,7 +135,7 @@ test('after a lost answer the command is sent again and takes effect once', asyn
   assert.equal(receiver.calls.length, 4);
 });
 
-test('an unanswered step parks the saga, or is compensated with the others', async () => {
+test('a step without an outcome parks the saga, or is compensated with the others', async () => {
   for (const onUnanswered of ['park', 'compensate'] as const) {
     const saga = orderSaga({ onUnanswered });
     const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
@@ -161,7 +161,7 @@ test('an unanswered step parks the saga, or is compensated with the others', asy
   }
 });
 
-test('skipping an unanswered step compensates the others', async () => {
+test('skipping a step without an outcome compensates the others', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   receiver.answer('card.charge', 'fail');
@@ -251,7 +251,7 @@ test('an ignored early event is not stored', async () => {
   await untilStatus('o1', 'running');
 });
 
-test('a duplicate, a second start event and an event after the end change nothing', async () => {
+test('a duplicate, a second start event and an event after completion change nothing', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   await using runner = await startSaga(store, saga, options);
@@ -298,7 +298,7 @@ test('events for a parked saga are held in order until it is resumed', async () 
   assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
 });
 
-test('lists by status, page by page', async () => {
+test('the admin lists sagas by status, page by page', async () => {
   const saga = orderSaga();
   const { clock, store, admin, options } = createSagaRig(saga);
   await using started = await startSaga(store, saga, options);

@@ -86,14 +86,15 @@ async function react(
   const accepted: Reaction[] = [];
   for (const [index, request] of toRequests(event, reactions, source).entries()) {
     const reaction = reactions[index] as Reaction;
-    const answer = await askCommand(send, { ...request, signal });
-    if (answer.kind === 'accepted') {
+    const outcome = await askCommand(send, { ...request, signal });
+    if (outcome.kind === 'accepted') {
       accepted.push(reaction);
       continue;
     }
-    if (answer.kind === 'refused' && onRefused === 'ignore') continue;
-    if (answer.kind === 'rejected' || typeof onRefused === 'string') throw denied(request, answer);
-    const { reason, message } = answer;
+    if (outcome.kind === 'refused' && onRefused === 'ignore') continue;
+    if (outcome.kind === 'rejected' || typeof onRefused === 'string')
+      throw denied(request, outcome);
+    const { reason, message } = outcome;
     const replacements = await onRefused({ event, reaction, reason, message, accepted });
     const branch = request.idempotencyKey ?? '';
     for (const other of toRequests(event, replacements, { ...source, branch })) {
@@ -122,21 +123,21 @@ async function sendTogether(
 ): Promise<void> {
   for (let at = 0; at < requests.length; at += togetherMax) {
     const some = requests.slice(at, at + togetherMax);
-    const answers = await Promise.allSettled(
+    const outcomes = await Promise.allSettled(
       some.map((request) => askCommand(send, { ...request, signal })),
     );
-    // Unanswered commands are retried first; throwing for a denied one would end all retries.
-    const open = answers.find((answer) => answer.status === 'rejected');
+    // Commands without an outcome are retried first; throwing for a denied one would stop all retries.
+    const open = outcomes.find((outcome) => outcome.status === 'rejected');
     if (open !== undefined) throw open.reason;
     for (const [index, request] of some.entries()) {
-      const answer = answers[index];
-      if (answer?.status !== 'fulfilled' || answer.value.kind === 'accepted') continue;
-      if (answer.value.kind === 'rejected' || !ignores) throw denied(request, answer.value);
+      const outcome = outcomes[index];
+      if (outcome?.status !== 'fulfilled' || outcome.value.kind === 'accepted') continue;
+      if (outcome.value.kind === 'rejected' || !ignores) throw denied(request, outcome.value);
     }
   }
 }
 
-function denied({ command }: Parameters<SendCommand>[0], answer: CommandDenied): Terminal {
-  const { kind, reason, message, cause } = answer;
+function denied({ command }: Parameters<SendCommand>[0], outcome: CommandDenied): Terminal {
+  const { kind, reason, message, cause } = outcome;
   return new Terminal(`${command.type} was ${kind} (${reason}): ${message}`, { cause });
 }

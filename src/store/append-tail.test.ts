@@ -29,7 +29,7 @@ const query = (
   filter: compileFilter(filter),
 });
 
-test('reads the rows after any position in memory, and nothing at the end', () => {
+test('reads the rows after any position in memory, and nothing after the last row', () => {
   const tail = createAppendTail();
   assert.equal(tail.read(query(0)), undefined);
   tail.add(rows(5, 8));
@@ -103,7 +103,7 @@ test('the tail is bounded and can be cleared', () => {
   const all = tail.read(query(last - tailLimits.rowsMax, { limit: 1e6 }));
   assert.equal(all?.rows.length, tailLimits.rowsMax);
   tail.add([row(last + 1, { payload: 'x'.repeat(tailLimits.charsMax + 1) })]);
-  assert.equal(tail.read(query(last)), undefined, 'too long to be kept');
+  assert.equal(tail.read(query(last)), undefined, 'too long for the tail');
   tail.add([row(last + 2)]);
   assert.equal(tail.read(query(last + 1))?.rows.length, 1);
   tail.forget();

@@ -26,8 +26,7 @@ import type {
 import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
 import { observeAppend } from './observe-append.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
-import { decodeRows } from './decode-rows.ts';
-import type { RecordedEvent, StoredRow } from './recorded-event.ts';
+import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
 import {
   EngineTransaction,
   type StoreEngine,
@@ -377,8 +376,8 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       assertOpen();
       checkStream(stream, options.names);
       checkExpected(expected);
-      const { truncateBefore: _old, ...kept } = await metadataOf(stream);
-      await setRetention(stream, { ...kept, truncateBefore: softDeleted }, expected);
+      const { truncateBefore: _old, ...metadata } = await metadataOf(stream);
+      await setRetention(stream, { ...metadata, truncateBefore: softDeleted }, expected);
     },
 
     async tombstoneStream(stream, { expected = 'any' } = {}) {

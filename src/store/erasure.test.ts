@@ -48,7 +48,7 @@ describe('sealing', () => {
     }
   });
 
-  test('a subject is a non-empty text', () => {
+  test('a data subject must be a non-empty string', () => {
     assert.equal(subjectOf({ headers: { dataSubject: 'person-1' } }), 'person-1');
     for (const headers of [{}, { dataSubject: '' }, { dataSubject: 7 }]) {
       assert.equal(subjectOf({ headers }), undefined);
@@ -56,7 +56,7 @@ describe('sealing', () => {
   });
 });
 
-/** Flips one bit of the encrypted text. */
+/** Flips one bit of the encrypted payload. */
 function flipped(sealed: string): string {
   const { $sealed } = JSON.parse(sealed) as { readonly $sealed: string };
   const bytes = Buffer.from($sealed, 'base64');

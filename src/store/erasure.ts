@@ -4,7 +4,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
-import type { SubjectKey } from './store-engine.ts';
 
 /** The envelope header that names the person whose data the payload contains. */
 export const subjectHeader = 'dataSubject';
@@ -30,6 +29,24 @@ export function subjectOf(envelope: Pick<DomainEventEnvelope, 'headers'>): strin
   const subject = envelope.headers?.[subjectHeader];
   return typeof subject === 'string' && subject !== '' ? subject : undefined;
 }
+
+export interface SubjectKeys {
+  /** The keys of the subjects; a forgotten subject has none, a missing key is created with `create`. */
+  get(
+    subjects: readonly string[],
+    options: {
+      readonly create: boolean;
+      /** The caller's transaction that contains the append; the engine may ignore it. */
+      readonly transaction?: unknown;
+    },
+  ): Promise<ReadonlyMap<string, SubjectKey>>;
+  /** Destroys the key permanently; true if there was one. */
+  forget(subject: string, nowMs: number): Promise<boolean>;
+}
+
+export type SubjectKey =
+  | { readonly kind: 'key'; readonly key: Uint8Array }
+  | { readonly kind: 'forgotten'; readonly forgottenAtMs: number };
 
 interface Sealed {
   readonly $sealed: string;

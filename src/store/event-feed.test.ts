@@ -106,7 +106,7 @@ describe('eventFeed', () => {
     for (const error of [aborted(), new DOMException('stop', 'AbortError')]) {
       const exit = new AbortController();
       const source = scripted([page(1, { end: true })], async () => {
-        exit.abort(new Error('my own reason'));
+        exit.abort(new Error('a custom reason'));
         throw error;
       });
       const items: FeedItem[] = [];

@@ -1,4 +1,4 @@
-// Filters events by type, stream, category and tenant, in time linear in the length of the text.
+// Filters events by type, stream, category and tenant, in time linear in the length of the string.
 
 import { RE2JS } from 're2js';
 import { MillraceError } from '../foundation/error.ts';
@@ -18,7 +18,7 @@ export interface EventFilter {
   /** `<bc>.<agg>.v<version>`, as in `$ce-<category>`. */
   readonly category?: string | undefined;
   readonly tenant?: string | undefined;
-  /** Also events whose type starts with `$` (metadata, tombstones). Default: no. */
+  /** Includes events whose type starts with `$` (metadata, tombstones). Default: no. */
   readonly system?: boolean | undefined;
 }
 

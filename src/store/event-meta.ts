@@ -1,4 +1,4 @@
-// The part of an envelope that engines store as one JSON text: a list, because member names would take
+// The part of an envelope that engines store as one JSON string: a list, because member names would take
 // more than half of the space, without the values that the stream name contains.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
@@ -46,7 +46,7 @@ export function encodeMeta(stream: string, envelope: DomainEventEnvelope): strin
   return end === text.length - 1 ? text : `${text.slice(0, end)}]`;
 }
 
-/** The decoded text and stream name. `named`: an envelope of another shape, from a store with open names. */
+/** The decoded metadata and stream name. `named`: an envelope of another shape, from a store with open names. */
 type ReadMeta =
   | {
       readonly list: MetaList;

@@ -35,7 +35,7 @@ export interface StreamAppend {
   readonly stream: string;
   readonly events: readonly DomainEventEnvelope[];
   readonly expected?: ExpectedRevision | undefined;
-  /** As in `AppendOptions`. */
+  /** The option of `AppendOptions` with this name. */
   readonly follows?: string | undefined;
 }
 

@@ -22,13 +22,13 @@ export const softDeleted = Number.MAX_SAFE_INTEGER;
 
 export type AppendDecision =
   | { readonly kind: 'append'; readonly firstRevision: number; readonly revives: boolean }
-  /** The same events are already stored; the last one has this revision. */
+  /** The events are already stored; the last one has this revision. */
   | { readonly kind: 'duplicate'; readonly revision: number }
   | { readonly kind: 'conflict'; readonly actual: number }
   | { readonly kind: 'deleted' };
 
-/** Whether the append was refused, so that nothing was written. */
-export function isRefusal<Outcome extends { readonly kind: string }>(
+/** Whether the append was rejected, so that nothing was written. */
+export function isRejected<Outcome extends { readonly kind: string }>(
   outcome: Outcome,
 ): outcome is Extract<Outcome, { readonly kind: 'conflict' | 'deleted' }> {
   return outcome.kind === 'conflict' || outcome.kind === 'deleted';

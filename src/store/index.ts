@@ -20,6 +20,7 @@ export type { ExpectedRevision, StreamState } from './expected-revision.ts';
 export { parsePosition, startPosition, type Position } from './position.ts';
 export { storeLimits } from './prepare-append.ts';
 export type { RecordedEvent, StoredRow } from './recorded-event.ts';
+export type { SubjectKey, SubjectKeys } from './erasure.ts';
 export type {
   AllPage,
   AllQuery,
@@ -33,8 +34,6 @@ export type {
   StreamPage,
   StreamQuery,
   StreamWrite,
-  SubjectKey,
-  SubjectKeys,
   WriteOptions,
   WriteOutcome,
 } from './store-engine.ts';

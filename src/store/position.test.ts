@@ -7,7 +7,7 @@ import { parsePosition, startPosition, toPosition, toSequence, type Position } f
 const sequence = fc.oneof(fc.nat(), fc.maxSafeNat());
 
 describe('position', () => {
-  test('text order equals numeric order', () => {
+  test('string order equals numeric order', () => {
     fc.assert(
       fc.property(sequence, sequence, (a, b) => {
         assert.equal(toPosition(a) < toPosition(b), a < b);
@@ -32,7 +32,7 @@ describe('position', () => {
     assert.ok(startPosition < toPosition(1));
   });
 
-  test('rejects every other text, and truncates it in the error', () => {
+  test('rejects every other string, and truncates it in the error', () => {
     for (const text of [
       '',
       '0',

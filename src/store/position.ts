@@ -1,4 +1,4 @@
-// The position of an event among all events: opaque to callers, ordered by text comparison.
+// The position of an event among all events: opaque to callers, ordered by string comparison.
 
 import { MillraceError } from '../foundation/error.ts';
 
@@ -14,7 +14,7 @@ const shape = /^00[01][0-9a-f]{13}$/;
 /** Before the first event of any store. */
 export const startPosition = '0'.repeat(digits) as Position;
 
-/** Fixed width: text order equals numeric order. */
+/** Fixed width: string order equals numeric order. */
 export function toPosition(sequence: number): Position {
   return sequence.toString(16).padStart(digits, '0') as Position;
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { newSubjectKey, subjectHeader, unseal } from './erasure.ts';
 import { prepareAppend, storeLimits } from './prepare-append.ts';
-import type { SubjectKey, SubjectKeys } from './store-engine.ts';
+import type { SubjectKey, SubjectKeys } from './erasure.ts';
 import { newEvent, newEvents, newStream, only } from '../testing/conformance/store/fixture.ts';
 
 describe('prepareAppend', () => {
@@ -47,12 +47,12 @@ describe('prepareAppend', () => {
   });
 
   test('events modified while keys are loaded are written unmodified', async () => {
-    const asked = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<ReadonlyMap<string, SubjectKey>>();
+    const keysRequested = Promise.withResolvers<void>();
+    const loadedKeys = Promise.withResolvers<ReadonlyMap<string, SubjectKey>>();
     const keys: SubjectKeys = {
       get: () => {
-        asked.resolve();
-        return answer.promise;
+        keysRequested.resolve();
+        return loadedKeys.promise;
       },
       forget: async () => false,
     };
@@ -60,12 +60,12 @@ describe('prepareAppend', () => {
     const headers = { [subjectHeader]: 'person-1' };
     const events = [newEvent({ payload, headers }), newEvent({ payload })];
     const preparing = prepareAppend({ stream: newStream(), events }, {}, keys);
-    await asked.promise;
+    await keysRequested.promise;
     payload.amount = 2;
     headers[subjectHeader] = 'person-2';
     events.length = 0;
     const key: SubjectKey = { kind: 'key', key: newSubjectKey() };
-    answer.resolve(new Map([['person-1', key]]));
+    loadedKeys.resolve(new Map([['person-1', key]]));
     const { rows } = await preparing;
     assert.equal(rows.length, 2);
     assert.equal(rows[1]?.payload, '{"amount":1}');
@@ -87,7 +87,7 @@ describe('prepareAppend', () => {
 });
 
 const noKeys: SubjectKeys = {
-  get: () => assert.fail('asked for keys'),
+  get: () => assert.fail('requested keys'),
   forget: () => assert.fail('forget must not be called'),
 };
 

@@ -12,7 +12,8 @@ import { MillraceError } from '../foundation/error.ts';
 import { seal, subjectHeader, subjectOf } from './erasure.ts';
 import { encodeMeta } from './event-meta.ts';
 import type { StreamAppend } from './event-store.ts';
-import type { RowToWrite, StreamWrite, SubjectKeys } from './store-engine.ts';
+import type { SubjectKeys } from './erasure.ts';
+import type { RowToWrite, StreamWrite } from './store-engine.ts';
 import {
   fromMetadataPayload,
   metadataType,
@@ -109,7 +110,7 @@ export function checkTogether(appends: readonly StreamAppend[]): void {
   }
 }
 
-/** A data subject must be a text that every engine stores unchanged. */
+/** A data subject must be a string that every engine stores unchanged. */
 export function checkSubject(subject: unknown): void {
   const fits =
     typeof subject === 'string' &&
@@ -121,7 +122,7 @@ export function checkSubject(subject: unknown): void {
   throw nameInvalid(
     'data subject',
     String(subject),
-    `must be a text of 1 to ${nameLimits.keyCharsMax} characters without control characters`,
+    `must be a string of 1 to ${nameLimits.keyCharsMax} characters without control characters`,
   );
 }
 
@@ -188,7 +189,7 @@ function metaOf(stream: string, event: DomainEventEnvelope, options: PayloadOpti
   if (headers?.[subjectHeader] !== undefined) checkSubject(headers[subjectHeader]);
   if (headers !== undefined || user !== undefined) assertJson({ headers, user }, options);
   const meta = encodeMeta(stream, event);
-  // Measure exactly only if the text may exceed the limit.
+  // Measure exactly only if the string may exceed the limit.
   const { payloadBytesMax = payloadLimits.payloadBytesMax } = options;
   if (meta.length * 3 > payloadBytesMax) encodePayload({ headers, user }, options);
   return meta;

@@ -1,6 +1,7 @@
 // Events as read from the store: the whole envelope with stream, revision and position.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { subjectOf, unseal, type SubjectKeys } from './erasure.ts';
 import { addRest, readMeta } from './event-meta.ts';
 import { toPosition, type Position } from './position.ts';
 
@@ -51,6 +52,27 @@ export function toRecordedEvent(row: StoredRow): RecordedEvent {
   return addRest(event, list);
 }
 
+/** Decrypts personal data; the keys of all data subjects in a page are loaded with one call. */
+export async function decodeRows(
+  rows: readonly StoredRow[],
+  subjectKeys: SubjectKeys,
+): Promise<RecordedEvent[]> {
+  const events = rows.map(toRecordedEvent);
+  const subjects = new Set<string>();
+  for (const event of events) {
+    const subject = subjectOf(event);
+    if (subject !== undefined) subjects.add(subject);
+  }
+  if (subjects.size === 0) return events;
+  const keys = await subjectKeys.get([...subjects], { create: false });
+  return events.map((event) => {
+    const subject = subjectOf(event);
+    if (subject === undefined) return event;
+    const payload = unseal(event.payload, { eventId: event.eventId, subject }, keys.get(subject));
+    return { ...event, payload };
+  });
+}
+
 const dayMs = 86_400_000;
 let lastDay = Number.NaN;
 let lastDate = '';
@@ -74,7 +96,7 @@ function twoDigits(value: number): string {
   return value < 10 ? `0${value}` : `${value}`;
 }
 
-/** EventStoreDB's category: the text before the first hyphen; system streams have none. */
+/** EventStoreDB's category: the part before the first hyphen; system streams have none. */
 export function categoryOf(stream: string): string | undefined {
   if (stream.startsWith('$')) return undefined;
   const at = stream.indexOf('-');

@@ -2,6 +2,7 @@
 // engines have in common (validation, envelopes, erasure, paging, live reading) is implemented once
 // in `createEventStore`.
 
+import type { SubjectKeys } from './erasure.ts';
 import type { EventFilter } from './event-filter.ts';
 import type { ExpectedRevision, StreamState } from './expected-revision.ts';
 import type { StoredRow } from './recorded-event.ts';
@@ -12,7 +13,7 @@ export interface StoreCapabilities {
   readonly multiStreamAppend: boolean;
   /** Append inside a transaction that the caller began. */
   readonly callerTransaction: boolean;
-  /** Survives the end of the process. */
+  /** Stored events survive a restart of the process. */
   readonly durable: boolean;
   /** Gets events from other processes, with a notification instead of polling. */
   readonly crossProcess: boolean;
@@ -135,24 +136,6 @@ export interface ScavengeProgress {
   readonly streamsTotal: number;
   readonly eventsRemoved: number;
 }
-
-export interface SubjectKeys {
-  /** The keys of the subjects; a forgotten subject has none, a missing key is created with `create`. */
-  get(
-    subjects: readonly string[],
-    options: {
-      readonly create: boolean;
-      /** The caller's transaction that contains the append; the engine may ignore it. */
-      readonly transaction?: unknown;
-    },
-  ): Promise<ReadonlyMap<string, SubjectKey>>;
-  /** Destroys the key permanently; true if there was one. */
-  forget(subject: string, nowMs: number): Promise<boolean>;
-}
-
-export type SubjectKey =
-  | { readonly kind: 'key'; readonly key: Uint8Array }
-  | { readonly kind: 'forgotten'; readonly forgottenAtMs: number };
 
 export interface StoreEngine extends AsyncDisposable {
   readonly capabilities: StoreCapabilities;

@@ -5,7 +5,7 @@ import { createBatcher } from '../foundation/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { createWaiters, waitWithPoll } from '../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../foundation/waiters.ts';
 import { refOf } from './rules/check-task.ts';
 import { decideWake } from './rules/decide-queued.ts';
 import type { DecideContext, Decision } from './rules/task-decision.ts';

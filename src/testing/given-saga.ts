@@ -3,10 +3,10 @@
 import { AssertionError } from 'node:assert';
 import { assertEqual } from './assertions.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
-import type { CommandAnswer } from '../reactors/reaction.ts';
+import type { CommandOutcome } from '../reactors/reaction.ts';
 import {
-  decideAnswer,
-  decideCompensationAnswer,
+  decideStepOutcome,
+  decideCompensationOutcome,
   decideDue,
   decideEvent,
   decideHeld,
@@ -189,7 +189,7 @@ function createWorld(saga: Saga): World {
     write(
       isParked
         ? decidePark(state, { at: 'step', n }, { reason: 'unanswered', message: answer.message })
-        : decideAnswer(state, n, answer, context()),
+        : decideStepOutcome(state, n, answer, context()),
     );
   }
 
@@ -199,7 +199,7 @@ function createWorld(saga: Saga): World {
     write(
       answer.kind === 'doubt'
         ? decidePark(state, { at: 'compensation', n }, { ...answer, reason: 'unanswered' })
-        : decideCompensationAnswer(state, n, answer, context()),
+        : decideCompensationOutcome(state, n, answer, context()),
     );
   }
 
@@ -244,4 +244,4 @@ function createWorld(saga: Saga): World {
   };
 }
 
-type Answer = CommandAnswer | { readonly kind: 'doubt'; readonly message: string };
+type Answer = CommandOutcome | { readonly kind: 'doubt'; readonly message: string };

@@ -3,7 +3,8 @@
 import { AssertionError } from 'node:assert';
 import { inspect } from 'node:util';
 import { assertEqual } from './assertions.ts';
-import type { Aggregate, AggregateEvent, DecideContext } from '../aggregates/aggregate.ts';
+import type { Aggregate, DecideContext } from '../aggregates/define-aggregate.ts';
+import type { AggregateEvent } from '../aggregates/upcast.ts';
 import type { NewCommand } from '../contracts/define-command.ts';
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
 import { buildStreamName } from '../contracts/stream-name.ts';

@@ -63,7 +63,7 @@ test('a flow is found across streams and among other flows', async () => {
   assert.deepEqual((await tracesOf(store).get('\u0000')).nodes, []);
 });
 
-test('an index contains each event once after lost answers or a restart', async () => {
+test('an index contains each event once after lost results or a restart', async () => {
   await using store = memoryEventStore();
   await store.append(stream, [envelope('a'), envelope('b', { causationId: 'a' })]);
   let isLost = false;
@@ -73,7 +73,7 @@ test('an index contains each event once after lost answers or a restart', async 
       await store.traces.add(entries);
       if (isLost) return;
       isLost = true;
-      throw new MillraceError('STORE_UNAVAILABLE', 'the answer was lost');
+      throw new MillraceError('STORE_UNAVAILABLE', 'the result was lost');
     },
   };
   const retry = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 9 };
@@ -148,15 +148,15 @@ test('a flow with more events than the limit is truncated and reports it', async
 test('a lagging index is reported as incomplete, and a failed wait as an error', async () => {
   await using store = memoryEventStore();
   const clock = fakeClock();
-  const asked = Promise.withResolvers<AbortSignal>();
+  const waitStarted = Promise.withResolvers<AbortSignal>();
   const whenIndexed = (signal: AbortSignal): Promise<void> => {
-    asked.resolve(signal);
+    waitStarted.resolve(signal);
     return new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(new Error('ended')), { once: true });
     });
   };
   const trace = tracesOf(store, { clock, whenIndexed }).get('flow', { waitMs: 500 });
-  const signal = await asked.promise;
+  const signal = await waitStarted.promise;
   await clock.advance(500);
   assert.equal((await trace).complete, false);
   assert.equal(signal.aborted, true);
@@ -165,10 +165,10 @@ test('a lagging index is reported as incomplete, and a failed wait as an error',
     throw new Error('no connection');
   };
   await assert.rejects(tracesOf(store, { whenIndexed: broken }).get('flow'), /no connection/);
-  const caller = AbortSignal.abort(new Error('gone'));
+  const caller = AbortSignal.abort(new Error('caller aborted'));
   await assert.rejects(
     tracesOf(store, { clock: systemClock, whenIndexed }).get('flow', { signal: caller }),
-    /gone/,
+    /caller aborted/,
   );
 });
 

@@ -8,7 +8,7 @@ import { slept } from '../subscriptions/run/deadline.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
 import { isIndexable } from './keep-trace-index.ts';
 import { readHandlers } from './read-handlers.ts';
-import type { TracedEvent, TracedLetter, TracedMessage } from './trace-facts.ts';
+import type { TracedEvent, TracedLetter, TracedMessage } from './trace-node.ts';
 import type { TraceEntry, TraceIndex } from './trace-index.ts';
 import { buildTraceTree, traceLimits as limits, type TraceTree } from './trace-tree.ts';
 
@@ -141,11 +141,11 @@ interface Found<Item> {
 
 async function inChunks<Item>(
   events: readonly TracedEvent[],
-  ask: (some: readonly TracedEvent[], limit: number) => Promise<readonly Item[]>,
+  query: (some: readonly TracedEvent[], limit: number) => Promise<readonly Item[]>,
 ): Promise<Found<Item>> {
-  const answers: (readonly Item[])[] = [];
-  for (const some of chunksOf(events, eventsPerQuery)) answers.push(await ask(some, resultsMax));
-  return { found: answers.flat(), isCut: answers.some(({ length }) => length >= resultsMax) };
+  const results: (readonly Item[])[] = [];
+  for (const some of chunksOf(events, eventsPerQuery)) results.push(await query(some, resultsMax));
+  return { found: results.flat(), isCut: results.some(({ length }) => length >= resultsMax) };
 }
 
 /** False: the index did not catch up in time. */

@@ -6,14 +6,6 @@ export {
   type TraceSources,
 } from './create-traces.ts';
 export { traceSubscription, type TraceSubscriptionOptions } from './keep-trace-index.ts';
-export type {
-  HandlerFact,
-  TracedEvent,
-  TracedJob,
-  TracedLetter,
-  TracedMessage,
-  TraceFacts,
-} from './trace-facts.ts';
 export {
   memoryTraceIndex,
   type TraceEntry,
@@ -25,8 +17,14 @@ export type {
   CommandNode,
   DeliveryNode,
   EventNode,
+  HandlerFact,
   HandlerNode,
   JobNode,
+  TracedEvent,
+  TracedJob,
+  TracedLetter,
+  TracedMessage,
+  TraceFacts,
   TraceNode,
 } from './trace-node.ts';
 export { buildTraceTree, traceLimits, type TraceTree } from './trace-tree.ts';

@@ -66,7 +66,7 @@ function entriesOf(event: RecordedEvent): readonly TraceEntry[] {
   ];
 }
 
-/** Databases reject some texts, and a single such text must not block the index. */
+/** Databases reject some strings, and one such string must not block the index. */
 export function isIndexable(text: unknown): text is string {
   return (
     typeof text === 'string' &&

@@ -12,7 +12,7 @@ import type {
   WaitingEvent,
 } from '../subscriptions/subscription-storage.ts';
 import { traceSubscriptionName } from './keep-trace-index.ts';
-import type { HandlerFact, TracedEvent } from './trace-facts.ts';
+import type { HandlerFact, TracedEvent } from './trace-node.ts';
 
 const waitingMax = 1_000;
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { toPosition } from '../store/position.ts';
-import type { TracedEvent, TracedJob, TracedMessage, TraceFacts } from './trace-facts.ts';
+import type { TracedEvent, TracedJob, TracedMessage, TraceFacts } from './trace-node.ts';
 import { buildTraceTree, type TraceTree } from './trace-tree.ts';
 
 const startMs = Date.UTC(2025, 8, 30, 10);

@@ -2,7 +2,6 @@
 // or nested JSON. Pure; inconsistent data never causes an infinite loop.
 
 import { commandHeader } from '../aggregates/idempotency.ts';
-import type { TracedEvent, TraceFacts } from './trace-facts.ts';
 import {
   aliveHandler,
   commandNode,
@@ -14,6 +13,8 @@ import {
   timeOf,
   type Draft,
   type HandlerNode,
+  type TracedEvent,
+  type TraceFacts,
   type TraceNode,
 } from './trace-node.ts';
 

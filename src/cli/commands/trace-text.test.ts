@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { test } from 'node:test';
 import type { Trace } from '../../traces/create-traces.ts';
 import { toPosition } from '../../store/position.ts';
-import type { TracedEvent } from '../../traces/trace-facts.ts';
+import type { TracedEvent } from '../../traces/trace-node.ts';
 import { buildTraceTree } from '../../traces/trace-tree.ts';
 import { createPaint } from '../terminal/paint.ts';
 import { traceText } from './trace-text.ts';

@@ -40,7 +40,7 @@ describe('the linter', () => {
     });
   });
 
-  test('counts columns after a byte order mark, wide characters and all line ends', async () => {
+  test('counts columns after a byte order mark, wide characters and all kinds of line breaks', async () => {
     assert.deepEqual(at(await only(`\uFEFFget(${badKey})`)), [1, 5]);
     assert.deepEqual(at(await only(`'😀'; get(${badKey})`)), [1, 11]);
     assert.deepEqual(at(await only(`a;\r\nb;\rc;\nget(${badKey})`)), [4, 5]);
@@ -118,7 +118,7 @@ describe('suppressions', () => {
     }
   });
 
-  test('that are unused are a warning, unless their rule is off', async () => {
+  test('are reported as warnings when unused, unless their rule is off', async () => {
     const source = '// millrace-lint-disable-next-line subject -- once\nconst a = 1;';
     const { rule, severity } = await only(source);
     assert.deepEqual([rule, severity], ['suppression', 'warning']);
@@ -149,7 +149,7 @@ describe('unusual sources', () => {
     await only(String.raw`get('app\u003acore:banking:currency:v1:USD')`);
   });
 
-  test('linting any text does not throw', async () => {
+  test('linting any string does not throw', async () => {
     const words =
       'app: mq:{ }: gbe.tasks. .v1 - ` ${ } \' " + ( ) defineEvent( type: = a \\u 😀 sub: $ce- $et- ; ' +
       'new Queue( [ ].join(":") <A b= /> // millrace-lint-disable-next-line \uE000';

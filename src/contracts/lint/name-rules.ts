@@ -45,14 +45,14 @@ function checkName(text: SourceText, grammar: Grammar): NameProblem | undefined 
     const reason = `the name is built by hand, so its parts are not checked: use ${builder}`;
     return { rule, reason, suggestion: match && builderCall(match, text) };
   }
-  const reason = refusalOf(() => parse(text.form));
+  const reason = rejectionOf(() => parse(text.form));
   if (reason === undefined) return undefined;
   const corrected = match && correctName(match);
-  const isValid = corrected !== undefined && refusalOf(() => parse(corrected)) === undefined;
+  const isValid = corrected !== undefined && rejectionOf(() => parse(corrected)) === undefined;
   return { rule, reason, suggestion: isValid ? quote(corrected) : undefined };
 }
 
-function refusalOf(parse: () => unknown): string | undefined {
+function rejectionOf(parse: () => unknown): string | undefined {
   try {
     parse();
     return undefined;
@@ -228,7 +228,7 @@ function subject(text: SourceText, roots: readonly string[]): NameProblem | unde
     // A pattern with colons is a glob over Redis stream keys.
     if (isPattern && separator === ':') return undefined;
     const name = [root, ...tokens].join('.');
-    const reason = refusalOf(() =>
+    const reason = rejectionOf(() =>
       isPattern ? validatePattern(name) : parseSubject(name, { root }),
     );
     return reason === undefined ? undefined : { rule: 'subject', reason };

@@ -119,7 +119,7 @@ function partPattern(part: string, name: string): string {
   return part === 'tenant' ? String.raw`[^-.\s/:]+` : String.raw`[^.\s/:$]+`;
 }
 
-/** Not corrected: a corrected id could be the id of something else. */
+/** Ids are not corrected: a corrected id could be the id of another aggregate. */
 const data = new Set([
   'id',
   'hash',

@@ -39,7 +39,7 @@ export function applySuppressions(
       suppressions.push({ comment, rules, line, usedRules: new Set() });
     }
   }
-  const kept = reports.filter(({ rule, start }) => {
+  const active = reports.filter(({ rule, start }) => {
     const line = lineAt(start);
     const match = suppressions.find(
       (suppression) => (suppression.line ?? line) === line && suppression.rules.includes(rule),
@@ -54,7 +54,7 @@ export function applySuppressions(
       problems.push({ ...suppressionReport(comment, reason), severity: 'warning' });
     }
   }
-  return [...kept, ...problems];
+  return [...active, ...problems];
 }
 
 /** The rules of a directive, or the problem with it. */

@@ -5,7 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
-import type { SubjectKey, SubjectKeys } from '../../store/store-engine.ts';
+import type { SubjectKey, SubjectKeys } from '../../store/erasure.ts';
 import type { ClientEvent, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { isKind, unavailable } from './errors.ts';

@@ -1,6 +1,6 @@
 // The event store in memory, for unit tests: the same rules as the durable engines, lost with the process.
 
-import type { AggregateStorage } from '../../aggregates/command-handler.ts';
+import type { AggregateStorage } from '../../aggregates/create-command-handler.ts';
 import { memoryKeyClaims } from '../../aggregates/idempotency.ts';
 import { memorySnapshots } from '../../aggregates/snapshot-store.ts';
 import { systemClock } from '../../foundation/clock.ts';
@@ -11,7 +11,7 @@ import { memorySagaIndex, type SagaHost } from '../../reactors/saga-index.ts';
 import { memoryTraceIndex, type TraceHost } from '../../traces/trace-index.ts';
 import {
   decideAppend,
-  isRefusal,
+  isRejected,
   softDeleted,
   type StreamState,
 } from '../../store/expected-revision.ts';
@@ -36,15 +36,15 @@ import type { StoredRow } from '../../store/recorded-event.ts';
 import { storeLimits } from '../../store/prepare-append.ts';
 import { decideRetention, firstVisible, isVisible } from '../../store/retention.ts';
 import { scavengeStepMax, scavengeStreams } from '../../store/scavenge.ts';
+import type { SubjectKey } from '../../store/erasure.ts';
 import type {
   AllPage,
   AllQuery,
   StoreEngine,
   StreamWrite,
-  SubjectKey,
   WriteOutcome,
 } from '../../store/store-engine.ts';
-import { createWaiters } from '../../store/waiters.ts';
+import { createWaiters } from '../../foundation/waiters.ts';
 
 interface MemoryStream {
   state: StreamState;
@@ -94,7 +94,7 @@ export function memoryEventStore(
 
     async write(writes, { transaction }) {
       const decisions = decideAll(writes);
-      if (decisions.some(isRefusal)) return decisions;
+      if (decisions.some(isRejected)) return decisions;
       const inline = transaction instanceof InlineTransaction ? transaction.plan : undefined;
       if (inline !== undefined && hasMoved(inline.revisions, decisions)) throw new InlineMoved();
       const outcomes = writes.map((each, index) => apply(each, decisions[index]));
@@ -192,7 +192,7 @@ export function memoryEventStore(
         },
         each.follows,
       );
-      if (isRefusal(decision)) return decision;
+      if (isRejected(decision)) return decision;
       if (decision.kind === 'duplicate') {
         const sequence = stream?.sequences[decision.revision] ?? 0;
         return { kind: 'duplicate', revision: decision.revision, sequence };

@@ -1,7 +1,7 @@
 // Decides a batch of appends in order on one known state: the documents to write, and the outcome of every append.
 // The function is pure: committing to the log shows whether the state was current.
 
-import { decideAppend, isRefusal, softDeleted } from '../../store/expected-revision.ts';
+import { decideAppend, isRejected, softDeleted } from '../../store/expected-revision.ts';
 import { decideRetention } from '../../store/retention.ts';
 import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { toDocument } from './event-document.ts';
@@ -82,7 +82,7 @@ export function decideBatch(
         revisionOf: (id) => eventById(id)?.revision,
       },
     );
-    if (isRefusal(decision)) return decision;
+    if (isRejected(decision)) return decision;
     if (decision.kind === 'duplicate') {
       const { revision } = decision;
       const byId = rows.map(({ eventId }) => eventById(eventId));
@@ -122,7 +122,7 @@ export function decideBatch(
     const written: EventDocument[] = [];
     const results = writes.map((write) => decide(within, write, written));
     isAllAppended &&= results.every(({ kind }) => kind === 'appended');
-    if (!results.some(isRefusal)) {
+    if (!results.some(isRejected)) {
       for (const [stream, draft] of within) drafts.set(stream, draft);
       events.push(...written);
     }

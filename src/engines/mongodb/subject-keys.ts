@@ -4,7 +4,7 @@
 import type { Collection } from 'mongodb';
 import { convertErrors, MillraceError } from '../../foundation/error.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
-import type { SubjectKey, SubjectKeys } from '../../store/store-engine.ts';
+import type { SubjectKey, SubjectKeys } from '../../store/erasure.ts';
 import { isDuplicate, majorityWait, unavailable } from './connection.ts';
 import type { KeyDocument } from './collections.ts';
 

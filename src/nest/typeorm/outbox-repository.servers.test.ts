@@ -24,24 +24,24 @@ test('an enqueue with an EntityManager is committed or rolled back with its tran
   const pay = (isPaid: boolean): Promise<void> =>
     dataSource.transaction(async (manager) => {
       await manager.query('insert into typeorm_orders (id) values ($1)', ['o1']);
-      const [answer] = await outbox.enqueueIn(manager, [newMessage({ sourceEventId: 'o1-paid' })]);
-      assert.equal(answer?.isDuplicate, false);
-      if (!isPaid) throw new Error('the card was refused');
+      const [result] = await outbox.enqueueIn(manager, [newMessage({ sourceEventId: 'o1-paid' })]);
+      assert.equal(result?.isDuplicate, false);
+      if (!isPaid) throw new Error('the card was declined');
     });
-  await assert.rejects(pay(false), /refused/);
+  await assert.rejects(pay(false), /declined/);
   assert.deepEqual(await outbox.list({}), []);
   assert.deepEqual(await dataSource.query('select * from typeorm_orders'), []);
   await pay(true);
   assert.equal((await outbox.list({})).length, 1);
 });
 
-test('an EntityManager without a transaction is refused', async () => {
+test('an EntityManager without a transaction is rejected', async () => {
   await using outbox = new TypeormOutboxRepository(dataSource, { schema: 'typeorm_tx' });
   const item = newMessage();
   await rejectsWith(() => outbox.enqueueIn(dataSource.manager, [item]), 'OUTBOX_INVALID');
 });
 
-test('the entity works with repositories and query builders, and refuses writes', async () => {
+test('the entity works with repositories and query builders, and rejects writes', async () => {
   await using outbox = new TypeormOutboxRepository(dataSource);
   const item = newMessage({
     payload: { paymentId: 'p1' },
@@ -81,7 +81,7 @@ test('synchronize leaves the view of the outbox unchanged', async () => {
   assert.equal((await outbox.find(id))?.id, id);
 });
 
-test('a repository refuses calls before its DataSource is initialised, and works afterwards', async () => {
+test('a repository rejects calls before its DataSource is initialised, and works afterwards', async () => {
   const later = new DataSource({ type: 'postgres', url, poolSize: 2 });
   const outbox = new TypeormOutboxRepository(later, { schema: 'typeorm_later' });
   await rejectsWith(() => outbox.counts(), 'STORE_CLOSED');
@@ -110,7 +110,7 @@ test('terminated connections are replaced: no message is lost, and notifications
   await dispatcher.start();
   for (let round = 0; round < 2; round += 1) {
     const before = sent.size;
-    // Through another pool, like another process: only the server can notify the dispatcher.
+    // Enqueue through another pool, like another process: only the server can notify the dispatcher.
     await eventually('the dispatcher sends messages of other processes', async () => {
       await dataSource.transaction((manager) => outbox.enqueueIn(manager, [newMessage()]));
       return sent.size > before;

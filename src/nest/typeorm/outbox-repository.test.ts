@@ -25,7 +25,7 @@ test('Nest creates the repository by its class, with or without options', async 
   }
 });
 
-test('a DataSource of another database is refused', () => {
+test('a DataSource of another database is rejected', () => {
   const other = { options: { type: 'mysql' } } as DataSource;
   assert.throws(
     () => new TypeormOutboxRepository(other),

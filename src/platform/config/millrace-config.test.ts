@@ -8,7 +8,7 @@ import { rolesOf } from './platform-role.ts';
 
 const within = (env: Environment, config = {}) => {
   const { outbox: _outbox, ...rest } = withEnvironment(config, { cwd: '/srv/app', env });
-  // Without members that are undefined.
+  // The copy omits members that are undefined.
   return JSON.parse(JSON.stringify(rest)) as typeof rest;
 };
 

@@ -1,4 +1,4 @@
-// The configuration of a deployment: a file, the environment, or both. Validated once at the start; an error contains
+// The configuration of a deployment: a file, the environment, or both. It is validated once at startup; an error names
 // the field.
 
 import { existsSync } from 'node:fs';
@@ -22,7 +22,7 @@ export interface JwtSettings {
   readonly jwksUrl?: string | undefined;
   readonly audience: string;
   readonly issuer?: string | undefined;
-  /** Clock tolerance. Default: 30 s. */
+  /** Tolerated clock difference to the issuer. Default: 30 s. */
   readonly clockSkewSeconds?: number | undefined;
   /** The claim with the tenant. Default: `tenant`. */
   readonly tenantClaim?: string | undefined;

@@ -10,16 +10,16 @@ export interface NotifySettings {
   readonly users?: readonly NotifyUserSettings[] | undefined;
   readonly tokens?: readonly NotifyTokenSettings[] | undefined;
   readonly access?: readonly AccessRule[] | undefined;
-  /** For topics that no access rule matches. Default: read-write on a loopback address, else deny. */
+  /** The access to topics that no access rule matches. Default: read-write on a loopback address, else deny. */
   readonly defaultAccess?: TopicPermission | undefined;
   /** Where clients reach the server; attachments and Matrix need it. Default: where it listens. */
   readonly baseUrl?: string | undefined;
-  /** Default: `.millrace/attachments`; false: files are refused. */
+  /** Default: `.millrace/attachments`; false: files are rejected. */
   readonly attachments?: string | false | undefined;
   readonly limits?: Partial<NotifyLimits> | undefined;
   /**
    * When readers get a message of a bus file: once it is on disk (`synced`, the default), or once it is committed
-   * (`relaxed`). Either way a publish is answered once its message is on disk.
+   * (`relaxed`). In both modes, the response to a publish is sent when its message is on disk.
    */
   readonly durability?: TopicDurability | undefined;
   /** Addresses whose requests and messages do not count against limits. */

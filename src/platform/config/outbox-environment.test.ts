@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { hasCode } from '../../foundation/error.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
 
-/** As the document has them. */
+/** The variables of the outbox document, with its example values. */
 const documented = {
   ESDB_CONNECTION_STRING: 'esdb+discover://node1:2113,node2:2113?tls=true',
   ESDB_SUBSCRIPTION_PREFIX: 'payment.',
@@ -86,7 +86,7 @@ test('an invalid value is reported with its name and the valid values', () => {
     ['KAFKA_BROKERS', 'broker1', /host:port,host:port/],
     ['OUTBOX_DEADLETTER_TOPIC', 'a b', /a topic, such as outbox.dead/],
     ['ESDB_CONNECTION_STRING', 'localhost:2113', /begins with esdb:\/\//],
-    ['MILLRACE_OUTBOX', 'mysql://x', /is no URL of a store/],
+    ['MILLRACE_OUTBOX', 'mysql://x', /is not a store URL/],
   ];
   for (const [name, value, problem] of cases) {
     assert.throws(

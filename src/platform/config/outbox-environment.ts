@@ -1,4 +1,4 @@
-// The outbox settings of the environment: the variables of the outbox document, overridden by Millrace's own.
+// The outbox settings of the environment: the variables of the outbox document, overridden by the `MILLRACE_*` variables.
 
 import { MillraceError } from '../../foundation/error.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
@@ -115,7 +115,7 @@ function createReader(env: Environment) {
       if (value === undefined) return otherwise;
       const number = /^\d{1,15}$/.test(value) ? Number(value) : 0;
       if (number < 1 || number > max) {
-        wrong(name, `takes a whole number from 1 to ${max}, not '${value}'`);
+        wrong(name, `must be an integer from 1 to ${max}, not '${value}'`);
       }
       return number;
     },
@@ -127,14 +127,14 @@ function createReader(env: Environment) {
       }
       return given;
     },
-    /** Not quoted, because it may contain a password. */
+    /** The URL is not quoted in errors, because it may contain a password. */
     storeUrl(name: string): string | undefined {
       const value = text(name);
       try {
         if (value !== undefined) parseStoreUrl(value);
         return value;
       } catch (error) {
-        return wrong(name, `is no URL of a store: ${(error as Error).message}`);
+        return wrong(name, `is not a store URL: ${(error as Error).message}`);
       }
     },
     esdbUrl(name: string): string | undefined {

@@ -33,7 +33,7 @@ export function checkTaken(taken: number, steps: readonly SchemaStep[], where: s
   );
 }
 
-/** Its table `migrations` holds the steps that were run. */
+/** The table `migrations` of the schema contains the applied steps. */
 export async function postgresSchema(
   target: string,
   schema: string,

@@ -9,7 +9,7 @@ import { hasCode } from '../../foundation/error.ts';
 import { eventStoreSchema } from './engine-schemas.ts';
 import { openEventStore } from './open-event-store.ts';
 
-describe('the schema of a file', () => {
+describe('schema of a file', () => {
   let folder = '';
   let path = '';
   beforeEach(async () => {
@@ -43,7 +43,7 @@ describe('the schema of a file', () => {
     assert.equal(await store.streamInfo('banking.currency.v1-core-USD'), undefined);
   });
 
-  test('a file of a newer version and a file that is not a database are refused', async () => {
+  test('a file of a newer version and a file that is not a database are rejected', async () => {
     const newer = join(folder, 'newer.db');
     const database = new DatabaseSync(newer);
     database.exec('pragma user_version = 999');
@@ -56,7 +56,10 @@ describe('the schema of a file', () => {
       );
     }
     const text = join(folder, 'text.db');
-    await writeFile(text, 'this is no database, but long enough to be taken for one '.repeat(20));
+    await writeFile(
+      text,
+      'this is not a database, but long enough to be taken for one '.repeat(20),
+    );
     const wrong = await eventStoreSchema(`sqlite:${text}`);
     await assert.rejects(
       () => wrong.pending(),

@@ -15,7 +15,7 @@ const busyTimeoutMs = 10_000;
  * import { eventStoreSchema } from 'millrace/platform';
  *
  * const schema = await eventStoreSchema('sqlite:.millrace/events.db');
- * for (const { number, title } of await schema.migrate()) console.log(`took step ${number}: ${title}`);
+ * for (const { number, title } of await schema.migrate()) console.log(`applied step ${number}: ${title}`);
  */
 export async function eventStoreSchema(url: string): Promise<DatabaseSchema> {
   const target = parseStoreUrl(url);

@@ -11,7 +11,7 @@ export type EngineRole = keyof EngineUrls;
 export interface EngineReport {
   /** Several if one engine has several roles. */
   readonly roles: readonly EngineRole[];
-  /** Without its password. */
+  /** The URL of the engine without its password. */
   readonly url: string;
   readonly findings: readonly Finding[];
 }
@@ -51,7 +51,7 @@ export async function examineEngines(
   return Promise.all(
     [...byUrl].map(async ([url, roles]) => {
       const found = await examine('engine', () => examineEngine(url, roles, options), {
-        // Each check has its own limit; this one covers the rest.
+        // Each check has a time limit; this one covers the rest.
         timeoutMs: timeoutMs * 20,
       });
       return { roles, url: redactStoreUrl(url), findings: found.map((each) => hidden(url, each)) };
@@ -105,7 +105,7 @@ async function examineStore(
     return examineKurrentdb(target.connection, options);
   }
   const remedy = 'Use sqlite:<file> for data that must be kept.';
-  const detail = 'all data is lost when the process ends';
+  const detail = 'all data is lost when the process exits';
   return [{ check: 'settings', level: 'warning', detail, remedy }];
 }
 
@@ -146,7 +146,7 @@ function hidden(url: string, finding: Finding): Finding {
   try {
     detail = detail.replaceAll(decodeURIComponent(secret), '***');
   } catch {
-    // Not percent-encoded, so this is the only spelling.
+    // The password is not percent-encoded, so it has only one spelling.
   }
   return { ...finding, detail };
 }

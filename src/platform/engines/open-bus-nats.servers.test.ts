@@ -4,7 +4,7 @@ import { hasCode } from '../../foundation/error.ts';
 import { openBus } from './open-bus.ts';
 import { sharedNats } from '../../testing/servers/shared-servers.ts';
 
-test('opens a bus by the URL of a NATS server, and refuses an unknown URL', async () => {
+test('opens a bus by the URL of a NATS server, and rejects an unknown URL', async () => {
   const { url, prefix } = await sharedNats();
   await using bus = await openBus(url);
   const subject = `${prefix}.events.api.error`;

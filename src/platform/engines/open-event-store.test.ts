@@ -51,7 +51,7 @@ test('an unreachable server is reported without the password', async () => {
   );
 });
 
-test('a schema name that needs quotes is refused before a query is sent', async () => {
+test('a schema name that needs quotes is rejected before a query is sent', async () => {
   await assert.rejects(
     () => openEventStore('postgres://127.0.0.1:1/shop', { schema: 'a"b' }),
     (error) => hasCode(error, 'CONFIG_INVALID'),

@@ -4,20 +4,20 @@ import { hasCode } from '../../foundation/error.ts';
 import { reservePort } from '../../testing/servers/reserve-port.ts';
 import { openLeases } from './open-leases.ts';
 
-for (const [url, said] of [
+for (const [url, pattern] of [
   ['localhost:6379', /engine 'localhost:' is not supported/],
-  ['', /starts with its engine: one of redis:, rediss:/],
+  ['', /must start with its engine: one of redis:, rediss:/],
   ['rediss+clusters://u:secret@h', /Did you mean rediss\+cluster:\?/],
   ['postgres://u:secret@h/db', /engine 'postgres:' is not supported/],
   ['redis://u:secret@h/shop', /database must be a number/],
   ['nats://u:secret@h/x', /use nats:/],
 ] as const) {
-  test(`refuses '${url}' and says why, without its password`, async () => {
+  test(`rejects '${url}' with the reason and without its password`, async () => {
     await assert.rejects(
       () => openLeases(url),
       (error) =>
         hasCode(error, 'CONFIG_INVALID') &&
-        said.test(error.message) &&
+        pattern.test(error.message) &&
         !error.message.includes('secret'),
     );
   });

@@ -36,7 +36,7 @@ test('documents in memory are lost when they are closed, documents in a file are
   }
 });
 
-test('refuses a URL that it cannot understand, without its password', async () => {
+test('rejects a URL that it cannot understand, without its password', async () => {
   for (const url of ['redis://u:secret@h/shop', 'mysql://u:secret@h/db', '']) {
     await assert.rejects(
       () => openReadModels(url),

@@ -39,7 +39,7 @@ test('the index in a file is in the file of the events, and is durable', async (
   }
 });
 
-test('refuses a URL that it cannot understand, without its password', async () => {
+test('rejects a URL that it cannot understand, without its password', async () => {
   for (const url of ['redis://u:secret@h/shop', 'mysql://u:secret@h/db', '']) {
     await assert.rejects(
       () => openSagaIndex(url),

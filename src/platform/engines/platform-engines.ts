@@ -1,7 +1,7 @@
 // The engines of a platform's roles, by URL. A store that only has events (KurrentDB, MongoDB) gets checkpoints and the
 // like from the outbox's database.
 
-import type { AggregateStorage } from '../../aggregates/command-handler.ts';
+import type { AggregateStorage } from '../../aggregates/create-command-handler.ts';
 import type { Bus } from '../../bus/bus.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';

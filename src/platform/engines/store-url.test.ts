@@ -52,9 +52,9 @@ test('a KurrentDB URL is passed to its client with the new name of its scheme', 
   }
 });
 
-for (const [url, code, said] of [
-  ['events.db', 'CONFIG_INVALID', /starts with its engine: one of sqlite:, postgres:/],
-  ['', 'CONFIG_INVALID', /starts with its engine/],
+for (const [url, code, pattern] of [
+  ['events.db', 'CONFIG_INVALID', /must start with its engine: one of sqlite:, postgres:/],
+  ['', 'CONFIG_INVALID', /must start with its engine/],
   [
     'mysql://h/db',
     'CONFIG_INVALID',
@@ -67,13 +67,13 @@ for (const [url, code, said] of [
   ['postgres:shop', 'CONFIG_INVALID', /looks like postgres:\/\//],
   ['postgres://u:pa/ss@h/db', 'CONFIG_INVALID', /looks like postgres:\/\//],
   ['postgres://u:pa#ss@h/db', 'CONFIG_INVALID', /%23/],
-  ["postgres://h/db?schema=a'b", 'CONFIG_INVALID', /a schema is up to 63/],
-  ['postgres://h/db?schema=', 'CONFIG_INVALID', /a schema is up to 63/],
+  ["postgres://h/db?schema=a'b", 'CONFIG_INVALID', /a schema name must have 1 to 63/],
+  ['postgres://h/db?schema=', 'CONFIG_INVALID', /a schema name must have 1 to 63/],
 ] as const) {
-  test(`refuses '${url}' and says why`, () => {
+  test(`rejects '${url}' with the reason`, () => {
     assert.throws(
       () => parseStoreUrl(url),
-      (error) => hasCode(error, code) && said.test(error.message),
+      (error) => hasCode(error, code) && pattern.test(error.message),
     );
   });
 }

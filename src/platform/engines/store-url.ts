@@ -42,7 +42,8 @@ export function engineOf<Supported extends Engine>(
   const scheme = schemeOf(url);
   const known = supported.flatMap((engine) => schemes[engine]);
   const list = known.map((name) => `${name}:`).join(', ');
-  if (scheme === undefined) throw invalid(field, `the URL starts with its engine: one of ${list}`);
+  if (scheme === undefined)
+    throw invalid(field, `the URL must start with its engine: one of ${list}`);
   const near = closest(scheme, known);
   const hint = near === undefined ? '' : ` Did you mean ${near}:?`;
   throw invalid(field, `engine '${scheme}:' is not supported; supported: ${list}.${hint}`);
@@ -116,17 +117,20 @@ function postgresTarget(url: string): { readonly connection: string; readonly sc
   return { connection: rest === '' ? address : `${address}?${rest}`, schema };
 }
 
-/** Not quoted in the message, because a malformed URL may contain anything here. */
+/** The error does not quote the schema, because a malformed URL may contain a password here. */
 export function checkSchema(schema: string): void {
   if (schemaShape.test(schema)) return;
-  throw invalid('store', 'a schema is up to 63 lower-case letters, digits and underscores');
+  throw invalid(
+    'store',
+    'a schema name must have 1 to 63 lower-case letters, digits and underscores',
+  );
 }
 
 function invalid(field: string, message: string): MillraceError {
   return new MillraceError('CONFIG_INVALID', `${field}: ${message}`, { details: { field } });
 }
 
-/** Then rows and checkpoint are one commit. */
+/** With one database, the rows and the checkpoint are written in one commit. */
 export function isSameDatabase(one: string, other: string): boolean {
   const [a, b] = [parseStoreUrl(one), parseStoreUrl(other)];
   if (a.engine === 'sqlite' && b.engine === 'sqlite') return a.path === b.path;

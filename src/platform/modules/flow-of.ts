@@ -15,7 +15,7 @@ export interface Flow {
  * @example
  * import { flowHeadersShown } from 'millrace/platform';
  *
- * const headersShown = { 'Idempotency-Key': 'A repeat gets the first answer.', ...flowHeadersShown };
+ * const headersShown = { 'Idempotency-Key': 'A duplicate gets the first result.', ...flowHeadersShown };
  */
 export const flowHeadersShown: Readonly<Record<string, string>> = {
   'X-Correlation-Id': 'The flow that it belongs to. Default: a new one.',

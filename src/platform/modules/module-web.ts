@@ -20,13 +20,13 @@ export interface WebContext {
   readonly handle: HandleCommand;
   readonly load: LoadAggregate;
   readonly documents: ReadDocuments;
-  /** To read your own writes. */
+  /** Waits until read models contain the writes of the caller. */
   readonly waitFor: WaitForProjection;
 }
 
 /** Created for each server that is started; disposed when the server has stopped. */
 export interface ModuleWeb extends Partial<AsyncDisposable> {
-  /** In addition to those of the platform; a route that would hide one of those is refused. */
+  /** Routes in addition to those of the platform; a route that would hide one of the platform is rejected. */
   readonly routes?: readonly Route[] | undefined;
   readonly socket?: ModuleSocket | undefined;
 }
@@ -37,7 +37,7 @@ export interface SocketClient {
   /** Fires when the connection ends. */
   readonly signal: AbortSignal;
   /**
-   * An object, or its JSON text if it goes to many clients. Never waits: a client with more unread data than the
+   * An object, or its JSON string if the message goes to many clients. Never waits: a client with more unread data than the
    * limit is disconnected, and nothing more is sent.
    */
   readonly send: (message: object | string) => void;

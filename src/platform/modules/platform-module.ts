@@ -1,6 +1,6 @@
 // A bounded context as the platform runs it: its aggregates, its handlers and its outgoing messages.
 
-import type { Aggregate } from '../../aggregates/aggregate.ts';
+import type { Aggregate } from '../../aggregates/define-aggregate.ts';
 import type { Bus } from '../../bus/bus.ts';
 import type { NewCommand } from '../../contracts/define-command.ts';
 import type { NewEvent } from '../../contracts/envelope.ts';
@@ -25,7 +25,7 @@ import type { ReadDocuments, WaitForProjection } from '../platform-projections.t
 import type { ModuleWeb, WebContext } from './module-web.ts';
 import type { PlatformRole } from '../config/platform-role.ts';
 
-/** With any state, events and commands. */
+/** An aggregate with any state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
 
 // oxlint-disable-next-line typescript/no-explicit-any -- of any payload: their schemas check it
@@ -33,7 +33,7 @@ export type AnyTask = TaskDefinition<any>;
 
 export type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
 
-/** What handlers and services of a module may use, once `createPlatform` has resolved. */
+/** The parts of the platform for handlers and services of a module; usable once `createPlatform` has resolved. */
 export interface ModuleContext {
   /** Sends a command to any aggregate of the platform. */
   readonly send: SendCommand;
@@ -54,14 +54,14 @@ export interface ModuleContext {
     options?: { readonly leaseMs?: number | undefined },
   ) => Promise<WorkQueue>;
   readonly waitFor: WaitForProjection;
-  /** The platform's bus, opened when it is first asked for. */
+  /** The platform's bus, opened at the first call. */
   readonly bus: () => Promise<Bus>;
 }
 
 /** A background service: workers of a queue, sweepers. Started in each process that has the role. */
 export interface ModuleService {
   readonly role: PlatformRole;
-  /** Disposing lets running work end. */
+  /** Disposing waits for running work. */
   start(): Promise<AsyncDisposable>;
 }
 
@@ -75,15 +75,15 @@ export interface PlatformModule {
     | (readonly Reactor[] | ((context: ModuleContext) => readonly Reactor[]))
     | undefined;
   readonly sagas?: readonly Saga[] | undefined;
-  /** A function if they need the bus or another part of the platform. */
+  /** A function if the subscriptions need the bus or another part of the platform. */
   readonly subscriptions?:
     | readonly Subscription[]
     | ((context: ModuleContext) => readonly Subscription[]);
   readonly services?: ((context: ModuleContext) => readonly ModuleService[]) | undefined;
-  /** Events → outgoing messages. */
+  /** Maps events to outgoing messages. */
   readonly outbox?: readonly OutboxProjectorDefinition[] | undefined;
   /**
-   * By integration type, or by the part before its colon. A function if the answer of a receiver becomes a
+   * By integration type, or by the part before its colon. A function if the response of a receiver becomes a
    * command.
    */
   readonly destinations?: (Destinations | ((context: ModuleContext) => Destinations)) | undefined;
@@ -91,7 +91,7 @@ export interface PlatformModule {
   readonly tasks?:
     | (readonly AnyTask[] | ((context: ModuleContext) => readonly AnyTask[]))
     | undefined;
-  /** Its routes and WebSocket messages; called by each server that is started. */
+  /** Returns the routes and WebSocket messages of the module; called by each server that is started. */
   readonly web?: ((context: WebContext) => ModuleWeb) | undefined;
 }
 
@@ -169,7 +169,7 @@ export function createModuleContext(given: Pick<ModuleContext, 'clock' | 'observ
   };
 }
 
-/** Two parts with one name would share a checkpoint, a stream or a route: refused before anything runs. */
+/** Two parts with one name would share a checkpoint, a stream or a route, so they are rejected before anything runs. */
 export function bindModules(
   modules: readonly PlatformModule[],
   context: ModuleContext,

@@ -7,16 +7,16 @@ export interface Principal {
   readonly kind: 'token' | 'jwt';
   /** The name of a token or the subject of a JWT: stable when credentials are renewed. */
   readonly name: string;
-  /** Of a JWT: `preferred_username`. */
+  /** The claim `preferred_username` of a JWT. */
   readonly username?: string;
-  /** Of a JWT, unless its issuer marks it as unverified. */
+  /** The claim `email` of a JWT, unless its issuer marks it as unverified. */
   readonly email?: string;
   /** Absent: all tenants. */
   readonly tenant?: string;
   readonly scopes: readonly TokenScope[];
-  /** Fires when the credentials are revoked or expire: connections that use them must end. */
+  /** Fires when the credentials are revoked or expire: connections that use them must be closed. */
   readonly ended?: AbortSignal;
-  /** Of a JWT: its expiry. */
+  /** The expiry of a JWT. */
   readonly expiresAtMs?: number;
 }
 

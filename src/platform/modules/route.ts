@@ -13,7 +13,7 @@ export interface ApiRequest<Params = unknown, Query = unknown, Body = unknown> {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** Absent on anonymous routes without credentials. */
   readonly principal: Principal | undefined;
-  /** Fires when the client disconnects, the credentials end, or the server stops. */
+  /** Fires when the client disconnects, the credentials expire or are revoked, or the server stops. */
   readonly signal: AbortSignal;
   readonly requestId: string;
   /** The address of the peer, independent of headers. */
@@ -27,7 +27,7 @@ export interface JsonAnswer {
   readonly body?: unknown;
 }
 
-/** Written as it arrives, at the pace of the client. */
+/** Each chunk is written when it is produced, at the pace of the client. */
 export interface StreamAnswer {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -77,7 +77,7 @@ export interface Route {
   readonly tag: string;
   readonly access: Access;
   readonly params?: TObject | undefined;
-  /** Query strings contain text; numbers and booleans are parsed. */
+  /** Numbers and booleans of the query string are parsed. */
   readonly query?: TObject | undefined;
   readonly body?: TSchema | undefined;
   /** Request headers in the reference: descriptions by name. */

@@ -23,7 +23,7 @@ const heartbeatMs = 15_000;
  * const follow = route({
  *   method: 'GET', path: '/countdown', summary: 'Counts down', tag: 'demo', access: 'anonymous',
  *   isLong: true,
- *   answers: { 200: { description: 'As it comes', contentType: 'text/event-stream' } },
+ *   answers: { 200: { description: 'The countdown', contentType: 'text/event-stream' } },
  *   handle: async (request) => serverSentEvents(countdown(), request),
  * });
  */

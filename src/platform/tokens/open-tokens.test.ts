@@ -25,7 +25,7 @@ async function opened(): Promise<{ store: EventStore; tokens: Tokens } & AsyncDi
   };
 }
 
-const refuses = (code: ErrorCode, work: () => Promise<unknown>): Promise<void> =>
+const rejects = (code: ErrorCode, work: () => Promise<unknown>): Promise<void> =>
   assert.rejects(work, (error) => hasCode(error, code));
 
 describe('tokens', () => {
@@ -47,10 +47,10 @@ describe('tokens', () => {
   test('the secret itself is not stored, and ordinary readers do not get the stream', async () => {
     await using home = await opened();
     const { secret } = await home.tokens.create(reader);
-    const kept = await home.store.readAll({ filter: { system: true } }).toArray();
-    assert.equal(kept.length, 1);
+    const records = await home.store.readAll({ filter: { system: true } }).toArray();
+    assert.equal(records.length, 1);
     const random = secret.slice(-43);
-    assert.equal(JSON.stringify(kept).includes(random), false);
+    assert.equal(JSON.stringify(records).includes(random), false);
     assert.deepEqual(await home.store.readAll().toArray(), []);
   });
 
@@ -59,15 +59,15 @@ describe('tokens', () => {
     await home.tokens.create(reader);
     const [event] = await home.store.readStream(tokensStream).toArray();
     assert.ok(event);
-    await refuses('NAME_INVALID', () => home.store.append(tokensStream, [event]));
-    await refuses('NAME_INVALID', () => home.store.deleteStream(tokensStream));
-    await refuses('NAME_INVALID', () => home.store.tombstoneStream(tokensStream));
-    await refuses('NAME_INVALID', () =>
+    await rejects('NAME_INVALID', () => home.store.append(tokensStream, [event]));
+    await rejects('NAME_INVALID', () => home.store.deleteStream(tokensStream));
+    await rejects('NAME_INVALID', () => home.store.tombstoneStream(tokensStream));
+    await rejects('NAME_INVALID', () =>
       home.store.setStreamMetadata(tokensStream, { truncateBefore: 1 }),
     );
   });
 
-  test('a revoked token is refused at once, and its signal fires', async () => {
+  test('a revoked token is rejected at once, and its signal fires', async () => {
     await using home = await opened();
     const { token, secret } = await home.tokens.create(reader);
     const ended = home.tokens.verify(secret)?.ended;
@@ -75,7 +75,7 @@ describe('tokens', () => {
     assert.equal(revoked.revokedBy, 'bob');
     assert.equal(ended?.aborted, true);
     assert.equal(home.tokens.verify(secret), undefined);
-    await refuses('TOKEN_UNKNOWN', () => home.tokens.revoke(token.id));
+    await rejects('TOKEN_UNKNOWN', () => home.tokens.revoke(token.id));
     assert.equal((await home.tokens.create(reader)).token.name, 'shop');
     assert.deepEqual(
       (await home.tokens.list()).map(({ name, revokedAt }) => [name, revokedAt !== undefined]),
@@ -99,7 +99,7 @@ describe('tokens', () => {
     assert.equal(other.verify(secret), undefined);
   });
 
-  test('a token that has expired is refused, and its signal fires when it does', async () => {
+  test('a token that has expired is rejected, and its signal fires when it does', async () => {
     const clock = fakeClock();
     await using store = memoryEventStore({ clock });
     await using tokens = await openTokens(store, { clock });
@@ -112,10 +112,10 @@ describe('tokens', () => {
     await clock.advance(1);
     assert.equal(ended?.aborted, true);
     assert.equal(tokens.verify(secret), undefined);
-    await refuses('TOKEN_INVALID', () => tokens.create({ ...reader, expiresAt: inMs(0) }));
+    await rejects('TOKEN_INVALID', () => tokens.create({ ...reader, expiresAt: inMs(0) }));
   });
 
-  test('of concurrent creations with one name only one succeeds, and other names all succeed', async () => {
+  test('only one of several concurrent creations with the same name succeeds', async () => {
     await using home = await opened();
     await using other = await openTokens(home.store);
     const results = await Promise.allSettled(
@@ -131,7 +131,7 @@ describe('tokens', () => {
     assert.equal((await home.tokens.list()).length, 11);
   });
 
-  test('an invalid token is refused with the field', async () => {
+  test('the error for an invalid token names the field', async () => {
     await using home = await opened();
     const wrong: readonly Partial<NewToken>[] = [
       { name: '' },
@@ -144,9 +144,9 @@ describe('tokens', () => {
       { by: 'b'.repeat(121) },
     ];
     for (const each of wrong) {
-      await refuses('TOKEN_INVALID', () => home.tokens.create({ ...reader, ...each }));
+      await rejects('TOKEN_INVALID', () => home.tokens.create({ ...reader, ...each }));
     }
-    await refuses('NAME_INVALID', () => home.tokens.create({ ...reader, tenant: 'A b' }));
+    await rejects('NAME_INVALID', () => home.tokens.create({ ...reader, tenant: 'A b' }));
     assert.deepEqual(await home.tokens.list(), []);
   });
 
@@ -154,12 +154,12 @@ describe('tokens', () => {
     await using home = await opened();
     await home.tokens.create({ ...reader, tenant: 'demo-za' });
     assert.equal(home.tokens.tenants.has('demo-za'), true);
-    await refuses('TENANT_OVERLAP', () =>
+    await rejects('TENANT_OVERLAP', () =>
       home.tokens.create({ ...reader, name: 'other', tenant: 'demo' }),
     );
   });
 
-  test('after an unreadable record, all tokens are refused', async () => {
+  test('after an unreadable record, all tokens are rejected', async () => {
     await using home = await opened();
     const { secret } = await home.tokens.create(reader);
     const [event] = await home.store.readStream(tokensStream).toArray();
@@ -171,6 +171,6 @@ describe('tokens', () => {
     await home.store.append(tokensStream, [damaged], { system: true });
     await fired;
     assert.equal(home.tokens.verify(secret), undefined);
-    await refuses('STORE_CORRUPT', () => openTokens(home.store));
+    await rejects('STORE_CORRUPT', () => openTokens(home.store));
   });
 });

@@ -33,13 +33,13 @@ export interface TokensOptions {
 
 export interface CreatedToken {
   readonly token: Token;
-  /** Not stored: a lost secret needs a new token. */
+  /** The secret is not stored: if it is lost, create a new token. */
   readonly secret: string;
 }
 
 export interface VerifiedToken {
   readonly token: Token;
-  /** Fires when the token is revoked or expires: connections that use it must end. */
+  /** Fires when the token is revoked or expires: connections that use it must be closed. */
   readonly ended: AbortSignal;
 }
 
@@ -47,15 +47,15 @@ export interface Tokens extends AsyncDisposable {
   /** Tenants of tokens; needed to parse tenants with a hyphen in stream names. */
   readonly tenants: TenantLookup;
   create(wanted: NewToken): Promise<CreatedToken>;
-  /** By name or id. */
+  /** Revokes a token by its name or id. */
   revoke(nameOrId: string, options?: { readonly by?: string }): Promise<Token>;
-  /** Oldest first, including revoked ones. */
+  /** Lists all tokens, oldest first, including revoked ones. */
   list(): Promise<readonly Token[]>;
-  /** Undefined: rejected. If a name is given, it must be the token's name or id. */
+  /** Undefined: the secret is rejected. If a name is given, it must be the token's name or id. */
   verify(secret: string, name?: string): VerifiedToken | undefined;
 }
 
-/** The longest delay of a timer. */
+/** The longest delay that a JavaScript timer supports. */
 const sleepMsMax = 0x7fff_ffff;
 
 /**
@@ -77,13 +77,13 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   const book = createTokenBook();
   const stopping = new AbortController();
   const { signal } = stopping;
-  const ends = new Map<string, AbortController>();
+  const revocations = new Map<string, AbortController>();
   /** An event could not be read, so later revocations are unknown. */
   let isBlind = false;
 
   const end = (id: string): void => {
-    ends.get(id)?.abort();
-    ends.delete(id);
+    revocations.get(id)?.abort();
+    revocations.delete(id);
   };
   const records = await followSystemStream(store, {
     stream: tokensStream,
@@ -95,7 +95,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     },
     onCorrupt() {
       isBlind = true;
-      for (const id of ends.keys()) end(id);
+      for (const id of revocations.keys()) end(id);
     },
   });
 
@@ -108,10 +108,10 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     }
   };
   const endedOf = ({ id, expiresAt }: Token): AbortSignal => {
-    let ending = ends.get(id);
+    let ending = revocations.get(id);
     if (ending === undefined) {
       ending = new AbortController();
-      ends.set(id, ending);
+      revocations.set(id, ending);
       if (expiresAt !== undefined) void endAt(id, expiresAt);
     }
     return ending.signal;
@@ -176,7 +176,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
 }
 
 function tokenUnknown(nameOrId: string): MillraceError {
-  return new MillraceError('TOKEN_UNKNOWN', `no active token '${nameOrId}'`, {
+  return new MillraceError('TOKEN_UNKNOWN', `unknown or revoked token '${nameOrId}'`, {
     details: { token: nameOrId },
   });
 }

@@ -27,20 +27,20 @@ export interface TokenRevoked {
 
 interface KnownToken {
   readonly token: Token;
-  /** The hash of its secret. */
+  /** The hash of the secret. */
   readonly hash: string;
 }
 
 export interface TokenBook {
-  /** Of all tokens, including revoked ones, so that the streams of a tenant never change their owner. */
+  /** The tenants of all tokens, including revoked ones, so that the streams of a tenant never change their owner. */
   readonly tenants: TenantLookup;
   /** Returns the token that the event revoked. */
   apply(event: RecordedEvent): Token | undefined;
   get(id: string): KnownToken | undefined;
-  /** By name or id, among active tokens. */
+  /** Finds an active token by its name or id. */
   find(nameOrId: string): Token | undefined;
   list(): readonly Token[];
-  /** Throws if it conflicts with existing tokens. */
+  /** Throws if the new token conflicts with existing ones. */
   checkRoom(wanted: NewToken): void;
 }
 

@@ -1,4 +1,4 @@
-// API keys: who may do what, for which tenant, and until when.
+// API keys: name, scopes, tenant and expiry.
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
@@ -32,7 +32,7 @@ export interface NewToken {
   readonly scopes: readonly TokenScope[];
   /** Absent: all tenants. */
   readonly tenant?: string | undefined;
-  /** ISO 8601. Absent: it does not expire. */
+  /** ISO 8601. Absent: the token does not expire. */
   readonly expiresAt?: string | undefined;
   /** The creator, for the log. */
   readonly by?: string | undefined;
@@ -43,7 +43,7 @@ export type TokenState = 'live' | 'expired' | 'revoked';
 export const tokenLimits = {
   nameCharsMax: 60,
   byCharsMax: 120,
-  /** Active tokens only. */
+  /** Maximum number of active tokens. */
   tokensMax: 10_000,
 } as const;
 
@@ -101,7 +101,7 @@ export function createTokenSecret(tokenId: string): string {
   return `mr_${tokenId.replaceAll('-', '')}_${randomBytes(32).toString('base64url')}`;
 }
 
-/** Undefined: not a secret of Millrace. */
+/** Undefined: the string is not a secret of Millrace. */
 export function tokenIdOf(secret: string): string | undefined {
   const found = secretShape.exec(secret);
   if (found === null) return undefined;
@@ -109,14 +109,14 @@ export function tokenIdOf(secret: string): string | undefined {
   return `${time}-${low}-${version}-${variant}-${node}`;
 }
 
-/** SHA-256, hex. */
+/** The SHA-256 hash of a secret, in hexadecimal. */
 export function hashTokenSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }
 
-/** In constant time. */
+/** Compares in constant time. */
 export function fitsTokenHash(secret: string, keptHash: string): boolean {
   const given = hash('sha256', secret, 'buffer');
-  const kept = Buffer.from(keptHash, 'hex');
-  return given.length === kept.length && timingSafeEqual(given, kept);
+  const stored = Buffer.from(keptHash, 'hex');
+  return given.length === stored.length && timingSafeEqual(given, stored);
 }

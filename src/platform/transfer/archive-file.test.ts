@@ -36,7 +36,7 @@ for (const name of ['sent.ndjson', 'sent.ndjson.gz']) {
       await writeFile(path, bytes.subarray(0, cut));
       await append(path, three);
       const text = await textOf(path);
-      // Of the batch that was cut off, whole lines are kept, and none that is not.
+      // Only the complete lines of an interrupted batch remain.
       assert.ok(text.startsWith(one) && text.endsWith(three), `cut at ${cut}`);
       const between = text.slice(one.length, -three.length);
       assert.ok(two.startsWith(between) && /^$|\n$/.test(between), `cut at ${cut}`);
@@ -44,7 +44,7 @@ for (const name of ['sent.ndjson', 'sent.ndjson.gz']) {
     }
   });
 
-  test(`${name} is refused and unchanged if it is not an archive`, async () => {
+  test(`${name} is rejected and unchanged if it is not an archive`, async () => {
     const path = join(folder, `other-${name}`);
     const texts = ['hello', 'hello\n', '{"hello":1}\n', '{"id":1}\nhello\n'];
     for (const content of [...texts, gzipSync('hello')]) {
@@ -60,7 +60,7 @@ test('an incomplete compressed batch is truncated', async () => {
   const path = join(folder, 'holes.ndjson.gz');
   const begun = await append(path, one);
   const whole = await append(path, two);
-  // The length was kept, and what it is the length of was not.
+  // The header with the length was written, but not the whole member.
   await truncate(path, whole - 12);
   await truncate(path, whole);
   await append(path, three);

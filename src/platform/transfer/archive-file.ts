@@ -1,4 +1,4 @@
-// An append-only file, written in batches that are synced one by one. An incomplete batch at its end, left by a crash,
+// An append-only file, written in batches that are synced one by one. An incomplete last batch, left by a crash,
 // is truncated on open. In a compressed file each batch is a gzip member.
 
 import { open, type FileHandle } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { lineStart, openToWrite, readRange } from './file-end.ts';
 
 export interface ArchiveFile extends AsyncDisposable {
-  /** Appends lines of JSON; durable when it resolves. */
+  /** Appends lines of JSON; the lines are durable when the promise resolves. */
   append(lines: string): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ function gzipMember(text: string): Buffer {
   return member;
 }
 
-/** The end of the last complete member; each contains the offset of the next one. */
+/** The offset after the last complete member; each contains the offset of the next one. */
 async function endOfMembers(file: FileHandle, path: string): Promise<number> {
   const { size } = await file.stat();
   let last = 0;
@@ -86,7 +86,7 @@ function isWhole(member: Buffer): boolean {
   }
 }
 
-/** The end of the last complete line. */
+/** The offset after the last complete line. */
 async function endOfLines(file: FileHandle, path: string): Promise<number> {
   const { size } = await file.stat();
   const end = await lineStart(file, size);

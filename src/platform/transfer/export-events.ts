@@ -1,4 +1,4 @@
-// Exports the events of a store as text, in order, up to the head at the start of the export.
+// Exports the events of a store as NDJSON, in order, up to the head at the start of the export.
 
 import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -8,12 +8,12 @@ import { metadataType, streamOfMetadata, tombstoneType } from '../../store/strea
 import { checkpointLine, eventLine } from './export-format.ts';
 
 export interface ExportOptions {
-  /** Exclusive: the end of an earlier export. Default: before the first event. */
+  /** Exclusive: the checkpoint of an earlier export. Default: before the first event. */
   readonly after?: Position | undefined;
   /** Metadata and tombstones are included for whole streams, so not with a filter by type. */
   readonly filter?: EventFilter | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called after each piece of text. */
+  /** Called after each piece of the export. */
   readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface ExportProgress {
   readonly events: number;
   /** All events up to here are exported. */
   readonly position: Position;
-  /** From 0 to 1. */
+  /** The exported part of the store, from 0 to 1. */
   readonly done: number;
 }
 

@@ -1,4 +1,4 @@
-// Exports to files: synced at the end; an interrupted export can be resumed.
+// Exports to files: a complete file is synced, and an interrupted export can be resumed.
 
 import { createWriteStream, existsSync } from 'node:fs';
 import { rename, rm, type FileHandle } from 'node:fs/promises';
@@ -12,16 +12,16 @@ import { positionOfLine } from './export-format.ts';
 import { lineStart, openToWrite, readRange, unwritable } from './file-end.ts';
 
 export interface ExportFileOptions extends ExportOptions {
-  /** What to do with an existing file. Default: `refuse`. */
+  /** How an existing file is handled. Default: `refuse`. */
   readonly existing?: 'refuse' | 'resume' | 'overwrite' | undefined;
 }
 
 export interface ExportResult {
-  /** Events of this run. */
+  /** Number of events that this run exported. */
   readonly events: number;
-  /** Where the next export continues. */
+  /** The position from which the next export continues. */
   readonly position: Position;
-  /** The position at the end of the resumed file. */
+  /** The position of the last complete event in the resumed file. */
   readonly resumedAfter?: Position;
 }
 
@@ -51,7 +51,8 @@ export async function exportToFile(
   const resumedAfter = await write(path, existing, (after) =>
     exportEvents(store, { ...exportOptions, onProgress, after: after ?? exportOptions.after }),
   );
-  if (last === undefined) throw new MillraceError('STORE_CORRUPT', 'the export did not end');
+  if (last === undefined)
+    throw new MillraceError('STORE_CORRUPT', 'the export ended without a checkpoint');
   return {
     events: last.events,
     position: last.position,
@@ -106,7 +107,7 @@ async function writeCompressed(
   }
 }
 
-/** The end of the last complete event, and the position after it. */
+/** The offset after the last complete event, and its position. */
 async function findEnd(
   file: FileHandle,
   path: string,
@@ -114,7 +115,7 @@ async function findEnd(
   const { size } = await file.stat();
   if (size === 0) return { bytes: 0, position: undefined };
   const end = await lineStart(file, size);
-  // Without a complete line: only a file that starts as an export is overwritten.
+  // The file has no complete line: only a file that starts as an export is overwritten.
   const begun = '{"'.startsWith((await readRange(file, 0, 2)).toString());
   if (end === 0 && begun) return { bytes: 0, position: undefined };
   const start = await lineStart(file, end - 1);

@@ -24,20 +24,20 @@ export type ExportLine =
   | { readonly kind: 'checkpoint'; readonly position: Position };
 
 export interface ExportedEvent {
-  /** The first is 1. */
+  /** The line number, from 1. */
   readonly line: number;
   readonly stream: string;
   readonly revision: number;
   readonly envelope: DomainEventEnvelope;
 }
 
-const text = Type.String({ minLength: 1, description: 'a text' });
+const text = Type.String({ minLength: 1, description: 'a non-empty string' });
 
 /** More permissive than the envelope, because a store with open names must be restorable. */
 const eventSchema = compileSchema(
   Type.Object({
     stream: text,
-    revision: Type.Integer({ minimum: 0, description: 'a whole number from 0' }),
+    revision: Type.Integer({ minimum: 0, description: 'an integer of at least 0' }),
     type: text,
     eventId: text,
     occurredAt: text,
@@ -94,7 +94,7 @@ function parseJson(json: string, line: number): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // Without the cause, because it quotes the line, and messages must not contain payloads.
+    // Omit the cause: it quotes the line, and messages must not contain payloads.
     throw lineInvalid(line, 'is not JSON');
   }
 }

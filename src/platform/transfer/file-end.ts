@@ -1,4 +1,4 @@
-// Appending to files that a crash may have left with an incomplete end.
+// Appends to files whose last line a crash may have left incomplete.
 
 import { open, type FileHandle } from 'node:fs/promises';
 import { MillraceError } from '../../foundation/error.ts';

@@ -17,7 +17,7 @@ export const importLimits = {
   parallel: 16,
   /** Streams whose place in the target is cached, in addition to all with gaps; others are looked up. */
   streamsRemembered: 200_000,
-  /** Erased persons in the report. */
+  /** Maximum number of erased persons in the report. */
   subjectsReported: 1_000,
 } as const;
 
@@ -49,8 +49,8 @@ export async function* importChunks(
 }
 
 /**
- * A tombstone is alone in its chunk; after the metadata of a stream, no event of that stream is in the same chunk,
- * and no event is in a chunk twice, in case a file contains two exports.
+ * A tombstone is alone in its chunk. After the metadata of a stream, no event of that stream is in the same chunk.
+ * No event is in a chunk twice, because a file may contain two exports.
  */
 function mustCut(chunk: Chunk, event: ExportedEvent): boolean {
   const { events, chars, revisions, settled } = chunk;
@@ -112,7 +112,7 @@ interface Lines {
   readonly unended?: true;
 }
 
-/** Splits a stream of bytes or text into lines; holds back at most one line. */
+/** Splits a stream of bytes or strings into lines; holds back at most one line. */
 async function* readLines(
   source: AsyncIterable<string | Uint8Array>,
 ): AsyncGenerator<Lines, void, undefined> {

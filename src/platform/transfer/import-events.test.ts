@@ -49,7 +49,7 @@ describe('the import', () => {
     assert.deepEqual(await visible(target), await visible(source));
   });
 
-  test('appends nothing twice when two of them run at once', async () => {
+  test('appends nothing twice when two imports run concurrently', async () => {
     await using source = memoryEventStore();
     for (let round = 0; round < 300; round += 1) {
       await source.append(streams[round % 4] ?? usd, several('a', 'b'));
@@ -67,11 +67,11 @@ describe('the import', () => {
       if (round === 20) await source.deleteStream(usd);
     }
     await using inner = openTarget();
-    const refuse = (): never => assert.fail('several streams at once');
+    const failOnCall = (): never => assert.fail('several streams at once');
     const target: EventStore = {
       ...inner,
       capabilities: { ...inner.capabilities, multiStreamAppend: false },
-      appendMany: refuse,
+      appendMany: failOnCall,
     };
     const text = await exported(source);
     assert.equal((await imported(target, text)).appended, 41);
@@ -105,7 +105,7 @@ describe('the import', () => {
       },
     ],
   ] as readonly [string, (target: EventStore, source: EventStore) => Promise<unknown>][]) {
-    test(`refuses a target whose stream ${title}, and leaves it as it was`, async () => {
+    test(`rejects a target whose stream ${title}, and leaves it as it was`, async () => {
       await using source = memoryEventStore();
       await source.append(usd, several('a', 'b', 'c'));
       await using target = openTarget();
@@ -124,7 +124,7 @@ describe('the import', () => {
     });
   }
 
-  test('refuses a gap between the target and the file', async () => {
+  test('rejects a gap between the target and the file', async () => {
     await using source = memoryEventStore();
     await source.append(usd, several('a', 'b', 'c'));
     const lines = (await exported(source)).split('\n');
@@ -164,7 +164,7 @@ describe('the import', () => {
     assert.deepEqual(await target.forget('bob'), { forgotten: true });
   });
 
-  test('refuses new data about a person whom the target has forgotten, by line', async () => {
+  test('rejects new data about a person whom the target has forgotten, by line', async () => {
     await using source = memoryEventStore();
     await source.append(usd, [renamed('Ann', { headers: { dataSubject: 'ann' } })]);
     await using target = openTarget();
@@ -201,11 +201,11 @@ describe('the import', () => {
     assert.equal((await imported(target, text)).appended, 1);
   });
 
-  for (const [title, line, said] of [
+  for (const [title, line, pattern] of [
     ['is not JSON', '{"stream":', /^line 2 is not JSON$/],
     ['is not an object', '7', /^line 2 is not a recorded event/],
     ['lacks fields', '{"stream":"a"}', /\/type is missing.*\/payload is missing/],
-    ['has a wrong revision', '{"revision":-1}', /\/revision must be a whole number from 0/],
+    ['has a wrong revision', '{"revision":-1}', /\/revision must be an integer of at least 0/],
     ['has a wrong checkpoint', '{"checkpoint":"x"}', /not a position/],
   ] as const) {
     test(`a line that ${title} is named by its number, without its content`, async () => {
@@ -215,12 +215,12 @@ describe('the import', () => {
       await using target = openTarget();
       await assert.rejects(
         () => imported(target, text.replace('\n', `\n${line}\n`)),
-        (error) => error instanceof Error && said.test(error.message),
+        (error) => error instanceof Error && pattern.test(error.message),
       );
     });
   }
 
-  test('bytes that are not UTF-8 are refused with their line', async () => {
+  test('bytes that are not UTF-8 are rejected with their line', async () => {
     await assert.rejects(
       () =>
         importEvents(
@@ -247,7 +247,7 @@ describe('the import', () => {
     await assert.rejects(waiting, (error) => hasCode(error, 'ABORTED'));
   });
 
-  test('a strict store accepts events and refuses metadata', async () => {
+  test('a strict store accepts events and rejects metadata', async () => {
     await using source = memoryEventStore();
     await source.append(usd, several('a'));
     await using strict = memoryEventStore();

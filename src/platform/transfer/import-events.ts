@@ -1,4 +1,4 @@
-// Imports exported events into a store, in order, each once, also if it is repeated.
+// Imports exported events into a store, in order, each once, also if the import is repeated.
 
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { unlessAborted } from '../../foundation/when-aborted.ts';
@@ -16,9 +16,9 @@ export interface ImportOptions {
 }
 
 export interface ImportProgress {
-  /** Written by this run. */
+  /** Number of events that this run wrote. */
   readonly appended: number;
-  /** Already there from an earlier run. */
+  /** Number of events that the target already had. */
   readonly duplicates: number;
 }
 
@@ -34,10 +34,10 @@ const triesMax = 3;
 
 /**
  * Appends exported events to a store, with their streams, order, envelopes, metadata and tombstones. Existing events
- * are skipped, so an interrupted import is simply repeated; a target stream with other events is refused.
+ * are skipped, so an interrupted import is simply repeated; a target stream with other events is rejected.
  *
  * Open the store with `names: 'open'`: the names were validated when the events were first appended, and a strict
- * store refuses system streams.
+ * store rejects system streams.
  *
  * @example
  * import { createReadStream } from 'node:fs';
@@ -80,7 +80,7 @@ export async function importEvents(
       onProgress?.(progress);
     }
   } finally {
-    // Not awaited: it could wait forever for a read that never ends.
+    // Do not await the return: it could wait forever for a read that never completes.
     void handled(chunks.return());
   }
   return { ...progress, complete, forgottenSubjects: [...forgotten] };

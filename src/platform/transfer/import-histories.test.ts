@@ -1,4 +1,4 @@
-// Any history, exported and imported: what readers see is what they saw in the source.
+// Exports and imports random histories: readers of the target see the same events as readers of the source.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -22,7 +22,7 @@ type StreamStep =
       readonly kind: 'metadata';
       readonly stream: string;
       readonly maxCount?: number | undefined;
-      /** As a share of the stream. */
+      /** The part of the stream before the cut, from 0 to 1. */
       readonly truncate?: number | undefined;
     }
   | { readonly kind: 'delete'; readonly stream: string }
@@ -91,7 +91,7 @@ async function playOne(store: EventStore, step: Step): Promise<void> {
 
 async function changeStream(store: EventStore, step: StreamStep): Promise<void> {
   const info = await store.streamInfo(step.stream);
-  // A truncation ahead of a stream's first event is what an import leaves out.
+  // An import omits a truncation before the first event of a stream.
   if (info === undefined || info.revision < 0 || info.deleted !== 'no') return;
   if (step.kind === 'delete') await store.deleteStream(step.stream);
   else if (step.kind === 'tombstone') await store.tombstoneStream(step.stream);

@@ -24,7 +24,7 @@ export interface StreamPlaces {
   /** The place of a stream without an event at hand; undefined: it is unknown in file and target. */
   findByName(stream: string): Promise<StreamPlace | undefined>;
   set(stream: string, place: StreamPlace): void;
-  /** Another process wrote to the target: its end is looked up again. */
+  /** Another process wrote to the target, so its last event is looked up again. */
   refresh(stream: string): Promise<void>;
 }
 
@@ -117,7 +117,7 @@ export async function assertPresent(
   const found = await store.findEvent(stream, envelope.eventId);
   if (found?.revision === target) return;
   if (found === undefined) {
-    // Scavenged in the target: the place is empty, and cannot be filled.
+    // The target has scavenged this event, so its revision cannot be written again.
     if (tombstoned) return;
     const [visible] = await store.readStream(stream, { from: target, limit: 1 }).toArray();
     if (visible?.revision !== target) return;

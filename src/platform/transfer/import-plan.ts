@@ -1,4 +1,4 @@
-// What to do with a chunk of the file: existing events are checked, missing ones are written at their revisions.
+// Plans a chunk of the file: existing events are checked, missing ones are written at their revisions.
 
 import type { DomainEventEnvelope } from '../../contracts/envelope.ts';
 import type { EventStore, StreamAppend } from '../../store/event-store.ts';
@@ -15,7 +15,7 @@ import {
 } from './import-places.ts';
 
 export interface ImportPlan {
-  /** In the order of the file. */
+  /** The appends of the chunk, in the order of the file. */
   readonly writes: readonly Required<Omit<StreamAppend, 'follows'>>[];
   readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision } | undefined;
   /** Events to write. */
@@ -98,7 +98,7 @@ async function inTargetRevisions(
   const { $tb: before, ...rest } = (envelope.payload ?? {}) as { readonly $tb?: unknown };
   if (typeof before !== 'number' || before <= 0 || before >= softDeleted) return envelope;
   const place = await placeOf(of);
-  // All truncated events are gone: neither file nor target has an event of the stream.
+  // All truncated events were removed: neither file nor target has an event of the stream.
   const inTarget = place === undefined ? 0 : Math.max(0, place.target + before - place.source);
   if (inTarget === before) return envelope;
   return { ...envelope, payload: inTarget === 0 ? rest : { ...rest, $tb: inTarget } };
@@ -110,7 +110,7 @@ export async function inParallel<T>(
   atOnce: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  // A failure ends the loop that shares this generator, and thereby the generator itself.
+  // A failure exits the loop that shares this generator, and thereby the generator itself.
   const left = (function* () {
     yield* items;
   })();

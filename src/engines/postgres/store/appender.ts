@@ -3,7 +3,7 @@
 
 import { MillraceError } from '../../../foundation/error.ts';
 import { tailRows, type TailRow } from '../../../store/append-tail.ts';
-import { isRefusal } from '../../../store/expected-revision.ts';
+import { isRejected } from '../../../store/expected-revision.ts';
 import { categoryOf } from '../../../store/recorded-event.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../../store/store-engine.ts';
 import { createKeptClient } from '../connection/kept-client.ts';
@@ -206,7 +206,7 @@ function knownRows(
       return tailRows(write, nowMs, outcome);
     }
     // A duplicate may be an append of this process whose response was lost.
-    isAll &&= outcome !== undefined && isRefusal(outcome);
+    isAll &&= outcome !== undefined && isRejected(outcome);
     return [];
   });
   return { rows: rows.toSorted((a, b) => a.sequence - b.sequence), isAll };

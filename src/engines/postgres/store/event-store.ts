@@ -1,7 +1,7 @@
 // The event store in PostgreSQL: it uses the database of the user with an ordinary role, and readers miss no event.
 
 import type { ClientBase, Pool } from 'pg';
-import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
+import type { AggregateStorage } from '../../../aggregates/create-command-handler.ts';
 import { sqlAggregateStorage } from '../../../aggregates/sql-aggregate-storage.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
@@ -16,12 +16,8 @@ import { newSubjectKey } from '../../../store/erasure.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { softDeleted } from '../../../store/expected-revision.ts';
 import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../../store/scavenge.ts';
-import type {
-  ScavengeProgress,
-  StoreEngine,
-  SubjectKey,
-  SubjectKeys,
-} from '../../../store/store-engine.ts';
+import type { SubjectKey, SubjectKeys } from '../../../store/erasure.ts';
+import type { ScavengeProgress, StoreEngine } from '../../../store/store-engine.ts';
 import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import { sqlTraceIndex } from '../../../traces/sql-trace-index.ts';
 import type { TraceHost } from '../../../traces/trace-index.ts';

@@ -7,7 +7,7 @@ import { unknownGroup } from '../../../bus/group-errors.ts';
 import { batchesOf } from '../../../foundation/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import { createWaiters, waitWithPoll, type Waiters } from '../../../store/waiters.ts';
+import { createWaiters, waitWithPoll, type Waiters } from '../../../foundation/waiters.ts';
 import { textOf } from '../connection/engine.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
 import { storedEntry } from './entry.ts';

@@ -4,7 +4,7 @@ import { matchesFilter, type ReadRequest, type StoredEntry } from '../../../bus/
 import { batchesOf } from '../../../foundation/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import { createWaiters, waitWithPoll } from '../../../store/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../../foundation/waiters.ts';
 import { eachOf, textOf } from '../connection/engine.ts';
 import type { RedisBusContext } from './context.ts';
 import { idBefore, storedEntry } from './entry.ts';

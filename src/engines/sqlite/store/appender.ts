@@ -1,7 +1,7 @@
 // Appends inside the writer's transaction: `decideAppend` decides, this file reads and writes the rows.
 
 import type { DatabaseSync } from 'node:sqlite';
-import { decideAppend, isRefusal, type StreamState } from '../../../store/expected-revision.ts';
+import { decideAppend, isRejected, type StreamState } from '../../../store/expected-revision.ts';
 import { categoryOf } from '../../../store/recorded-event.ts';
 import { decideRetention } from '../../../store/retention.ts';
 import type { RetentionChange, StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
@@ -217,7 +217,7 @@ export function createAppender(database: DatabaseSync): Appender {
     }
     const stream = find(each.stream);
     const decision = decide(each, stream);
-    if (isRefusal(decision)) return decision;
+    if (isRejected(decision)) return decision;
     if (decision.kind === 'append') {
       return write(each, stream, { revives: decision.revives, nowMs });
     }
@@ -241,7 +241,7 @@ export function createAppender(database: DatabaseSync): Appender {
     together(writes, nowMs) {
       database.exec('savepoint several');
       const outcomes = writes.map((each) => one(each, nowMs));
-      if (outcomes.some(isRefusal)) {
+      if (outcomes.some(isRejected)) {
         database.exec('rollback to several');
         clearCache();
       }

@@ -1,6 +1,6 @@
 // The embedded event store: one file, no server; every acknowledged append is on disk.
 
-import type { AggregateStorage } from '../../../aggregates/command-handler.ts';
+import type { AggregateStorage } from '../../../aggregates/create-command-handler.ts';
 import { sqlAggregateStorage } from '../../../aggregates/sql-aggregate-storage.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import type { OutboxHost } from '../../../outbox/outbox-ledger.ts';
@@ -14,7 +14,8 @@ import type { EventStore } from '../../../store/event-store.ts';
 import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import { softDeleted } from '../../../store/expected-revision.ts';
 import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../../store/scavenge.ts';
-import type { ScavengeProgress, StoreEngine, SubjectKey } from '../../../store/store-engine.ts';
+import type { SubjectKey } from '../../../store/erasure.ts';
+import type { ScavengeProgress, StoreEngine } from '../../../store/store-engine.ts';
 import {
   InlineMoved,
   InlineTransaction,
@@ -33,7 +34,7 @@ import {
 } from '../subscriptions/subscriptions.ts';
 import { createAppendTail } from '../../../store/append-tail.ts';
 import { isReplyNear, watchSqlite } from '../connection/watch.ts';
-import { createWaiters } from '../../../store/waiters.ts';
+import { createWaiters } from '../../../foundation/waiters.ts';
 
 export interface SqliteOptions extends EventStoreOptions {
   /** How long a write waits for a write of another process. Default: 10 s. */

@@ -5,7 +5,7 @@ import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { documentsToWrite, hasMoved } from '../../../projections/inline-appends.ts';
-import { isRefusal } from '../../../store/expected-revision.ts';
+import { isRejected } from '../../../store/expected-revision.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { SqlExpectationFailed } from '../../../subscriptions/sql/database.ts';
 import { createBusHandlers } from '../bus/writer.ts';
@@ -193,7 +193,7 @@ function serve(database: DatabaseSync): void {
     database.exec('savepoint inline');
     const outcomes = appender.together(writes, nowMs);
     const isMoved =
-      !outcomes.some(isRefusal) &&
+      !outcomes.some(isRejected) &&
       (hasMoved(inline.revisions, outcomes) ||
         documentsToWrite(inline.documents, writes, outcomes).some((each) =>
           documents.handlers['documents.write'](each).includes('foreign'),

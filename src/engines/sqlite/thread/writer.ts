@@ -5,7 +5,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { MillraceError } from '../../../foundation/error.ts';
 import { tailRows, type TailRow } from '../../../store/append-tail.ts';
-import { isRefusal } from '../../../store/expected-revision.ts';
+import { isRejected } from '../../../store/expected-revision.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { fromFailure } from './failure.ts';
 import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
@@ -245,7 +245,7 @@ function rowsOf(
   outcomes: readonly WriteOutcome[] | 'moved',
 ): (readonly TailRow[])[] {
   // A rejected append wrote nothing.
-  if (outcomes === 'moved' || outcomes.some(isRefusal)) return [];
+  if (outcomes === 'moved' || outcomes.some(isRejected)) return [];
   return writes.flatMap((write, index) => {
     const outcome = outcomes[index];
     return outcome?.kind === 'appended' ? [tailRows(write, nowMs, outcome)] : [];

@@ -5,7 +5,7 @@ import { defineCommand, type CommandOf } from '../../../contracts/define-command
 import { defineEvent, type EventOf } from '../../../contracts/define-event.ts';
 import { defineAggregate } from '../../../aggregates/define-aggregate.ts';
 import { Refused } from '../../../aggregates/refused.ts';
-import type { SnapshotPolicy } from '../../../aggregates/aggregate.ts';
+import type { SnapshotPolicy } from '../../../aggregates/snapshots.ts';
 
 const money = z.object({ amount: z.number().int().positive() });
 export const opened = defineEvent('account.opened.v1', z.object({ owner: z.string() }));

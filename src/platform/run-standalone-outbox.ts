@@ -1,5 +1,5 @@
-// Runs the whole outbox: store, ledger, projectors, destinations and sender, by a definition and the settings of the
-// environment.
+// Runs the outbox without a platform, for `millrace outbox run` and programs that only send: store, ledger, projectors,
+// destinations and sender. `createPlatform` starts these parts itself.
 
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';

@@ -8,7 +8,7 @@ import { newMessage } from '../testing/conformance/outbox/fixture.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxDefinition } from './define-outbox.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './config/outbox-environment.ts';
-import { startOutbox } from './start-outbox.ts';
+import { startOutbox } from './run-standalone-outbox.ts';
 
 const start = (definition: OutboxDefinition, env: Readonly<Record<string, string>> = {}) =>
   startOutbox(definition, { settings: readOutboxEnvironment(env), store: 'memory:' });
