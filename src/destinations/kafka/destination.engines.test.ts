@@ -170,9 +170,9 @@ else {
       assert.equal((await kafka.sendBatch([newMessage()]))[0]?.kind, 'sent');
       server.pause();
       try {
-        const held = kafka.sendBatch([newMessage()]);
+        const sending = kafka.sendBatch([newMessage()]);
         await kafka[Symbol.asyncDispose]();
-        assert.equal((await held)[0]?.kind, 'retry');
+        assert.equal((await sending)[0]?.kind, 'retry');
       } finally {
         server.resume();
       }

@@ -11,7 +11,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { parseHostPort } from '../../foundation/host-port.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { withinTime } from '../../foundation/within-time.ts';
-import { publishRecords, unanswered, type KafkaWire } from './publisher.ts';
+import { publishRecords, noResponse, type KafkaWire } from './publisher.ts';
 import { createKafkaQueue } from './queue.ts';
 import { kafkaRecord, type KafkaFormat, type KafkaRecord } from './record.ts';
 
@@ -127,7 +127,7 @@ export async function kafkaDestination(
   });
 
   const sendBatch: KafkaDestination['sendBatch'] = async (messages, { signal } = {}) => {
-    const outcomes: DeliveryOutcome[] = messages.map(() => unanswered);
+    const outcomes: DeliveryOutcome[] = messages.map(() => noResponse);
     const places: number[] = [];
     const records: KafkaRecord[] = [];
     for (const [at, message] of messages.entries()) {
@@ -140,11 +140,11 @@ export async function kafkaDestination(
       }
     }
     const published = await queue.publish(records, signal ?? neverAborted);
-    for (const [index, at] of places.entries()) outcomes[at] = published[index] ?? unanswered;
+    for (const [index, at] of places.entries()) outcomes[at] = published[index] ?? noResponse;
     return outcomes;
   };
   const send: Destination = async (message, { signal }) =>
-    (await sendBatch([message], { signal }))[0] ?? unanswered;
+    (await sendBatch([message], { signal }))[0] ?? noResponse;
   return Object.assign(send, {
     sendBatch,
     async [Symbol.asyncDispose]() {

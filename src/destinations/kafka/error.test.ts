@@ -4,7 +4,7 @@ import { MultipleErrors, NetworkError, ResponseError } from '@platformatic/kafka
 import { classifyKafkaError, outcomeOfCode, outcomeOfFailure, resultsInError } from './error.ts';
 
 /** The errors that the driver throws for Produce responses (API 0), built with its own classes. */
-function refused(codes: Readonly<Record<number, number>>): ResponseError {
+function responseError(codes: Readonly<Record<number, number>>): ResponseError {
   const partitionResponses = Object.entries(codes).map(([index, errorCode]) => ({
     index: Number(index),
     errorCode,
@@ -43,26 +43,28 @@ test('classifies error codes as permanent, transient or ambiguous', () => {
 });
 
 test('each partition gets the result of its own response', () => {
-  const results = resultsInError(new MultipleErrors('failed', [refused({ 0: 10, 1: 0, 2: 6 })]));
+  const results = resultsInError(
+    new MultipleErrors('failed', [responseError({ 0: 10, 1: 0, 2: 6 })]),
+  );
   assert.deepEqual(results.get('t:0'), {
-    kind: 'refused',
+    kind: 'rejected',
     code: 'MESSAGE_TOO_LARGE',
-    error: 'MESSAGE_TOO_LARGE: refused',
+    error: 'MESSAGE_TOO_LARGE: rejected',
   });
   assert.deepEqual(results.get('t:1'), { kind: 'stored', offset: 40n });
   const last = results.get('t:2');
-  assert.ok(last?.kind === 'refused' && last.code === 'NOT_LEADER_OR_FOLLOWER');
+  assert.ok(last?.kind === 'rejected' && last.code === 'NOT_LEADER_OR_FOLLOWER');
 });
 
 test('a record stored by the first try stays stored, whatever a retry of the driver reports', () => {
   const tries = new MultipleErrors('produce failed 2 times', [
-    refused({ 0: 0, 1: 6 }),
-    refused({ 0: 46, 1: 10 }),
+    responseError({ 0: 0, 1: 6 }),
+    responseError({ 0: 46, 1: 10 }),
   ]);
   const results = resultsInError(new MultipleErrors('failed', [tries]));
   assert.equal(results.get('t:0')?.kind, 'stored');
   const second = results.get('t:1');
-  assert.ok(second?.kind === 'refused' && second.code === 'MESSAGE_TOO_LARGE');
+  assert.ok(second?.kind === 'rejected' && second.code === 'MESSAGE_TOO_LARGE');
 });
 
 test('reads the offsets of brokers that stored all records', () => {

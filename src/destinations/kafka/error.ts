@@ -7,7 +7,7 @@ import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
 /** The result for the records of one partition. */
 export type PartitionResult =
   | { readonly kind: 'stored'; readonly offset: bigint }
-  | { readonly kind: 'refused'; readonly code: string; readonly error: string };
+  | { readonly kind: 'rejected'; readonly code: string; readonly error: string };
 
 export type KafkaErrorKind = 'permanent' | 'transient' | 'ambiguous';
 
@@ -78,9 +78,9 @@ export function resultsInError(error: unknown): ReadonlyMap<string, PartitionRes
         }
         const code = codeNamed(each, errorCode);
         results.set(place, {
-          kind: 'refused',
+          kind: 'rejected',
           code,
-          error: `${code}: ${errorMessage ?? 'refused'}`,
+          error: `${code}: ${errorMessage ?? 'rejected'}`,
         });
       }
     }

@@ -9,7 +9,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 
-export type SlackAnswer =
+export type SlackResult =
   | { readonly kind: 'ok'; readonly body: object }
   | { readonly kind: 'failed'; readonly outcome: Retry | Dead; readonly code?: string | undefined };
 
@@ -25,7 +25,7 @@ export interface SlackCall {
   readonly signal: AbortSignal;
 }
 
-export type SlackApi = (call: SlackCall) => Promise<SlackAnswer>;
+export type SlackApi = (call: SlackCall) => Promise<SlackResult>;
 
 export interface SlackMessage {
   readonly channel: string;
@@ -147,12 +147,12 @@ export async function createSlackApi(
     try {
       return { kind: 'ok', body: await slack.apiCall(method, fields) };
     } catch (error) {
-      return answerOf(error, result, clock.now());
+      return failureOf(error, result, clock.now());
     }
   };
 }
 
-function answerOf(error: unknown, result: HttpResult, nowMs: number): SlackAnswer {
+function failureOf(error: unknown, result: HttpResult, nowMs: number): SlackResult {
   if (result.failure !== undefined) return failed(outcomeOfFailure(result.failure));
   const { status = 0, retryAfter } = result;
   const afterMs = parseRetryAfter(retryAfter, nowMs);
@@ -172,7 +172,7 @@ function answerOf(error: unknown, result: HttpResult, nowMs: number): SlackAnswe
   return failed({ kind: 'retry', error: code, ...unclear, ...wait }, code);
 }
 
-function failed(outcome: Retry | Dead, code?: string): SlackAnswer {
+function failed(outcome: Retry | Dead, code?: string): SlackResult {
   return { kind: 'failed', outcome, code };
 }
 

@@ -51,8 +51,13 @@ export function twilioProvider(options: TwilioOptions): SmsProvider {
           answerBytesMax: 64 * 1_024,
         });
         const { status, headers } = posted;
-        const answer = { status, body: '', retryAfter: headers['retry-after'], nowMs: clock.now() };
-        return outcomeOf(outcomeOfAnswer(answer), parsed(posted.body), status);
+        const response = {
+          status,
+          body: '',
+          retryAfter: headers['retry-after'],
+          nowMs: clock.now(),
+        };
+        return outcomeOf(outcomeOfAnswer(response), parsed(posted.body), status);
       } catch (error) {
         return outcomeOfFailure(error);
       }
@@ -61,7 +66,7 @@ export function twilioProvider(options: TwilioOptions): SmsProvider {
   };
 }
 
-interface TwilioAnswer {
+interface TwilioResponse {
   readonly sid?: unknown;
   readonly code?: unknown;
   readonly message?: unknown;
@@ -70,7 +75,7 @@ interface TwilioAnswer {
 /** The response repeats the number and text of the SMS, so the outcome contains only parts of it. */
 function outcomeOf(
   outcome: DeliveryOutcome,
-  { sid, code, message }: TwilioAnswer,
+  { sid, code, message }: TwilioResponse,
   status: number,
 ): DeliveryOutcome {
   if (outcome.kind === 'sent') {
@@ -89,7 +94,7 @@ function withoutNumbers(text: string): string {
   return text.replace(/\+?\d[\d ()-]{6,}\d/g, '…');
 }
 
-function parsed(text: string): TwilioAnswer {
+function parsed(text: string): TwilioResponse {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : {};

@@ -267,7 +267,7 @@ test('rejects an address of the own network, before and after name resolution', 
 });
 
 test('a name server cannot bypass the check by changing its answer', async () => {
-  let asked = 0;
+  let lookups = 0;
   const url = `http://hooks.example:${receiver.port}/`;
   await using webhook = webhookDestination({
     endpoint: endpoint({ url }),
@@ -275,22 +275,22 @@ test('a name server cannot bypass the check by changing its answer', async () =>
     // The first answer is allowed; the second one points into the network.
     allowAddresses: ['127.0.0.1/32'],
     resolve: async () => {
-      asked += 1;
-      return [{ address: asked === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }];
+      lookups += 1;
+      return [{ address: lookups === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }];
     },
     timeoutMs: 60_000,
   });
   const { deliver: send } = createDelivery({ destinations: { webhook } });
   assert.equal((await send(message)).kind, 'sent');
   // Resolved only once: the connection used the checked address.
-  assert.equal(asked, 1);
+  assert.equal(lookups, 1);
   assert.equal(receiver.requests.at(-1)?.headers.host, `hooks.example:${receiver.port}`);
   await (
     await receiver.away()
   )();
   const outcome = await send(message);
   assert.equal(outcome.kind, 'dead');
-  assert.equal(asked, 2);
+  assert.equal(lookups, 2);
 });
 
 test('a name that does not resolve is a retry', async () => {
@@ -360,9 +360,9 @@ test('a sent webhook stays sent if recording its health or notifying the owner f
   const onDisabled = (): never => {
     throw new Error('mail server unavailable');
   };
-  const gone = await deliver({ health: memoryEndpointHealth(), onDisabled });
+  const response = await deliver({ health: memoryEndpointHealth(), onDisabled });
   back();
-  assert.ok(gone.kind === 'dead' && gone.answer?.status === 410);
+  assert.ok(response.kind === 'dead' && response.answer?.status === 410);
 });
 
 test('an abort at shutdown does not change the health of the endpoint', async () => {

@@ -21,7 +21,7 @@ import {
   type RedisConnectionOptions,
 } from '../redis/connection/connection.ts';
 import { blockingClient, isCluster } from './blocking-client.ts';
-import { answeredWithin, runBullmqWorkers } from './workers.ts';
+import { withTimeout, runBullmqWorkers } from './workers.ts';
 
 export interface BullmqQueueOptions extends RedisConnectionOptions {
   /**
@@ -133,7 +133,7 @@ export async function bullmqDeliveryQueue(
       });
       try {
         await connection.ask(() =>
-          answeredWithin(
+          withTimeout(
             timeoutMs,
             Promise.all(adding.map(({ name, fitting }) => add(name, fitting))),
             clock,

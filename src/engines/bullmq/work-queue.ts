@@ -20,7 +20,7 @@ import {
   type RedisConnectionOptions,
 } from '../redis/connection/connection.ts';
 import { blockingClient, isCluster, trackCopies } from './blocking-client.ts';
-import { answeredWithin, closeWorkers, openWorker } from './workers.ts';
+import { withTimeout, closeWorkers, openWorker } from './workers.ts';
 
 export interface BullmqWorkQueueOptions extends RedisConnectionOptions {
   readonly name: string;
@@ -74,7 +74,7 @@ export async function bullmqWorkQueue(
   /** A producer that was opened during the loss of a connection never recovers, so a failure replaces it. */
   async function ask<T>(call: (each: Queue) => Promise<T>): Promise<T> {
     try {
-      return await connection.ask(() => answeredWithin(timeoutMs, call(queue()), clock));
+      return await connection.ask(() => withTimeout(timeoutMs, call(queue()), clock));
     } catch (error) {
       const old = producer;
       producer = undefined;

@@ -37,7 +37,7 @@ interface BullmqWork extends BullmqWorkerOptions, WorkOptions {
   readonly clock: Clock;
 }
 
-/** Redis counts as unreachable if it does not answer a ping for this long when a worker ends. */
+/** Redis counts as unreachable if it does not ping a ping for this long when a worker ends. */
 const pingMs = 2_000;
 const reconnectMs = 1_000;
 
@@ -127,17 +127,17 @@ export async function closeWorkers(
 }
 
 function isReachable(client: RedisClient): Promise<boolean> {
-  const answer = client.ping().then(
+  const ping = client.ping().then(
     () => true,
     () => false,
   );
-  return withinTime(answer, { ms: pingMs, late: () => false });
+  return withinTime(ping, { ms: pingMs, late: () => false });
 }
 
 /** BullMQ waits without a limit while Redis is unreachable. */
-export function answeredWithin<T>(ms: number, work: Promise<T>, clock: Clock): Promise<T> {
+export function withTimeout<T>(ms: number, work: Promise<T>, clock: Clock): Promise<T> {
   const late = (): never => {
-    throw new MillraceError('STORE_UNAVAILABLE', `Redis did not answer within ${ms} ms`);
+    throw new MillraceError('STORE_UNAVAILABLE', `Redis did not ping within ${ms} ms`);
   };
   return withinTime(work, { ms, late, clock });
 }

@@ -20,16 +20,16 @@ after(() => server.close());
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>));
-  const { status, text } = answer(request, body);
+  const { status, text } = respond(request, body);
   response.writeHead(status).end(text);
 }
 
-interface Answer {
+interface FakeResponse {
   readonly status: number;
   readonly text?: string | Buffer;
 }
 
-function answer(request: IncomingMessage, body: Buffer): Answer {
+function respond(request: IncomingMessage, body: Buffer): FakeResponse {
   if (!isSigned(request, body)) return { status: 403, text: '<Code>SignatureDoesNotMatch</Code>' };
   const url = new URL(request.url ?? '', 'http://x');
   const [, bucket = '', ...rest] = url.pathname.split('/');
@@ -51,7 +51,7 @@ function answer(request: IncomingMessage, body: Buffer): Answer {
 }
 
 /** Five objects per page. */
-function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): Answer {
+function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): FakeResponse {
   const prefix = query.get('prefix') ?? '';
   const token = query.get('continuation-token') ?? '';
   const names = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > token);
@@ -128,6 +128,6 @@ test('a wrong secret is an error that is not retryable', async () => {
 test('a missing bucket and an unreachable server are errors', async () => {
   const elsewhere = open({ bucket: 'nowhere' });
   await assert.rejects(() => elsewhere.put('a', Buffer.from('1')), { message: /NoSuchBucket/ });
-  const gone = open({ endpoint: 'http://127.0.0.1:1' });
-  await assert.rejects(() => gone.get('a'), { code: 'STORE_UNAVAILABLE', retryable: true });
+  const unreachable = open({ endpoint: 'http://127.0.0.1:1' });
+  await assert.rejects(() => unreachable.get('a'), { code: 'STORE_UNAVAILABLE', retryable: true });
 });

@@ -6,7 +6,7 @@ import type { BusParts, BusStreams } from './streams.ts';
 import { metaHeader } from '../connection/delivered-message.ts';
 import {
   busUnavailable,
-  isUnanswered,
+  hasNoResponders,
   type ApiError,
   type Outgoing,
 } from '../connection/jetstream-wire.ts';
@@ -39,7 +39,7 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
   async function publish(entries: readonly EngineEntry[]): Promise<(Appended | undefined)[]> {
     const replies = await wire.exchange(entries.map(outgoing));
     return replies.map((reply) => {
-      if (isUnanswered(reply)) return undefined;
+      if (hasNoResponders(reply)) return undefined;
       const { seq, duplicate = false, error } = reply.json<PublishAck>();
       // A full stream replies with 4xx, but a retry may succeed.
       if (error !== undefined) throw busUnavailable(error.description ?? 'refused');

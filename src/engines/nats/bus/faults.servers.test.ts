@@ -137,8 +137,8 @@ test('removing a subject loses no message of other subjects for a lagging group'
   const subjects = ['gbe.events.api.error', queue, 'gbe.events.api.error', queue];
   await bus.publishMany(subjects.map((subject, n) => ({ subject, payload: { n } })));
   const group = await bus.group({ group: 'all', subject: 'gbe.>', leaseMs: 500 });
-  const [held] = await fetchSome(group, 1);
-  assert.equal(held?.subject, 'gbe.events.api.error');
+  const [leased] = await fetchSome(group, 1);
+  assert.equal(leased?.subject, 'gbe.events.api.error');
   assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 0, heldBack: 2 });
   assert.equal(await bus.deleteStream(queue, { evenUnacked: true }), true);
   // The delivered message is redelivered, and so is the message after the removed one.

@@ -17,7 +17,7 @@ import type { BusConsumers, GroupConsumers } from './consumers.ts';
 import type { BusParts } from './streams.ts';
 import { consumerOf, messageKeyOf, toDelivered } from '../connection/delivered-message.ts';
 import { createPuller, type Pulled, type Puller } from '../connection/jetstream-puller.ts';
-import { isUnanswered } from '../connection/jetstream-wire.ts';
+import { hasNoResponders } from '../connection/jetstream-wire.ts';
 
 interface Member {
   readonly found: GroupConsumers;
@@ -152,7 +152,7 @@ export function createBusLeases(
 }
 
 function isMissing(reply: Msg | undefined): boolean {
-  return reply !== undefined && isUnanswered(reply);
+  return reply !== undefined && hasNoResponders(reply);
 }
 
 function outgoing(settlement: Settlement): { readonly subject: string; readonly data: string } {

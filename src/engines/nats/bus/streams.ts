@@ -8,8 +8,8 @@ import type { Observer } from '../../../foundation/observer.ts';
 import type { BusLayout } from './layout.ts';
 import {
   busUnavailable,
-  isRefused,
-  refusals,
+  isApiError,
+  apiErrorCodes,
   type JetStreamWire,
 } from '../connection/jetstream-wire.ts';
 
@@ -59,7 +59,7 @@ export function createBusStreams(
     try {
       return await wire.request<StreamState>(`STREAM.INFO.${stream}`, body);
     } catch (error) {
-      if (isRefused(error, refusals.streamNotFound)) return undefined;
+      if (isApiError(error, apiErrorCodes.streamNotFound)) return undefined;
       throw error;
     }
   }
@@ -69,7 +69,7 @@ export function createBusStreams(
     try {
       await wire.request(verb, wanted);
     } catch (error) {
-      if (isRefused(error, refusals.subjectsOverlap)) {
+      if (isApiError(error, apiErrorCodes.subjectsOverlap)) {
         throw new MillraceError(
           'BUS_INVALID',
           `another NATS stream has some of the subjects ${wanted.subjects.join(', ')}: give the bus a prefix, or delete that stream`,
@@ -118,7 +118,7 @@ export function createBusStreams(
       await wire.request(`STREAM.CREATE.${lock}`, { name: lock, retention: 'limits', ...unique });
       return true;
     } catch (error) {
-      if (isRefused(error, refusals.streamNameInUse)) return false;
+      if (isApiError(error, apiErrorCodes.streamNameInUse)) return false;
       throw error;
     }
   }
@@ -127,7 +127,7 @@ export function createBusStreams(
     try {
       await wire.request(`STREAM.DELETE.${lock}`);
     } catch (error) {
-      if (!isRefused(error, refusals.streamNotFound)) throw error;
+      if (!isApiError(error, apiErrorCodes.streamNotFound)) throw error;
     }
   }
 

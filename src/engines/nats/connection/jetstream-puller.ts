@@ -8,8 +8,8 @@ import { MillraceError } from '../../../foundation/error.ts';
 import { consumerOf, isDelivery } from './delivered-message.ts';
 import {
   busUnavailable,
-  isRefused,
-  refusals,
+  isApiError,
+  apiErrorCodes,
   type ConsumerInfo,
   type Inbox,
   type JetStreamWire,
@@ -215,7 +215,8 @@ export function createPuller(
   }
 
   function fail(error: unknown): void {
-    if (isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)) isMissing = true;
+    if (isApiError(error, apiErrorCodes.consumerNotFound, apiErrorCodes.streamNotFound))
+      isMissing = true;
     else failure ??= error instanceof MillraceError ? error : busUnavailable(String(error));
     stop();
   }

@@ -13,7 +13,7 @@ import {
   type NatsConnection,
   type NatsConnectionOptions,
 } from '../connection/connection.ts';
-import { refusals } from '../connection/jetstream-wire.ts';
+import { apiErrorCodes } from '../connection/jetstream-wire.ts';
 
 export interface NatsLeases extends LeaseStore, AsyncDisposable {}
 
@@ -238,7 +238,7 @@ async function openLeaseBucket(
           await kv.put(key, JSON.stringify(value), { previousSeq: revision, timeout: timeoutMs });
           return true;
         } catch (error) {
-          if ((error as { readonly code?: unknown }).code === refusals.wrongLastSequence)
+          if ((error as { readonly code?: unknown }).code === apiErrorCodes.wrongLastSequence)
             return false;
           throw error;
         }

@@ -8,9 +8,9 @@ import type { BusLayout } from '../bus/layout.ts';
 import type { BusStreams } from '../bus/streams.ts';
 import {
   busUnavailable,
-  isRefused,
-  isUnanswered,
-  refusals,
+  isApiError,
+  hasNoResponders,
+  apiErrorCodes,
   type ApiError,
   type JetStreamWire,
   type Outgoing,
@@ -87,7 +87,7 @@ export function createTaskBucket(
       created = found.created;
       return found;
     } catch (error) {
-      if (isRefused(error, refusals.streamNotFound)) return undefined;
+      if (isApiError(error, apiErrorCodes.streamNotFound)) return undefined;
       throw error;
     }
   }
@@ -99,7 +99,7 @@ export function createTaskBucket(
         await wire.request(`STREAM.CREATE.${stream}`, bucketStream(stream, front, replicas));
       } catch (error) {
         // Another process has created it since.
-        if (!isRefused(error, refusals.streamNameInUse)) throw error;
+        if (!isApiError(error, apiErrorCodes.streamNameInUse)) throw error;
       }
       if ((await info()) === undefined)
         throw busUnavailable(`the stream '${stream}' does not exist`);
@@ -122,7 +122,7 @@ export function createTaskBucket(
     for (let round = 0; round < triesMax; round += 1) {
       await ensure();
       const replies = await wire.exchange(writes.map(outgoing));
-      if (replies.some(isUnanswered)) {
+      if (replies.some(hasNoResponders)) {
         // No stream covers the subject: no write was stored.
         isEnsured = false;
         continue;
@@ -130,7 +130,7 @@ export function createTaskBucket(
       return replies.map((reply) => {
         const { seq, error } = reply.json<{ readonly seq: number; readonly error?: ApiError }>();
         if (error === undefined) return seq;
-        if (error.err_code === refusals.wrongLastSequence) return undefined;
+        if (error.err_code === apiErrorCodes.wrongLastSequence) return undefined;
         throw busUnavailable(error.description ?? 'refused');
       });
     }
@@ -145,7 +145,7 @@ export function createTaskBucket(
     const messages = await wire
       .getMessages(queries.map((query) => ({ stream, query })))
       .catch((error: unknown) => {
-        if (!isRefused(error, refusals.streamNotFound)) throw error;
+        if (!isApiError(error, apiErrorCodes.streamNotFound)) throw error;
         isEnsured = false;
         return queries.map(() => undefined);
       });

@@ -125,7 +125,7 @@ export function createClaims(parts: {
     won: readonly Won[],
     fullKeys: Set<string>,
   ): Promise<readonly PlacedRow[]> {
-    const kept: PlacedRow[] = [];
+    const withSlots: PlacedRow[] = [];
     const reverted: Won[] = [];
     const needsSlot = ({ pick: { head, rule } }: Won): boolean =>
       rule.keyLimit !== undefined && head.concurrencyKey !== '';
@@ -140,8 +140,8 @@ export function createClaims(parts: {
         }
       }),
     );
-    for (const each of won) if (!reverted.includes(each)) kept.push(each.row);
-    if (reverted.length === 0) return kept;
+    for (const each of won) if (!reverted.includes(each)) withSlots.push(each.row);
+    if (reverted.length === 0) return withSlots;
     await rows.write(
       reverted.map(({ row, pick: { head } }) => ({
         base: row,
@@ -161,7 +161,7 @@ export function createClaims(parts: {
     );
     for (const { row } of reverted) uncertain.delete(row.head.id);
     await parts.sync();
-    return kept;
+    return withSlots;
   }
 
   return async (request, alongside) => {
@@ -210,11 +210,11 @@ export function createClaims(parts: {
           const row = written[at];
           return row === undefined ? [] : [{ row, pick }];
         });
-        const kept = await takeSlots(won, fullKeys);
-        claimed.push(...kept);
-        const keptIds = new Set(kept.map(({ head }) => head.id));
-        for (const { head } of picks) if (!keptIds.has(head.id)) release(head);
-        if (kept.length === picks.length) break;
+        const withSlots = await takeSlots(won, fullKeys);
+        claimed.push(...withSlots);
+        const claimedIds = new Set(withSlots.map(({ head }) => head.id));
+        for (const { head } of picks) if (!claimedIds.has(head.id)) release(head);
+        if (withSlots.length === picks.length) break;
       }
       const tasks = await rows.whole(claimed);
       await others;

@@ -33,7 +33,7 @@ const numbered = (count: number, type = email) =>
   Array.from({ length: count }, (_, n) => ({ type, payload: { n }, key: `k-${n}` }));
 
 /** Retries until there is a reply, as a caller does. */
-async function surely<T>(work: () => Promise<T>): Promise<T> {
+async function retryUntilReply<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work();
@@ -51,10 +51,10 @@ function claimUpTo(tasks: Tasks, worker: string, limit: number, type = email) {
 /** Runs until no job is left; a request whose reply was lost is repeated. */
 async function drain(tasks: Tasks, worker: string, done: (claimed: ClaimedTask) => void) {
   for (;;) {
-    const claimed = await surely(() => claimUpTo(tasks, worker, 20));
+    const claimed = await retryUntilReply(() => claimUpTo(tasks, worker, 20));
     for (const each of claimed) {
       try {
-        await surely(() => tasks.complete(each.token, worker));
+        await retryUntilReply(() => tasks.complete(each.token, worker));
       } catch (error) {
         // The reply to the first attempt was lost: the change had been made.
         if (!hasCode(error, 'TASK_STALE')) throw error;
@@ -62,7 +62,7 @@ async function drain(tasks: Tasks, worker: string, done: (claimed: ClaimedTask) 
       done(each);
     }
     if (claimed.length > 0) continue;
-    const [count] = await surely(() => tasks.counts());
+    const [count] = await retryUntilReply(() => tasks.counts());
     const { completed, ...others } = count?.states ?? { completed: 0 };
     if (completed > 0 && Object.values(others).every((each) => each === 0)) return;
     await systemClock.sleep(5);
@@ -120,7 +120,7 @@ test('a server that is killed repeatedly: every job ends once, and each outage i
   };
   const draining: Promise<void>[] = [];
   for (const task of numbered(count)) {
-    ids.add((await surely(() => producer.enqueue(task))).id);
+    ids.add((await retryUntilReply(() => producer.enqueue(task))).id);
     if (draining.length > 0) continue;
     draining.push(drainSome(first, 'w-1', note), drainSome(second, 'w-2', note));
   }
@@ -134,7 +134,7 @@ test('a server that is killed repeatedly: every job ends once, and each outage i
   isDone = true;
   await killing;
   assert.deepEqual(new Set(ends.keys()), ids);
-  const counts = await surely(() => first.counts());
+  const counts = await retryUntilReply(() => first.counts());
   assert.equal(counts[0]?.states.completed, count);
   await eventually('it is connected', async () => timesOf('NATS connection restored') === kills);
   assert.equal(timesOf('NATS connection lost'), kills);
@@ -205,10 +205,10 @@ test('a bucket that was lost with the disk is created again, and all processes s
   await rm(join(server.folder, 'jetstream'), { recursive: true });
   await server.start();
   for (const each of [tasks, other]) {
-    assert.deepEqual(await surely(() => each.counts()), []);
+    assert.deepEqual(await retryUntilReply(() => each.counts()), []);
   }
-  await surely(() => tasks.enqueue({ type: email, payload: 1 }));
-  assert.equal((await surely(() => claimUpTo(other, 'w', 10))).length, 1);
+  await retryUntilReply(() => tasks.enqueue({ type: email, payload: 1 }));
+  assert.equal((await retryUntilReply(() => claimUpTo(other, 'w', 10))).length, 1);
 });
 
 test('the sweeper rebuilds a deleted stream of the bus', async () => {
@@ -245,8 +245,8 @@ test('concurrent changes are all kept or reported as stale', async () => {
   assert.ok(claimed);
   const seen = new Set<unknown>();
   for (let n = 0; n < 10; n += 1) {
-    const answer = await one.waitForEvent(claimed.token, { name: `w-${n}`, event: 'e' });
-    seen.add(answer.kind === 'event' ? answer.payload : answer);
+    const result = await one.waitForEvent(claimed.token, { name: `w-${n}`, event: 'e' });
+    seen.add(result.kind === 'event' ? result.payload : result);
   }
   assert.equal(seen.size, 10);
   const ends = await Promise.allSettled([
@@ -352,5 +352,5 @@ test('a server that does not reply fails the call within the timeout', async () 
   } finally {
     server.resume();
   }
-  assert.equal((await surely(() => tasks.get(id)))?.state, 'queued');
+  assert.equal((await retryUntilReply(() => tasks.get(id)))?.state, 'queued');
 });

@@ -124,10 +124,10 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
     const written = rows.map((row, at) => {
       const { base } = changes[at] as RowChange;
       const seq = seqs[at];
-      const [lost, kept] = seq === undefined ? [row, base] : [base, row];
-      const used = new Set((kept?.values ?? []).map((value) => value.seq));
+      const [replaced, current] = seq === undefined ? [row, base] : [base, row];
+      const used = new Set((current?.values ?? []).map((value) => value.seq));
       unused.push(
-        ...(lost?.values ?? []).flatMap((value) => (used.has(value.seq) ? [] : [value.seq])),
+        ...(replaced?.values ?? []).flatMap((value) => (used.has(value.seq) ? [] : [value.seq])),
       );
       if (seq === undefined) return undefined;
       const placed = { ...row, seq };

@@ -127,11 +127,11 @@ export function createTaskIndex(): TaskIndex {
     const { id, type, state, enqueuedAtMs, updatedAtMs } = head;
     const hasEnded = isTerminal(state);
     const fits = bodyChars + (row.body?.length ?? 0) <= bodyCharsMax;
-    const kept = hasEnded ? undefined : fits ? row : { ...row, body: undefined };
-    const task = { id, type, enqueuedAtMs, updatedAtMs, state, seq, row: kept };
+    const indexed = hasEnded ? undefined : fits ? row : { ...row, body: undefined };
+    const task = { id, type, enqueuedAtMs, updatedAtMs, state, seq, row: indexed };
     tasks.set(id, task);
     countOf(type)[state] += 1;
-    bodyChars += kept?.body?.length ?? 0;
+    bodyChars += indexed?.body?.length ?? 0;
     if (hasEnded) endedOf(type).add(task);
     else if (state !== 'running') pending.add(head);
     else {

@@ -11,7 +11,7 @@ import { createBusConsumers } from '../bus/consumers.ts';
 import { createBusLeases } from '../bus/fetch.ts';
 import type { BusReader } from '../bus/read.ts';
 import type { BusParts, BusStreams } from '../bus/streams.ts';
-import { isRefused, refusals, type ConsumerInfo } from '../connection/jetstream-wire.ts';
+import { isApiError, apiErrorCodes, type ConsumerInfo } from '../connection/jetstream-wire.ts';
 import type { TaskIndex } from './task-index.ts';
 import { plainId } from './signals.ts';
 
@@ -117,6 +117,6 @@ export function createWorkersGroups(context: {
 function isMissing(error: unknown): boolean {
   return (
     hasCode(error, 'BUS_GROUP_UNKNOWN') ||
-    isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)
+    isApiError(error, apiErrorCodes.consumerNotFound, apiErrorCodes.streamNotFound)
   );
 }

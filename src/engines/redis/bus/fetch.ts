@@ -137,14 +137,14 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     // Removed before the visit: a wake-up during the visit adds the stream again.
     for (const key of streams) view.ready.delete(key);
     state.dueAtMs = Number.POSITIVE_INFINITY;
-    let answer: readonly unknown[];
+    let reply: readonly unknown[];
     try {
       const { leaseMs, maxAckPending } = settings;
       const pendingMax = keyspace.isOneDomain
         ? maxAckPending
         : Math.min(maxAckPending, state.pending + room);
       const records = keyspace.isOneDomain ? keyspace.groups : '';
-      answer = (await redis.runForBytes(
+      reply = (await redis.runForBytes(
         busScripts.fetch,
         [...keyspace.leases(domain, native), ...streams],
         [native, limit, leaseMs, pendingMax, records, settings.name, generation, isSweep ? 1 : 0],
@@ -154,7 +154,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
       state.dueAtMs = 0;
       throw error;
     }
-    const [pending, nextMs, mayHaveMore, found] = answer as readonly [
+    const [pending, nextMs, mayHaveMore, found] = reply as readonly [
       number,
       number,
       number[],

@@ -48,13 +48,13 @@ export function createBusSettle(
     const { native, streamKey } = tokenOf(batch[0]?.token ?? '');
     const domain = keyspace.domainOf(streamKey);
     const registry = keyspace.isOneDomain ? keyspace.registry : '';
-    const [pending, answers] = (await redis.runForBytes(
+    const [pending, flags] = (await redis.runForBytes(
       busScripts.settle,
       keyspace.leases(domain, native),
       [native, keyspace.channel, name, leaseMs, registry, ...batch.flatMap(valuesOf)],
     )) as readonly [number, readonly number[]];
     onPending(name, domain, pending);
-    return batch.map((_, at) => (answers[at] === 1 ? 'settled' : 'stale'));
+    return batch.map((_, at) => (flags[at] === 1 ? 'settled' : 'stale'));
   }
 
   function valuesOf(settlement: Settlement): ScriptValue[] {

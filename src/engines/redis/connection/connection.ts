@@ -132,9 +132,9 @@ function connectionOf(
   const ask: RedisConnection['ask'] = async (call) => {
     try {
       if (isClosed) throw redisClosed();
-      const answer = await call(client);
+      const reply = await call(client);
       health.succeeded();
-      return answer;
+      return reply;
     } catch (error) {
       if (isClosed) throw renamed(redisClosed());
       const unavailable = redisUnavailable(error);

@@ -173,8 +173,8 @@ export async function redisReadModels(
     async list(model, { tenant, hash }) {
       const keyspace = readModelKeyspace(model, tenant, shape);
       const keys = [keyspace.named('l', hash), keyspace.meta('generation'), keyspace.meta('lists')];
-      const answer = await connection.run(scripts.list, keys, [hash]);
-      const [isCached, ids, generation] = answer as [number, string[], string];
+      const reply = await connection.run(scripts.list, keys, [hash]);
+      const [isCached, ids, generation] = reply as [number, string[], string];
       return { ids: isCached === 1 ? ids : undefined, generation };
     },
 

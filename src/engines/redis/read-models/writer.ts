@@ -62,12 +62,12 @@ export function createDocumentWriter(
     for (let round = 0; round < roundsMax; round += 1) {
       const declared = names.declare(keyspace);
       const keys = [...metaKeys, ...declared.keys, ...documentKeys];
-      const answer = await connection.run(writeScript, keys, [
+      const reply = await connection.run(writeScript, keys, [
         declared.json,
         kindOf(keyspace.shape),
         ...values,
       ]);
-      const [kind, list] = answer as ['done', number[]] | ['names', string[]];
+      const [kind, list] = reply as ['done', number[]] | ['names', string[]];
       if (kind === 'done') return list;
       names.add(list);
     }

@@ -91,8 +91,8 @@ export async function redisSagaIndex(
     // In ASCII, the full stop follows the hyphen, so this bound is above all streams of the category.
     const values = [limit, after < first ? `[${first}` : `(${after}`, `${category}.`];
     const statuses = status === undefined ? sagaStatuses : [status];
-    const answer = await run(sagaScripts.list, keyspace.tenant(tenant), [...values, ...statuses]);
-    const [exists, texts] = answer as [number, readonly string[]];
+    const reply = await run(sagaScripts.list, keyspace.tenant(tenant), [...values, ...statuses]);
+    const [exists, texts] = reply as [number, readonly string[]];
     // A known tenant has entries. If they are missing, the owner of the shard must restore them.
     if (exists === 0) await run(sagaScripts.lost, [keyspace.tenants, keyspace.losses], [tenant]);
     return texts.map(toEntry);

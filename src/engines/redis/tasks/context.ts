@@ -68,8 +68,8 @@ export async function runRegistered<T>(
   place: TypePlace,
   run: (isRegistered: boolean) => Promise<T | null>,
 ): Promise<T> {
-  const answer = await run(false);
-  if (answer !== null) return answer;
+  const reply = await run(false);
+  if (reply !== null) return reply;
   await registerType(context, place);
   const second = await run(true);
   // Another process may have deleted and deregistered the stream between the two calls.

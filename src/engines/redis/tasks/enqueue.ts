@@ -44,8 +44,8 @@ export function createTaskEnqueue(
     return runRegistered(context, place, async (isRegistered) => {
       const head = [nowMs, bus.channel, registryKey, queue.subject, isRegistered ? 1 : 0];
       const keys = [base, never, queue.key, queue.mark];
-      const answer = await redis.run(taskScripts.enqueue, keys, [...head, ...rest, ...values]);
-      return answer as readonly (string | number)[] | null;
+      const reply = await redis.run(taskScripts.enqueue, keys, [...head, ...rest, ...values]);
+      return reply as readonly (string | number)[] | null;
     });
   }
 

@@ -43,7 +43,7 @@ export interface TypeExchanged {
   readonly freeAtMs: number;
 }
 
-type Answer = readonly [
+type ExchangeReply = readonly [
   outcomes: readonly (string | number | null)[],
   claimed: readonly (readonly string[])[],
   more: number,
@@ -110,7 +110,7 @@ export function createExchangeType(
     changes: readonly TaskChange[],
     claim: TypeClaim | undefined,
     how: { readonly nowMs: number; readonly isWhole: boolean },
-  ): Promise<Answer> {
+  ): Promise<ExchangeReply> {
     const { nowMs } = how;
     const { base, never, queue, terminal, progress } = place;
     const keys = [base, never, queue.key, queue.mark];
@@ -132,7 +132,7 @@ export function createExchangeType(
     const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
     return runRegistered(context, place, async (isKnown) => {
       const all = [...head, isKnown || !hasQueueSignal ? 1 : 0, ids, ...values];
-      return (await redis.run(taskScripts.exchange, keys, all)) as Answer | null;
+      return (await redis.run(taskScripts.exchange, keys, all)) as ExchangeReply | null;
     });
   }
 
@@ -140,7 +140,7 @@ export function createExchangeType(
   async function settle(
     place: TypePlace,
     changes: readonly TaskChange[],
-    cells: Answer[0],
+    cells: ExchangeReply[0],
     nowMs: number,
   ): Promise<readonly ChangeOutcome[]> {
     const { type } = place;

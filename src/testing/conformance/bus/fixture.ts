@@ -86,7 +86,7 @@ export async function fetchSome(group: BusGroup, count: number): Promise<Deliver
   const deadlineMs = systemClock.now() + eventuallyMs;
   while (all.length < count) {
     const left = deadlineMs - systemClock.now();
-    if (left <= 0) assert.fail(`${all.length} of ${count} messages came`);
+    if (left <= 0) assert.fail(`${all.length} of ${count} messages arrived`);
     all.push(...(await group.fetch({ limit: count - all.length, waitMs: Math.min(left, 2_000) })));
   }
   return all;

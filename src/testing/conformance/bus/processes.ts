@@ -97,8 +97,8 @@ export const processCases: BusCases = {
   async 'only the lease owner can ack, even after it reconnected'(bus, context) {
     await publishNumbers(bus, 3);
     {
-      await using gone = await secondOf(context);
-      await ackAll((await fetchSome(await gone.group(workers), 2)).slice(0, 1));
+      await using first = await secondOf(context);
+      await ackAll((await fetchSome(await first.group(workers), 2)).slice(0, 1));
     }
     const group = await bus.group(workers);
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [2]);

@@ -143,8 +143,8 @@ export const publishCases: BusCases = {
   async 'stores concurrently published messages once each'(bus) {
     await Promise.all(numbered(100).map((message) => bus.publish(message)));
     const group = await bus.group(workers);
-    const came = numbersOf(await fetchSome(group, 100)).toSorted((a, b) => a - b);
-    assert.deepEqual(came, upTo(100));
+    const numbers = numbersOf(await fetchSome(group, 100)).toSorted((a, b) => a - b);
+    assert.deepEqual(numbers, upTo(100));
     await nothingIn(group);
   },
 

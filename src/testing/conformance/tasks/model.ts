@@ -135,9 +135,9 @@ async function claim({ tasks, model, random, context }: Run): Promise<void> {
 }
 
 /** Uses any issued token: the call counts only with the latest one of a running job. */
-function held(
-  say: (tasks: Tasks, token: TaskToken, run: Run) => Promise<unknown>,
-  become: (job: ModelJob, nowMs: number, run: Run) => unknown,
+function withToken(
+  call: (tasks: Tasks, token: TaskToken, run: Run) => Promise<unknown>,
+  expectChange: (job: ModelJob, nowMs: number, run: Run) => unknown,
 ): Act {
   return async (run) => {
     const { tasks, model, random, context } = run;
@@ -145,30 +145,31 @@ function held(
     // Prefers recent tokens.
     const among = random.below(4) === 0 ? model.tokens : model.tokens.slice(-4);
     const token = random.pick(among);
-    const job = model.jobs.find(({ id }) => id === token.id) ?? assert.fail('unknown');
-    const isHeld = job.state === 'running' && job.fence === token.fence;
-    let isTaken = true;
+    const job =
+      model.jobs.find(({ id }) => id === token.id) ?? assert.fail(`unknown job '${token.id}'`);
+    const isCurrent = job.state === 'running' && job.fence === token.fence;
+    let isAccepted = true;
     try {
-      await say(tasks, token, run);
+      await call(tasks, token, run);
     } catch (error) {
       if (!hasCode(error, 'TASK_STALE')) throw error;
-      isTaken = false;
+      isAccepted = false;
     }
-    assert.equal(isTaken, isHeld, `${token.id} under fence ${token.fence}`);
-    if (isHeld) become(job, context.clock.now(), run);
+    assert.equal(isAccepted, isCurrent, `${token.id} under fence ${token.fence}`);
+    if (isCurrent) expectChange(job, context.clock.now(), run);
   };
 }
 
 /** Admin actions on jobs in any state. */
 function administered(
-  say: (tasks: Tasks, id: string) => Promise<boolean>,
-  become: (job: ModelJob, nowMs: number) => boolean,
+  call: (tasks: Tasks, id: string) => Promise<boolean>,
+  expectChange: (job: ModelJob, nowMs: number) => boolean,
 ): Act {
   return async ({ tasks, model, random, context }) => {
     if (model.jobs.length === 0) return;
     const job = random.pick(model.jobs);
-    const isChanged = await say(tasks, job.id);
-    assert.equal(isChanged, become(job, context.clock.now()), `${job.id} in ${job.state}`);
+    const isChanged = await call(tasks, job.id);
+    assert.equal(isChanged, expectChange(job, context.clock.now()), `${job.id} in ${job.state}`);
   };
 }
 
@@ -194,7 +195,7 @@ const acts: Readonly<Record<string, { readonly weight: number; readonly act: Act
   claim: { weight: 6, act: claim },
   step: {
     weight: 4,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.finishStep(token, { name: `step-${token.fence % 3}`, result: 1 }),
       (job, nowMs) => {
         job.steps.add(`step-${job.fence % 3}`);
@@ -204,14 +205,14 @@ const acts: Readonly<Record<string, { readonly weight: number; readonly act: Act
   },
   complete: {
     weight: 3,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.complete(token, 'done'),
       (job) => end(job, 'completed'),
     ),
   },
   fail: {
     weight: 2,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.fail(token, { message: 'no' }),
       (job, nowMs) =>
         failed(job, { isTerminal: false, dueAtMs: nowMs + firstBackoffMs * 2 ** job.failures }),
@@ -219,21 +220,21 @@ const acts: Readonly<Record<string, { readonly weight: number; readonly act: Act
   },
   failForGood: {
     weight: 1,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.fail(token, { message: 'never', isTerminal: true }),
       (job) => failed(job, { isTerminal: true, dueAtMs: 0 }),
     ),
   },
   release: {
     weight: 1,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.release(token),
       (job, nowMs) => Object.assign(job, { state: 'queued', dueAtMs: nowMs }),
     ),
   },
   sleep: {
     weight: 1,
-    act: held(
+    act: withToken(
       (tasks, token, { context }) =>
         tasks.sleep(token, {
           name: `nap-${token.fence}`,
@@ -300,7 +301,8 @@ async function drain(run: Run): Promise<void> {
     sweepModel(model, context.clock.now());
     for (const { token } of await claimSome(tasks, 100)) {
       await tasks.complete(token);
-      const job = model.jobs.find(({ id }) => id === token.id) ?? assert.fail('unknown');
+      const job =
+        model.jobs.find(({ id }) => id === token.id) ?? assert.fail(`unknown job '${token.id}'`);
       job.fence = token.fence;
       end(job, 'completed');
     }

@@ -48,14 +48,14 @@ export const sweepCases: TasksCases = {
   async 'a worker with heartbeats keeps its jobs'(tasks, { clock }) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
-    const [held] = await claimSome(tasks, 1, { worker: 'alive', leaseMs: shortLeaseMs });
-    if (held === undefined) assert.fail('missing');
+    const [claimed] = await claimSome(tasks, 1, { worker: 'alive', leaseMs: shortLeaseMs });
+    if (claimed === undefined) assert.fail('missing');
     for (let n = 0; n < 3; n += 1) {
       await clock.advance(shortLeaseMs - 1);
       await tasks.heartbeat({ worker: 'alive', leaseMs: shortLeaseMs });
       assert.equal((await sweep()).lost, 0);
     }
-    await tasks.complete(held.token);
+    await tasks.complete(claimed.token);
   },
 
   async 'requeues the jobs of a deregistered worker at once'(tasks) {
@@ -99,10 +99,10 @@ export const sweepCases: TasksCases = {
     ]);
     assert.deepEqual([again?.token.id, again?.token.fence], [lost.token.id, 2]);
     if (again === undefined) assert.fail('missing');
-    // A late answer about its first claim does not affect the second one.
-    const held = await tasks.heartbeat({ worker: 'slow', tokens: [lost.token, again.token] });
+    // The late completion of the first claim does not affect the second claim.
+    const beats = await tasks.heartbeat({ worker: 'slow', tokens: [lost.token, again.token] });
     assert.deepEqual(
-      held.map(({ state }) => state),
+      beats.map(({ state }) => state),
       ['lost', 'held'],
     );
     await tasks.complete(again.token, 'again');

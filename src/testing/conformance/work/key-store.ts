@@ -50,12 +50,12 @@ const cases: Cases = {
     assert.equal((await second.putIfAbsent(key, 'b')).value, 'a');
     assert.deepEqual(await second.get(key), { value: 'a', expiresInMs: undefined });
   },
-  'of concurrent puts of a key one wins': async ({ keys, second }, key) => {
+  'one of several concurrent puts of a key wins': async ({ keys, second }, key) => {
     const names = Array.from({ length: 40 }, (_, at) => `w${at}`);
-    const held = await Promise.all(
+    const results = await Promise.all(
       names.map((name, at) => (at % 2 === 0 ? keys : second).putIfAbsent(key, name)),
     );
-    assert.equal(new Set(held.map(({ value }) => value)).size, 1);
+    assert.equal(new Set(results.map(({ value }) => value)).size, 1);
   },
   'a key expires, and returns its remaining time': async ({ keys, second }, key) => {
     await keys.putIfAbsent(key, 'a', { ttlMs: 60_000 });

@@ -17,12 +17,12 @@ for at = 1, streams do
   local markKey = KEYS[at * 2]
   idPrefixes[at] = markKey .. ':' .. markOf(markKey, registry, ARGV[subjectAt + at]) .. ':'
 end
-local answer, isStored, message = {}, {}, {'s'}
+local result, isStored, message = {}, {}, {'s'}
 for at = subjectAt + streams + 1, #ARGV, 4 do
   local number, messageId, data, meta = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local id, isDuplicate = store(KEYS[number * 2 - 1], idPrefixes[number] .. messageId, windowMs, data, meta)
-  answer[#answer + 1] = id
-  answer[#answer + 1] = isDuplicate
+  result[#result + 1] = id
+  result[#result + 1] = isDuplicate
   if isDuplicate == 0 and not isStored[number] then
     isStored[number] = true
     message[#message + 1] = ARGV[subjectAt + number]
@@ -30,4 +30,4 @@ for at = subjectAt + streams + 1, #ARGV, 4 do
 end
 if #message > WOKEN_MAX then message = {'s', '*'} end
 if #message > 1 then redis.call('PUBLISH', channel, table.concat(message, ' ')) end
-return answer
+return result

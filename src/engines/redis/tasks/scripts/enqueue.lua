@@ -43,25 +43,25 @@ local function add(id, record, fixed, signal, parent)
   addToLane(job, id, now)
 end
 
-local answer, ids, added = {}, {}, {}
+local result, ids, added = {}, {}, {}
 for at = FIRST_JOB, #ARGV, JOB_VALUES do ids[#ids + 1] = ARGV[at] end
 local existing = readAll(recordPrefix, ids)
 for n, id in ipairs(ids) do
   local at = FIRST_JOB + (n - 1) * JOB_VALUES
   local _, record, fixed, signal, dedupeKey, untilMs, parent = unpack(ARGV, at, at + JOB_VALUES - 1)
-  if isDraining then answer[n] = 0
-  elseif existing[n] or added[id] then answer[n] = id
+  if isDraining then result[n] = 0
+  elseif existing[n] or added[id] then result[n] = id
   else
-    answer[n] = dedupeKey ~= '' and takeDedupeKey(dedupeKey, untilMs, id) or 1
-    if answer[n] == 1 then
+    result[n] = dedupeKey ~= '' and takeDedupeKey(dedupeKey, untilMs, id) or 1
+    if result[n] == 1 then
       added[id] = true
       add(id, record, fixed, signal, parent)
     end
   end
 end
 flush()
-local isHandedOff = offerPrefix ~= '' and answer[1] == 1 and handOff(offerPrefix, workers, type, now, nowText)
-if isHandedOff then answer[1] = 2 end
+local isHandedOff = offerPrefix ~= '' and result[1] == 1 and handOff(offerPrefix, workers, type, now, nowText)
+if isHandedOff then result[1] = 2 end
 wakeReaders(channel)
 if not isHandedOff or redis.call('EXISTS', base .. LANES) == 1 then wakeWorkers(workerChannel, subject) end
-return answer
+return result

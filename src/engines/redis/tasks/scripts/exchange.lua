@@ -28,7 +28,7 @@ local WHOLE_PATTERN = '^=(%d+) (%d+) (%d+) (%a) (%d*) (%d*) (.*)$'
 local SIGNALS_PATTERN = '^%a\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n([^\n]*)\n([^\n]*)\n'
 local EQUALS_SIGN = 61
 
-local answer, isChanged, isRefused = {}, {}, {}
+local result, isChanged, isRejected = {}, {}, {}
 -- How many running jobs each worker has lost.
 local lost = {}
 local at = FIRST_CHANGE
@@ -107,8 +107,8 @@ local function replace(record, key, id, words)
   local signalsAt = removesAt + removes
   at = signalsAt + signals * 2
   if not record then return false end
-  if isRefused[id] or string.sub(record, 1, #expected) ~= expected then
-    isRefused[id] = true
+  if isRejected[id] or string.sub(record, 1, #expected) ~= expected then
+    isRejected[id] = true
     return record
   end
   isChanged[id] = true
@@ -137,7 +137,7 @@ local function merge(record, key, id, lines)
   if not job then return false end
   local isStale = (fence ~= '' and (job[F.state] ~= RUNNING or job[F.fence] ~= fence))
     or (revision ~= '' and job[F.revision] ~= revision)
-  if isStale or isRefused[id] then return record end
+  if isStale or isRejected[id] then return record end
   isChanged[id] = true
   local restAt = job[F.rest]
   if runAt > #lines then job[F.rest] = string.sub(record, restAt)
@@ -178,7 +178,7 @@ for n, id in ipairs(ids) do
   end
   local lines = ARGV[at]
   local change = string.byte(lines) == EQUALS_SIGN and replace or merge
-  answer[n] = change(record, recordKeys[n], id, lines)
+  result[n] = change(record, recordKeys[n], id, lines)
 end
 flush()
 local claimed = {{}, 0, '-1', 0}
@@ -194,4 +194,4 @@ for name, count in pairs(lost) do
 end
 wakeReaders(channel)
 wakeWorkers(workerChannel, queueSubject)
-return {answer, claimed[1], claimed[2], claimed[3]}
+return {result, claimed[1], claimed[2], claimed[3]}
