@@ -67,7 +67,7 @@ export function createAppender(
     );
 }
 
-/** Takes the sequence and the duplicate flag of each entry. */
+/** Parses the reply of the script: the sequence and the duplicate flag of each entry. */
 export function appendedOf(cells: unknown): readonly Appended[] {
   return pairsOf(cells as readonly unknown[]).map(([sequence, isDuplicate]) => ({
     sequence: textOf(sequence),

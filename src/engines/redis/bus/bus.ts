@@ -24,7 +24,7 @@ export interface RedisBusOptions extends BusOptions {
    * with its ack.
    */
   readonly keyPrefix?: string | undefined;
-  /** Time limit of a command. Default: 5 s. A client of your own keeps its own time limit. */
+  /** Time limit of a command. Default: 5 s. A client that you pass keeps its time limit. */
   readonly timeoutMs?: number | undefined;
 }
 

@@ -68,8 +68,8 @@ export function createBusSettle(
   }
 
   /**
-   * The letter is in another slot: extend the lease to check that it is still valid, store the letter, then ack. The
-   * id of the letter prevents duplicates.
+   * Used if the dead letter is in another slot: extends the lease to check that it is still valid, stores the letter,
+   * then acks. The id of the letter prevents duplicates.
    */
   async function deadLetter(
     group: GroupSettings,

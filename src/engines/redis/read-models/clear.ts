@@ -7,7 +7,7 @@ import { escapeGlob, scanKeys } from '../connection/engine.ts';
 import { readModelKeyspace } from './keyspace.ts';
 import type { DocumentWriter } from './writer.ts';
 
-/** Removes about `limit` documents; returns 0 when no tenant has any. */
+/** Removes about `limit` documents and returns their number; 0 if no tenant has documents. */
 export type ClearReadModel = (model: ModelKey, limit: number) => Promise<number>;
 
 /** Scans all keys of the server at the start, and again when no known tenant has documents left. */

@@ -42,7 +42,7 @@ interface Loaded {
   readonly fence: DocumentFence;
 }
 
-/** The lookup is repeated if the index value moves to another document between its two reads. */
+/** Limits the retries of a lookup: the index value may move to another document between the two reads. */
 const findRoundsMax = 10;
 
 /**

@@ -16,10 +16,10 @@ import { claimOf, type ExchangeType, type TypeExchanged } from './exchange.ts';
 
 /** Interval between polls of a type without wake-ups. */
 const pollEveryMs = 5_000;
-/** Up to this number, an exchange claims from all types. */
+/** With at most this many types, an exchange claims from all of them. */
 const fewTypes = 4;
 
-/** What this process knows of a type; Redis holds the authoritative state. */
+/** The state of a type that this process caches; Redis holds the authoritative state. */
 interface TypeView {
   isReady: boolean;
   freeAtMs: number;
@@ -155,7 +155,7 @@ export function createTaskClaims(
 
   const isDue = ({ type, rate, keyLimit }: ClaimRule, nowMs: number): boolean => {
     const { isReady, freeAtMs, pollAtMs, limits } = viewOf(type);
-    // A clock that was set back does not postpone the poll.
+    // If the clock was set back, poll now instead of postponing the poll.
     const isPollDue = pollAtMs <= nowMs || pollAtMs > nowMs + 2 * pollEveryMs;
     const hasOtherLimits = limits?.rate !== rate || limits?.keyLimit !== keyLimit;
     return isReady || freeAtMs <= nowMs || isPollDue || hasOtherLimits;

@@ -71,7 +71,10 @@ function outcomeOf(type: string, cell: string | number): EnqueueOutcome {
     : { kind: 'draining' };
 }
 
-/** A single job that is due now; of several jobs, each worker claims as many as it has capacity for. */
+/**
+ * Only a single job that is due now is handed off. If a call enqueues several jobs, each worker claims as many as it has
+ * capacity for.
+ */
 function isHandOffCandidate([first, ...others]: readonly EnqueueEntry[]): boolean {
   if (first === undefined || others.length > 0) return false;
   return first.head.state === 'queued' && payloadChars(first) <= handOffCharsMax;

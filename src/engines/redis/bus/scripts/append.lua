@@ -1,7 +1,7 @@
 -- KEYS: stream, mark, stream, mark, …
--- ARGV: dedupe window, channel, registry or '', whether the streams are registered (1 or 0), the subjects of the
--- streams, then number of the stream, id, data and meta of each entry.
--- Returns sequence and duplicate flag of each entry; false if a stream is new and must be registered first.
+-- ARGV: dedupe window, channel, registry or '', whether the streams are registered (1 or 0), subjects of the streams;
+-- then for each entry: number of its stream, id, data, meta.
+-- Returns sequence and duplicate flag of each entry. Returns false if a new stream must be registered first.
 -- @include "include/store"
 local WOKEN_MAX = 100
 local windowMs, channel, registry, isRegistered = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -1,6 +1,6 @@
 -- KEYS: leases, fences.
--- ARGV: native group, channel, group, lease duration, registry or '', then kind, stream, id, fence and delay of each
--- settlement; a dead-lettered message adds stream, mark, subject, dedupe window, id, data and meta of its letter.
+-- ARGV: native group, channel, group, lease duration, registry or ''; then for each settlement: kind, stream, id, fence,
+-- delay. A dead-lettered message adds the values of its dead letter: stream, mark, subject, dedupe window, id, data, meta.
 -- Returns the number of pending messages, and whether each lease was still valid (1 or 0).
 -- @include "../../connection/scripts/now"
 -- @include "include/store"

@@ -1,9 +1,9 @@
 -- KEYS: base, never, queue stream, its mark.
 -- ARGV: now, channel of the bus, registry or '', queue subject, whether the type is registered (1 or 0), channel of the
--- workers, prefix of hand-off offers or '' (no hand-off), hash of workers, type; then id, record, fixed part, queue
--- signal, dedupe key, its expiry and parent of each job (the last four may be '').
--- Returns for each job 1 (enqueued), 2 (enqueued and handed off), the id of the existing job, or 0 (draining); false if
--- the type or its stream is new and must be registered first.
+-- workers, prefix of hand-off offers or '' (no hand-off), hash of workers, type; then for each job: id, record, fixed
+-- part, queue signal or '', dedupe key or '', expiry of the dedupe key or '', parent or ''.
+-- Returns for each job 1 (enqueued), 2 (enqueued and handed off), the id of the existing job, or 0 (draining). Returns
+-- false if a new type or stream must be registered first.
 -- @include "include/signals"
 -- @include "include/hand-off"
 local FIRST_JOB, JOB_VALUES = 10, 7
@@ -17,7 +17,7 @@ if isRegistered == '1' then
 elseif not isReady or redis.call('EXISTS', KEYS[4]) == 0 then return false
 else hasMark[subject] = true end
 
--- Returns the id of another job that holds the dedupe key; else takes the key for this job.
+-- Takes the dedupe key for this job, or returns the id of the job that already has the key.
 local function takeDedupeKey(key, untilMs, id)
   local expiry, holder = string.match(redis.call('HGET', base .. DEDUPE, key) or '', '^(%d+) (.*)$')
   if expiry and tonumber(expiry) > now then return holder end

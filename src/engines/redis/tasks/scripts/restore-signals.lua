@@ -1,5 +1,7 @@
--- KEYS: stream, mark. ARGV: how long to remember ids, channel of the bus, registry or '', subject, then id, id in the
--- stream (if known) and data of each signal. Returns the id in the stream, and whether it existed (1 or 0), of each.
+-- KEYS: stream, mark.
+-- ARGV: how long to remember ids, channel of the bus, registry or '', subject; then for each signal: id, id in the stream
+-- or '', data.
+-- Returns for each signal its id in the stream, and whether the stream already contained it (1 or 0).
 -- @include "../../bus/scripts/include/registry"
 local stream, markKey = KEYS[1], KEYS[2]
 local rememberMs, channel, registry, subject = unpack(ARGV, 1, 4)
