@@ -45,7 +45,7 @@ export interface StoredMessage {
   readonly subject: string;
   readonly seq: number;
   readonly time: string;
-  /** Base64. */
+  /** The content in base64. */
   readonly data?: string;
 }
 
@@ -59,7 +59,7 @@ export const apiErrorCodes = {
   streamNameInUse: 10_058,
   streamNotFound: 10_059,
   subjectsOverlap: 10_065,
-  /** A compare-and-set came too late. */
+  /** A compare-and-set failed, because another process wrote first. */
   wrongLastSequence: 10_071,
 } as const;
 
@@ -67,7 +67,7 @@ export function isApiError(error: unknown, ...codes: readonly number[]): boolean
   return error instanceof MillraceError && codes.some((code) => code === error.details['errCode']);
 }
 
-/** The reply to a request for a missing consumer or stream becomes undefined. */
+/** Returns undefined if the requested consumer or stream does not exist. */
 export async function unlessMissing<T>(request: () => Promise<T>): Promise<T | undefined> {
   try {
     return await request();
@@ -78,7 +78,7 @@ export async function unlessMissing<T>(request: () => Promise<T>): Promise<T | u
   }
 }
 
-/** Another process has deleted the message. */
+/** The codes that mean that another process has deleted the message. */
 const missingCodes: ReadonlySet<number | undefined> = new Set([
   apiErrorCodes.sequenceNotFound,
   apiErrorCodes.messageNotFound,
@@ -87,7 +87,7 @@ const missingCodes: ReadonlySet<number | undefined> = new Set([
 ]);
 
 const noResponders = 503;
-/** Requests in flight; newer servers refuse thousands at once. */
+/** The maximum number of requests in flight; newer servers reject thousands at once. */
 const inFlightMax = 250;
 
 interface Exchange {

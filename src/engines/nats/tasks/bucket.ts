@@ -1,5 +1,5 @@
-// The key-value bucket of the jobs. It does not use the KV client of NATS: it writes many keys at once, each with its
-// expected sequence, and gets all replies over one inbox.
+// The key-value bucket of the jobs. This file does not use the KV client of NATS, because it writes many keys at once,
+// each with its expected sequence, and gets all replies over one inbox.
 
 import { batchesOf } from '../../../foundation/batches-of.ts';
 import type { Observer } from '../../../foundation/observer.ts';
@@ -18,9 +18,9 @@ import {
 
 export interface BucketWrite {
   readonly key: string;
-  /** `''`: a marker of a deleted key. */
+  /** The content; `''` is the marker of a deleted key. */
   readonly data: string;
-  /** The sequence of the key's newest message; 0: the key does not exist; undefined: any. */
+  /** The expected sequence of the key's newest message; 0: the key must not exist; undefined: no check. */
   readonly expected?: number | undefined;
 }
 
@@ -34,18 +34,18 @@ export interface TaskBucket {
   readonly layout: BusLayout;
   /** For the reader of the bucket. `ensure` creates a missing bucket. */
   readonly streams: BusStreams;
-  /** The sequence of each write; undefined: another process was faster. */
+  /** Returns the sequence of each write; undefined if another process was faster. */
   write(writes: readonly BucketWrite[]): Promise<readonly (number | undefined)[]>;
   /** The newest message of each key, including markers, read from the leader. */
   get(keys: readonly string[]): Promise<readonly (BucketMessage | undefined)[]>;
   at(seqs: readonly number[]): Promise<readonly (BucketMessage | undefined)[]>;
-  /** A page of the keys with a prefix such as `value.`; undefined: there are no more. */
+  /** Returns a page of the keys with a prefix such as `value.`; undefined after the last page. */
   keys(prefix: string, offset: number): Promise<readonly string[] | undefined>;
-  /** Deletes by sequence: a key that was written again since stays. */
+  /** Deletes messages by sequence, so that a key that was written again is not deleted. */
   erase(seqs: readonly number[]): Promise<void>;
 }
 
-/** Writes and bytes in flight. */
+/** The maximum numbers of writes and of bytes in flight. */
 const inFlightMax = { countMax: 1_000, sizeMax: 4_000_000 } as const;
 /** The first retry creates a bucket that the server has lost. */
 const triesMax = 3;
@@ -57,7 +57,7 @@ export function createTaskBucket(
     readonly bucket: string;
     readonly replicas: number;
     readonly observer: Observer;
-    /** The bucket was created again: everything that was read from it is outdated. */
+    /** Called when the bucket was created again: everything that was read from it is outdated. */
     readonly onRecreated: () => void;
   },
 ): TaskBucket {
@@ -98,7 +98,7 @@ export function createTaskBucket(
       try {
         await wire.request(`STREAM.CREATE.${stream}`, bucketStream(stream, front, replicas));
       } catch (error) {
-        // Another process has created it since.
+        // Another process has created the bucket since.
         if (!isApiError(error, apiErrorCodes.streamNameInUse)) throw error;
       }
       if ((await info()) === undefined)
@@ -131,7 +131,7 @@ export function createTaskBucket(
         const { seq, error } = reply.json<{ readonly seq: number; readonly error?: ApiError }>();
         if (error === undefined) return seq;
         if (error.err_code === apiErrorCodes.wrongLastSequence) return undefined;
-        throw busUnavailable(error.description ?? 'refused');
+        throw busUnavailable(error.description ?? 'the server rejected the write');
       });
     }
     throw busUnavailable('no stream covers the task bucket');
@@ -193,7 +193,7 @@ export function createTaskBucket(
   };
 }
 
-/** As NATS's own tools create a bucket, except that single messages may be deleted. */
+/** The settings are those of the KV client of NATS, except that single messages may be deleted. */
 function bucketStream(name: string, front: string, replicas: number): object {
   return {
     name,
@@ -204,7 +204,7 @@ function bucketStream(name: string, front: string, replicas: number): object {
     max_msgs: -1,
     max_bytes: -1,
     max_age: 0,
-    // A full bucket refuses new writes.
+    // A full bucket rejects new writes.
     discard: 'new',
     num_replicas: replicas,
     duplicate_window: windowNs,
@@ -213,7 +213,7 @@ function bucketStream(name: string, front: string, replicas: number): object {
   };
 }
 
-/** The wire reports errors of the bus; tasks have their own codes. */
+/** Replaces the error codes of the bus, which the wire reports, with those of tasks. */
 export async function asTasks<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
