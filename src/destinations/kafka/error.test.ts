@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { MultipleErrors, NetworkError, ResponseError } from '@platformatic/kafka';
 import { classifyKafkaError, outcomeOfCode, outcomeOfFailure, resultsInError } from './error.ts';
 
-/** The errors that the driver throws for Produce responses (API 0), built with its own classes. */
+/** Builds the error that the driver throws for a Produce response (API 0). */
 function responseError(codes: Readonly<Record<number, number>>): ResponseError {
   const partitionResponses = Object.entries(codes).map(([index, errorCode]) => ({
     index: Number(index),
@@ -42,7 +42,7 @@ test('classifies error codes as permanent, transient or ambiguous', () => {
   assert.deepEqual(outcomeOfCode('REQUEST_TIMED_OUT', 'x'), unclear);
 });
 
-test('each partition gets the result of its own response', () => {
+test('each partition gets the result of its response', () => {
   const results = resultsInError(
     new MultipleErrors('failed', [responseError({ 0: 10, 1: 0, 2: 6 })]),
   );
@@ -73,7 +73,7 @@ test('reads the offsets of brokers that stored all records', () => {
   assert.deepEqual(resultsInError(error).get('t:3'), { kind: 'stored', offset: 7n });
 });
 
-test('a failure is ambiguous once records were sent, and its text names the cause', () => {
+test('a failure is ambiguous once records were sent, and its message names the cause', () => {
   const cause = new Error('connect ECONNREFUSED 127.0.0.1:9092');
   const network = new NetworkError('Connection failed', { cause });
   const before = outcomeOfFailure(new MultipleErrors('Cannot connect to any broker.', [network]));

@@ -1,4 +1,4 @@
-// Uses an in-memory log that responds with the driver's own errors. Tests with a real broker are in
+// Uses an in-memory log that responds with the error classes of the driver. Tests with a real broker are in
 // destination.engines.test.ts.
 
 import assert from 'node:assert/strict';

@@ -13,7 +13,7 @@ interface PlacedRecord extends KafkaRecord {
 /** The required part of the driver. */
 export interface KafkaWire {
   partitionsOf(topic: string): Promise<number>;
-  /** In [0, 2³¹), derived from the key only. */
+  /** Returns a hash in [0, 2³¹) that depends on the key only. */
   hashOf(key: string): number;
   /** The first offset by `topic:partition`; rejects if a partition failed. */
   produce(records: readonly PlacedRecord[]): Promise<ReadonlyMap<string, bigint>>;
@@ -25,7 +25,7 @@ export interface RequestBounds {
 }
 
 interface Entry {
-  /** Its index in the input. */
+  /** The index of the record in the input. */
   readonly at: number;
   readonly record: PlacedRecord;
 }

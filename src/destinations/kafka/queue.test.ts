@@ -36,7 +36,7 @@ function open(options: Partial<KafkaQueueOptions> = {}) {
 const never = new AbortController().signal;
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('calls within lingerMs share a batch, each with its own outcome', async () => {
+test('calls within lingerMs share a batch, and each gets its outcome', async () => {
   const { clock, flights, queue } = open();
   const calls = ['a', 'b'].map((key) => queue.publish([record(key)], never));
   await settled();
@@ -84,7 +84,7 @@ test('the records of one call stay in one batch, however many', async () => {
   assert.equal((await batch).length, 4);
 });
 
-test('a call cancelled in the queue is not sent; cancelled in flight it is ambiguous', async () => {
+test('does not send a call that was cancelled in the queue; one cancelled in flight is ambiguous', async () => {
   const { clock, flights, queue } = open();
   const early = new AbortController();
   const late = new AbortController();

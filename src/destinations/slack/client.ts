@@ -1,5 +1,5 @@
-// Slack's Web API for callers that keep their own records: one outcome per call, without retries. A message carries our
-// id in its metadata, by which it can be found in the channel.
+// Slack's Web API for callers that store outcomes and retry themselves: one outcome per call, without retries. A message
+// has our id in its metadata, by which the message can be found in the channel.
 
 import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
 import { createHttpClient } from '../../delivery/http-post.ts';
@@ -42,7 +42,7 @@ export interface SlackLookup {
 
 export type SlackFound =
   | { readonly kind: 'found'; readonly ts: string; readonly channel: string }
-  /** The complete history since `sinceMs` does not contain it. */
+  /** The complete history since `sinceMs` does not contain the message. */
   | { readonly kind: 'absent' }
   /** Permanently unknown: the token may not read the history, or too many messages followed. */
   | { readonly kind: 'unknowable'; readonly error: string }

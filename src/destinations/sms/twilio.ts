@@ -29,7 +29,8 @@ export interface TwilioOptions {
 export function twilioProvider(options: TwilioOptions): SmsProvider {
   const { accountSid, authToken, from, clock = systemClock } = options;
   const { apiUrl = 'https://api.twilio.com' } = options;
-  if (!URL.canParse(apiUrl)) throw new MillraceError('CONFIG_INVALID', `'${apiUrl}' is not a URL`);
+  if (!URL.canParse(apiUrl))
+    throw new MillraceError('CONFIG_INVALID', `invalid apiUrl '${apiUrl}'`);
   const path = `/2010-04-01/Accounts/${encodeURIComponent(accountSid)}/Messages.json`;
   const url = new URL(path, apiUrl);
   const client = createHttpClient();

@@ -1,4 +1,4 @@
-// A BullMQ queue under its plain name. It also processes jobs that other programs add with BullMQ itself.
+// A BullMQ queue under its plain name. The queue also processes jobs that other programs add with BullMQ itself.
 
 import type { Job as BullmqJob, Queue } from 'bullmq';
 import { systemClock } from '../../foundation/clock.ts';
@@ -42,7 +42,7 @@ const states: Readonly<Record<string, JobState>> = {
 };
 
 /**
- * A queue in one Redis or a Redis Cluster, by its URL or with a client of your own, which stays yours to close.
+ * A queue in one Redis or a Redis Cluster, by its URL or with a client of your own, which you close.
  *
  * @example
  * import { bullmqWorkQueue } from 'millrace/adapters/bullmq';

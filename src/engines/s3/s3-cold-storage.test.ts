@@ -1,4 +1,4 @@
-// Runs against a small server that keeps objects and verifies each signature, not against a real S3.
+// Runs against a fake S3 server that stores objects and verifies each signature.
 
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
@@ -50,7 +50,7 @@ function respond(request: IncomingMessage, body: Buffer): FakeResponse {
   return found === undefined ? { status: 404 } : { status: 200, text: found };
 }
 
-/** Five objects per page. */
+/** Lists objects in pages of five. */
 function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): FakeResponse {
   const prefix = query.get('prefix') ?? '';
   const token = query.get('continuation-token') ?? '';
@@ -66,7 +66,7 @@ function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): Fak
   return { status: 200, text: `<ListBucketResult>${keysXml}${next}</ListBucketResult>` };
 }
 
-/** Verifies what arrived over the wire. */
+/** Verifies the signature of the request as it arrived over the wire. */
 function isSigned(request: IncomingMessage, body: Buffer): boolean {
   const { authorization = '', 'x-amz-date': date, 'x-amz-content-sha256': hash } = request.headers;
   const parts =
@@ -116,7 +116,7 @@ for (const { name, run } of coldStorageConformance(async () => open())) {
   test(`cold storage in a bucket (protocol-level fake): ${name}`, run);
 }
 
-test('a wrong secret is an error that is not retryable', async () => {
+test('rejects a wrong secret with an error that is not retryable', async () => {
   const storage = open({ keys: { ...keys, secretAccessKey: 'wrong' } });
   await assert.rejects(() => storage.put('a', Buffer.from('1')), {
     code: 'STORE_UNAVAILABLE',
@@ -125,7 +125,7 @@ test('a wrong secret is an error that is not retryable', async () => {
   });
 });
 
-test('a missing bucket and an unreachable server are errors', async () => {
+test('rejects if the bucket is missing or the server is unreachable', async () => {
   const elsewhere = open({ bucket: 'nowhere' });
   await assert.rejects(() => elsewhere.put('a', Buffer.from('1')), { message: /NoSuchBucket/ });
   const unreachable = open({ endpoint: 'http://127.0.0.1:1' });

@@ -14,14 +14,14 @@ export interface S3Keys {
 
 export interface S3Options {
   readonly bucket: string;
-  /** Prepended to every name. */
+  /** The prefix of every name. */
   readonly prefix?: string | undefined;
   /** Default: `us-east-1`. */
   readonly region?: string | undefined;
   /** Default: the AWS endpoint of the region. */
   readonly endpoint?: string | undefined;
   readonly keys: S3Keys;
-  /** Per request. Default: 60 s. */
+  /** Time limit of a request. Default: 60 s. */
   readonly timeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;
 }
@@ -55,7 +55,7 @@ export function s3ColdStorage(options: S3Options): ColdStorage {
       url,
       headers: {
         ...more.headers,
-        // Without it aws4fetch would leave the body unsigned.
+        // Without this header, aws4fetch would leave the body unsigned.
         'x-amz-content-sha256': createHash('sha256')
           .update(more.body ?? '')
           .digest('hex'),

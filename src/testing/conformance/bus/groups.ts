@@ -58,7 +58,7 @@ export const groupCases: BusCases = {
     assert.deepEqual(await group.fetch({ waitMs: 30 }), []);
   },
 
-  async 'an aborted signal ends a fetch without losing messages'(bus) {
+  async 'an aborted signal cancels a fetch without losing messages'(bus) {
     const group = await bus.group(workers);
     const stopping = new AbortController();
     const waiting = group.fetch({ waitMs: 60_000, signal: stopping.signal });
@@ -190,7 +190,7 @@ export const groupCases: BusCases = {
     await publishNumbers(bus, 2);
     const before = await bus.stream(queue);
     const lastMs = before?.lastStoredAt?.getTime() ?? 0;
-    // Another millisecond of the broker's clock.
+    // Wait for the next millisecond of the broker's clock.
     await eventually('the clock moved', async () => {
       await bus.publish({ subject: 'gbe.events.system.health', payload: 1 });
       const tick = await bus.stream('gbe.events.system.health');

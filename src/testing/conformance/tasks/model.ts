@@ -142,7 +142,7 @@ function withToken(
   return async (run) => {
     const { tasks, model, random, context } = run;
     if (model.tokens.length === 0) return;
-    // Prefers recent tokens.
+    // Most calls use a recent token.
     const among = random.below(4) === 0 ? model.tokens : model.tokens.slice(-4);
     const token = random.pick(among);
     const job =
@@ -291,11 +291,11 @@ async function compare({ tasks, model }: Run): Promise<void> {
   );
 }
 
-/** Without further failures, each job ends and publishes each of its ends once. */
+/** Without further failures, each job reaches a terminal state and publishes one signal per terminal state. */
 async function drain(run: Run): Promise<void> {
   const { tasks, model, context, sweep } = run;
   for (let round = 0; model.jobs.some(({ state }) => !isTerminal(state)); round += 1) {
-    assert.ok(round < 50, 'it never drained');
+    assert.ok(round < 50, 'jobs remain after 50 rounds');
     await context.clock.advance(60_000);
     await sweep();
     sweepModel(model, context.clock.now());
@@ -311,7 +311,7 @@ async function drain(run: Run): Promise<void> {
   const terminal = await context.opened.stream(`gbe.tasks.${email}.terminal`);
   for (const { id, ends } of model.jobs) {
     const count = terminal.filter(({ payload }) => fieldOf(payload, 'taskId') === id).length;
-    assert.equal(count, ends, `ends of ${id}`);
+    assert.equal(count, ends, `terminal signals of ${id}`);
   }
 }
 
@@ -340,7 +340,7 @@ async function compareWithModel(
 
 export const modelCases: TasksCases = Object.fromEntries(
   [1, 2, 3, 4, 5, 6].map((seed) => [
-    `random work gives what the model says (seed ${seed})`,
+    `random work has the same results as the model (seed ${seed})`,
     (tasks, context) => compareWithModel(tasks, context, seed),
   ]),
 );

@@ -207,7 +207,7 @@ export const stepCases: TasksCases = {
     assert.deepEqual(await tasks.waitForEvent(again.token, wait), { kind: 'timeout' });
   },
 
-  async 'an event for an ended job is rejected'(tasks) {
+  async 'rejects an event for a job in a terminal state'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.complete(token);
@@ -235,7 +235,7 @@ export const stepCases: TasksCases = {
     }
   },
 
-  async 'a parent sleeps until all of its children have ended'(tasks) {
+  async 'a parent sleeps until all of its children are in a terminal state'(tasks) {
     const { id } = await tasks.enqueue({ type: report, payload: null, tenant: 'acme' });
     const { token } = await claimOne(tasks, report);
     const children = {

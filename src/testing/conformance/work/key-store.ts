@@ -7,12 +7,12 @@ import type { KeyStore } from '../../../work/key-store.ts';
 
 export interface KeyStoreFixture {
   readonly keys: KeyStore;
-  /** The same store, as in another process. */
+  /** The same store, opened again as another process does. */
   readonly second: KeyStore;
 }
 
 export interface KeyStoreCase {
-  /** A sentence. */
+  /** The title of the case, a sentence. */
   readonly name: string;
   /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
@@ -38,7 +38,7 @@ export function keyStoreConformance(fixture: KeyStoreFixture): readonly KeyStore
   }));
 }
 
-/** The engine uses its own clock, so only waiting in real time helps. */
+/** Waits in real time, because the engine uses the system clock. */
 async function ended(keys: KeyStore, key: string): Promise<void> {
   while ((await keys.get(key)) !== undefined) await realSleep(2);
 }
@@ -76,7 +76,7 @@ const cases: Cases = {
     assert.equal(await keys.remove(key, 'b'), true);
     assert.equal(await second.get(key), undefined);
   },
-  'a change without a time to live lasts': async ({ keys }, key) => {
+  'a value that is replaced without a time to live does not expire': async ({ keys }, key) => {
     await keys.putIfAbsent(key, 'a', { ttlMs: 60_000 });
     await keys.replace(key, { from: 'a', to: 'b' });
     assert.deepEqual(await keys.get(key), { value: 'b', expiresInMs: undefined });
