@@ -1,5 +1,5 @@
 // Fetches and settles messages for the members of a group. JetStream accepts an ack of any delivery of a message, even an
-// old one, so a member whose lease has expired by its local clock sends no ack.
+// old one. Therefore a member whose lease has expired by its local clock sends no ack.
 
 import type { Msg } from '@nats-io/transport-node';
 import type {

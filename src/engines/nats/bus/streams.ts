@@ -93,9 +93,9 @@ export function createBusStreams(
   }
 
   /**
-   * Runs `work` under a lock, because two processes that extend a stream at once undo each other's change, and the server
-   * may then ignore a subject that it lists. The lock is a stream with a unique description, which only one of several
-   * processes can create.
+   * Runs `work` under a lock. Without it, two processes that extend a stream at once would undo each other's change, and
+   * the server might ignore a subject that it lists. The lock is a stream with a unique description, which only one of
+   * several processes can create.
    */
   async function withLock(stream: string, work: () => Promise<void>): Promise<void> {
     const lock = `${stream}-widening`;

@@ -1,5 +1,5 @@
-// The key-value bucket of the jobs. This file does not use the KV client of NATS, because it writes many keys at once,
-// each with its expected sequence, and gets all replies over one inbox.
+// The key-value bucket of the jobs. A batch writes many keys at once, each with its expected sequence, and gets all
+// replies over one inbox. The KV client of NATS cannot do that.
 
 import { batchesOf } from '../../../foundation/batches-of.ts';
 import type { Observer } from '../../../foundation/observer.ts';

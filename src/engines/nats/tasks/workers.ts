@@ -1,5 +1,5 @@
 // The group `<type>-workers` of each queue stream. Claims do not use the group, so this file acks the messages of claimed
-// jobs for it, from the oldest up to the first job that still waits. Acked messages can be trimmed.
+// jobs: from the oldest message up to the first job that still waits. Acked messages can be trimmed.
 
 import type { GroupSettings } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';

@@ -45,8 +45,8 @@ const redisDefaults = {
 } as const;
 
 /**
- * Connects to a URL, or rejects with `STORE_UNAVAILABLE`. A client that the user passes stays open after disposal. The bus and
- * the tasks pass the prefix of their error codes.
+ * Connects to a URL, or rejects with `STORE_UNAVAILABLE`. A client that the user passes stays open after disposal. The
+ * bus and the tasks pass the prefix of their error codes.
  */
 export async function connectRedis(
   target: string | RedisClient,

@@ -1,5 +1,5 @@
-// Signals of tasks. A signal is stored as a message of the bus, with the same envelope in the same streams, so that
-// consumers of the bus can read it. Its content comes from a validated job and is not validated again.
+// Signals of tasks. A signal is a message of the bus, with the same envelope in the same streams, so that consumers of
+// the bus can read it. Its content comes from a validated job and is not validated again.
 //
 // On a cluster, a signal may belong to a stream in another slot than its job. The signal is then stored after the job,
 // and its stream id is stored in the job last. After a crash in between, `repair` stores the missing signals.
