@@ -29,7 +29,7 @@ interface ModelJob {
   deadlineMs: number;
   cancelAtMs: number;
   readonly steps: Set<string>;
-  ends: number;
+  terminalCount: number;
 }
 
 interface Model {
@@ -40,14 +40,14 @@ interface Model {
   readonly tokens: TaskToken[];
 }
 
-function end(job: ModelJob, state: TaskState): void {
+function enterTerminal(job: ModelJob, state: TaskState): void {
   Object.assign(job, { state, cancelAtMs: 0, dueAtMs: Infinity });
-  job.ends += 1;
+  job.terminalCount += 1;
 }
 
 function failed(job: ModelJob, how: { readonly isTerminal: boolean; readonly dueAtMs: number }) {
   job.failures += 1;
-  if (how.isTerminal || job.failures > retries) return end(job, 'failed');
+  if (how.isTerminal || job.failures > retries) return enterTerminal(job, 'failed');
   return Object.assign(job, { state: 'waiting', dueAtMs: how.dueAtMs });
 }
 
@@ -59,7 +59,7 @@ function sweepModel(model: Model, nowMs: number): void {
     if (job.state === 'scheduled' && job.dueAtMs <= nowMs) job.state = 'queued';
     if (job.state !== 'running') continue;
     const isAlive = (model.aliveUntilMs.get(job.worker) ?? 0) > nowMs;
-    if (job.cancelAtMs > 0 && job.cancelAtMs <= nowMs) end(job, 'cancelled');
+    if (job.cancelAtMs > 0 && job.cancelAtMs <= nowMs) enterTerminal(job, 'cancelled');
     else if (job.deadlineMs <= nowMs || !isAlive) {
       failed(job, { isTerminal: false, dueAtMs: nowMs });
     }
@@ -105,7 +105,7 @@ async function enqueue({ tasks, model, random, context }: Run): Promise<void> {
     deadlineMs: Infinity,
     cancelAtMs: 0,
     steps: new Set(),
-    ends: 0,
+    terminalCount: 0,
   };
   model.jobs.push(job);
   if (place !== undefined) model.byKey.set(place, job);
@@ -176,7 +176,7 @@ function administered(
 function cancelModel(job: ModelJob, nowMs: number): boolean {
   if (isTerminal(job.state)) return false;
   if (job.state !== 'running') {
-    end(job, 'cancelled');
+    enterTerminal(job, 'cancelled');
     return true;
   }
   if (job.cancelAtMs > 0) return false;
@@ -207,7 +207,7 @@ const acts: Readonly<Record<string, { readonly weight: number; readonly act: Act
     weight: 3,
     act: withToken(
       (tasks, token) => tasks.complete(token, 'done'),
-      (job) => end(job, 'completed'),
+      (job) => enterTerminal(job, 'completed'),
     ),
   },
   fail: {
@@ -304,14 +304,14 @@ async function drain(run: Run): Promise<void> {
       const job =
         model.jobs.find(({ id }) => id === token.id) ?? assert.fail(`unknown job '${token.id}'`);
       job.fence = token.fence;
-      end(job, 'completed');
+      enterTerminal(job, 'completed');
     }
   }
   await compare(run);
   const terminal = await context.opened.stream(`gbe.tasks.${email}.terminal`);
-  for (const { id, ends } of model.jobs) {
+  for (const { id, terminalCount } of model.jobs) {
     const count = terminal.filter(({ payload }) => fieldOf(payload, 'taskId') === id).length;
-    assert.equal(count, ends, `terminal signals of ${id}`);
+    assert.equal(count, terminalCount, `terminal signals of ${id}`);
   }
 }
 

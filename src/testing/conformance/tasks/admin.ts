@@ -175,7 +175,10 @@ export const retryCases: TasksCases = {
     assert.equal(await tasks.retry(id), false);
   },
 
-  async 'a retried job ends with a new signal, also before a worker claims it'(tasks, { opened }) {
+  async 'a retried job publishes a new terminal signal, even if no worker claimed it again'(
+    tasks,
+    { opened },
+  ) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     await tasks.cancel(id);
     await tasks.retry(id);
