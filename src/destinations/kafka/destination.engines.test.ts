@@ -46,7 +46,7 @@ else {
       test(name, { skip: skip ?? false }, run);
     }
 
-    test('a message becomes a record with its key, text headers and payload', async () => {
+    test('a message becomes a record with its key, string headers and payload', async () => {
       await server.createTopic('payments', { partitions: 3 });
       const { deliver } = createDelivery({ destinations: { kafka: destination } });
       const outcome = await deliver(
@@ -165,14 +165,14 @@ else {
       assert.ok(!JSON.stringify(outcome).includes('not-the-password'));
     });
 
-    test('closing does not wait for a broker that does not answer', async () => {
+    test('closing does not wait for a broker that does not respond', async () => {
       const kafka = await kafkaDestination(server.brokers, { timeoutMs: 1_000 });
       assert.equal((await kafka.sendBatch([newMessage()]))[0]?.kind, 'sent');
       server.pause();
       try {
-        const held = kafka.sendBatch([newMessage()]);
+        const sending = kafka.sendBatch([newMessage()]);
         await kafka[Symbol.asyncDispose]();
-        assert.equal((await held)[0]?.kind, 'retry');
+        assert.equal((await sending)[0]?.kind, 'retry');
       } finally {
         server.resume();
       }

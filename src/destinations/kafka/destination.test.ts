@@ -1,4 +1,4 @@
-// Without a broker; destination.engines.test.ts runs with one.
+// Tests without a broker. Tests with a broker are in destination.engines.test.ts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +17,7 @@ const message: DeliveryMessage = {
   sourceEventId: 'e-1',
 };
 
-test('a refused connection is a retry that is not ambiguous', async () => {
+test('retries after a refused connection, not as ambiguous', async () => {
   await using unused = await reservePort();
   await using kafka = await kafkaDestination(`${unused.host}:${unused.port}`);
   const { deliver } = createDelivery({
@@ -43,7 +43,7 @@ test('rejects invalid settings', async () => {
   await assert.rejects(kafkaDestination('a', { recordsMax: 0 }), { code: 'CONFIG_INVALID' });
 });
 
-test('a topic function that throws fails only its own message', async () => {
+test('a topic function that throws fails only that message', async () => {
   await using unused = await reservePort();
   await using kafka = await kafkaDestination(`${unused.host}:${unused.port}`, {
     topic: ({ eventType }) => {

@@ -11,7 +11,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { parseHostPort } from '../../foundation/host-port.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { withinTime } from '../../foundation/within-time.ts';
-import { publishRecords, unanswered, type KafkaWire } from './publisher.ts';
+import { publishRecords, noResponse, type KafkaWire } from './publisher.ts';
 import { createKafkaQueue } from './queue.ts';
 import { kafkaRecord, type KafkaFormat, type KafkaRecord } from './record.ts';
 
@@ -61,7 +61,7 @@ export const kafkaLimits = {
 
 /**
  * A destination that publishes to Kafka. The record key is the ordering key of the message, else the id of its event.
- * It connects with the first message, so an unreachable broker is a retry.
+ * The destination connects with the first message, so an unreachable broker causes a retry.
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
@@ -108,7 +108,7 @@ export async function kafkaDestination(
       const { topics } = await producer.metadata({ topics: [name] });
       return topics.get(name)?.partitionsCount ?? 1;
     },
-    // The partitioner of Kafka's own clients, so other producers of a topic choose the same partition.
+    // The partitioner is the default of Kafka clients, so other producers of a topic choose the same partition.
     hashOf: (key) => murmur2(Buffer.from(key)) & 0x7f_ff_ff_ff,
     async produce(records) {
       const messages = records.map(({ topic: name, partition, key, value, headers }) => {
@@ -127,7 +127,7 @@ export async function kafkaDestination(
   });
 
   const sendBatch: KafkaDestination['sendBatch'] = async (messages, { signal } = {}) => {
-    const outcomes: DeliveryOutcome[] = messages.map(() => unanswered);
+    const outcomes: DeliveryOutcome[] = messages.map(() => noResponse);
     const places: number[] = [];
     const records: KafkaRecord[] = [];
     for (const [at, message] of messages.entries()) {
@@ -140,17 +140,17 @@ export async function kafkaDestination(
       }
     }
     const published = await queue.publish(records, signal ?? neverAborted);
-    for (const [index, at] of places.entries()) outcomes[at] = published[index] ?? unanswered;
+    for (const [index, at] of places.entries()) outcomes[at] = published[index] ?? noResponse;
     return outcomes;
   };
   const send: Destination = async (message, { signal }) =>
-    (await sendBatch([message], { signal }))[0] ?? unanswered;
+    (await sendBatch([message], { signal }))[0] ?? noResponse;
   return Object.assign(send, {
     sendBatch,
     async [Symbol.asyncDispose]() {
       const closed = queue.close();
       await withinTime(closed, { ms: timeoutMs, late: () => undefined, clock });
-      // Ends the retries of the driver, and with them requests to a broker that does not respond.
+      // Closing stops the retries of the driver, including requests to a broker that does not respond.
       await producer.close();
       await closed;
     },
@@ -162,7 +162,7 @@ const neverAborted = new AbortController().signal;
 function check(numbers: Readonly<Record<string, number>>): void {
   for (const [field, value] of Object.entries(numbers)) {
     if (Number.isInteger(value) && value >= 1) continue;
-    throw new MillraceError('CONFIG_INVALID', `${field} must be a whole number of at least 1`, {
+    throw new MillraceError('CONFIG_INVALID', `${field} must be an integer of at least 1`, {
       details: { field },
     });
   }
@@ -182,7 +182,7 @@ export function parseBrokers(brokers: string | readonly string[]): readonly stri
   });
 }
 
-/** Does not quote the value, which may be a URL with a password. */
+/** The error does not quote the value, which may be a URL with a password. */
 function invalidBrokers(): MillraceError {
   return new MillraceError(
     'CONFIG_INVALID',

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { MultipleErrors, NetworkError, ResponseError } from '@platformatic/kafka';
 import { classifyKafkaError, outcomeOfCode, outcomeOfFailure, resultsInError } from './error.ts';
 
-/** The errors that the driver throws for Produce responses (API 0), built with its own classes. */
-function refused(codes: Readonly<Record<number, number>>): ResponseError {
+/** Builds the error that the driver throws for a Produce response (API 0). */
+function responseError(codes: Readonly<Record<number, number>>): ResponseError {
   const partitionResponses = Object.entries(codes).map(([index, errorCode]) => ({
     index: Number(index),
     errorCode,
@@ -42,27 +42,29 @@ test('classifies error codes as permanent, transient or ambiguous', () => {
   assert.deepEqual(outcomeOfCode('REQUEST_TIMED_OUT', 'x'), unclear);
 });
 
-test('each partition gets the result of its own response', () => {
-  const results = resultsInError(new MultipleErrors('failed', [refused({ 0: 10, 1: 0, 2: 6 })]));
+test('each partition gets the result of its response', () => {
+  const results = resultsInError(
+    new MultipleErrors('failed', [responseError({ 0: 10, 1: 0, 2: 6 })]),
+  );
   assert.deepEqual(results.get('t:0'), {
-    kind: 'refused',
+    kind: 'rejected',
     code: 'MESSAGE_TOO_LARGE',
-    error: 'MESSAGE_TOO_LARGE: refused',
+    error: 'MESSAGE_TOO_LARGE: rejected',
   });
   assert.deepEqual(results.get('t:1'), { kind: 'stored', offset: 40n });
   const last = results.get('t:2');
-  assert.ok(last?.kind === 'refused' && last.code === 'NOT_LEADER_OR_FOLLOWER');
+  assert.ok(last?.kind === 'rejected' && last.code === 'NOT_LEADER_OR_FOLLOWER');
 });
 
 test('a record stored by the first try stays stored, whatever a retry of the driver reports', () => {
   const tries = new MultipleErrors('produce failed 2 times', [
-    refused({ 0: 0, 1: 6 }),
-    refused({ 0: 46, 1: 10 }),
+    responseError({ 0: 0, 1: 6 }),
+    responseError({ 0: 46, 1: 10 }),
   ]);
   const results = resultsInError(new MultipleErrors('failed', [tries]));
   assert.equal(results.get('t:0')?.kind, 'stored');
   const second = results.get('t:1');
-  assert.ok(second?.kind === 'refused' && second.code === 'MESSAGE_TOO_LARGE');
+  assert.ok(second?.kind === 'rejected' && second.code === 'MESSAGE_TOO_LARGE');
 });
 
 test('reads the offsets of brokers that stored all records', () => {
@@ -71,7 +73,7 @@ test('reads the offsets of brokers that stored all records', () => {
   assert.deepEqual(resultsInError(error).get('t:3'), { kind: 'stored', offset: 7n });
 });
 
-test('a failure is ambiguous once records were sent, and its text names the cause', () => {
+test('a failure is ambiguous once records were sent, and its message names the cause', () => {
   const cause = new Error('connect ECONNREFUSED 127.0.0.1:9092');
   const network = new NetworkError('Connection failed', { cause });
   const before = outcomeOfFailure(new MultipleErrors('Cannot connect to any broker.', [network]));

@@ -7,11 +7,11 @@ import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
 /** The result for the records of one partition. */
 export type PartitionResult =
   | { readonly kind: 'stored'; readonly offset: bigint }
-  | { readonly kind: 'refused'; readonly code: string; readonly error: string };
+  | { readonly kind: 'rejected'; readonly code: string; readonly error: string };
 
 export type KafkaErrorKind = 'permanent' | 'transient' | 'ambiguous';
 
-/** The broker rejects the record itself, so a retry fails too. */
+/** Codes that mean that the broker rejects the record itself, so that a retry fails too. */
 const permanent: ReadonlySet<string> = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
@@ -20,7 +20,7 @@ const permanent: ReadonlySet<string> = new Set([
   'INVALID_TOPIC_EXCEPTION',
 ]);
 
-/** The record may have been stored: the broker accepted it without a clear result. */
+/** Codes after which the record may have been stored. */
 const ambiguous: ReadonlySet<string> = new Set([
   'UNKNOWN_SERVER_ERROR',
   'REQUEST_TIMED_OUT',
@@ -52,7 +52,7 @@ export function outcomeOfCode(code: string, error: string): Retry | Dead {
   return { kind: 'retry', error, ...(kind === 'ambiguous' ? { ambiguous: true } : {}) };
 }
 
-/** For a call without a response for any record. */
+/** The outcome of a call without a response for any record. */
 export function outcomeOfFailure(error: unknown): Retry {
   const text = failureText(error);
   // The driver sets `produced` once it has sent records.
@@ -78,9 +78,9 @@ export function resultsInError(error: unknown): ReadonlyMap<string, PartitionRes
         }
         const code = codeNamed(each, errorCode);
         results.set(place, {
-          kind: 'refused',
+          kind: 'rejected',
           code,
-          error: `${code}: ${errorMessage ?? 'refused'}`,
+          error: `${code}: ${errorMessage ?? 'rejected'}`,
         });
       }
     }

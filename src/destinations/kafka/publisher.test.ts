@@ -1,4 +1,4 @@
-// Uses an in-memory log that responds with the driver's own errors. Tests with a real broker are in
+// Uses an in-memory log that responds with the error classes of the driver. Tests with a real broker are in
 // destination.engines.test.ts.
 
 import assert from 'node:assert/strict';
@@ -41,10 +41,10 @@ function startLog(faultOf: (request: number, partition: number) => Fault = () =>
         const partition = group[0]?.partition ?? 0;
         const fault = faultOf(requests.length, partition);
         const log = stored.get(place) ?? [];
-        const isRefused = group.some(({ bytes }) => bytes > recordBytesMax);
+        const isTooLarge = group.some(({ bytes }) => bytes > recordBytesMax);
         if (fault === 'cut-off') isCutOff = true;
-        if (isRefused || fault === 'not-leader')
-          codes.set(partition, isRefused ? tooLarge : notLeader);
+        if (isTooLarge || fault === 'not-leader')
+          codes.set(partition, isTooLarge ? tooLarge : notLeader);
         else {
           produced.set(place, BigInt(log.length));
           stored.set(place, [...log, ...group.map(({ value }) => value)]);
@@ -54,20 +54,23 @@ function startLog(faultOf: (request: number, partition: number) => Fault = () =>
         const closed = new NetworkError('Connection closed');
         throw new MultipleErrors('Producing messages failed.', [closed], { produced: {} });
       }
-      if (codes.size > 0) throw refusal(codes, produced);
+      if (codes.size > 0) throw responseError(codes, produced);
       return produced;
     },
   };
   return { wire, stored, requests };
 }
 
-function refusal(codes: ReadonlyMap<number, number>, produced: ReadonlyMap<string, bigint>): Error {
-  const refused = [...codes].map(([index, errorCode]) => ({ index, errorCode, baseOffset: -1n }));
-  const taken = [...produced].map(([place, baseOffset]) => {
+function responseError(
+  codes: ReadonlyMap<number, number>,
+  produced: ReadonlyMap<string, bigint>,
+): Error {
+  const rejected = [...codes].map(([index, errorCode]) => ({ index, errorCode, baseOffset: -1n }));
+  const accepted = [...produced].map(([place, baseOffset]) => {
     return { index: Number(place.split(':')[1]), errorCode: 0, baseOffset };
   });
   const errors = [...codes].map(([index, code]) => [`/${index}`, [code, null]] as const);
-  const response = { responses: [{ name: 't', partitionResponses: [...refused, ...taken] }] };
+  const response = { responses: [{ name: 't', partitionResponses: [...rejected, ...accepted] }] };
   return new ResponseError(
     0,
     11,

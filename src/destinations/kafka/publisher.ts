@@ -13,7 +13,7 @@ interface PlacedRecord extends KafkaRecord {
 /** The required part of the driver. */
 export interface KafkaWire {
   partitionsOf(topic: string): Promise<number>;
-  /** In [0, 2³¹), derived from the key only. */
+  /** Returns a hash in [0, 2³¹) that depends on the key only. */
   hashOf(key: string): number;
   /** The first offset by `topic:partition`; rejects if a partition failed. */
   produce(records: readonly PlacedRecord[]): Promise<ReadonlyMap<string, bigint>>;
@@ -25,7 +25,7 @@ export interface RequestBounds {
 }
 
 interface Entry {
-  /** Its index in the input. */
+  /** The index of the record in the input. */
   readonly at: number;
   readonly record: PlacedRecord;
 }
@@ -39,7 +39,7 @@ export async function publishRecords(
   records: readonly KafkaRecord[],
   bounds: RequestBounds,
 ): Promise<readonly DeliveryOutcome[]> {
-  const outcomes: DeliveryOutcome[] = records.map(() => unanswered);
+  const outcomes: DeliveryOutcome[] = records.map(() => noResponse);
   const entries = await placed(wire, records, outcomes);
   const blocked = new Set<string>();
   const limits = { countMax: bounds.recordsMax, sizeMax: bounds.bytesMax };
@@ -71,7 +71,7 @@ export async function publishRecords(
 }
 
 /** The outcome of a record that the response does not mention. */
-export const unanswered: DeliveryOutcome = {
+export const noResponse: DeliveryOutcome = {
   kind: 'retry',
   error: 'the response does not mention the record',
   ambiguous: true,
@@ -122,12 +122,12 @@ async function partitionsOf(wire: KafkaWire, topic: string): Promise<number | De
   }
 }
 
-type Answer = PartitionResult | { readonly kind: 'failed'; readonly outcome: DeliveryOutcome };
+type GroupResult = PartitionResult | { readonly kind: 'failed'; readonly outcome: DeliveryOutcome };
 
 async function produce(
   wire: KafkaWire,
   entries: readonly Entry[],
-): Promise<Map<string, { readonly group: Entry[]; readonly result: Answer }>> {
+): Promise<Map<string, { readonly group: Entry[]; readonly result: GroupResult }>> {
   const groups = Map.groupBy(entries, ({ record }) => placeOf(record));
   let results: ReadonlyMap<string, PartitionResult>;
   let missing: DeliveryOutcome;
@@ -136,20 +136,20 @@ async function produce(
     results = new Map(
       [...offsets].map(([place, offset]) => [place, { kind: 'stored' as const, offset }]),
     );
-    missing = unanswered;
+    missing = noResponse;
   } catch (error) {
     results = resultsInError(error);
     missing = outcomeOfFailure(error);
   }
   return new Map(
     [...groups].map(([place, group]) => {
-      const result: Answer = results.get(place) ?? { kind: 'failed', outcome: missing };
+      const result: GroupResult = results.get(place) ?? { kind: 'failed', outcome: missing };
       return [place, { group, result }];
     }),
   );
 }
 
-function outcomeOf(result: Answer): DeliveryOutcome {
+function outcomeOf(result: GroupResult): DeliveryOutcome {
   if (result.kind === 'failed') return result.outcome;
   return result.kind === 'stored' ? { kind: 'sent' } : outcomeOfCode(result.code, result.error);
 }

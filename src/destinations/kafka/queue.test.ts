@@ -36,7 +36,7 @@ function open(options: Partial<KafkaQueueOptions> = {}) {
 const never = new AbortController().signal;
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('calls within lingerMs share a batch, each with its own outcome', async () => {
+test('calls within lingerMs share a batch, and each gets its outcome', async () => {
   const { clock, flights, queue } = open();
   const calls = ['a', 'b'].map((key) => queue.publish([record(key)], never));
   await settled();
@@ -84,16 +84,16 @@ test('the records of one call stay in one batch, however many', async () => {
   assert.equal((await batch).length, 4);
 });
 
-test('a call cancelled in the queue is not sent; cancelled in flight it is ambiguous', async () => {
+test('does not send a call that was cancelled in the queue; one cancelled in flight is ambiguous', async () => {
   const { clock, flights, queue } = open();
   const early = new AbortController();
   const late = new AbortController();
-  const [gone, left] = [
-    queue.publish([record('gone')], early.signal),
-    queue.publish([record('left')], late.signal),
+  const [cancelled, remaining] = [
+    queue.publish([record('cancelled')], early.signal),
+    queue.publish([record('remaining')], late.signal),
   ];
   early.abort();
-  assert.deepEqual((await gone)[0], {
+  assert.deepEqual((await cancelled)[0], {
     kind: 'retry',
     error: 'the attempt was cancelled before it was sent',
     attempted: false,
@@ -101,9 +101,9 @@ test('a call cancelled in the queue is not sent; cancelled in flight it is ambig
   await settled();
   await clock.advance(1);
   await settled();
-  assert.deepEqual(flights[0]?.keys, ['left']);
+  assert.deepEqual(flights[0]?.keys, ['remaining']);
   late.abort();
-  const [outcome] = await left;
+  const [outcome] = await remaining;
   assert.ok(outcome?.kind === 'retry' && outcome.ambiguous === true);
   flights[0].land();
 });

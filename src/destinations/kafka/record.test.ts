@@ -28,7 +28,7 @@ test('derives the topic from the integration type and the key from the ordering 
   assert.equal(chosen.topic, 'payment.completed.v1');
 });
 
-test('header values are texts, and fields of the message override headers of the mapper', () => {
+test('header values are strings, and fields of the message override headers of the mapper', () => {
   const { headers } = kafkaRecord(
     {
       ...message,
@@ -66,7 +66,7 @@ test('CloudEvents are written to the value, or to the headers of the Kafka bindi
   assert.equal(binary.headers['content-type'], 'application/json');
 });
 
-test('the size of a record includes all of its texts', () => {
+test('the size of a record includes key, value and headers', () => {
   const small = kafkaRecord(message, { format: 'json' });
   const large = kafkaRecord(
     { ...message, payload: { text: 'ü'.repeat(1_000) } },
@@ -82,7 +82,7 @@ test('accepts only valid Kafka topic names', () => {
   }
 });
 
-test('accepts brokers as a list or one text, and does not quote invalid ones in the error', () => {
+test('accepts brokers as a list or one string, and does not quote invalid ones in the error', () => {
   assert.deepEqual(parseBrokers('a:9093, b,,[::1]:9094 '), ['a:9093', 'b:9092', '[::1]:9094']);
   assert.deepEqual(parseBrokers(['a', 'b:1']), ['a:9092', 'b:1']);
   for (const wrong of ['', ' , ', 'a:0', 'a:70000', 'kafka://u:secret@a:9092', 'a b']) {

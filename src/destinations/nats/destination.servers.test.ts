@@ -108,14 +108,14 @@ test('a duplicate gets the receipt of the first message', async () => {
   await connection.close();
 });
 
-test('a subject without a stream is a retry, since the stream may be created', async () => {
+test('retries a subject without a stream, since the stream may be created later', async () => {
   const { url, prefix } = await sharedNats();
   await using send = await natsDestination(url, { subject: `${prefix}nobody.x` });
   const { deliver } = createDelivery({ destinations: { nats: send } });
   assert.equal((await deliver(message)).kind, 'retry');
 });
 
-test('a payload above the limit of the server is dead-lettered', async () => {
+test('dead-letters a payload above the limit of the server', async () => {
   const { url, prefix } = await sharedNats();
   const name = `${prefix}large`;
   const options = { subject: `${name}.x`, stream: { name, subjects: [`${name}.>`] } };

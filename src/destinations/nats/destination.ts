@@ -21,7 +21,7 @@ export interface NatsDestinationOptions extends NatsConnectionOptions {
   readonly stream?: {
     readonly name: string;
     readonly subjects: readonly string[];
-    /** Longer than the outbox retries. Default: 2 h; the server's default is 2 minutes. */
+    /** The duplicate window; must exceed the retry period of the outbox. Default: 2 h (server default: 2 minutes). */
     readonly duplicateWindowMs?: number | undefined;
     readonly replicas?: number | undefined;
   };
@@ -104,7 +104,7 @@ export async function natsDestination(
   });
 }
 
-/** Percent-encoded: NATS headers allow neither line breaks nor all of Unicode. */
+/** Percent-encodes header values, because NATS headers allow neither line breaks nor all of Unicode. */
 function headersOf(message: DeliveryMessage): Record<string, string> {
   const given = {
     'event-type': message.eventType,

@@ -61,7 +61,7 @@ export async function redisStreamDestination(
   });
 }
 
-/** Shares the cluster slot of the stream, because one script writes both. */
+/** The dedupe key shares the cluster slot of the stream, because one script writes both. */
 function dedupeKey(stream: string, idempotencyKey: string): string {
   const hasTag = /\{[^}]+\}/.test(stream);
   return `${hasTag ? stream : `{${stream}}`}:dedupe:${idempotencyKey}`;
@@ -85,7 +85,7 @@ function fieldsOf(message: DeliveryMessage, idempotencyKey: string): readonly st
   );
 }
 
-/** No error of Redis is caused by the message: a wrong password, a full server, a key of another type. */
+/** Always retries, because no error of Redis is caused by the message: wrong password, full server, wrong key type. */
 function outcomeOfRedis(error: unknown): DeliveryOutcome {
   const isClosed = hasCode(error, 'STORE_CLOSED');
   return { kind: 'retry', error: errorText(error), ...(isClosed ? {} : { ambiguous: true }) };

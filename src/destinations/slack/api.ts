@@ -1,5 +1,5 @@
-// Calls Slack's Web API with Slack's own client. Its retries are off, because they could post twice. It uses our HTTP
-// client, which follows no redirects, honours the signal, and knows whether an unanswered request was sent.
+// Calls Slack's Web API with Slack's client. Retries of that client are off, because they could post twice. Requests go
+// through our HTTP client, which follows no redirects, honours the signal, and reports whether a failed request was sent.
 
 import type { FetchFunction, Logger } from '@slack/web-api';
 import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
@@ -9,7 +9,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 
-export type SlackAnswer =
+export type SlackResult =
   | { readonly kind: 'ok'; readonly body: object }
   | { readonly kind: 'failed'; readonly outcome: Retry | Dead; readonly code?: string | undefined };
 
@@ -25,7 +25,7 @@ export interface SlackCall {
   readonly signal: AbortSignal;
 }
 
-export type SlackApi = (call: SlackCall) => Promise<SlackAnswer>;
+export type SlackApi = (call: SlackCall) => Promise<SlackResult>;
 
 export interface SlackMessage {
   readonly channel: string;
@@ -70,7 +70,7 @@ interface HistoryMessage {
   };
 }
 
-/** The token may not read the history, so a retry of the lookup fails too. */
+/** Error codes of a token that may not read the history, so that a retry of the lookup fails too. */
 export const historyForbidden: ReadonlySet<string | undefined> = new Set([
   'missing_scope',
   'not_allowed_token_type',
@@ -78,11 +78,11 @@ export const historyForbidden: ReadonlySet<string | undefined> = new Set([
 ]);
 
 export function slackBaseUrl(text = 'https://slack.com/api/'): URL {
-  if (!URL.canParse(text)) throw new MillraceError('CONFIG_INVALID', `'${text}' is not a URL`);
+  if (!URL.canParse(text)) throw new MillraceError('CONFIG_INVALID', `invalid apiUrl '${text}'`);
   return new URL(text.endsWith('/') ? text : `${text}/`);
 }
 
-/** A channel history with metadata is long. */
+/** The limit of a response is high, because a channel history with metadata is long. */
 const answerBytesMax = 4 * 1_024 * 1_024;
 
 /** The HTTP result of the last request of a call. */
@@ -141,18 +141,18 @@ export async function createSlackApi(
       rejectRateLimitedCalls: true,
       allowAbsoluteUrls: false,
       logger: silent,
-      // On a kept connection, Node may repeat the request, which would post twice.
+      // On a reused connection, Node may repeat the request, which would post twice.
       fetch: fetchWith(signal, result, method === 'chat.postMessage'),
     });
     try {
       return { kind: 'ok', body: await slack.apiCall(method, fields) };
     } catch (error) {
-      return answerOf(error, result, clock.now());
+      return failureOf(error, result, clock.now());
     }
   };
 }
 
-function answerOf(error: unknown, result: HttpResult, nowMs: number): SlackAnswer {
+function failureOf(error: unknown, result: HttpResult, nowMs: number): SlackResult {
   if (result.failure !== undefined) return failed(outcomeOfFailure(result.failure));
   const { status = 0, retryAfter } = result;
   const afterMs = parseRetryAfter(retryAfter, nowMs);
@@ -172,7 +172,7 @@ function answerOf(error: unknown, result: HttpResult, nowMs: number): SlackAnswe
   return failed({ kind: 'retry', error: code, ...unclear, ...wait }, code);
 }
 
-function failed(outcome: Retry | Dead, code?: string): SlackAnswer {
+function failed(outcome: Retry | Dead, code?: string): SlackResult {
   return { kind: 'failed', outcome, code };
 }
 
@@ -257,7 +257,7 @@ const permanent: ReadonlySet<string> = new Set([
   'user_not_found',
 ]);
 
-/** By Slack's documentation, part of the call may have succeeded. */
+/** Error codes after which, by Slack's documentation, part of the call may have succeeded. */
 const ambiguous: ReadonlySet<string> = new Set(['fatal_error', 'internal_error']);
 
 /**

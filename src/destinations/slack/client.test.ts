@@ -25,7 +25,7 @@ test('the client does not resend a message that was accepted before the connecti
   await using client = await createSlackClient({ apiUrl: slack.apiUrl });
   slack.behave('chat.postMessage', 'ok', 'drop-after');
   await client.post({ channel: 'C1', text: 'one', id: '1' }, call);
-  // On a kept connection, the client could resend an unanswered request.
+  // On a reused connection, the client could resend a request without a response.
   const lost = await client.post({ channel: 'C1', text: 'two', id: '2' }, call);
   assert.ok(lost.kind === 'retry' && lost.ambiguous === true, JSON.stringify(lost));
   assert.deepEqual(

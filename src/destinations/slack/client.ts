@@ -1,5 +1,5 @@
-// Slack's Web API for callers that keep their own records: one outcome per call, without retries. A message carries our
-// id in its metadata, by which it can be found in the channel.
+// Slack's Web API for callers that store outcomes and retry themselves: one outcome per call, without retries. A message
+// has our id in its metadata, by which the message can be found in the channel.
 
 import type { Dead, Retry } from '../../delivery/delivery-outcome.ts';
 import { createHttpClient } from '../../delivery/http-post.ts';
@@ -12,7 +12,7 @@ import {
   postedAs,
   postFields,
   slackBaseUrl,
-  type SlackAnswer,
+  type SlackResult,
   type SlackApi,
   type SlackCall,
   type SlackMessage,
@@ -42,7 +42,7 @@ export interface SlackLookup {
 
 export type SlackFound =
   | { readonly kind: 'found'; readonly ts: string; readonly channel: string }
-  /** The complete history since `sinceMs` does not contain it. */
+  /** The complete history since `sinceMs` does not contain the message. */
   | { readonly kind: 'absent' }
   /** Permanently unknown: the token may not read the history, or too many messages followed. */
   | { readonly kind: 'unknowable'; readonly error: string }
@@ -111,9 +111,9 @@ export async function createSlackClient(options: SlackClientOptions = {}): Promi
   return {
     async post(message, { token, signal }) {
       const fields = postFields(message, message.id);
-      const answer = await call({ method: 'chat.postMessage', token, signal, fields });
-      if (answer.kind === 'failed') return answer.outcome;
-      const { ts, channel } = answer.body as { ts?: unknown; channel?: unknown };
+      const result = await call({ method: 'chat.postMessage', token, signal, fields });
+      if (result.kind === 'failed') return result.outcome;
+      const { ts, channel } = result.body as { ts?: unknown; channel?: unknown };
       if (typeof ts !== 'string') {
         return { kind: 'retry', error: 'the response contains no ts', ambiguous: true };
       }
@@ -122,9 +122,9 @@ export async function createSlackClient(options: SlackClientOptions = {}): Promi
     find: (lookup, { token, signal }) =>
       findMessage(lookup, (method, fields) => call({ method, token, signal, fields })),
     async test({ token, signal }) {
-      const answer = await call({ method: 'auth.test', token, signal, fields: {} });
-      if (answer.kind === 'failed') return answer.outcome;
-      const { team } = answer.body as { team?: unknown };
+      const result = await call({ method: 'auth.test', token, signal, fields: {} });
+      if (result.kind === 'failed') return result.outcome;
+      const { team } = result.body as { team?: unknown };
       return { kind: 'ok', team: typeof team === 'string' ? team : '' };
     },
     [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
@@ -147,7 +147,7 @@ async function findMessage(lookup: SlackLookup, call: CallMethod): Promise<Slack
   }
   let cursor = '';
   for (let page = 0; page < slackClientLimits.pagesMax; page += 1) {
-    const answer = await call(historyMethod(threadTs), {
+    const result = await call(historyMethod(threadTs), {
       channel,
       limit: slackClientLimits.pageSize,
       include_all_metadata: true,
@@ -155,10 +155,10 @@ async function findMessage(lookup: SlackLookup, call: CallMethod): Promise<Slack
       ts: threadTs,
       cursor: cursor || undefined,
     });
-    if (answer.kind === 'failed') return lookupFailure(answer);
-    const ts = postedAs(answer.body, id);
+    if (result.kind === 'failed') return lookupFailure(result);
+    const ts = postedAs(result.body, id);
     if (ts !== undefined) return { kind: 'found', ts, channel };
-    const { response_metadata: more } = answer.body as {
+    const { response_metadata: more } = result.body as {
       response_metadata?: { next_cursor?: string };
     };
     cursor = more?.next_cursor ?? '';
@@ -167,7 +167,7 @@ async function findMessage(lookup: SlackLookup, call: CallMethod): Promise<Slack
   return { kind: 'unknowable', error: 'too_many_messages' };
 }
 
-function lookupFailure({ outcome, code }: Extract<SlackAnswer, { kind: 'failed' }>): SlackFound {
+function lookupFailure({ outcome, code }: Extract<SlackResult, { kind: 'failed' }>): SlackFound {
   if (outcome.kind === 'retry' && !historyForbidden.has(code)) {
     // A lookup posts nothing, so it is never ambiguous.
     const { ambiguous: _none, ...rest } = outcome;

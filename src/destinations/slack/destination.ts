@@ -63,25 +63,25 @@ export async function slackDestination(
     bearer: string,
     { idempotencyKey, signal }: DeliveryContext,
   ): Promise<DeliveryOutcome | undefined> {
-    const answer = await call({
+    const result = await call({
       method: historyMethod(threadTs),
       token: bearer,
       signal,
       fields: { channel, limit: lookBackMax, include_all_metadata: true, ts: threadTs },
     });
-    if (answer.kind === 'ok') {
-      const ts = postedAs(answer.body, idempotencyKey);
+    if (result.kind === 'ok') {
+      const ts = postedAs(result.body, idempotencyKey);
       return ts === undefined ? undefined : { kind: 'sent', receipt: ts };
     }
-    if (historyForbidden.has(answer.code)) {
+    if (historyForbidden.has(result.code)) {
       observer.log?.warn(
-        { code: answer.code },
+        { code: result.code },
         'Slack history is not readable; a retry may post twice',
       );
       return undefined;
     }
     // Whether an earlier attempt posted the message is still unknown.
-    return answer.outcome;
+    return result.outcome;
   }
 
   const send: Destination = async (message, context) => {
@@ -95,9 +95,9 @@ export async function slackDestination(
       if (known !== undefined) return known;
     }
     const fields = postFields(post, idempotencyKey);
-    const answer = await call({ method: 'chat.postMessage', token: bearer, signal, fields });
-    if (answer.kind === 'failed') return answer.outcome;
-    const { ts } = answer.body as { ts?: unknown };
+    const result = await call({ method: 'chat.postMessage', token: bearer, signal, fields });
+    if (result.kind === 'failed') return result.outcome;
+    const { ts } = result.body as { ts?: unknown };
     return { kind: 'sent', ...(typeof ts === 'string' ? { receipt: ts } : {}) };
   };
   return Object.assign(send, { [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() });

@@ -102,7 +102,7 @@ test('sends number, sender and text in the format of Twilio, by number or by mes
   assert.deepEqual(sent.at(-1)?.form, { To: to, Body: 'x', MessagingServiceSid: 'MG7' });
 });
 
-test('does not send to an invalid number, nor for undefined', async () => {
+test('does not send to an invalid number, or if compose returns undefined', async () => {
   const before = sent.length;
   for (const bad of ['', '5551234567', '+0123456789', '+1555', 'ann@mail.example']) {
     assert.equal((await deliver({ to: bad, body: 'x' })).kind, 'dead');
@@ -123,7 +123,7 @@ test('the error of a rejection contains its code, but neither number nor text', 
   });
 });
 
-test('a wrong login is a retry', async () => {
+test('retries after a wrong login', async () => {
   await using wrong = open({ authToken: 'other' });
   const outcome = await deliver({ to, body: 'x' }, wrong);
   assert.deepEqual(outcome, { kind: 'retry', error: 'HTTP 401 (20003): Authenticate' });

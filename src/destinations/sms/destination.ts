@@ -5,7 +5,7 @@ import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { Destination } from '../../delivery/destination.ts';
 
 export interface Sms {
-  /** E.164: `+15551234567`. */
+  /** The number in E.164 format: `+15551234567`. */
   readonly to: string;
   readonly body: string;
 }

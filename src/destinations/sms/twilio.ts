@@ -29,7 +29,8 @@ export interface TwilioOptions {
 export function twilioProvider(options: TwilioOptions): SmsProvider {
   const { accountSid, authToken, from, clock = systemClock } = options;
   const { apiUrl = 'https://api.twilio.com' } = options;
-  if (!URL.canParse(apiUrl)) throw new MillraceError('CONFIG_INVALID', `'${apiUrl}' is not a URL`);
+  if (!URL.canParse(apiUrl))
+    throw new MillraceError('CONFIG_INVALID', `invalid apiUrl '${apiUrl}'`);
   const path = `/2010-04-01/Accounts/${encodeURIComponent(accountSid)}/Messages.json`;
   const url = new URL(path, apiUrl);
   const client = createHttpClient();
@@ -51,8 +52,13 @@ export function twilioProvider(options: TwilioOptions): SmsProvider {
           answerBytesMax: 64 * 1_024,
         });
         const { status, headers } = posted;
-        const answer = { status, body: '', retryAfter: headers['retry-after'], nowMs: clock.now() };
-        return outcomeOf(outcomeOfAnswer(answer), parsed(posted.body), status);
+        const response = {
+          status,
+          body: '',
+          retryAfter: headers['retry-after'],
+          nowMs: clock.now(),
+        };
+        return outcomeOf(outcomeOfAnswer(response), parsed(posted.body), status);
       } catch (error) {
         return outcomeOfFailure(error);
       }
@@ -61,7 +67,7 @@ export function twilioProvider(options: TwilioOptions): SmsProvider {
   };
 }
 
-interface TwilioAnswer {
+interface TwilioResponse {
   readonly sid?: unknown;
   readonly code?: unknown;
   readonly message?: unknown;
@@ -70,7 +76,7 @@ interface TwilioAnswer {
 /** The response repeats the number and text of the SMS, so the outcome contains only parts of it. */
 function outcomeOf(
   outcome: DeliveryOutcome,
-  { sid, code, message }: TwilioAnswer,
+  { sid, code, message }: TwilioResponse,
   status: number,
 ): DeliveryOutcome {
   if (outcome.kind === 'sent') {
@@ -89,7 +95,7 @@ function withoutNumbers(text: string): string {
   return text.replace(/\+?\d[\d ()-]{6,}\d/g, '…');
 }
 
-function parsed(text: string): TwilioAnswer {
+function parsed(text: string): TwilioResponse {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : {};

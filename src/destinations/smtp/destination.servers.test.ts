@@ -137,7 +137,7 @@ test('sends text and HTML together, and attaches no local file', async () => {
   assert.ok(skipped.kind === 'sent' && skipped.skipped !== undefined);
 });
 
-test('the signal ends a call to a server that does not respond', async () => {
+test('the signal aborts a call to a server that does not respond', async () => {
   const connected = Promise.withResolvers<void>();
   const silent = createServer(() => connected.resolve());
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));

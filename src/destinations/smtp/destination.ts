@@ -82,7 +82,7 @@ export async function smtpDestination(
       disableFileAccess: true,
       disableUrlAccess: true,
     });
-    // After an abort, nodemailer's own timeouts end the attempt.
+    // After an abort, the timeouts of nodemailer stop the attempt.
     return untilAborted(sending.then(outcomeOfSent, outcomeOfSmtpError), signal);
   };
   return Object.assign(send, {
@@ -94,7 +94,7 @@ export async function smtpDestination(
   });
 }
 
-/** The same for every attempt; hashed, because keys may contain characters that an address may not. */
+/** Returns the same id for every attempt. The key is hashed, because it may contain characters invalid in an address. */
 export function messageIdOf(idempotencyKey: string, domain: string): string {
   const digest = createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 40);
   return `<${digest}@${domain}>`;
@@ -140,9 +140,9 @@ interface SmtpFailure {
   readonly command?: unknown;
 }
 
-/** Errors caused by the mail itself. */
+/** Codes of errors that the mail itself causes. */
 const mailErrors: ReadonlySet<unknown> = new Set(['EENVELOPE', 'EMESSAGE', 'EMAXRECIPIENTS']);
-/** The connection broke, at an unknown stage of the conversation. */
+/** Codes of connection errors, at an unknown stage of the conversation. */
 const connectionErrors: ReadonlySet<unknown> = new Set(['ECONNECTION', 'ETIMEDOUT', 'ESOCKET']);
 
 /**
@@ -157,21 +157,21 @@ export function outcomeOfSmtpError(error: unknown): DeliveryOutcome {
     const isFinal = status === undefined || status >= 500;
     return { kind: isFinal ? 'dead' : 'retry', error: text };
   }
-  // Not ambiguous if the connection was refused or the server replied: then it did not accept the mail.
+  // If the connection was refused or the server replied, the server did not accept the mail: not ambiguous.
   const isAmbiguous =
     connectionErrors.has(code) && status === undefined && !/ECONNREFUSED|ENOTFOUND/.test(text);
   const where = typeof command === 'string' && command !== 'CONN' ? ` (${command})` : '';
   return { kind: 'retry', error: `${text}${where}`, ...(isAmbiguous ? { ambiguous: true } : {}) };
 }
 
-/** Some recipients were rejected; the accepted ones have received the mail. */
+/** The outcome if some recipients were rejected; the accepted ones have received the mail. */
 export function outcomeOfRejected(
   statuses: readonly (number | undefined)[],
   recipients: number,
 ): DeliveryOutcome {
   const codes = statuses.map((status) => status ?? '?').join(', ');
   const error = `${statuses.length} of ${recipients} recipients were rejected: ${codes}`;
-  // Rather a duplicate for the accepted recipients, under the same Message-ID, than no mail for the others.
+  // A retry sends a duplicate to the accepted recipients, but under the same Message-ID.
   const isTemporary = statuses.some((status) => status !== undefined && status < 500);
   return { kind: isTemporary ? 'retry' : 'dead', error };
 }

@@ -5,9 +5,9 @@ import { MillraceError } from '../../foundation/error.ts';
 
 export interface MailTemplate {
   readonly subject: string;
-  /** At least one of text and html. */
+  /** The plain text body; a mail needs `text`, `html` or both. */
   readonly text?: string | undefined;
-  /** Values are escaped. */
+  /** The HTML body, in which values are escaped. */
   readonly html?: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export function renderMail(
     text.replace(placeholder, (_all, path: string) => escape(valueAt(values, path)));
   const { subject, text, html } = template;
   return {
-    // A line break would end the mail header.
+    // A line break in the subject would start another mail header.
     subject: fill(subject, (value) => value.replace(/\s+/g, ' ')),
     ...(text === undefined ? {} : { text: fill(text, (value) => value) }),
     ...(html === undefined ? {} : { html: fill(html, escapeHtml) }),

@@ -1,5 +1,5 @@
-// Keeps webhooks out of the sender's own network. Each connection resolves its name once, checks every address, and
-// connects to a checked address, so a name server cannot answer differently the second time (DNS rebinding).
+// Prevents webhooks from reaching private networks of the sender. Each connection resolves its name once, checks every
+// address, and connects to a checked address, so a name server cannot return another address later (DNS rebinding).
 
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
@@ -21,7 +21,7 @@ export interface AddressGuard {
   readonly lookup: LookupFunction;
 }
 
-/** Reserved by IANA for private networks, loopback, tests, multicast and future use. */
+/** Ranges that IANA reserves for private networks, loopback, tests, multicast and future use. */
 const forbiddenV4 = blockList([
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -43,7 +43,7 @@ const forbiddenV4 = blockList([
 /** The only IPv6 range that IANA allocates; it excludes loopback, link-local, mapped and translated addresses. */
 const globalV6 = blockList(['2000::/3']);
 
-/** Reserved within `globalV6`: protocol assignments with Teredo, documentation, and 6to4, which embeds IPv4. */
+/** Ranges reserved within `globalV6`: protocol assignments with Teredo, documentation, and 6to4, which embeds IPv4. */
 const forbiddenV6 = blockList(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
 
 /** Whether the address belongs to the public internet. */

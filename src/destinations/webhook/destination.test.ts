@@ -164,7 +164,7 @@ test('keeps the first 2 KiB of a large response and does not read the rest', asy
   assert.ok(written < sizeMax, `${written} bytes went out`);
 });
 
-test('an invalid or truncated response is an ambiguous retry', async () => {
+test('retries after an invalid or truncated response, as ambiguous', async () => {
   const garbage = Buffer.from([0, 255, 1, 2, 13, 10, 13, 10]);
   for (const say of [
     (socket: Socket) => void socket.end(garbage),
@@ -181,7 +181,7 @@ test('an invalid or truncated response is an ambiguous retry', async () => {
   }
 });
 
-test('a response whose body breaks off counts by its status', async () => {
+test('uses the status of a response whose body is truncated', async () => {
   await using server = await rawServer((socket) =>
     socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'),
   );
@@ -232,7 +232,7 @@ test('reuses connections, and one that the receiver closed causes no retry', asy
   await delivery.deliver(message);
   assert.equal(own.connections, 1);
   const back = own.answer((_request, response) => {
-    // Responds, then closes the connection without announcing it.
+    // The receiver responds, then closes the connection without a Connection: close header.
     response.writeHead(204).end(() => response.socket?.destroy());
   });
   assert.equal((await delivery.deliver(message)).kind, 'sent');
@@ -242,7 +242,7 @@ test('reuses connections, and one that the receiver closed causes no retry', asy
   }
 });
 
-test('rejects an address of the own network, before and after name resolution', async () => {
+test('rejects a private address, before and after name resolution', async () => {
   const guarded = { allowHttp: true, timeoutMs: 60_000 };
   assert.throws(() => webhookDestination({ endpoint: endpoint(), ...guarded }), {
     code: 'ADDRESS_FORBIDDEN',
@@ -266,34 +266,34 @@ test('rejects an address of the own network, before and after name resolution', 
   assert.equal(receiver.requests.length, count);
 });
 
-test('a name server cannot bypass the check by changing its answer', async () => {
-  let asked = 0;
+test('a name server cannot bypass the check by returning another address later', async () => {
+  let lookups = 0;
   const url = `http://hooks.example:${receiver.port}/`;
   await using webhook = webhookDestination({
     endpoint: endpoint({ url }),
     allowHttp: true,
-    // The first answer is allowed; the second one points into the network.
+    // The first address is allowed; the second one is private.
     allowAddresses: ['127.0.0.1/32'],
     resolve: async () => {
-      asked += 1;
-      return [{ address: asked === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }];
+      lookups += 1;
+      return [{ address: lookups === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }];
     },
     timeoutMs: 60_000,
   });
   const { deliver: send } = createDelivery({ destinations: { webhook } });
   assert.equal((await send(message)).kind, 'sent');
-  // Resolved only once: the connection used the checked address.
-  assert.equal(asked, 1);
+  // The name was resolved only once, so the connection used the checked address.
+  assert.equal(lookups, 1);
   assert.equal(receiver.requests.at(-1)?.headers.host, `hooks.example:${receiver.port}`);
   await (
     await receiver.away()
   )();
   const outcome = await send(message);
   assert.equal(outcome.kind, 'dead');
-  assert.equal(asked, 2);
+  assert.equal(lookups, 2);
 });
 
-test('a name that does not resolve is a retry', async () => {
+test('retries if the name does not resolve', async () => {
   const resolve = async () => {
     throw new Error('ENOTFOUND hooks.example');
   };
@@ -360,9 +360,9 @@ test('a sent webhook stays sent if recording its health or notifying the owner f
   const onDisabled = (): never => {
     throw new Error('mail server unavailable');
   };
-  const gone = await deliver({ health: memoryEndpointHealth(), onDisabled });
+  const response = await deliver({ health: memoryEndpointHealth(), onDisabled });
   back();
-  assert.ok(gone.kind === 'dead' && gone.answer?.status === 410);
+  assert.ok(response.kind === 'dead' && response.answer?.status === 410);
 });
 
 test('an abort at shutdown does not change the health of the endpoint', async () => {

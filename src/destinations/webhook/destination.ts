@@ -22,12 +22,12 @@ import { signingKey } from './key.ts';
 import { signWebhook } from './signature.ts';
 
 export interface WebhookEndpoint {
-  /** The key of its health record. */
+  /** The key of the endpoint's health record. */
   readonly id: string;
   readonly url: string;
-  /** `whsec_…` or `whsk_…`: the current secret first, during a rotation also the previous one. */
+  /** Secrets `whsec_…` or `whsk_…`: the current one first, and during a rotation also the previous one. */
   readonly secrets: readonly [string, ...string[]];
-  /** `payment.completed.v1`, `payment.*` or `*`. Default: all. */
+  /** Subscribed event types: `payment.completed.v1`, `payment.*` or `*`. Default: all. */
   readonly eventTypes?: readonly string[] | undefined;
   /** Additional headers; those of the standard take precedence. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -39,7 +39,7 @@ type FindEndpoint = (
 ) => Promise<WebhookEndpoint | undefined>;
 
 export interface WebhookOptions {
-  /** The endpoint, or a function that finds it for a message; undefined: no endpoint exists. */
+  /** The endpoint, or a function that returns the endpoint of a message, or undefined if there is none. */
   readonly endpoint: WebhookEndpoint | FindEndpoint;
   /** Time limit of one attempt, enforced by `createDelivery`. Default: 5 s. */
   readonly timeoutMs?: number | undefined;
@@ -55,7 +55,7 @@ export interface WebhookOptions {
   readonly ca?: string | readonly string[] | undefined;
   /** Default: the resolver of the system. */
   readonly resolve?: HostResolver | undefined;
-  /** Without it, no endpoint is disabled. */
+  /** The store for the health of endpoints. Without a store, no endpoint is disabled. */
   readonly health?: EndpointHealthStore | undefined;
   readonly disable?: Partial<DisablePolicy> | undefined;
   /** Called once, by the attempt that disabled the endpoint: notify its owner. */
@@ -137,7 +137,7 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
     if (health === undefined) return;
     const result = resultOf(outcome);
     const before = await health.read(target.id);
-    // The usual case: nothing failed, so nothing is written.
+    // In the usual case neither this nor an earlier attempt failed, so nothing is written.
     if (result === 'worked' && (before === undefined || before.failures === 0)) return;
     let isNew = false;
     const nowMs = clock.now();
@@ -201,9 +201,12 @@ export function wantsEvent(patterns: readonly string[] | undefined, eventType: s
 export function checkedUrl(text: string, { allowHttp }: { readonly allowHttp: boolean }): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined)
-    throw new MillraceError('CONFIG_INVALID', 'the webhook URL is not a valid URL');
+    throw new MillraceError('CONFIG_INVALID', 'invalid webhook URL: use https://host/path');
   if (url.protocol !== 'https:' && !(allowHttp && url.protocol === 'http:')) {
-    throw new MillraceError('CONFIG_INVALID', `the webhook at '${url.host}' must use https`);
+    throw new MillraceError(
+      'CONFIG_INVALID',
+      `the webhook at '${url.host}' must use https, or set allowHttp`,
+    );
   }
   if (url.username !== '' || url.password !== '') {
     throw new MillraceError(

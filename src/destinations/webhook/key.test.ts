@@ -28,7 +28,7 @@ const verify = (given: string, secrets: readonly string[], changed = body) =>
     secrets,
     nowMs,
   });
-const refuses = (call: () => unknown): void =>
+const assertInvalid = (call: () => unknown): void =>
   assert.throws(call, (error) => hasCode(error, 'SIGNATURE_INVALID'));
 
 test('produces and verifies the reference signature of v1a, also from the seed alone', () => {
@@ -50,12 +50,12 @@ test('receivers with either kind of key accept a webhook signed with both', () =
 
 test('rejects another key, a changed body and a signature of the other scheme', () => {
   const other = createWebhookKeyPair();
-  refuses(() => verify(signature, [other.publicKey]));
-  refuses(() => verify(signature, [shared]));
-  refuses(() => verify(signature, [publicKey], `${body} `));
-  refuses(() => verify(signature.replace('v1a,', 'v1,'), [publicKey]));
+  assertInvalid(() => verify(signature, [other.publicKey]));
+  assertInvalid(() => verify(signature, [shared]));
+  assertInvalid(() => verify(signature, [publicKey], `${body} `));
+  assertInvalid(() => verify(signature.replace('v1a,', 'v1,'), [publicKey]));
   for (const odd of ['v1a,', 'v1a', 'v1a,AAAA', `v1a,${randomBytes(64).toString('base64')}`, ',']) {
-    refuses(() => verify(odd, [publicKey, shared]));
+    assertInvalid(() => verify(odd, [publicKey, shared]));
   }
 });
 

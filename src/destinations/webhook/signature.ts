@@ -22,7 +22,7 @@ export interface VerifyWebhook {
 }
 
 export interface VerifiedWebhook {
-  /** The same for every attempt: use it to detect duplicates. */
+  /** The id of the message, which is the same for every attempt: use it to detect duplicates. */
   readonly id: string;
   readonly timestampMs: number;
 }
@@ -116,7 +116,7 @@ function headerOf(headers: VerifyWebhook['headers'], name: string): string | und
 }
 
 function invalid(reason: string): MillraceError {
-  return new MillraceError('SIGNATURE_INVALID', 'the webhook is not genuine', {
+  return new MillraceError('SIGNATURE_INVALID', `invalid webhook signature: ${reason}`, {
     details: { reason },
   });
 }

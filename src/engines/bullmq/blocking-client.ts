@@ -27,8 +27,8 @@ export function blockingClient(client: RedisClient): RedisClient {
 }
 
 /**
- * Returns a function that disconnects every copy that is made of the client from now on. BullMQ closes its copy of a
- * cluster client twice, and the copy reconnects in between. The late end of an old connection then makes ioredis lose
+ * Returns a function that disconnects all copies of the client that are made after this call. BullMQ closes its copy of
+ * a cluster client twice, and the copy reconnects in between. When an old connection then closes late, ioredis loses
  * track of the new connection to the same node, which would stay open.
  */
 export function trackCopies(client: RedisClient): () => void {

@@ -21,7 +21,7 @@ import {
   type RedisConnectionOptions,
 } from '../redis/connection/connection.ts';
 import { blockingClient, isCluster } from './blocking-client.ts';
-import { answeredWithin, runBullmqWorkers } from './workers.ts';
+import { withTimeout, runBullmqWorkers } from './workers.ts';
 
 export interface BullmqQueueOptions extends RedisConnectionOptions {
   /**
@@ -29,19 +29,19 @@ export interface BullmqQueueOptions extends RedisConnectionOptions {
    * processes. Default: `mq:{outbox}`.
    */
   readonly prefix?: string | undefined;
-  /** Whether each tenant of a type has its own queue. Must be the same in all processes. Default: false. */
+  /** Whether each tenant of a type has a separate queue. Must be the same in all processes. Default: false. */
   readonly perTenant?: boolean | undefined;
-  /** Interval at which workers look for new queues. Default: 1 s. */
+  /** Interval at which workers check for new queues. Default: 1 s. */
   readonly discoverMs?: number | undefined;
   /** Time after which BullMQ takes a job from a dead worker. Default: 30 s. */
   readonly lockMs?: number | undefined;
 }
 
-/** What BullMQ retains for inspection; the ledger has everything. */
+/** How long BullMQ keeps jobs for inspection; the ledger keeps all messages. */
 const retained = { failedJobs: 100, events: 100 };
 
 /**
- * Queues in one Redis or a Redis Cluster, by its URL or with a client of your own, which stays yours to close.
+ * Queues in one Redis or a Redis Cluster, by its URL or with a client of your own, which you close.
  *
  * @example
  * import { bullmqDeliveryQueue } from 'millrace/adapters/bullmq';
@@ -133,7 +133,7 @@ export async function bullmqDeliveryQueue(
       });
       try {
         await connection.ask(() =>
-          answeredWithin(
+          withTimeout(
             timeoutMs,
             Promise.all(adding.map(({ name, fitting }) => add(name, fitting))),
             clock,
@@ -186,7 +186,7 @@ interface Nudges extends Disposable {
   listen(listener: () => void): () => void;
 }
 
-/** Nudges use Pub/Sub. The dispatcher's tick makes up for a lost one. */
+/** Nudges wake the dispatcher over Pub/Sub. If a nudge is lost, the dispatcher polls at its next tick. */
 function createNudges(connection: RedisConnection, channel: string): Nudges {
   const listeners = new Set<() => void>();
   let subscriber: RedisClient | undefined;
@@ -198,7 +198,7 @@ function createNudges(connection: RedisConnection, channel: string): Nudges {
     isPublishing = true;
     do {
       isRequestedAgain = false;
-      // The tick makes up for a failed publish.
+      // If the publish fails, the dispatcher polls at its next tick.
       await connection.ask((client) => client.publish(channel, '')).catch(() => undefined);
     } while (isRequestedAgain);
     isPublishing = false;

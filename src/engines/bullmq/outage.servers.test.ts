@@ -75,7 +75,7 @@ test('a worker, a dispatcher and their queue stop while Redis is unreachable', a
   assert.equal((await ledger.counts()).SENT, 1);
 });
 
-test('rejects the opening of a queue if Redis is unreachable', async () => {
+test('opening a queue rejects if Redis is unreachable', async () => {
   await assert.rejects(
     () => bullmqDeliveryQueue('redis://127.0.0.1:1'),
     (error) => hasCode(error, 'STORE_UNAVAILABLE'),

@@ -1,4 +1,4 @@
-// A BullMQ queue under its plain name. It also processes jobs that other programs add with BullMQ itself.
+// A BullMQ queue under its plain name. The queue also processes jobs that other programs add with BullMQ itself.
 
 import type { Job as BullmqJob, Queue } from 'bullmq';
 import { systemClock } from '../../foundation/clock.ts';
@@ -20,7 +20,7 @@ import {
   type RedisConnectionOptions,
 } from '../redis/connection/connection.ts';
 import { blockingClient, isCluster, trackCopies } from './blocking-client.ts';
-import { answeredWithin, closeWorkers, openWorker } from './workers.ts';
+import { withTimeout, closeWorkers, openWorker } from './workers.ts';
 
 export interface BullmqWorkQueueOptions extends RedisConnectionOptions {
   readonly name: string;
@@ -42,7 +42,7 @@ const states: Readonly<Record<string, JobState>> = {
 };
 
 /**
- * A queue in one Redis or a Redis Cluster, by its URL or with a client of your own, which stays yours to close.
+ * A queue in one Redis or a Redis Cluster, by its URL or with a client of your own, which you close.
  *
  * @example
  * import { bullmqWorkQueue } from 'millrace/adapters/bullmq';
@@ -74,7 +74,7 @@ export async function bullmqWorkQueue(
   /** A producer that was opened during the loss of a connection never recovers, so a failure replaces it. */
   async function ask<T>(call: (each: Queue) => Promise<T>): Promise<T> {
     try {
-      return await connection.ask(() => answeredWithin(timeoutMs, call(queue()), clock));
+      return await connection.ask(() => withTimeout(timeoutMs, call(queue()), clock));
     } catch (error) {
       const old = producer;
       producer = undefined;

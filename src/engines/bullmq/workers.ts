@@ -19,12 +19,12 @@ import { trackCopies } from './blocking-client.ts';
 
 export interface BullmqWorkerOptions {
   readonly bullmq: typeof Bullmq;
-  /** Used by these workers only, and disconnected when they end. */
+  /** Used by these workers only, and disconnected when they stop. */
   readonly client: RedisClient;
   readonly prefix: string;
   readonly concurrency: number;
   readonly lockMs: number;
-  /** How often a job may lose its worker before it fails. */
+  /** The number of times that a job may lose its worker before the job fails. */
   readonly stalledMax: number;
   readonly observer: Observer;
 }
@@ -37,7 +37,7 @@ interface BullmqWork extends BullmqWorkerOptions, WorkOptions {
   readonly clock: Clock;
 }
 
-/** Redis counts as unreachable if it does not answer a ping for this long when a worker ends. */
+/** Redis counts as unreachable if it does not reply to a ping within this time when a worker stops. */
 const pingMs = 2_000;
 const reconnectMs = 1_000;
 
@@ -78,7 +78,7 @@ export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
         }
       }
       const waitMs = needsDiscovery ? work.discoverMs : 3_600_000;
-      // Rejects only when the signal is aborted, which ends the loop.
+      // Rejects only when the signal is aborted, which stops the loop.
       await clock.sleep(waitMs, signal).catch(() => undefined);
     }
   } finally {
@@ -127,17 +127,17 @@ export async function closeWorkers(
 }
 
 function isReachable(client: RedisClient): Promise<boolean> {
-  const answer = client.ping().then(
+  const ping = client.ping().then(
     () => true,
     () => false,
   );
-  return withinTime(answer, { ms: pingMs, late: () => false });
+  return withinTime(ping, { ms: pingMs, late: () => false });
 }
 
-/** BullMQ waits without a limit while Redis is unreachable. */
-export function answeredWithin<T>(ms: number, work: Promise<T>, clock: Clock): Promise<T> {
+/** Rejects after `ms`, because BullMQ waits without a limit while Redis is unreachable. */
+export function withTimeout<T>(ms: number, work: Promise<T>, clock: Clock): Promise<T> {
   const late = (): never => {
-    throw new MillraceError('STORE_UNAVAILABLE', `Redis did not answer within ${ms} ms`);
+    throw new MillraceError('STORE_UNAVAILABLE', `Redis did not reply within ${ms} ms`);
   };
   return withinTime(work, { ms, late, clock });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storageFindings } from './doctor.ts';
 
-test('a nearly full account is a warning, and an account without a limit has no finding', () => {
+test('warns of a nearly full account, and reports nothing for an account without a limit', () => {
   const levels = (storage: number, most: number) =>
     storageFindings({ storage, limits: { max_storage: most } }).map(({ level }) => level);
   assert.deepEqual(levels(79, 100), ['ok']);

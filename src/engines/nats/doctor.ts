@@ -13,11 +13,11 @@ import {
 import { connectNats, type NatsConnection } from './connection/connection.ts';
 
 const versionLeast = '2.9';
-/** Older servers refuse the setting. */
+/** Older servers reject the setting `sync_interval: always`. */
 const syncAlwaysFrom = '2.10';
 const fullFrom = 0.8;
 
-/** Only reads: a write test would create a stream. */
+/** Runs only checks that read: a write test would create a stream. */
 export async function examineNats(
   url: string,
   { timeoutMs }: Examination,
@@ -41,7 +41,7 @@ export async function examineNats(
         JetStreamAccount & { readonly error?: { readonly description?: string } }
       >();
       if (error !== undefined)
-        throw new Error(error.description ?? 'JetStream refused the request');
+        throw new Error(error.description ?? 'JetStream rejected the request');
       return [
         { check: 'permissions', level: 'ok', detail: 'JetStream is allowed' },
         ...storageFindings(account),
@@ -62,7 +62,7 @@ export interface JetStreamAccount {
   readonly limits: { readonly max_storage: number };
 }
 
-/** A full account refuses new messages. Without a limit, the disk is the limit. */
+/** A full account rejects new messages. An account without a limit is limited by the disk only. */
 export function storageFindings({ storage, limits }: JetStreamAccount): readonly Finding[] {
   const { max_storage: max } = limits;
   if (max < 0) return [];
@@ -70,11 +70,11 @@ export function storageFindings({ storage, limits }: JetStreamAccount): readonly
   const detail = `${storage} of ${max} bytes are used`;
   if (storage < max * fullFrom) return [{ check, level: 'ok', detail }];
   const remedy =
-    'Raise the limit of the account, or trim the bus: a full account refuses new messages.';
+    'Raise the limit of the account, or trim the bus: a full account rejects new messages.';
   return [{ check, level: 'warning', detail, remedy }];
 }
 
-/** A client cannot read the setting. */
+/** Warns of old servers only, because a client cannot read `sync_interval`. */
 function syncFinding(version: string): Finding {
   const check = 'settings';
   return isAtLeast(version, syncAlwaysFrom)
@@ -87,7 +87,8 @@ function syncFinding(version: string): Finding {
     : {
         check,
         level: 'warning',
-        detail: 'it acknowledges before the write is on disk: a power loss loses the last minutes',
+        detail:
+          'the server acknowledges a write before it is on disk: a power failure loses the last minutes',
         remedy: `Use ${syncAlwaysFrom} with sync_interval: always, or run 3 servers.`,
       };
 }

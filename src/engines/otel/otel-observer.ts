@@ -78,7 +78,7 @@ function toSpan(span: OtelSpan): Span {
 
 const traceparentPattern = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
 
-/** Undefined: not a W3C trace context, and therefore ignored. */
+/** Returns undefined for an invalid W3C trace context, which is then ignored. */
 function toSpanContext({ traceparent, tracestate }: TraceContext): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = traceparentPattern.exec(traceparent) ?? [];
   const found: SpanContext = {

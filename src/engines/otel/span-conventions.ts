@@ -8,7 +8,7 @@ export interface ConventionalSpan {
   readonly attributes: Record<string, string | number | boolean>;
 }
 
-/** By the name of the span in Millrace. `target` is its exported name, which must have few different values. */
+/** Conventions by the name of the span in Millrace. `target` is the exported name, which must have few distinct values. */
 const conventions: Readonly<
   Record<
     string,
@@ -79,7 +79,8 @@ export function toAttributes(attributes: Attributes): ConventionalSpan['attribut
   const { integrationType, outboxId } = attributes;
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
-    // The destination of an outgoing message is its integration type, not its source stream; its id is the outbox id.
+    // The destination of an outgoing message is its integration type, not its source stream. The id of the message is
+    // the outbox id.
     const isSource =
       (key === 'stream' && integrationType !== undefined) ||
       (key === 'eventId' && outboxId !== undefined);

@@ -1,5 +1,5 @@
-// Exports traces to a collector, configured by OpenTelemetry's own environment variables. Spans that
-// the collector does not accept in time are dropped: telemetry never delays the work it describes.
+// Exports traces to a collector, configured by the environment variables of OpenTelemetry. Spans that the collector does
+// not accept in time are dropped, so that telemetry never delays the application.
 
 import { diag, DiagLogLevel } from '@opentelemetry/api';
 import type * as Sdk from '@opentelemetry/sdk-trace';
@@ -10,14 +10,14 @@ import { withinTime } from '../../foundation/within-time.ts';
 import { otelObserver } from './otel-observer.ts';
 
 export interface OtlpTracingOptions {
-  /** With `OTEL_EXPORTER_OTLP_ENDPOINT` and the other variables of OpenTelemetry. */
+  /** The environment, with `OTEL_EXPORTER_OTLP_ENDPOINT` and the other variables of OpenTelemetry. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Used without `OTEL_SERVICE_NAME`. Default: `millrace`. */
+  /** The service name if `OTEL_SERVICE_NAME` is not set. Default: `millrace`. */
   readonly serviceName?: string | undefined;
   readonly serviceVersion?: string | undefined;
-  /** Gets a warning for each failed export. */
+  /** The logger for warnings about failed exports. */
   readonly log?: Logger | undefined;
-  /** How long the end of the process waits for an unreachable collector. Default: 5 s. */
+  /** How long disposal waits for an unreachable collector. Default: 5 s. */
   readonly drainMs?: number | undefined;
 }
 
@@ -72,7 +72,10 @@ export async function startOtlpTracing(options: OtlpTracingOptions): Promise<Otl
     flush: () => provider.forceFlush(),
     async [Symbol.asyncDispose]() {
       const late = (): never => {
-        throw new MillraceError('HANDLER_TIMEOUT', `no answer within ${drainMs} ms`);
+        throw new MillraceError(
+          'HANDLER_TIMEOUT',
+          `the collector did not respond within ${drainMs} ms`,
+        );
       };
       await withinTime(provider.shutdown(), { ms: drainMs, late }).catch((err: unknown) => {
         log?.warn({ err }, 'could not send the last traces');
@@ -83,8 +86,8 @@ export async function startOtlpTracing(options: OtlpTracingOptions): Promise<Otl
 }
 
 /**
- * The exporter's retries cannot be cancelled and keep the process alive, so their deadline follows
- * the time that the end of the process may take.
+ * Derives the deadline of the exporter's retries from `drainMs`, because the retries cannot be cancelled and keep the
+ * process alive.
  */
 function exportTimeoutMs(env: OtlpTracingOptions['env'], drainMs: number): number {
   const given = env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] ?? env['OTEL_EXPORTER_OTLP_TIMEOUT'] ?? '';
@@ -121,7 +124,11 @@ function resourceOf({
     .filter((pair) => pair.trim() !== '')
     .map((pair): [string, string] => {
       const at = pair.indexOf('=');
-      if (at < 1) throw invalid('OTEL_RESOURCE_ATTRIBUTES', `'${pair}' is not key=value`);
+      if (at < 1)
+        throw invalid(
+          'OTEL_RESOURCE_ATTRIBUTES',
+          `has the invalid entry '${pair}': each entry must have the form key=value`,
+        );
       return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())];
     });
   const named = env['OTEL_SERVICE_NAME'] ?? '';
@@ -137,11 +144,15 @@ function decoded(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch (error) {
-    throw invalid('OTEL_RESOURCE_ATTRIBUTES', `'${value}' is not percent-encoded`, error);
+    throw invalid(
+      'OTEL_RESOURCE_ATTRIBUTES',
+      `has the invalid value '${value}': percent-encode special characters`,
+      error,
+    );
   }
 }
 
-/** The SDK itself does not read these two variables. */
+/** Reads `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`, because the SDK does not. */
 function samplerOf(env: OtlpTracingOptions['env'], sdk: typeof Sdk): Sdk.Sampler {
   const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
   const roots: Readonly<Record<string, () => Sdk.Sampler>> = {
@@ -152,7 +163,7 @@ function samplerOf(env: OtlpTracingOptions['env'], sdk: typeof Sdk): Sdk.Sampler
   const root = roots[name.replace(/^parentbased_/, '')]?.();
   if (root === undefined) {
     const names = Object.keys(roots).flatMap((each) => [each, `parentbased_${each}`]);
-    throw invalid('OTEL_TRACES_SAMPLER', `must be one of ${names.join(', ')}`);
+    throw invalid('OTEL_TRACES_SAMPLER', `must be one of ${names.join(', ')}, not '${name}'`);
   }
   return name.startsWith('parentbased_') ? new sdk.ParentBasedSampler({ root }) : root;
 }

@@ -29,7 +29,7 @@ export async function examineRedis(
   const checks: Checks<RedisConnection> = {
     reachable: reach,
     async permissions(connection) {
-      // The adapter writes with scripts.
+      // The adapter needs permission to run scripts, because all of its writes are scripts.
       const script =
         "redis.call('SET', KEYS[1], '1', 'PX', 60000) return redis.call('DEL', KEYS[1])";
       await connection.ask((client) => client.eval(script, 1, key));
@@ -91,7 +91,7 @@ async function reach({ client }: RedisConnection): Promise<Finding[]> {
             check: 'memory',
             level: 'warning',
             detail: 'more than 90 % of maxmemory is used',
-            remedy: 'Raise maxmemory: a full Redis refuses writes.',
+            remedy: 'Raise maxmemory: a full Redis rejects writes.',
           } as const,
         ]
       : []),

@@ -27,7 +27,7 @@ export async function redisMirror(
   const connection = await connectRedis(target, options);
   return {
     async publish(posts) {
-      // One pipeline, which keeps the order.
+      // One pipeline keeps the order of the events.
       await connection.ask((client) =>
         Promise.all(posts.map(({ channel, text }) => client.publish(channel, text))),
       );

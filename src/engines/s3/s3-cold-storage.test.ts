@@ -1,4 +1,4 @@
-// Runs against a small server that keeps objects and verifies each signature, not against a real S3.
+// Runs against a fake S3 server that stores objects and verifies each signature.
 
 import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
@@ -20,16 +20,16 @@ after(() => server.close());
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>));
-  const { status, text } = answer(request, body);
+  const { status, text } = respond(request, body);
   response.writeHead(status).end(text);
 }
 
-interface Answer {
+interface FakeResponse {
   readonly status: number;
   readonly text?: string | Buffer;
 }
 
-function answer(request: IncomingMessage, body: Buffer): Answer {
+function respond(request: IncomingMessage, body: Buffer): FakeResponse {
   if (!isSigned(request, body)) return { status: 403, text: '<Code>SignatureDoesNotMatch</Code>' };
   const url = new URL(request.url ?? '', 'http://x');
   const [, bucket = '', ...rest] = url.pathname.split('/');
@@ -50,8 +50,8 @@ function answer(request: IncomingMessage, body: Buffer): Answer {
   return found === undefined ? { status: 404 } : { status: 200, text: found };
 }
 
-/** Five objects per page. */
-function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): Answer {
+/** Lists objects in pages of five. */
+function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): FakeResponse {
   const prefix = query.get('prefix') ?? '';
   const token = query.get('continuation-token') ?? '';
   const names = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > token);
@@ -66,7 +66,7 @@ function list(objects: ReadonlyMap<string, Buffer>, query: URLSearchParams): Ans
   return { status: 200, text: `<ListBucketResult>${keysXml}${next}</ListBucketResult>` };
 }
 
-/** Verifies what arrived over the wire. */
+/** Verifies the signature of the request as it arrived over the wire. */
 function isSigned(request: IncomingMessage, body: Buffer): boolean {
   const { authorization = '', 'x-amz-date': date, 'x-amz-content-sha256': hash } = request.headers;
   const parts =
@@ -116,7 +116,7 @@ for (const { name, run } of coldStorageConformance(async () => open())) {
   test(`cold storage in a bucket (protocol-level fake): ${name}`, run);
 }
 
-test('a wrong secret is an error that is not retryable', async () => {
+test('rejects a wrong secret with an error that is not retryable', async () => {
   const storage = open({ keys: { ...keys, secretAccessKey: 'wrong' } });
   await assert.rejects(() => storage.put('a', Buffer.from('1')), {
     code: 'STORE_UNAVAILABLE',
@@ -125,9 +125,9 @@ test('a wrong secret is an error that is not retryable', async () => {
   });
 });
 
-test('a missing bucket and an unreachable server are errors', async () => {
+test('rejects if the bucket is missing or the server is unreachable', async () => {
   const elsewhere = open({ bucket: 'nowhere' });
   await assert.rejects(() => elsewhere.put('a', Buffer.from('1')), { message: /NoSuchBucket/ });
-  const gone = open({ endpoint: 'http://127.0.0.1:1' });
-  await assert.rejects(() => gone.get('a'), { code: 'STORE_UNAVAILABLE', retryable: true });
+  const unreachable = open({ endpoint: 'http://127.0.0.1:1' });
+  await assert.rejects(() => unreachable.get('a'), { code: 'STORE_UNAVAILABLE', retryable: true });
 });

@@ -14,14 +14,14 @@ export interface S3Keys {
 
 export interface S3Options {
   readonly bucket: string;
-  /** Prepended to every name. */
+  /** The prefix of every name. */
   readonly prefix?: string | undefined;
   /** Default: `us-east-1`. */
   readonly region?: string | undefined;
   /** Default: the AWS endpoint of the region. */
   readonly endpoint?: string | undefined;
   readonly keys: S3Keys;
-  /** Per request. Default: 60 s. */
+  /** Time limit of a request. Default: 60 s. */
   readonly timeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;
 }
@@ -55,7 +55,7 @@ export function s3ColdStorage(options: S3Options): ColdStorage {
       url,
       headers: {
         ...more.headers,
-        // Without it aws4fetch would leave the body unsigned.
+        // Without this header, aws4fetch would leave the body unsigned.
         'x-amz-content-sha256': createHash('sha256')
           .update(more.body ?? '')
           .digest('hex'),
@@ -87,9 +87,9 @@ export function s3ColdStorage(options: S3Options): ColdStorage {
   const urlOf = (name: string): string =>
     `${base}/${(prefix + name).split('/').map(encoded).join('/')}`;
 
-  async function rejection(answer: Response, operation: string): Promise<MillraceError> {
-    const { status } = answer;
-    const code = /<Code>([^<]{1,100})<\/Code>/.exec(await answer.text())?.[1] ?? '';
+  async function rejection(response: Response, operation: string): Promise<MillraceError> {
+    const { status } = response;
+    const code = /<Code>([^<]{1,100})<\/Code>/.exec(await response.text())?.[1] ?? '';
     return new MillraceError(
       'STORE_UNAVAILABLE',
       `the bucket '${bucket}' rejected the ${operation}: ${status} ${code}`.trim(),
@@ -106,31 +106,31 @@ export function s3ColdStorage(options: S3Options): ColdStorage {
       prefix: prefix + below,
       ...(token === undefined ? {} : { 'continuation-token': token }),
     });
-    const answer = await send('GET', `${base}?${query.toString().replaceAll('+', '%20')}`);
-    if (!answer.ok) throw await rejection(answer, 'list');
-    return answer.text();
+    const response = await send('GET', `${base}?${query.toString().replaceAll('+', '%20')}`);
+    if (!response.ok) throw await rejection(response, 'list');
+    return response.text();
   }
 
   return {
     async put(name, data, { ifAbsent = false } = {}) {
       const headers = ifAbsent ? { 'if-none-match': '*' } : {};
-      const answer = await send('PUT', urlOf(name), { body: data, headers });
-      if (ifAbsent && answer.status === 412) {
-        await answer.body?.cancel();
+      const response = await send('PUT', urlOf(name), { body: data, headers });
+      if (ifAbsent && response.status === 412) {
+        await response.body?.cancel();
         return false;
       }
-      if (!answer.ok) throw await rejection(answer, 'write');
-      await answer.body?.cancel();
+      if (!response.ok) throw await rejection(response, 'write');
+      await response.body?.cancel();
       return true;
     },
     async get(name) {
-      const answer = await send('GET', urlOf(name));
-      if (answer.status === 404) {
-        await answer.body?.cancel();
+      const response = await send('GET', urlOf(name));
+      if (response.status === 404) {
+        await response.body?.cancel();
         return undefined;
       }
-      if (!answer.ok) throw await rejection(answer, 'read');
-      return new Uint8Array(await answer.arrayBuffer());
+      if (!response.ok) throw await rejection(response, 'read');
+      return new Uint8Array(await response.arrayBuffer());
     },
     async *list(below) {
       let token: string | undefined;
@@ -144,9 +144,9 @@ export function s3ColdStorage(options: S3Options): ColdStorage {
       } while (token !== undefined);
     },
     async remove(name) {
-      const answer = await send('DELETE', urlOf(name));
-      if (!answer.ok && answer.status !== 404) throw await rejection(answer, 'removal');
-      await answer.body?.cancel();
+      const response = await send('DELETE', urlOf(name));
+      if (!response.ok && response.status !== 404) throw await rejection(response, 'removal');
+      await response.body?.cancel();
     },
   };
 }

@@ -6,7 +6,7 @@ import type { BusParts, BusStreams } from './streams.ts';
 import { metaHeader } from '../connection/delivered-message.ts';
 import {
   busUnavailable,
-  isUnanswered,
+  hasNoResponders,
   type ApiError,
   type Outgoing,
 } from '../connection/jetstream-wire.ts';
@@ -22,7 +22,7 @@ export type Append = (
   options: { readonly dedupeWindowMs: number },
 ) => Promise<readonly Appended[]>;
 
-/** Bytes in flight. */
+/** The maximum number of bytes in flight. */
 const inFlightBytesMax = 4_000_000;
 /** The first retry creates streams that the server has lost. */
 const triesMax = 3;
@@ -35,14 +35,15 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
     return { subject: layout.toNats(subject), data, headers };
   }
 
-  /** Undefined: no stream covers the subject. */
+  /** Returns undefined if no stream covers the subject. */
   async function publish(entries: readonly EngineEntry[]): Promise<(Appended | undefined)[]> {
     const replies = await wire.exchange(entries.map(outgoing));
     return replies.map((reply) => {
-      if (isUnanswered(reply)) return undefined;
+      if (hasNoResponders(reply)) return undefined;
       const { seq, duplicate = false, error } = reply.json<PublishAck>();
       // A full stream replies with 4xx, but a retry may succeed.
-      if (error !== undefined) throw busUnavailable(error.description ?? 'refused');
+      if (error !== undefined)
+        throw busUnavailable(error.description ?? 'the server rejected the message');
       return { sequence: String(seq), isDuplicate: duplicate };
     });
   }

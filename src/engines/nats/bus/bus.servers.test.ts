@@ -28,7 +28,7 @@ const fixture: BusFixture = {
         await foreign.request(`${prefix}.${subject}`, data);
       },
       async outage() {
-        // A clean stop: the last acks before a SIGKILL may not be on disk, and are repeated.
+        // Stops the server cleanly: after a SIGKILL, messages whose acks were not on disk would be redelivered.
         await server.stop();
         return async () => {
           await server.start();

@@ -18,7 +18,7 @@ import type { NatsConnectionOptions } from '../connection/connection.ts';
 export interface NatsBusOptions extends BusOptions, Pick<NatsConnectionOptions, 'timeoutMs'> {
   /** Prefix of every subject, for a second bus on one NATS: `shop` stores `shop.gbe.tasks.…`. */
   readonly prefix?: string | undefined;
-  /** The name of its stream; a second one is `<name>-system`. Default: `millrace-bus`, or `<prefix>-bus`. */
+  /** The name of the stream; the second stream is `<name>-system`. Default: `millrace-bus`, or `<prefix>-bus`. */
   readonly stream?: string | undefined;
   /**
    * First tokens of subjects that exist from the start, such as `gbe`, for producers that publish to NATS directly.
@@ -34,7 +34,7 @@ export const natsBusCapabilities: BusCapabilities = {
   durable: true,
   crossProcess: true,
   atomicBatch: false,
-  // JetStream accepts an ack of any delivery; a member whose lease has expired by its own clock sends none.
+  // JetStream accepts an ack of any delivery; a member whose lease has expired by its local clock sends no ack.
   fencedAcks: false,
   patternPositions: true,
   uncountedRelease: false,

@@ -20,7 +20,7 @@ export interface BusConsumers {
   ensure(settings: GroupSettings): Promise<void>;
   /** Rejects with `BUS_GROUP_UNKNOWN`. */
   find(group: string): Promise<GroupConsumers>;
-  /** The next `find` looks the group up again. */
+  /** Drops the cached group, so that the next `find` looks it up again. */
   forget(group: string): void;
   seek(group: string, to: StartFrom): Promise<void>;
   remove(group: string): Promise<boolean>;
@@ -32,7 +32,7 @@ export interface BusConsumers {
 }
 
 const msToNs = 1_000_000;
-/** Waiting members over all processes. */
+/** The maximum number of waiting members over all processes. */
 const waitingMax = 5_000;
 const redoSuffix = '@redo';
 
@@ -105,7 +105,7 @@ export function createBusConsumers(
         await create(stream, name, { filter_subject: layout.toNats(filter), ...limits, ...begin });
         return;
       } catch (error) {
-        // Another process may have created it since, with another start.
+        // Another process may have created the consumer since, with another start position.
         existing = await info(stream, name);
         if (existing === undefined) throw error;
       }
@@ -136,7 +136,7 @@ export function createBusConsumers(
           throw groupConflict(group, { there: filterOf(existing), wanted: filter });
         }
       }
-      // Left by a seek whose process died.
+      // Older generations remain if a process died during a seek.
       for (const each of old) await drop(each.stream, each.name);
       const main = newest?.name ?? `${group}@1`;
       const redo = `${group}${redoSuffix}`;
@@ -214,7 +214,7 @@ export function createBusConsumers(
   return bus;
 }
 
-/** 0: not a consumer of this group. */
+/** Returns 0 for a consumer that does not belong to this group. */
 function generationOf(consumer: string, group: string): number {
   if (!consumer.startsWith(`${group}@`)) return 0;
   const text = consumer.slice(group.length + 1);

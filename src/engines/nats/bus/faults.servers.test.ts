@@ -23,7 +23,7 @@ function recordLog(): { readonly observer: Observer; readonly texts: string[] } 
   return { texts, observer: { log: { debug: note, info: note, warn: note, error: note } } };
 }
 
-/** Retries with the same id until it is stored, as a producer does. */
+/** Retries with the same id until the message is stored, as a producer does. */
 async function publishSurely(bus: Bus, n: number): Promise<void> {
   for (;;) {
     try {
@@ -57,21 +57,21 @@ test('a server that is killed repeatedly loses no acknowledged message and keeps
   })();
   const kills = new Set([150, 300, 450]);
   for (let n = 0; n < count; n += 1) {
-    // While the next messages are in flight.
+    // Kill the server while the next messages are in flight.
     const killing = kills.has(n) ? server.kill().then(() => server.start()) : undefined;
     await publishSurely(bus, n);
     await killing;
   }
   await eventually('everything is handled', async () => new Set(handled).size === count);
   await reading;
-  // Repeated if an ack was not on disk, but never ahead of an unhandled message.
+  // A message may be redelivered if its ack was not on disk, but never before an unhandled message.
   const firsts = [...new Set(handled)];
   assert.deepEqual(firsts, upTo(count));
   assert.deepEqual(read, upTo(count));
   assert.equal((await bus.stream(queue))?.length, count);
 });
 
-test('a server that lost its disk: streams and groups are created again, and it is logged once', async () => {
+test('creates streams and groups again after the server lost its disk, and logs the loss once', async () => {
   const { texts, observer } = recordLog();
   await using bus = await natsBus(server.url, { prefix: 'wiped', observer });
   const handled: number[] = [];
@@ -101,7 +101,7 @@ test('a server that lost its disk: streams and groups are created again, and it 
   }
 });
 
-test('a server that does not reply fails the call within the timeout', async () => {
+test('a call to a server that does not reply fails within the timeout', async () => {
   await using bus = await natsBus(server.url, { prefix: 'silent', timeoutMs: 300 });
   const group = await bus.group({ group: 'workers', subject: queue });
   server.pause();
@@ -120,7 +120,7 @@ test('a server that does not reply fails the call within the timeout', async () 
   await ackAll(await fetchSome(group, 1));
 });
 
-test('a member whose lease has expired by its own clock sends no ack', async () => {
+test('a member whose lease has expired by its local clock sends no ack', async () => {
   await using bus = await natsBus(server.url, { prefix: 'late' });
   await bus.publish({ subject: queue, payload: { n: 0 } });
   const group = await bus.group({ group: 'workers', subject: queue, leaseMs: 200 });
@@ -137,8 +137,8 @@ test('removing a subject loses no message of other subjects for a lagging group'
   const subjects = ['gbe.events.api.error', queue, 'gbe.events.api.error', queue];
   await bus.publishMany(subjects.map((subject, n) => ({ subject, payload: { n } })));
   const group = await bus.group({ group: 'all', subject: 'gbe.>', leaseMs: 500 });
-  const [held] = await fetchSome(group, 1);
-  assert.equal(held?.subject, 'gbe.events.api.error');
+  const [leased] = await fetchSome(group, 1);
+  assert.equal(leased?.subject, 'gbe.events.api.error');
   assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 0, heldBack: 2 });
   assert.equal(await bus.deleteStream(queue, { evenUnacked: true }), true);
   // The delivered message is redelivered, and so is the message after the removed one.
@@ -156,7 +156,7 @@ test('removing a subject loses no message of other subjects for a lagging group'
   );
 });
 
-test("the caller's connection stays open, and a subject of NATS or of another stream is refused", async () => {
+test("leaves the caller's connection open, and rejects a subject of NATS or of another stream", async () => {
   const connection = await connect({ servers: server.url });
   const manager = await jetstreamManager(connection);
   await manager.streams.add({ name: 'theirs', subjects: ['theirs.>'] });
@@ -179,7 +179,7 @@ test("the caller's connection stays open, and a subject of NATS or of another st
   );
 });
 
-test('processes that use an empty server at once create its streams and groups together', async () => {
+test('processes that start at once on an empty server create its streams and groups', async () => {
   const buses = await Promise.all(upTo(6).map(() => natsBus(server.url, { prefix: 'together' })));
   try {
     await Promise.all(

@@ -1,5 +1,5 @@
-// Fetches and settles messages for the members of a group. JetStream accepts an ack of any delivery of a message, the
-// newest or not, so a member whose lease has expired by its own clock sends none.
+// Fetches and settles messages for the members of a group. JetStream accepts an ack of any delivery of a message, even an
+// old one. Therefore a member whose lease has expired by its local clock sends no ack.
 
 import type { Msg } from '@nats-io/transport-node';
 import type {
@@ -17,7 +17,7 @@ import type { BusConsumers, GroupConsumers } from './consumers.ts';
 import type { BusParts } from './streams.ts';
 import { consumerOf, messageKeyOf, toDelivered } from '../connection/delivered-message.ts';
 import { createPuller, type Pulled, type Puller } from '../connection/jetstream-puller.ts';
-import { isUnanswered } from '../connection/jetstream-wire.ts';
+import { hasNoResponders } from '../connection/jetstream-wire.ts';
 
 interface Member {
   readonly found: GroupConsumers;
@@ -30,7 +30,7 @@ interface Member {
 const redoEveryMs = 1_000;
 const triesMax = 3;
 const nak = '-NAK';
-/** With this many leases, expired ones are deleted. */
+/** Expired leases are deleted when this number is reached. */
 const sweepAt = 10_000;
 
 export function createBusLeases(
@@ -38,14 +38,14 @@ export function createBusLeases(
   consumers: BusConsumers,
   append: Append,
 ): Pick<BusEngine, 'fetch' | 'settle'> {
-  /** Message → its newest delivery in this process, and when its lease ends, by `performance.now()`. */
+  /** Message → its newest delivery in this process, and the `performance.now()` at which its lease expires. */
   const leases = new Map<string, { readonly token: string; readonly untilMs: number }>();
 
   /** One member per settings object; a concurrent second fetch gets other pullers. */
   const members = new WeakMap<GroupSettings, Member>();
 
   function release(tokens: readonly string[]): void {
-    // If it fails, the leases expire.
+    // If returning the messages fails, their leases expire.
     wire.send(tokens.map((subject) => ({ subject, data: nak }))).catch(() => undefined);
   }
 
@@ -67,7 +67,7 @@ export function createBusLeases(
     return member;
   }
 
-  /** Undefined: a consumer does not exist. */
+  /** Returns undefined if a consumer does not exist. */
   async function pull(
     member: Member,
     { maxAckPending }: GroupSettings,
@@ -127,7 +127,7 @@ export function createBusLeases(
       for (const each of live) {
         const { kind, token } = each;
         const key = messageKeyOf(token);
-        // Delivered again since: the lease belongs to another delivery.
+        // The message was delivered again since, so the lease belongs to another delivery.
         if (leases.get(key)?.token !== token) continue;
         if (kind !== 'extend' || !settled.has(each)) leases.delete(key);
         else leases.set(key, { token, untilMs: nowMs + leaseMs });
@@ -152,7 +152,7 @@ export function createBusLeases(
 }
 
 function isMissing(reply: Msg | undefined): boolean {
-  return reply !== undefined && isUnanswered(reply);
+  return reply !== undefined && hasNoResponders(reply);
 }
 
 function outgoing(settlement: Settlement): { readonly subject: string; readonly data: string } {

@@ -1,5 +1,5 @@
-// The bus in JetStream: one stream for all domains, so patterns have one order, and one for subjects that begin with `_`,
-// so no pattern of a domain matches them. Subjects of the bus are subjects of NATS.
+// The bus has two streams in JetStream. One holds all domains, so that patterns have one order. The other holds subjects
+// that begin with `_`, so that no pattern of a domain matches them. Subjects of the bus are subjects of NATS.
 
 import { MillraceError } from '../../../foundation/error.ts';
 
@@ -27,7 +27,7 @@ export function checkNames(
   }
 }
 
-/** Reserved by NATS: a stream over them would capture replies to clients. */
+/** Roots that NATS reserves: a stream over them would capture replies to clients. */
 const reserved = /^(?:\$|_INBOX$|_R_$|_GR_$)/;
 
 export function createBusLayout(options: {
@@ -55,7 +55,10 @@ export function createBusLayout(options: {
   };
 }
 
-/** A server refuses a filter that no subject of its stream matches, so the stream includes a subject without messages. */
+/**
+ * A server rejects a filter that no subject of its stream matches, so the stream includes a matching subject without
+ * messages.
+ */
 function placeholderOf(pattern: string): string {
   const tokens = pattern.split('.').map((token) => (/^[*>]$/.test(token) ? 'none' : token));
   return ['_none', ...tokens.slice(1)].join('.');

@@ -101,7 +101,7 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
           }
         }
       } finally {
-        // If it fails, the server deletes the inactive reader later.
+        // If the deletion fails, the server deletes the inactive reader later.
         wire.request(`CONSUMER.DELETE.${stream}.${reader.name}`).catch(() => undefined);
         await puller.close();
       }
@@ -136,7 +136,7 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
     });
   }
 
-  /** What the server reports about a new consumer, which is deleted at once. */
+  /** Creates a consumer, returns the state that the server reports, and deletes the consumer at once. */
   async function probe(pattern: string, policy: object): Promise<ConsumerInfo> {
     const consumer = await create(pattern, policy, {});
     await wire.request(`CONSUMER.DELETE.${consumer.stream_name}.${consumer.name}`);

@@ -8,8 +8,8 @@ import type { Observer } from '../../../foundation/observer.ts';
 import type { BusLayout } from './layout.ts';
 import {
   busUnavailable,
-  isRefused,
-  refusals,
+  isApiError,
+  apiErrorCodes,
   type JetStreamWire,
 } from '../connection/jetstream-wire.ts';
 
@@ -21,7 +21,7 @@ interface StreamConfig {
 
 interface StreamState {
   readonly config: StreamConfig;
-  /** Another time means another stream of the same name. */
+  /** The creation time; it changes if the stream is deleted and created again. */
   readonly created: string;
   readonly state: {
     readonly first_seq: number;
@@ -41,10 +41,10 @@ export interface BusStreams {
   info(stream: string, body?: object): Promise<StreamState | undefined>;
 }
 
-/** The shortest dedupe window; some servers refuse less. */
+/** The shortest dedupe window; some servers reject less. */
 const windowMsMin = 100;
 const msToNs = 1_000_000;
-/** Longer than a live process holds the lock. */
+/** The age after which a lock is broken: a live process releases it earlier. */
 const lockMsMax = 5_000;
 
 export function createBusStreams(
@@ -59,7 +59,7 @@ export function createBusStreams(
     try {
       return await wire.request<StreamState>(`STREAM.INFO.${stream}`, body);
     } catch (error) {
-      if (isRefused(error, refusals.streamNotFound)) return undefined;
+      if (isApiError(error, apiErrorCodes.streamNotFound)) return undefined;
       throw error;
     }
   }
@@ -69,7 +69,7 @@ export function createBusStreams(
     try {
       await wire.request(verb, wanted);
     } catch (error) {
-      if (isRefused(error, refusals.subjectsOverlap)) {
+      if (isApiError(error, apiErrorCodes.subjectsOverlap)) {
         throw new MillraceError(
           'BUS_INVALID',
           `another NATS stream has some of the subjects ${wanted.subjects.join(', ')}: give the bus a prefix, or delete that stream`,
@@ -93,8 +93,9 @@ export function createBusStreams(
   }
 
   /**
-   * Two processes that extend a stream at once undo each other's change, and the server may then ignore a subject that it
-   * lists. The lock is a stream with a unique description: of all processes that create it, one succeeds.
+   * Runs `work` under a lock. Without it, two processes that extend a stream at once would undo each other's change, and
+   * the server might ignore a subject that it lists. The lock is a stream with a unique description, which only one of
+   * several processes can create.
    */
   async function withLock(stream: string, work: () => Promise<void>): Promise<void> {
     const lock = `${stream}-widening`;
@@ -118,7 +119,7 @@ export function createBusStreams(
       await wire.request(`STREAM.CREATE.${lock}`, { name: lock, retention: 'limits', ...unique });
       return true;
     } catch (error) {
-      if (isRefused(error, refusals.streamNameInUse)) return false;
+      if (isApiError(error, apiErrorCodes.streamNameInUse)) return false;
       throw error;
     }
   }
@@ -127,7 +128,7 @@ export function createBusStreams(
     try {
       await wire.request(`STREAM.DELETE.${lock}`);
     } catch (error) {
-      if (!isRefused(error, refusals.streamNotFound)) throw error;
+      if (!isApiError(error, apiErrorCodes.streamNotFound)) throw error;
     }
   }
 
@@ -173,7 +174,7 @@ function newStream(name: string, replicas: number): StreamConfig & Record<string
     subjects: [],
     retention: 'limits',
     storage: 'file',
-    // A full stream refuses new messages, and never drops unread ones.
+    // A full stream rejects new messages instead of dropping unread ones.
     discard: 'new',
     num_replicas: replicas,
     duplicate_window: windowMsMin * msToNs,

@@ -58,8 +58,9 @@ export function createBusUpkeep(
   }
 
   /**
-   * The server reports it for a consumer over one subject. Over a pattern it is counted: all messages between the lowest
-   * unacked and the newest delivered one may be pending.
+   * Returns the lag and the pending messages of a consumer in one subject. The server reports both for a consumer over
+   * one subject. For a pattern they are counted: all messages between the lowest unacked and the newest delivered one may
+   * be pending.
    */
   async function stateIn(
     info: Omit<StreamInfo, 'groups'>,
@@ -140,7 +141,7 @@ export function createBusUpkeep(
 
     async remove(subject, sequences) {
       const stream = layout.streamOf(subject);
-      // A sequence may belong to another subject.
+      // The sequences of a stream are shared by all of its subjects, so check the subject of each message.
       const queries = sequences.map((seq) => ({ stream, query: { seq: Number(seq) } }));
       const found = await wire.getMessages(queries);
       const own = found.filter((each) => each?.subject === layout.toNats(subject));

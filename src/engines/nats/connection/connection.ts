@@ -14,7 +14,7 @@ export interface NatsConnectionOptions {
 }
 
 export interface NatsWatch {
-  /** The connection is lost: requests in flight get no reply. */
+  /** Called when the connection is lost: requests in flight get no reply. */
   readonly onLost?: (() => void) | undefined;
 }
 

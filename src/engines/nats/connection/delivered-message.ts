@@ -30,7 +30,7 @@ export function consumerOf(ackSubject: string): string {
   return fieldsOf(ackSubject)[0] ?? '';
 }
 
-/** The same for each delivery of a message to a group. */
+/** Returns the same id for each delivery of a message to a group. */
 export function messageKeyOf(ackSubject: string): string {
   const [consumer, , sequence] = fieldsOf(ackSubject);
   return `${consumer} ${sequence}`;

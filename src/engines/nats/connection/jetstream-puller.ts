@@ -1,6 +1,6 @@
 // Pulls messages from a consumer: waits for the first message, then takes the available ones. A request that found
-// nothing stays open for a moment, so a caller in a loop reuses it: servers up to 2.10 redeliver an acked message when a
-// request ends at the moment in which another message becomes due again.
+// nothing stays open for a moment, so that a caller in a loop reuses it. Otherwise servers up to 2.10 redeliver an acked
+// message if a request expires at the moment when another message becomes due again.
 
 import type { Msg } from '@nats-io/transport-node';
 import { aborted } from '../../../foundation/clock.ts';
@@ -8,8 +8,8 @@ import { MillraceError } from '../../../foundation/error.ts';
 import { consumerOf, isDelivery } from './delivered-message.ts';
 import {
   busUnavailable,
-  isRefused,
-  refusals,
+  isApiError,
+  apiErrorCodes,
   type ConsumerInfo,
   type Inbox,
   type JetStreamWire,
@@ -22,7 +22,7 @@ export interface PullSource {
 
 interface TakeRequest {
   readonly batch: number;
-  /** 0: only available messages. */
+  /** How long to wait for the first message; 0 returns only available messages. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
@@ -32,7 +32,7 @@ export interface Pulled {
   readonly atMs: number;
 }
 
-/** One caller at a time. */
+/** Serves one caller at a time. */
 export interface Puller {
   readonly isBusy: boolean;
   /** Undefined: the consumer does not exist. Rejects with `ABORTED` if no message arrived before. */
@@ -44,7 +44,7 @@ export interface Puller {
 interface PullBody {
   readonly batch: number;
   readonly no_wait?: boolean;
-  /** Nanoseconds. */
+  /** The duration of the request, in nanoseconds. */
   readonly expires?: number;
 }
 
@@ -57,7 +57,7 @@ const silenceMs = 1_000;
 /** How long a request stays open after its caller has stopped waiting. */
 const lingerMs = 100;
 const checkEveryMs = 5_000;
-/** How much later than the caller the server ends a request. */
+/** Added to the wait of the caller: the server closes the request this much later. */
 const spareMs = 60_000;
 const msToNs = 1_000_000;
 
@@ -157,7 +157,7 @@ export function createPuller(
   function onStatus({ subject, headers }: Msg): void {
     const consumer = subject.slice(subject.lastIndexOf('.') + 1);
     const { code = 0, description = '' } = headers ?? {};
-    // 100: a heartbeat.
+    // Status 100 is a heartbeat.
     if (code === 100) return;
     open.delete(consumer);
     if (code === 503 || /consumer deleted/i.test(description)) {
@@ -170,7 +170,7 @@ export function createPuller(
     }
   }
 
-  /** Newer servers end a request that found nothing immediately, whatever its expiry. */
+  /** Newer servers close a request that found nothing immediately, before it expires. */
   function onEnd(): void {
     const leftMs = Math.floor(deadlineMs - performance.now());
     if (!isBusy || stash.length > 0 || leftMs <= 0) {
@@ -215,7 +215,8 @@ export function createPuller(
   }
 
   function fail(error: unknown): void {
-    if (isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)) isMissing = true;
+    if (isApiError(error, apiErrorCodes.consumerNotFound, apiErrorCodes.streamNotFound))
+      isMissing = true;
     else failure ??= error instanceof MillraceError ? error : busUnavailable(String(error));
     stop();
   }

@@ -45,12 +45,12 @@ export interface StoredMessage {
   readonly subject: string;
   readonly seq: number;
   readonly time: string;
-  /** Base64. */
+  /** The content in base64. */
   readonly data?: string;
 }
 
 /** JetStream's `err_code`s. */
-export const refusals = {
+export const apiErrorCodes = {
   consumerNotFound: 10_014,
   messageNotFound: 10_037,
   /** The message to delete does not exist. */
@@ -59,34 +59,35 @@ export const refusals = {
   streamNameInUse: 10_058,
   streamNotFound: 10_059,
   subjectsOverlap: 10_065,
-  /** A compare-and-set came too late. */
+  /** A compare-and-set failed, because another process wrote first. */
   wrongLastSequence: 10_071,
 } as const;
 
-export function isRefused(error: unknown, ...codes: readonly number[]): boolean {
+export function isApiError(error: unknown, ...codes: readonly number[]): boolean {
   return error instanceof MillraceError && codes.some((code) => code === error.details['errCode']);
 }
 
-/** The reply to a request for a missing consumer or stream becomes undefined. */
+/** Returns undefined if the requested consumer or stream does not exist. */
 export async function unlessMissing<T>(request: () => Promise<T>): Promise<T | undefined> {
   try {
     return await request();
   } catch (error) {
-    if (isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)) return undefined;
+    if (isApiError(error, apiErrorCodes.consumerNotFound, apiErrorCodes.streamNotFound))
+      return undefined;
     throw error;
   }
 }
 
-/** Another process has deleted the message. */
+/** The codes that mean that another process has deleted the message. */
 const missingCodes: ReadonlySet<number | undefined> = new Set([
-  refusals.sequenceNotFound,
-  refusals.messageNotFound,
-  refusals.deleteFailed,
-  refusals.streamNotFound,
+  apiErrorCodes.sequenceNotFound,
+  apiErrorCodes.messageNotFound,
+  apiErrorCodes.deleteFailed,
+  apiErrorCodes.streamNotFound,
 ]);
 
 const noResponders = 503;
-/** Requests in flight; newer servers refuse thousands at once. */
+/** The maximum number of requests in flight; newer servers reject thousands at once. */
 const inFlightMax = 250;
 
 interface Exchange {
@@ -95,7 +96,7 @@ interface Exchange {
   left: number;
 }
 
-export const isUnanswered = (message: Msg): boolean => message.headers?.code === noResponders;
+export const hasNoResponders = (message: Msg): boolean => message.headers?.code === noResponders;
 
 export async function openJetStreamWire(
   target: string | Driver,
@@ -180,7 +181,7 @@ export async function openJetStreamWire(
         })),
       );
       for (const message of messages) {
-        if (isUnanswered(message))
+        if (hasNoResponders(message))
           throw busUnavailable('JetStream is not available or not enabled');
         replies.push(message.json<T>());
       }
@@ -191,7 +192,7 @@ export async function openJetStreamWire(
   async function request<T>(verb: string, body: object = {}): Promise<T> {
     const [reply] = await requestAll<T & { readonly error?: ApiError }>([{ verb, body }]);
     if (reply?.error === undefined) return reply as T;
-    throw refusalOf(reply.error);
+    throw toBusError(reply.error);
   }
 
   return {
@@ -240,8 +241,8 @@ export async function openJetStreamWire(
         readonly message?: StoredMessage;
       }>(requests.map(({ stream, query }) => ({ verb: `STREAM.MSG.GET.${stream}`, body: query })));
       return replies.map(({ error, message }) => {
-        if (error === undefined || error.err_code === refusals.messageNotFound) return message;
-        throw refusalOf(error);
+        if (error === undefined || error.err_code === apiErrorCodes.messageNotFound) return message;
+        throw toBusError(error);
       });
     },
     async deleteMessages(stream, sequences) {
@@ -252,7 +253,7 @@ export async function openJetStreamWire(
       return replies.filter(({ error }) => {
         if (error === undefined) return true;
         if (missingCodes.has(error.err_code)) return false;
-        throw refusalOf(error);
+        throw toBusError(error);
       }).length;
     },
     async [Symbol.asyncDispose]() {
@@ -289,7 +290,7 @@ export interface ApiError {
 }
 
 /** A server error (5xx) is retryable; the caller distinguishes the others by `errCode`. */
-function refusalOf({ code = 0, err_code = 0, description = '' }: ApiError): MillraceError {
+function toBusError({ code = 0, err_code = 0, description = '' }: ApiError): MillraceError {
   return new MillraceError('BUS_UNAVAILABLE', `NATS request failed: ${description}`, {
     retryable: code >= 500,
     details: { reason: description, errCode: err_code },

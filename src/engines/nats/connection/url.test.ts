@@ -31,7 +31,7 @@ for (const url of [
   'nats://u:%zz@h',
   'nats://a b',
 ]) {
-  test(`refuses '${url}' and says why`, () => {
+  test(`rejects '${url}' and names the reason`, () => {
     assert.throws(
       () => parseNatsUrl(url),
       (error) => hasCode(error, 'CONFIG_INVALID') && /use nats:/.test(error.message),

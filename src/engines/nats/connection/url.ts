@@ -46,7 +46,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The text does not quote the URL, which may contain a password. */
+/** The error does not quote the URL, which may contain a password. */
 function invalid(): MillraceError {
   return new MillraceError(
     'CONFIG_INVALID',

@@ -13,7 +13,7 @@ import {
   type NatsConnection,
   type NatsConnectionOptions,
 } from '../connection/connection.ts';
-import { refusals } from '../connection/jetstream-wire.ts';
+import { apiErrorCodes } from '../connection/jetstream-wire.ts';
 
 export interface NatsLeases extends LeaseStore, AsyncDisposable {}
 
@@ -27,7 +27,7 @@ export interface NatsLeasesOptions extends NatsConnectionOptions {
 interface LeaseValue {
   readonly owner: string;
   readonly token: number;
-  /** 0: released. */
+  /** The duration of the lease; 0 if it was released. */
   readonly ttlMs: number;
 }
 
@@ -161,7 +161,7 @@ function workersOf(subscription: string): string {
   return shardsOf(subscription).replace(/shards$/, 'workers');
 }
 
-/** A worker id may contain any character. */
+/** Encodes a worker id, which may contain any character. */
 function encodeWorker(worker: string): string {
   return Buffer.from(worker).toString('base64url');
 }
@@ -212,7 +212,8 @@ async function openLeaseBucket(
       const name = `$JS.API.STREAM.${verb}.KV_${bucket}`;
       const message = await driver.request(name, JSON.stringify(body), { timeout: timeoutMs });
       const reply = message.json<T & { readonly error?: { readonly description?: string } }>();
-      if (reply.error !== undefined) throw new Error(reply.error.description ?? 'refused');
+      if (reply.error !== undefined)
+        throw new Error(reply.error.description ?? 'the server rejected the request');
       return reply;
     });
   }
@@ -238,7 +239,7 @@ async function openLeaseBucket(
           await kv.put(key, JSON.stringify(value), { previousSeq: revision, timeout: timeoutMs });
           return true;
         } catch (error) {
-          if ((error as { readonly code?: unknown }).code === refusals.wrongLastSequence)
+          if ((error as { readonly code?: unknown }).code === apiErrorCodes.wrongLastSequence)
             return false;
           throw error;
         }

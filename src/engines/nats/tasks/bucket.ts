@@ -1,5 +1,5 @@
-// The key-value bucket of the jobs. It does not use the KV client of NATS: it writes many keys at once, each with its
-// expected sequence, and gets all replies over one inbox.
+// The key-value bucket of the jobs. A batch writes many keys at once, each with its expected sequence, and gets all
+// replies over one inbox. The KV client of NATS cannot do that.
 
 import { batchesOf } from '../../../foundation/batches-of.ts';
 import type { Observer } from '../../../foundation/observer.ts';
@@ -8,9 +8,9 @@ import type { BusLayout } from '../bus/layout.ts';
 import type { BusStreams } from '../bus/streams.ts';
 import {
   busUnavailable,
-  isRefused,
-  isUnanswered,
-  refusals,
+  isApiError,
+  hasNoResponders,
+  apiErrorCodes,
   type ApiError,
   type JetStreamWire,
   type Outgoing,
@@ -18,9 +18,9 @@ import {
 
 export interface BucketWrite {
   readonly key: string;
-  /** `''`: a marker of a deleted key. */
+  /** The content; `''` is the marker of a deleted key. */
   readonly data: string;
-  /** The sequence of the key's newest message; 0: the key does not exist; undefined: any. */
+  /** The expected sequence of the key's newest message; 0: the key must not exist; undefined: no check. */
   readonly expected?: number | undefined;
 }
 
@@ -34,18 +34,18 @@ export interface TaskBucket {
   readonly layout: BusLayout;
   /** For the reader of the bucket. `ensure` creates a missing bucket. */
   readonly streams: BusStreams;
-  /** The sequence of each write; undefined: another process was faster. */
+  /** Returns the sequence of each write; undefined if another process was faster. */
   write(writes: readonly BucketWrite[]): Promise<readonly (number | undefined)[]>;
   /** The newest message of each key, including markers, read from the leader. */
   get(keys: readonly string[]): Promise<readonly (BucketMessage | undefined)[]>;
   at(seqs: readonly number[]): Promise<readonly (BucketMessage | undefined)[]>;
-  /** A page of the keys with a prefix such as `value.`; undefined: there are no more. */
+  /** Returns a page of the keys with a prefix such as `value.`; undefined after the last page. */
   keys(prefix: string, offset: number): Promise<readonly string[] | undefined>;
-  /** Deletes by sequence: a key that was written again since stays. */
+  /** Deletes messages by sequence, so that a key that was written again is not deleted. */
   erase(seqs: readonly number[]): Promise<void>;
 }
 
-/** Writes and bytes in flight. */
+/** The maximum numbers of writes and of bytes in flight. */
 const inFlightMax = { countMax: 1_000, sizeMax: 4_000_000 } as const;
 /** The first retry creates a bucket that the server has lost. */
 const triesMax = 3;
@@ -57,7 +57,7 @@ export function createTaskBucket(
     readonly bucket: string;
     readonly replicas: number;
     readonly observer: Observer;
-    /** The bucket was created again: everything that was read from it is outdated. */
+    /** Called when the bucket was created again: everything that was read from it is outdated. */
     readonly onRecreated: () => void;
   },
 ): TaskBucket {
@@ -87,7 +87,7 @@ export function createTaskBucket(
       created = found.created;
       return found;
     } catch (error) {
-      if (isRefused(error, refusals.streamNotFound)) return undefined;
+      if (isApiError(error, apiErrorCodes.streamNotFound)) return undefined;
       throw error;
     }
   }
@@ -98,8 +98,8 @@ export function createTaskBucket(
       try {
         await wire.request(`STREAM.CREATE.${stream}`, bucketStream(stream, front, replicas));
       } catch (error) {
-        // Another process has created it since.
-        if (!isRefused(error, refusals.streamNameInUse)) throw error;
+        // Another process has created the bucket since.
+        if (!isApiError(error, apiErrorCodes.streamNameInUse)) throw error;
       }
       if ((await info()) === undefined)
         throw busUnavailable(`the stream '${stream}' does not exist`);
@@ -122,7 +122,7 @@ export function createTaskBucket(
     for (let round = 0; round < triesMax; round += 1) {
       await ensure();
       const replies = await wire.exchange(writes.map(outgoing));
-      if (replies.some(isUnanswered)) {
+      if (replies.some(hasNoResponders)) {
         // No stream covers the subject: no write was stored.
         isEnsured = false;
         continue;
@@ -130,8 +130,8 @@ export function createTaskBucket(
       return replies.map((reply) => {
         const { seq, error } = reply.json<{ readonly seq: number; readonly error?: ApiError }>();
         if (error === undefined) return seq;
-        if (error.err_code === refusals.wrongLastSequence) return undefined;
-        throw busUnavailable(error.description ?? 'refused');
+        if (error.err_code === apiErrorCodes.wrongLastSequence) return undefined;
+        throw busUnavailable(error.description ?? 'the server rejected the write');
       });
     }
     throw busUnavailable('no stream covers the task bucket');
@@ -145,7 +145,7 @@ export function createTaskBucket(
     const messages = await wire
       .getMessages(queries.map((query) => ({ stream, query })))
       .catch((error: unknown) => {
-        if (!isRefused(error, refusals.streamNotFound)) throw error;
+        if (!isApiError(error, apiErrorCodes.streamNotFound)) throw error;
         isEnsured = false;
         return queries.map(() => undefined);
       });
@@ -193,7 +193,7 @@ export function createTaskBucket(
   };
 }
 
-/** As NATS's own tools create a bucket, except that single messages may be deleted. */
+/** The settings are those of the KV client of NATS, except that single messages may be deleted. */
 function bucketStream(name: string, front: string, replicas: number): object {
   return {
     name,
@@ -204,7 +204,7 @@ function bucketStream(name: string, front: string, replicas: number): object {
     max_msgs: -1,
     max_bytes: -1,
     max_age: 0,
-    // A full bucket refuses new writes.
+    // A full bucket rejects new writes.
     discard: 'new',
     num_replicas: replicas,
     duplicate_window: windowNs,
@@ -213,7 +213,7 @@ function bucketStream(name: string, front: string, replicas: number): object {
   };
 }
 
-/** The wire reports errors of the bus; tasks have their own codes. */
+/** Replaces the error codes of the bus, which the wire reports, with those of tasks. */
 export async function asTasks<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,4 +1,4 @@
-// Changes of jobs: all changes of a job are one write; if another process was faster, the job is read again.
+// Changes jobs. All changes of a job are one write. If another process was faster, the job is read and changed again.
 
 import type { ChangeOutcome, TaskChange } from '../../../tasks/task-engine.ts';
 import type { TaskHead } from '../../../tasks/task-job.ts';
@@ -24,7 +24,7 @@ interface Folded {
   readonly isChanged: boolean;
 }
 
-/** Each failed round means that another process succeeded. */
+/** Limits the rounds of a change; a round fails if another process succeeded. */
 const roundsMax = 100;
 
 function foldChanges(before: TaskHead, changes: readonly TaskChange[], nowMs: number): Folded {
@@ -63,7 +63,7 @@ export function createTaskChanges(parts: {
     const outcomes = new Map<TaskChange, ChangeOutcome>();
     const published: TaskSignal[] = [];
     let left = Map.groupBy(changes, ({ id }) => id);
-    // The index may be outdated: a change that it refuses is checked against the bucket.
+    // The index may be outdated, so a change that is stale by the index is checked against the bucket.
     let bases = await indexed([...left.keys()]);
 
     function settle(own: readonly TaskChange[], results: readonly ChangeOutcome[]): void {
@@ -130,6 +130,6 @@ export function createTaskChanges(parts: {
 
 interface Base {
   readonly row: PlacedRow;
-  /** Read from the bucket, not from the index. */
+  /** Whether the row was read from the bucket, not from the index. */
   readonly isFresh: boolean;
 }

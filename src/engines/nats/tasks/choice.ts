@@ -29,7 +29,7 @@ export interface ChoiceContext {
   readonly rivals: readonly string[];
 }
 
-/** Bounds the scan, however many rivals there are. */
+/** Limits the scan, however many rivals there are. */
 const candidatesMax = 2_000;
 /** Larger than every sequence of a stream. */
 const turnBase = 9e14;
@@ -95,7 +95,7 @@ export function chooseClaims(
 
 const laneOf = ({ type, priority, tenant }: TaskHead): string => `${type}|${priority}|${tenant}`;
 
-/** The worker with the highest hash: all processes compute the same one. */
+/** Returns the worker with the highest hash, which is the same worker in all processes. */
 export function isPreferredWorker(worker: string, id: string, rivals: readonly string[]): boolean {
   const own = hashOf(id, worker);
   return rivals.every((rival) => {
@@ -104,7 +104,7 @@ export function isPreferredWorker(worker: string, id: string, rivals: readonly s
   });
 }
 
-/** FNV-1a with a final mix: ids of one moment differ only at their end. */
+/** FNV-1a with a final mix, because ids of the same millisecond differ only in their last characters. */
 function hashOf(id: string, worker: string): number {
   let hash = 0x811c9dc5;
   for (const text of [worker, id]) {

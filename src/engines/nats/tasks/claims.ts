@@ -1,5 +1,5 @@
-// Claims: jobs are chosen from the index and won by compare-and-set. A claim whose reply does not reach the worker,
-// because a later call fails, is returned by the worker's next claim.
+// Claims jobs: chooses them from the index and wins them by compare-and-set. If a later part of the call fails, the next
+// claim of the worker returns the jobs that were already claimed.
 
 import type { ClaimRequest } from '../../../tasks/task-engine.ts';
 import { claimedHead } from '../../../tasks/rules/select-claims.ts';
@@ -28,9 +28,9 @@ interface Won {
 
 /** A worker that claimed within this time is a rival. */
 const rivalMs = 5_000;
-/** Each failed round means that other processes were faster. */
+/** Limits the rounds of one claim; a round fails if other processes were faster. */
 const roundsMax = 10;
-/** Claims whose replies were lost. */
+/** The maximum number of claims whose replies were lost. */
 const uncertainMax = 10_000;
 
 export function createClaims(parts: {
@@ -41,9 +41,9 @@ export function createClaims(parts: {
 }): ClaimTasks {
   const { rows, index, slots } = parts;
   const taking = new Set<string>();
-  /** Job → the sequence at which another process won it; until the index has a newer sequence. */
+  /** Jobs that another process won → their sequence then; kept until the index has a newer sequence. */
   const lost = new Map<string, number>();
-  /** Claims that no call has returned to their worker yet; it gets the successful ones with its next claim. */
+  /** Claims that no call has returned yet; the next claim of the worker returns those that succeeded. */
   const uncertain = new Map<string, { worker: string; fence: number; pick: Pick }>();
   const ownWorkers = new Set<string>();
 
@@ -62,7 +62,7 @@ export function createClaims(parts: {
     await rows.writeKeys([{ key: taskKeys.beat(worker), data: String(aliveUntilMs) }]);
   }
 
-  /** Before the jobs: a job that another process wins then has used some of the rate. */
+  /** Runs before the jobs are claimed, so a job that another process wins still counts towards the rate. */
   async function takeRates({ rates }: Choice): Promise<boolean> {
     const writes = [...rates].map(([key, ms]) => ({
       key,
@@ -125,7 +125,7 @@ export function createClaims(parts: {
     won: readonly Won[],
     fullKeys: Set<string>,
   ): Promise<readonly PlacedRow[]> {
-    const kept: PlacedRow[] = [];
+    const withSlots: PlacedRow[] = [];
     const reverted: Won[] = [];
     const needsSlot = ({ pick: { head, rule } }: Won): boolean =>
       rule.keyLimit !== undefined && head.concurrencyKey !== '';
@@ -140,8 +140,8 @@ export function createClaims(parts: {
         }
       }),
     );
-    for (const each of won) if (!reverted.includes(each)) kept.push(each.row);
-    if (reverted.length === 0) return kept;
+    for (const each of won) if (!reverted.includes(each)) withSlots.push(each.row);
+    if (reverted.length === 0) return withSlots;
     await rows.write(
       reverted.map(({ row, pick: { head } }) => ({
         base: row,
@@ -161,12 +161,12 @@ export function createClaims(parts: {
     );
     for (const { row } of reverted) uncertain.delete(row.head.id);
     await parts.sync();
-    return kept;
+    return withSlots;
   }
 
   return async (request, alongside) => {
     const others = Promise.all([beat(request), alongside]);
-    // Awaited below; until then a rejection is not unhandled.
+    // `others` is awaited below; this handler prevents an unhandled rejection until then.
     others.catch(() => undefined);
     if (uncertain.size > 0) await parts.sync();
     const rules = request.rules.filter(({ type }) => index.modes.get(type)?.value !== 'paused');
@@ -210,11 +210,11 @@ export function createClaims(parts: {
           const row = written[at];
           return row === undefined ? [] : [{ row, pick }];
         });
-        const kept = await takeSlots(won, fullKeys);
-        claimed.push(...kept);
-        const keptIds = new Set(kept.map(({ head }) => head.id));
-        for (const { head } of picks) if (!keptIds.has(head.id)) release(head);
-        if (kept.length === picks.length) break;
+        const withSlots = await takeSlots(won, fullKeys);
+        claimed.push(...withSlots);
+        const claimedIds = new Set(withSlots.map(({ head }) => head.id));
+        for (const { head } of picks) if (!claimedIds.has(head.id)) release(head);
+        if (withSlots.length === picks.length) break;
       }
       const tasks = await rows.whole(claimed);
       await others;

@@ -59,7 +59,7 @@ export const natsTaskCapabilities: TaskCapabilities = {
   atomicSignals: false,
   // Rate limits and slots of concurrency keys use compare-and-set too.
   exactLimits: true,
-  // Each process chooses from its own index, and leaves jobs to their preferred workers.
+  // Each process chooses from its local index, and leaves jobs to their preferred workers.
   exactOrder: false,
 };
 

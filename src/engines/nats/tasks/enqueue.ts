@@ -1,5 +1,5 @@
-// New jobs. A job is written only if its id does not exist. A dedupe key is an entry with the id of its job: a process
-// that finds the entry without the job writes the job under that id, so a process that died leaves no gap.
+// Enqueues jobs. A job is written only if its id does not exist. The entry of a dedupe key contains the id of its job. If
+// a process died before it wrote the job, the next process that uses the key writes its job under that id.
 
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from '../../../tasks/task-engine.ts';
 import { busUnavailable } from '../connection/jetstream-wire.ts';
@@ -12,7 +12,7 @@ interface PendingEntry {
   readonly entry: EnqueueEntry;
   /** The id of the dedupe key's job, if the key exists. */
   readonly id: string;
-  /** The sequence of a marker under this id; 0: none. */
+  /** The sequence of the marker under this id; 0 if there is no marker. */
   readonly expected: number;
 }
 
@@ -55,7 +55,7 @@ export function createEnqueue(parts: {
         const { entry, id } = pending;
         if (written[at] === undefined) again.push(pending);
         else if (id === entry.head.id) outcomes.set(entry, { kind: 'enqueued' });
-        // Written for the process that took the dedupe key and died.
+        // This process wrote the job for the process that took the dedupe key and died.
         else outcomes.set(entry, { kind: 'exists', id });
       }
       const found = await rows.read(again.map(({ id }) => id));
@@ -64,7 +64,7 @@ export function createEnqueue(parts: {
         if (row === undefined && ids.get(pending.entry) === undefined) {
           return [{ ...pending, expected: seq }];
         }
-        // Also if the job was removed since: its dedupe key is valid until it expires.
+        // The dedupe key is valid until it expires, even if its job was removed.
         outcomes.set(pending.entry, { kind: 'exists', id: pending.id });
         return [];
       });
@@ -77,7 +77,7 @@ export function createEnqueue(parts: {
     return entries.map((entry) => outcomes.get(entry) as EnqueueOutcome);
   };
 
-  /** The id of each entry: its own, or that of the job that has its dedupe key. */
+  /** Returns for each entry the id of its job, or of the earlier job with the same dedupe key. */
   async function takeKeys(
     entries: readonly EnqueueEntry[],
     nowMs: number,

@@ -33,7 +33,7 @@ const numbered = (count: number, type = email) =>
   Array.from({ length: count }, (_, n) => ({ type, payload: { n }, key: `k-${n}` }));
 
 /** Retries until there is a reply, as a caller does. */
-async function surely<T>(work: () => Promise<T>): Promise<T> {
+async function retryUntilReply<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work();
@@ -48,21 +48,21 @@ function claimUpTo(tasks: Tasks, worker: string, limit: number, type = email) {
   return tasks.claim({ worker, types: { [type]: limit }, waitMs: 0, leaseMs: 60_000 });
 }
 
-/** Runs until no job is left; a request whose reply was lost is repeated. */
+/** Claims and completes jobs until none is left. Repeats a request whose reply was lost. */
 async function drain(tasks: Tasks, worker: string, done: (claimed: ClaimedTask) => void) {
   for (;;) {
-    const claimed = await surely(() => claimUpTo(tasks, worker, 20));
+    const claimed = await retryUntilReply(() => claimUpTo(tasks, worker, 20));
     for (const each of claimed) {
       try {
-        await surely(() => tasks.complete(each.token, worker));
+        await retryUntilReply(() => tasks.complete(each.token, worker));
       } catch (error) {
-        // The reply to the first attempt was lost: the change had been made.
+        // The first attempt completed the job, but its reply was lost.
         if (!hasCode(error, 'TASK_STALE')) throw error;
       }
       done(each);
     }
     if (claimed.length > 0) continue;
-    const [count] = await surely(() => tasks.counts());
+    const [count] = await retryUntilReply(() => tasks.counts());
     const { completed, ...others } = count?.states ?? { completed: 0 };
     if (completed > 0 && Object.values(others).every((each) => each === 0)) return;
     await systemClock.sleep(5);
@@ -93,7 +93,7 @@ test('processes that race for the same jobs run each job once', async () => {
   }
 });
 
-test('a server that is killed repeatedly: every job ends once, and each outage is logged once', async () => {
+test('completes every job once and logs each outage once while the server is killed repeatedly', async () => {
   const reported: string[] = [];
   const report = (_: object, text: string): void => void reported.push(text);
   const observer = { log: { debug: report, info: report, warn: report, error: report } };
@@ -109,7 +109,7 @@ test('a server that is killed repeatedly: every job ends once, and each outage i
   const killing = (async () => {
     for (let n = 0; n < kills; n += 1) {
       await eventually('some are done', async () => isDone || ends.size > (n + 1) * 40);
-      // The other connection may be restored first, and end jobs before this one is restored.
+      // The other connection may be restored first and complete jobs before this one is restored.
       await eventually('it is connected', async () => timesOf('NATS connection restored') === n);
       await server.kill();
       await server.start();
@@ -120,7 +120,7 @@ test('a server that is killed repeatedly: every job ends once, and each outage i
   };
   const draining: Promise<void>[] = [];
   for (const task of numbered(count)) {
-    ids.add((await surely(() => producer.enqueue(task))).id);
+    ids.add((await retryUntilReply(() => producer.enqueue(task))).id);
     if (draining.length > 0) continue;
     draining.push(drainSome(first, 'w-1', note), drainSome(second, 'w-2', note));
   }
@@ -134,13 +134,13 @@ test('a server that is killed repeatedly: every job ends once, and each outage i
   isDone = true;
   await killing;
   assert.deepEqual(new Set(ends.keys()), ids);
-  const counts = await surely(() => first.counts());
+  const counts = await retryUntilReply(() => first.counts());
   assert.equal(counts[0]?.states.completed, count);
   await eventually('it is connected', async () => timesOf('NATS connection restored') === kills);
   assert.equal(timesOf('NATS connection lost'), kills);
 });
 
-test('jobs claimed by a call that fails later are returned by the next claim of their worker', async () => {
+test('the next claim of a worker returns the jobs of a claim that failed after it took them', async () => {
   await using tasks = await open('unanswered');
   await using engine = await natsTaskEngine(server.url, { prefix: 'unanswered' });
   await tasks.enqueueMany(numbered(10));
@@ -183,7 +183,7 @@ test('heartbeats and syncs do not wake a waiting claim', async () => {
   await assert.rejects(claim, (error) => hasCode(error, 'ABORTED'));
 });
 
-test('a process that starts later has all jobs, including ended ones', async () => {
+test('a process that starts later sees all jobs, including those in a terminal state', async () => {
   await using before = await open('rebuilt');
   await before.enqueueMany(numbered(300));
   const claimed = await claimUpTo(before, 'w', 100);
@@ -205,10 +205,10 @@ test('a bucket that was lost with the disk is created again, and all processes s
   await rm(join(server.folder, 'jetstream'), { recursive: true });
   await server.start();
   for (const each of [tasks, other]) {
-    assert.deepEqual(await surely(() => each.counts()), []);
+    assert.deepEqual(await retryUntilReply(() => each.counts()), []);
   }
-  await surely(() => tasks.enqueue({ type: email, payload: 1 }));
-  assert.equal((await surely(() => claimUpTo(other, 'w', 10))).length, 1);
+  await retryUntilReply(() => tasks.enqueue({ type: email, payload: 1 }));
+  assert.equal((await retryUntilReply(() => claimUpTo(other, 'w', 10))).length, 1);
 });
 
 test('the sweeper rebuilds a deleted stream of the bus', async () => {
@@ -232,7 +232,7 @@ test('the sweeper rebuilds a deleted stream of the bus', async () => {
   assert.equal((await sweep.sweep()).signals, 0);
 });
 
-test('concurrent changes are all kept or reported as stale', async () => {
+test('concurrent changes are all applied or reported as stale', async () => {
   await using one = await open('cas');
   await using two = await open('cas');
   const { id } = await one.enqueue({ type: email, payload: null });
@@ -245,8 +245,8 @@ test('concurrent changes are all kept or reported as stale', async () => {
   assert.ok(claimed);
   const seen = new Set<unknown>();
   for (let n = 0; n < 10; n += 1) {
-    const answer = await one.waitForEvent(claimed.token, { name: `w-${n}`, event: 'e' });
-    seen.add(answer.kind === 'event' ? answer.payload : answer);
+    const result = await one.waitForEvent(claimed.token, { name: `w-${n}`, event: 'e' });
+    seen.add(result.kind === 'event' ? result.payload : result);
   }
   assert.equal(seen.size, 10);
   const ends = await Promise.allSettled([
@@ -283,7 +283,7 @@ test('a concurrency key and a rate limit hold across all processes', async () =>
   }
 });
 
-test('texts larger than a message are read back, and are removed with their job', async () => {
+test('stores fields larger than a message, and removes them with their job', async () => {
   await using tasks = await open('large');
   const text = 'z'.repeat(200_000);
   const { id } = await tasks.enqueue({ type: email, payload: { text } });
@@ -336,7 +336,7 @@ test('a heartbeat thread reports that a worker is alive', async () => {
   ]);
 });
 
-test('a server that does not reply fails the call within the timeout', async () => {
+test('a call to a server that does not reply fails within the timeout', async () => {
   await using tasks = await natsTasks(server.url, { prefix: 'silent', types, timeoutMs: 300 });
   const { id } = await tasks.enqueue({ type: email, payload: 1 });
   server.pause();
@@ -352,5 +352,5 @@ test('a server that does not reply fails the call within the timeout', async () 
   } finally {
     server.resume();
   }
-  assert.equal((await surely(() => tasks.get(id)))?.state, 'queued');
+  assert.equal((await retryUntilReply(() => tasks.get(id)))?.state, 'queued');
 });

@@ -8,7 +8,7 @@ export interface PendingTasks {
   add(head: TaskHead): void;
   remove(head: TaskHead): void;
   clear(): void;
-  /** Enough due jobs for a claim to choose as if it saw all of them. */
+  /** Returns so many due jobs that a claim chooses the same jobs as from all of them. */
   due(type: string, query: DueQuery): DueTasks;
   /** Due jobs in state `scheduled`, of all types. */
   dueScheduled(nowMs: number, limit: number): readonly TaskHead[];
@@ -16,7 +16,7 @@ export interface PendingTasks {
 
 interface DueQuery {
   readonly nowMs: number;
-  /** Per tenant and priority. */
+  /** The maximum number of jobs per tenant and priority. */
   readonly limit: number;
   /** If true, lower priorities are not read. */
   readonly isEnough: (count: number) => boolean;
@@ -26,7 +26,7 @@ interface DueQuery {
 
 interface DueTasks {
   readonly heads: readonly TaskHead[];
-  /** When the next job is due; `Infinity`: none. */
+  /** The time when the next job is due; `Infinity` if no job waits. */
   readonly nextDueMs: number;
 }
 

@@ -12,7 +12,7 @@ export type TaskQueries = Pick<
   'get' | 'heads' | 'list' | 'counts' | 'overdue' | 'dueScheduled' | 'endedBefore'
 >;
 
-/** A missing value means that a newer row replaced it. */
+/** Limits the retries: a missing value means that a newer row replaced the row that was read. */
 const triesMax = 10;
 const listed: ReadonlySet<string> = new Set(['info', 'run']);
 
@@ -112,7 +112,10 @@ export function createTaskQueries(parts: {
   }
 }
 
-/** The next candidates: some fields of ended jobs are only in the bucket. */
+/**
+ * Returns the ids of the next candidates. The caller filters them again, because some fields of jobs in a terminal state
+ * are only in the bucket.
+ */
 function pageOf(candidates: Iterator<IndexedTask>, filter: TaskFilter): readonly string[] {
   const ids: string[] = [];
   while (ids.length <= taskLimits.batchMax) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeRow, encodeRow, inlineTexts, splitTexts, withTexts } from './row.ts';
+import { decodeRow, encodeRow, inlineFields, splitFields, packFields } from './row.ts';
 
 const head = {
   id: 'email-send.01995b2e-0000-7000-8000-000000000000',
@@ -25,7 +25,7 @@ const head = {
   endedAtMs: 0,
 } as const;
 
-test('decodes a row as it was encoded, whatever its texts are', () => {
+test('decodes a row as it was encoded, whatever its fields contain', () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.string({ minLength: 1, unit: 'grapheme' }), fc.string({ unit: 'grapheme' })),
@@ -33,29 +33,29 @@ test('decodes a row as it was encoded, whatever its texts are', () => {
         const texts = { ...given, plain: 'a\nb' };
         const row = {
           head,
-          ...withTexts(texts),
+          ...packFields(texts),
           values: [{ seq: 9, names: ['payload'] }],
         };
         const read = decodeRow(head.id, encodeRow(row));
         assert.deepEqual(read, row);
-        assert.deepEqual(inlineTexts(read), { ...texts });
+        assert.deepEqual(inlineFields(read), { ...texts });
       },
     ),
   );
 });
 
-test('separates large texts, and many small ones together, but never those that lists read', () => {
+test('separates large fields, and many small ones together, but never those that lists read', () => {
   const large = 'x'.repeat(20_000);
   const small = { run: '{}', info: '{}', payload: '1' };
-  assert.deepEqual(splitTexts(small), { inline: small, separate: [] });
-  assert.deepEqual(splitTexts({ ...small, payload: large }), {
+  assert.deepEqual(splitFields(small), { inline: small, separate: [] });
+  assert.deepEqual(splitFields({ ...small, payload: large }), {
     inline: { run: '{}', info: '{}' },
     separate: [{ payload: large }],
   });
   const steps = Object.fromEntries(
     Array.from({ length: 1_000 }, (_, n) => [`step:${n}`, 'y'.repeat(100)]),
   );
-  const { inline, separate } = splitTexts({ ...small, ...steps });
+  const { inline, separate } = splitFields({ ...small, ...steps });
   assert.deepEqual(inline, { run: '{}', info: '{}' });
   assert.deepEqual(separate, [{ payload: '1', ...steps }]);
 });

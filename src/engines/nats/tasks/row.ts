@@ -1,9 +1,9 @@
-// A job in the bucket: one message, whose first line holds the head and the lengths of the texts that follow. Large texts
-// are separate messages (values), which the row refers to by sequence.
+// A row is a job in the bucket: one message whose first line holds the head and the lengths of the fields that follow.
+// Large fields are separate messages (values), which the row refers to by sequence.
 
 import { taskTypeOf, type TaskHead } from '../../../tasks/task-job.ts';
 
-/** Texts in a separate message of the bucket. */
+/** Fields in a separate message of the bucket. */
 export interface TaskValue {
   readonly seq: number;
   readonly names: readonly string[];
@@ -11,9 +11,9 @@ export interface TaskValue {
 
 export interface TaskRow {
   readonly head: TaskHead;
-  /** Name and length of each text, in the order of the body. */
+  /** Name and length of each field, in the order of the body. */
   readonly inline: readonly (readonly [string, number])[];
-  /** Undefined: not in memory, read it from the bucket. */
+  /** Undefined if the body is not in memory and must be read from the bucket. */
   readonly body: string | undefined;
   readonly values: readonly TaskValue[];
 }
@@ -75,15 +75,15 @@ export function decodeRow(id: string, text: string): TaskRow {
   };
 }
 
-/** The texts in the row itself. */
-export function inlineTexts({ inline, body = '' }: TaskRow): Record<string, string> {
+/** Returns the fields that the row itself contains. */
+export function inlineFields({ inline, body = '' }: TaskRow): Record<string, string> {
   let at = 0;
   return Object.fromEntries(
     inline.map(([name, length]) => [name, body.slice(at, (at += length))] as const),
   );
 }
 
-export function withTexts(
+export function packFields(
   texts: Readonly<Record<string, string>>,
 ): Pick<TaskRow, 'inline' | 'body'> {
   const entries = Object.entries(texts);
@@ -93,15 +93,15 @@ export function withTexts(
   };
 }
 
-/** A text of at least this many characters is a separate message. */
+/** A field of at least this many characters becomes a separate message. */
 const separateFrom = 16_000;
-/** The limit of all other texts together, which every step writes again. */
+/** Limits the total length of all other fields, because every step writes them again. */
 const inlineMax = 64_000;
-/** Every list reads them. */
+/** Fields that are never separate, because every list reads them. */
 const alwaysInline: ReadonlySet<string> = new Set(['info', 'run']);
 
-/** Which texts are inline, and which are separate: each record of `separate` becomes a message. */
-export function splitTexts(texts: Readonly<Record<string, string>>): {
+/** Decides which fields are inline and which are separate. Each record of `separate` becomes a message. */
+export function splitFields(texts: Readonly<Record<string, string>>): {
   readonly inline: Readonly<Record<string, string>>;
   readonly separate: readonly Readonly<Record<string, string>>[];
 } {

@@ -8,9 +8,9 @@ import { taskKeys } from './keys.ts';
 import {
   decodeRow,
   encodeRow,
-  inlineTexts,
-  splitTexts,
-  withTexts,
+  inlineFields,
+  splitFields,
+  packFields,
   type PlacedRow,
   type TaskRow,
   type TaskValue,
@@ -18,7 +18,7 @@ import {
 
 /** The new state of a job. */
 export interface RowChange {
-  /** Undefined: a new job; `expected` is the sequence of its marker, or 0. */
+  /** The row to change. Undefined: a new job, and `expected` is the sequence of its marker, or 0. */
   readonly base: PlacedRow | undefined;
   readonly expected: number;
   readonly head: TaskHead;
@@ -30,7 +30,7 @@ export interface TaskRows {
   read(ids: readonly string[]): Promise<readonly RowRead[]>;
   /** Adds missing bodies from the bucket; undefined: the job has changed since. */
   withBodies(rows: readonly PlacedRow[]): Promise<readonly (PlacedRow | undefined)[]>;
-  /** Adds the texts of values, or only those in `names`. Undefined: the job has changed since. */
+  /** Adds the fields in separate values, or only those in `names`. Undefined: the job has changed since. */
   whole(
     rows: readonly PlacedRow[],
     names?: ReadonlySet<string>,
@@ -49,7 +49,7 @@ interface RowRead {
   readonly row: PlacedRow | undefined;
 }
 
-/** The content of a value: texts by name. */
+/** The content of a value: fields by name. */
 type ValueTexts = Readonly<Record<string, string>>;
 
 export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
@@ -97,7 +97,7 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
     );
     return full.map((row) => {
       if (row === undefined) return undefined;
-      const fields = inlineTexts(row);
+      const fields = inlineFields(row);
       for (const value of row.values.filter(isWanted)) {
         const texts = values.get(value.seq);
         // A process that has changed the job since deleted the value.
@@ -124,10 +124,10 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
     const written = rows.map((row, at) => {
       const { base } = changes[at] as RowChange;
       const seq = seqs[at];
-      const [lost, kept] = seq === undefined ? [row, base] : [base, row];
-      const used = new Set((kept?.values ?? []).map((value) => value.seq));
+      const [replaced, current] = seq === undefined ? [row, base] : [base, row];
+      const used = new Set((current?.values ?? []).map((value) => value.seq));
       unused.push(
-        ...(lost?.values ?? []).flatMap((value) => (used.has(value.seq) ? [] : [value.seq])),
+        ...(replaced?.values ?? []).flatMap((value) => (used.has(value.seq) ? [] : [value.seq])),
       );
       if (seq === undefined) return undefined;
       const placed = { ...row, seq };
@@ -158,7 +158,7 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
     const prepared = changes.map(({ base, head, fields }) => {
       const isSame = base !== undefined && Object.keys(fields).length === 0;
       if (isSame) return { head, values: base.values, inline: base, separate: [] };
-      const texts: Record<string, string> = base === undefined ? {} : inlineTexts(base);
+      const texts: Record<string, string> = base === undefined ? {} : inlineFields(base);
       for (const [name, text] of Object.entries(fields)) {
         if (text === null) delete texts[name];
         else texts[name] = text;
@@ -167,8 +167,8 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
         const left = names.filter((name) => !(name in fields));
         return left.length === 0 ? [] : [{ seq, names: left }];
       });
-      const { inline, separate } = splitTexts(texts);
-      return { head, values, inline: withTexts(inline), separate };
+      const { inline, separate } = splitFields(texts);
+      return { head, values, inline: packFields(inline), separate };
     });
     const writes = prepared.flatMap(({ head, separate }) =>
       separate.map((texts) => ({ head, texts })),

@@ -15,17 +15,17 @@ export interface TaskSignals {
   repair(signals: readonly TaskSignal[], nowMs: number): Promise<number>;
 }
 
-/** The ids of the messages of a subject that were read. */
+/** The message ids of a subject that this process has read. */
 interface KnownIds {
   readonly ids: Set<string>;
-  /** Another time means another stream of the same name. */
+  /** The creation time of the stream; it changes if the stream is deleted and created again. */
   readonly created: string | undefined;
   lastSequence: number;
   count: number;
 }
 
 const window = { dedupeWindowMs: busLimits.dedupeWindowMsDefault };
-/** A signal that is lost this often within minutes is given up. */
+/** The number of times that a lost signal is published again within minutes. */
 const retriesMax = 5;
 
 export function createTaskSignals(
@@ -53,7 +53,7 @@ export function createTaskSignals(
     }
   }
 
-  /** Reads only new messages, unless some of the known ones are missing: then it reads all again. */
+  /** Reads only new messages. Reads all messages again if some of the known ones are missing. */
   async function publishedIds(subject: string): Promise<ReadonlySet<string>> {
     const stream = layout.streamOf(subject);
     const name = layout.toNats(subject);
@@ -74,7 +74,7 @@ export function createTaskSignals(
     return read.ids;
   }
 
-  /** The server may report a duplicate of a message that was deleted: then it is published under another id. */
+  /** Publishes under another id if the server reports a duplicate of a message that was deleted. */
   async function republish(entries: readonly EngineEntry[]): Promise<number> {
     let left = entries;
     let published = 0;
@@ -116,10 +116,10 @@ export function createTaskSignals(
   };
 }
 
-/** No id of a signal contains it. */
+/** Marks the message id of a retry; the id of a signal never contains this string. */
 const retryMark = '~again~';
 
-/** The id without the mark of a retry. */
+/** Returns the message id without the mark of a retry. */
 export function plainId(messageId: string): string {
   const at = messageId.indexOf(retryMark);
   return at < 0 ? messageId : messageId.slice(0, at);

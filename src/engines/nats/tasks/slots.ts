@@ -1,5 +1,5 @@
-// The slots of a concurrency key. A claimed job takes a slot before a worker gets it. A slot is free when its job does not
-// run under the fence in the slot; a fence is never used again.
+// The slots of a concurrency key. A claimed job takes a slot before a worker gets the job. A slot stores the job and its
+// fence, and is free when the job does not run under that fence; fences are never reused.
 
 import type { TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
@@ -7,7 +7,7 @@ import type { PlacedRow } from './row.ts';
 import type { TaskRows } from './rows.ts';
 
 export interface TaskSlots {
-  /** False: all slots of the key are taken. */
+  /** Returns false if all slots of the key are taken. */
   take(row: PlacedRow, slotCount: number): Promise<boolean>;
   /** Slots that no running job holds. */
   unused(): Promise<readonly { readonly key: string; readonly seq: number }[]>;

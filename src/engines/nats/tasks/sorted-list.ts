@@ -4,11 +4,11 @@
 export interface SortedList<T> {
   readonly size: number;
   add(value: T): void;
-  /** Removes the value that compares as equal; false: there is none. */
+  /** Removes the value that compares as equal; returns false if the list has none. */
   remove(value: T): boolean;
   clear(): void;
   ascending(): IterableIterator<T>;
-  /** Largest first; with a bound, only the values before it. */
+  /** Iterates from the largest value; with a bound, only over the values before it. */
   descending(before?: T): IterableIterator<T>;
 }
 
@@ -56,7 +56,7 @@ export function createSortedList<T>(compare: (a: T, b: T) => number): SortedList
         return;
       }
       chunk.splice(positionIn(chunk, value), 0, value);
-      // Values usually arrive in order: then the full chunk stays full.
+      // Values usually arrive in order, so the last chunk stays full instead of being split in halves.
       if (chunk.length > chunkMax) {
         const isLast = at === chunks.length - 1;
         chunks.splice(at + 1, 0, chunk.splice(isLast ? chunkMax : chunkMax / 2));

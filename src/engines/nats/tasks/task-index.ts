@@ -1,5 +1,6 @@
-// An index of the bucket in memory, updated by the reader of the bucket and by this process's own writes. It holds the
-// heads of active jobs and a few fields of ended ones. It may be outdated, so every write names its expected sequence.
+// An index of the bucket in memory, updated by the reader of the bucket and by the writes of this process. The index
+// holds the heads of active jobs and a few fields of jobs in a terminal state. It may be outdated, so every write names
+// its expected sequence.
 
 import type { TypeCount, TypeMode, WorkerBeat } from '../../../tasks/task-engine.ts';
 import { isTerminal, taskStates, type TaskHead, type TaskState } from '../../../tasks/task-job.ts';
@@ -34,7 +35,7 @@ export interface TaskIndex {
   forget(key: string): void;
   find(id: string): IndexedTask | undefined;
   readonly size: number;
-  /** Newest first. */
+  /** Jobs of all types, newest first. */
   newest(before?: Pick<IndexedTask, 'enqueuedAtMs' | 'id'>): IterableIterator<IndexedTask>;
   /** Ended jobs of a type, the earliest first. */
   endedOf(type: string): IterableIterator<IndexedTask>;
@@ -59,9 +60,9 @@ export interface TaskIndex {
   rivals(own: ReadonlySet<string>, sinceMs: number): readonly string[];
 }
 
-/** Bodies that are kept in memory, so a claim need not read them. */
+/** The maximum number of body characters in memory; a claim need not read these bodies from the bucket. */
 const bodyCharsMax = 64_000_000;
-/** Tenants that were not served for a long time are dropped: they are next anyway. */
+/** Turns of tenants that were not served for a long time are dropped, because such a tenant is next anyway. */
 const turnsMax = 100_000;
 const rivalsMax = 1_000;
 const markersMax = 100_000;
@@ -127,11 +128,11 @@ export function createTaskIndex(): TaskIndex {
     const { id, type, state, enqueuedAtMs, updatedAtMs } = head;
     const hasEnded = isTerminal(state);
     const fits = bodyChars + (row.body?.length ?? 0) <= bodyCharsMax;
-    const kept = hasEnded ? undefined : fits ? row : { ...row, body: undefined };
-    const task = { id, type, enqueuedAtMs, updatedAtMs, state, seq, row: kept };
+    const indexed = hasEnded ? undefined : fits ? row : { ...row, body: undefined };
+    const task = { id, type, enqueuedAtMs, updatedAtMs, state, seq, row: indexed };
     tasks.set(id, task);
     countOf(type)[state] += 1;
-    bodyChars += kept?.body?.length ?? 0;
+    bodyChars += indexed?.body?.length ?? 0;
     if (hasEnded) endedOf(type).add(task);
     else if (state !== 'running') pending.add(head);
     else {
@@ -282,7 +283,7 @@ function byEnqueued(
   return a.enqueuedAtMs - b.enqueuedAtMs || byId(a, b);
 }
 
-/** An ended job does not change, so its last change is its end. */
+/** A job in a terminal state does not change, so its last update is the time when it reached that state. */
 function byUpdated(a: IndexedTask, b: IndexedTask): number {
   return a.updatedAtMs - b.updatedAtMs || byId(a, b);
 }

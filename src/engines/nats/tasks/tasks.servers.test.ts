@@ -13,13 +13,13 @@ after(() => server[Symbol.asyncDispose]());
 let opened = 0;
 
 const fixture: TasksFixture = {
-  // A single process has seen everything, so the order is exact for it.
+  // A single process has seen all writes, so its order is exact.
   capabilities: { ...natsTaskCapabilities, exactOrder: true, restart: true },
   async open(options) {
     opened += 1;
     const prefix = `case${opened}`;
     const tasks = await natsTasks(server.url, { ...options, prefix });
-    // Most cases read no stream: only the others open the bus.
+    // Opens the bus only for the cases that read a stream.
     let opening: Promise<Bus> | undefined;
     const openBus = (): Promise<Bus> => (opening ??= natsBus(server.url, { prefix }));
     return {

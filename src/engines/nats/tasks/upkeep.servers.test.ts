@@ -12,7 +12,7 @@ after(() => server[Symbol.asyncDispose]());
 
 const minuteMs = 60_000;
 
-test('deletes values that no job refers to after a while, and keeps the others', async () => {
+test('deletes values that no job refers to after the grace period, and keeps the others', async () => {
   const engine = await natsTaskEngine(server.url, { prefix: 'orphans' });
   await using tasks = createTasks(engine, { types: [taskType('email-send')] });
   await using stack = new AsyncDisposableStack();
@@ -29,7 +29,7 @@ test('deletes values that no job refers to after a while, and keeps the others',
   const { id } = await tasks.enqueue({ type: 'email-send', payload });
   const named = await values();
   assert.ok(named.length > 0 && named.every((each) => each.startsWith(`${id}.`)), named.join());
-  // As if a process died before it wrote the job: one value of an existing job, one of a job that never existed.
+  // Simulates a process that died before it wrote the job: one value of an existing job, one of a job that never existed.
   const unknown = 'email-send.0199aaaa-0000-7000-8000-000000000000';
   const js = manager.jetstream();
   for (const owner of [id, unknown]) {

@@ -10,7 +10,7 @@ import type { TaskRows } from './rows.ts';
 import type { TaskSlots } from './slots.ts';
 
 const markerMs = 600_000;
-/** Per sweep; the next sweep continues. */
+/** The maximum number of deletions per sweep; the next sweep continues. */
 const eraseMax = 1_000;
 
 export function createTaskUpkeep(parts: {
@@ -67,7 +67,7 @@ export function createTaskUpkeep(parts: {
 const passEveryMs = 3_600_000;
 /** How long a process may take to write the job that refers to a value. */
 const graceMs = 600_000;
-/** Keys per sweep. */
+/** The number of value keys that a sweep checks. */
 const keysPerSweep = 1_000;
 const suspectsMax = 10_000;
 
@@ -98,7 +98,7 @@ function createOrphanSweep(bucket: TaskBucket, rows: TaskRows): (nowMs: number) 
 
   /** The sequences of values that no row refers to. */
   async function findOrphans(candidates: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    // Values first: a row that is written in between refers to values that existed before.
+    // Read values before rows: a row that is written in between refers only to values that already existed.
     const values = await bucket.get(candidates);
     const ids = [...new Set(candidates.map(idOfValue))];
     const found = await rows.read(ids);

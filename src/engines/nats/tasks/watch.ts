@@ -14,7 +14,7 @@ import { isAboutProcess, statePattern, taskKeys } from './keys.ts';
 export interface TaskWatch extends AsyncDisposable {
   /** Resolves when the index has everything that any process wrote before the call. */
   sync(): Promise<void>;
-  /** The bucket was created again: reads it from its start. */
+  /** Reads the bucket from its start, after it was created again. */
   restart(): void;
 }
 
@@ -34,7 +34,7 @@ export function createTaskWatch(
     readonly index: TaskIndex;
     readonly observer: Observer;
     readonly processId: string;
-    /** Jobs, modes, rates or slots have changed. */
+    /** Called when jobs, modes, rates or slots have changed. */
     readonly onChange: () => void;
   },
 ): TaskWatch {
@@ -85,7 +85,7 @@ export function createTaskWatch(
     waiting.push(waiter);
     const sinceMs = performance.now();
     const timer = setInterval(() => {
-      // A large bucket may take long, as long as it makes progress.
+      // Reading a large bucket may take long, so only a lack of progress is an error.
       if (performance.now() - Math.max(progressedAtMs, sinceMs) < wire.timeoutMs) return;
       arrived.reject(busUnavailable('the task bucket cannot be read'));
     }, 250);

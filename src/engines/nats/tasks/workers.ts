@@ -1,5 +1,5 @@
-// The group `<type>-workers` of each type's queue stream. Claims do not use it; this file acks the messages of claimed
-// jobs for it, from the oldest up to the first job that still waits, so the stream may be trimmed.
+// The group `<type>-workers` of each queue stream. Claims do not use the group, so this file acks the messages of claimed
+// jobs: from the oldest message up to the first job that still waits. Acked messages can be trimmed.
 
 import type { GroupSettings } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
@@ -11,11 +11,11 @@ import { createBusConsumers } from '../bus/consumers.ts';
 import { createBusLeases } from '../bus/fetch.ts';
 import type { BusReader } from '../bus/read.ts';
 import type { BusParts, BusStreams } from '../bus/streams.ts';
-import { isRefused, refusals, type ConsumerInfo } from '../connection/jetstream-wire.ts';
+import { isApiError, apiErrorCodes, type ConsumerInfo } from '../connection/jetstream-wire.ts';
 import type { TaskIndex } from './task-index.ts';
 import { plainId } from './signals.ts';
 
-/** Per type and sweep; the next sweep continues. */
+/** The maximum number of acks per type and sweep; the next sweep continues. */
 const ackedMax = 5_000;
 const fetchMax = 500;
 
@@ -51,7 +51,7 @@ export function createWorkersGroups(context: {
     return settings;
   }
 
-  /** The sequences after the ack floor, up to the first whose job waits for a worker. */
+  /** Returns the sequences after the ack floor, up to the first one whose job waits for a worker. */
   async function claimedSequences(subject: string, floor: number): Promise<ReadonlySet<string>> {
     const messages: { readonly sequence: string; readonly messageId: string }[] = [];
     for await (const { sequence, messageId } of reader.headers(subject, floor + 1)) {
@@ -65,7 +65,10 @@ export function createWorkersGroups(context: {
     return new Set(claimed.map(({ sequence }) => sequence));
   }
 
-  /** A job gets a new fence whenever it waits for a worker, and its signal contains the fence. */
+  /**
+   * Whether the job of a queue signal still waits for a worker. Each wait has a new fence, and the signal contains the
+   * fence.
+   */
   function isWaiting(messageId: string): boolean {
     const id = decodeURIComponent(plainId(messageId).slice(messageId.indexOf(':') + 1));
     const [, taskId, fence] = /^q:(.+):(\d+)$/.exec(id) ?? [];
@@ -117,6 +120,6 @@ export function createWorkersGroups(context: {
 function isMissing(error: unknown): boolean {
   return (
     hasCode(error, 'BUS_GROUP_UNKNOWN') ||
-    isRefused(error, refusals.consumerNotFound, refusals.streamNotFound)
+    isApiError(error, apiErrorCodes.consumerNotFound, apiErrorCodes.streamNotFound)
   );
 }

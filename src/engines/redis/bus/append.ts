@@ -42,14 +42,14 @@ export function createAppender(
         ...subjects,
         ...values,
       ]);
-    let answer = await run(false);
-    if (answer === null) {
+    let reply = await run(false);
+    if (reply === null) {
       await registry.register(subjects);
-      answer = await run(true);
+      reply = await run(true);
       // Another process may have deleted and deregistered the stream between the two calls.
       await registry.register(subjects);
     }
-    return appendedOf(answer);
+    return appendedOf(reply);
   }
 
   return (entries, dedupeWindowMs) =>
@@ -67,7 +67,7 @@ export function createAppender(
     );
 }
 
-/** Takes the sequence and the duplicate flag of each entry. */
+/** Parses the reply of the script: the sequence and the duplicate flag of each entry. */
 export function appendedOf(cells: unknown): readonly Appended[] {
   return pairsOf(cells as readonly unknown[]).map(([sequence, isDuplicate]) => ({
     sequence: textOf(sequence),

@@ -50,7 +50,7 @@ test('while one node is unreachable, delivers the messages of the others, each o
   };
   try {
     // Fetch until only messages of the unreachable node remain. At first, the client may ask that node for the slots.
-    await eventually('the other nodes answer', async () => {
+    await eventually('the other nodes reply', async () => {
       await rejectsWith(async () => {
         while (received.length < subjects.length) await fetchMore();
       }, 'BUS_UNAVAILABLE');

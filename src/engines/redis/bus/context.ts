@@ -1,4 +1,4 @@
-// What the parts of the Redis bus share.
+// The dependencies and scripts that all parts of the Redis bus share.
 
 import type { Clock } from '../../../foundation/clock.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -15,7 +15,7 @@ export interface RedisBusContext {
   readonly clock: Clock;
 }
 
-/** Streams, leases and groups that belong together change in one script. */
+/** One script changes a stream together with its leases and groups. */
 export const busScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'register',
   'rebuild',

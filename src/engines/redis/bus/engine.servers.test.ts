@@ -119,7 +119,7 @@ for (const [name, target] of [
     );
   });
 
-  test(`in ${name} a key of another type blocks only its own subject`, async () => {
+  test(`in ${name} a key of another type blocks only the subject of that key`, async () => {
     await using opened = await open(target);
     const { bus, redis, prefix } = opened;
     await redis.ask((client) => client.set(`${prefix}gbe:tasks:x:terminal`, 'text'));
@@ -259,7 +259,7 @@ test('uses a client of the caller and leaves it open', async () => {
   }
 });
 
-test('a hanging Redis rejects calls within the time limit, including a longer fetch', async () => {
+test('rejects calls to a hanging Redis within the time limit, including a longer fetch', async () => {
   await using server = await startRedis();
   await using bus = await redisBus(server.url, { timeoutMs: 300 });
   const group = await bus.group(monitors);
@@ -268,7 +268,7 @@ test('a hanging Redis rejects calls within the time limit, including a longer fe
   await rejectsWith(() => publishNumbers(bus, 1), 'BUS_UNAVAILABLE');
   await rejectsWith(() => waiting, 'BUS_UNAVAILABLE');
   server.resume();
-  await eventually('the server answers again', () =>
+  await eventually('the server replies again', () =>
     publishNumbers(bus, 1, 'gbe.tasks.x.terminal').then(
       () => true,
       () => false,

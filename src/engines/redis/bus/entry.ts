@@ -5,7 +5,7 @@ import type { StoredEntry } from '../../../bus/bus-engine.ts';
 import { textOf } from '../connection/engine.ts';
 
 const idPartMax = 2n ** 64n - 1n;
-/** The highest `Date`; ids that other programs wrote may be higher. */
+/** The latest time of a `Date`; ids that other programs wrote may contain a later one. */
 const dateMsMax = 8_640_000_000_000_000;
 
 export function storedEntry(

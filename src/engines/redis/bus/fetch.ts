@@ -1,6 +1,6 @@
 // Delivers messages to the members of a group. A member does not poll its streams one by one: wake-ups name the streams
-// that have messages, each visit returns what is left and when the next lease ends, and a periodic sweep of all
-// streams finds messages whose wake-up was lost.
+// that have messages. Each visit returns how many messages remain and when the next lease expires. A periodic sweep of
+// all streams finds messages whose wake-up was lost.
 
 import type { FetchRequest, GroupSettings, LeasedEntry } from '../../../bus/bus-engine.ts';
 import { unknownGroup } from '../../../bus/group-errors.ts';
@@ -16,10 +16,16 @@ import { fullSubjects, matchesAny } from './registry.ts';
 import { tokenText } from './settle.ts';
 import type { Wake } from './wakes.ts';
 
-/** Interval between sweeps; each domain adds to it, so that many domains do not cost more. */
+/** The interval between sweeps grows with the number of domains, so that many domains do not cost more. */
 const sweepMs = { every: 1_000, perDomain: 4 } as const;
-/** Streams of one script call, concurrent calls, and messages that each of these first asks for. */
-const visitMax = { streams: 250, atOnce: 32, share: 16 } as const;
+const visitMax = {
+  /** Streams per script call. */
+  streams: 250,
+  /** Concurrent script calls. */
+  atOnce: 32,
+  /** Messages that each of the concurrent calls requests at first. */
+  share: 16,
+} as const;
 const dueMsMin = 5;
 
 interface VisitLimits {
@@ -137,14 +143,14 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     // Removed before the visit: a wake-up during the visit adds the stream again.
     for (const key of streams) view.ready.delete(key);
     state.dueAtMs = Number.POSITIVE_INFINITY;
-    let answer: readonly unknown[];
+    let reply: readonly unknown[];
     try {
       const { leaseMs, maxAckPending } = settings;
       const pendingMax = keyspace.isOneDomain
         ? maxAckPending
         : Math.min(maxAckPending, state.pending + room);
       const records = keyspace.isOneDomain ? keyspace.groups : '';
-      answer = (await redis.runForBytes(
+      reply = (await redis.runForBytes(
         busScripts.fetch,
         [...keyspace.leases(domain, native), ...streams],
         [native, limit, leaseMs, pendingMax, records, settings.name, generation, isSweep ? 1 : 0],
@@ -154,7 +160,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
       state.dueAtMs = 0;
       throw error;
     }
-    const [pending, nextMs, mayHaveMore, found] = answer as readonly [
+    const [pending, nextMs, mayHaveMore, found] = reply as readonly [
       number,
       number,
       number[],
@@ -206,7 +212,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     const found: LeasedEntry[] = [];
     const roomOf = (): number => settings.maxAckPending - pendingOf(view);
     const visits = plan(view, !keyspace.isOneDomain && roomOf() <= 0);
-    // This visit detects that the group was deleted.
+    // A visit without streams detects that the group was deleted.
     if (visits.length === 0 && keyspace.isOneDomain) visits.push({ domain: 'bus', streams: [] });
     const checking = Promise.allSettled([checkRecord(view)]);
     // Visit few domains first, which is cheaper if they have many messages; double the number if they have few.
@@ -234,14 +240,14 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     }
     const [checked] = await checking;
     const rejected = checked.status === 'rejected' ? checked : failed;
-    // Return the messages that were leased in other domains: until the lease ends, no other member can get them.
+    // Return the messages that were leased in other domains: until the lease expires, no other member can get them.
     if (rejected !== undefined && (found.length === 0 || isUnknown(rejected.reason))) {
       throw rejected.reason;
     }
     return found;
   }
 
-  /** Waits for a wake-up, the end of a lease, or the next sweep. */
+  /** Waits for a wake-up, for an expired lease, or for the next sweep. */
   async function waitForWork(
     view: GroupView,
     settings: GroupSettings,
@@ -251,7 +257,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     if (view.wakeUps !== seen) return;
     const nowMs = clock.now();
     const sweepAtMs = view.sweptAtMs + sweepEveryMs(view);
-    // A message that is leased from now on is not free before this time.
+    // A lease that starts from now on does not expire before this time.
     const leaseEndMs = keyspace.isOneDomain ? nowMs + settings.leaseMs : Number.POSITIVE_INFINITY;
     const pollAtMs = Math.max(nowMs + dueMsMin, Math.min(dueAtMsOf(view), sweepAtMs, leaseEndMs));
     const pollMs = Math.min(pollAtMs, untilMs) - nowMs;
@@ -281,7 +287,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
           const found = await attempt(view, settings, { limit, isSweep });
           if (found.length > 0) return found;
         } catch (error) {
-          // The group may have been created again: then the next round finds the new one.
+          // The group may have been created again, so the next round looks it up.
           if (round > 0 || !isUnknown(error)) throw error;
           continue;
         }
@@ -311,7 +317,7 @@ function shareOf(whole: number, parts: number, n: number): number {
   return Math.floor(whole / parts) + (n < whole % parts ? 1 : 0);
 }
 
-/** What this process knows of a group between two fetches; Redis holds the authoritative state. */
+/** The state of a group that this process caches between two fetches; Redis holds the authoritative state. */
 interface GroupView {
   readonly record: GroupRecord;
   readonly filters: readonly string[];
@@ -329,7 +335,7 @@ interface GroupView {
 interface DomainView {
   /** Number of pending messages at the last visit. */
   pending: number;
-  /** When the next lease ends. */
+  /** The time when the next lease expires. */
   dueAtMs: number;
 }
 

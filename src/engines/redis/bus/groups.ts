@@ -13,7 +13,7 @@ import { matchesAny } from './registry.ts';
 export interface GroupRecord {
   readonly name: string;
   readonly generation: number;
-  /** Name of its Redis consumer groups; a group that is deleted and created again gets another native name. */
+  /** The name of the Redis consumer groups. A group that is deleted and created again gets another native name. */
   readonly native: string;
   readonly filters: readonly string[];
   readonly leaseMs: number;
@@ -114,7 +114,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
         } = record;
         throw groupConflict(name, { there: existing, wanted: filters[0] ?? '' });
       }
-      // Repeats the work of a process that crashed: the group must exist in every stream before the first fetch.
+      // The group must exist in every stream before the first fetch, even if the process that created it crashed.
       if (!record.isPlaced) {
         await place(record, 'place', from);
         await redis.runForBytes(

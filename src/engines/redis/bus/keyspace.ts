@@ -1,6 +1,6 @@
 // The keys of the bus. The key of a stream is its subject with colons; all other keys contain a full stop, which
-// no stream key does. Keys that one script changes share a slot domain: on one server, or with a hash tag in the
-// prefix, all keys do; on a cluster, the keys of one stream do.
+// no stream key does. Keys that one script changes share a slot domain. On one server, or with a hash tag in the
+// prefix, all keys share one domain. On a cluster, the keys of one stream share one.
 
 import { nameInvalid } from '../../../contracts/identifier.ts';
 import { streamKeyToSubject, subjectToStreamKey } from '../../../contracts/subject-match.ts';

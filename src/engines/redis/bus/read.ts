@@ -1,4 +1,4 @@
-// Reads streams without a group: to their end, or live.
+// Reads streams without a group: up to the last stored message, or live.
 
 import { matchesFilter, type ReadRequest, type StoredEntry } from '../../../bus/bus-engine.ts';
 import { batchesOf } from '../../../foundation/batches-of.ts';
@@ -12,7 +12,7 @@ import { fullSubjects } from './registry.ts';
 import type { RedisClient } from '../connection/connection.ts';
 import type { Wake } from './wakes.ts';
 
-/** Limits of concurrent reads, because a message may have a megabyte. */
+/** Limits concurrent reads, because a message may have a megabyte. */
 const atOnce = { entries: 100, streams: 8 } as const;
 /** Interval between polls of all streams, and between attempts while the server is unreachable. */
 const pollMs = 1_000;

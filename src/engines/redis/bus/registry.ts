@@ -25,7 +25,7 @@ export function createBusRegistry(redis: RedisConnection, keyspace: BusKeyspace)
   const { registry } = keyspace;
 
   async function read(after: number): Promise<RegistryPage | undefined> {
-    // In this order, a subject that is registered between the two reads is returned now and again next time.
+    // Read the version first: a subject that is registered between the two reads is then returned twice, not skipped.
     const [version, subjects] = await redis.ask((client) =>
       Promise.all([
         client.zscore(registry, ''),

@@ -48,13 +48,13 @@ export function createBusSettle(
     const { native, streamKey } = tokenOf(batch[0]?.token ?? '');
     const domain = keyspace.domainOf(streamKey);
     const registry = keyspace.isOneDomain ? keyspace.registry : '';
-    const [pending, answers] = (await redis.runForBytes(
+    const [pending, flags] = (await redis.runForBytes(
       busScripts.settle,
       keyspace.leases(domain, native),
       [native, keyspace.channel, name, leaseMs, registry, ...batch.flatMap(valuesOf)],
     )) as readonly [number, readonly number[]];
     onPending(name, domain, pending);
-    return batch.map((_, at) => (answers[at] === 1 ? 'settled' : 'stale'));
+    return batch.map((_, at) => (flags[at] === 1 ? 'settled' : 'stale'));
   }
 
   function valuesOf(settlement: Settlement): ScriptValue[] {
@@ -68,8 +68,8 @@ export function createBusSettle(
   }
 
   /**
-   * The letter is in another slot: extend the lease to check that it is still valid, store the letter, then ack. The
-   * id of the letter prevents duplicates.
+   * Used if the dead letter is in another slot: extends the lease to check that it is still valid, stores the letter,
+   * then acks. The id of the letter prevents duplicates.
    */
   async function deadLetter(
     group: GroupSettings,

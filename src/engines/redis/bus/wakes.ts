@@ -4,7 +4,10 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { RedisClient } from '../connection/connection.ts';
 
-/** `s` subjects (`*`: many): something was stored. `g` group, stream keys: something is free again. */
+/**
+ * A wake-up is `s` and the subjects with new messages (`*`: many), or `g`, a group and the keys of the streams with
+ * released messages.
+ */
 export type Wake =
   | { readonly kind: 'stored'; readonly subjects: readonly string[] }
   | { readonly kind: 'freed'; readonly group: string; readonly streamKeys: readonly string[] }
@@ -18,10 +21,10 @@ export interface BusWakes extends AsyncDisposable {
   on(listener: (wake: Wake) => void): () => void;
 }
 
-/** Waits for its server without a limit; a command does not. */
+/** The subscriber waits for its server without a limit; commands have a time limit. */
 const patient: RedisOptions = {
   lazyConnect: false,
-  // Ours is caught: the client's own rejects unhandled when the server does not answer in time.
+  // `listen` resubscribes: the client's automatic resubscription causes an unhandled rejection if it times out.
   autoResubscribe: false,
   enableOfflineQueue: true,
   maxRetriesPerRequest: null,
@@ -51,7 +54,7 @@ export function createBusWakes(client: RedisClient, channel: string, inbox?: Bus
     if (from === channel) notify(parseWake(text));
     else if (from === inbox?.channel) inbox.onMessage(text);
   };
-  /** Wake-ups that were published before are lost. */
+  /** Wakes all readers, because wake-ups that were published before the subscription are lost. */
   const onReady = (): void => notify({ kind: 'anything' });
   const onSubscribed = (): void => {
     isSubscribed = true;
@@ -78,7 +81,7 @@ export function createBusWakes(client: RedisClient, channel: string, inbox?: Bus
     }
   }
 
-  /** A node of a cluster is gone: another node receives the same messages. */
+  /** Reconnects to any node of a cluster, because each node receives all messages. */
   function onEnd(): void {
     subscriber = undefined;
     isSubscribed = false;
@@ -132,8 +135,8 @@ export function createBusWakes(client: RedisClient, channel: string, inbox?: Bus
 }
 
 /**
- * Not the cluster client's own subscriber, which adds a listener to its closed socket with each
- * reconnect attempt of an outage.
+ * Connects to a random node. The subscriber of the cluster client would leak: it adds a listener to its closed socket
+ * with each reconnect attempt.
  */
 function toAnyNode(cluster: Cluster): Redis | undefined {
   const nodes = cluster.nodes('all');

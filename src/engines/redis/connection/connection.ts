@@ -15,7 +15,7 @@ export type RedisClient = Redis | Cluster;
 export interface RedisConnectionOptions {
   readonly observer?: Observer | undefined;
   readonly clock?: Clock | undefined;
-  /** Time limit of a command. Default: 5 s. A client of your own keeps its own time limit. */
+  /** Time limit of a command. Default: 5 s. A client that you pass keeps its time limit. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface RedisConnection extends AsyncDisposable {
   readonly client: RedisClient;
   /** Rejects immediately with a retryable `STORE_UNAVAILABLE` while the server is unreachable. */
   ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T>;
-  /** Returns bulk strings as text. */
+  /** Returns bulk strings as JavaScript strings. */
   readonly run: RunScript;
   /** Returns bulk strings as buffers, because they may hold any bytes. */
   readonly runForBytes: RunScript;
@@ -40,13 +40,13 @@ const redisDefaults = {
   connectTimeoutMs: 5_000,
   /** Longest wait between two attempts to reconnect. */
   reconnectMsMax: 1_000,
-  /** Without a failure for this long, a successful call counts as the end of an outage. */
+  /** After this time without a failure, a successful call means that the connection is restored. */
   quietMs: 1_000,
 } as const;
 
 /**
- * Connects to a URL, or rejects with `STORE_UNAVAILABLE`. The user's own client stays open after disposal. The bus and
- * the tasks pass the prefix of their error codes.
+ * Connects to a URL, or rejects with `STORE_UNAVAILABLE`. A client that the user passes stays open after disposal. The
+ * bus and the tasks pass the prefix of their error codes.
  */
 export async function connectRedis(
   target: string | RedisClient,
@@ -132,9 +132,9 @@ function connectionOf(
   const ask: RedisConnection['ask'] = async (call) => {
     try {
       if (isClosed) throw redisClosed();
-      const answer = await call(client);
+      const reply = await call(client);
       health.succeeded();
-      return answer;
+      return reply;
     } catch (error) {
       if (isClosed) throw renamed(redisClosed());
       const unavailable = redisUnavailable(error);
@@ -169,7 +169,7 @@ interface ConnectionHealth {
 
 /**
  * Logs one line when the connection is lost and one when it is restored. Calls report their outcome as well,
- * because a hanging server emits no event, and one node of a cluster can fail while the others answer.
+ * because a hanging server emits no event, and one node of a cluster can fail while the others reply.
  */
 function watchHealth(
   client: RedisClient,
@@ -225,7 +225,7 @@ const transientReply =
 
 export function redisUnavailable(error: unknown): MillraceError {
   if (error instanceof MillraceError) return error;
-  // In a cluster, the error of the last node says more than "all nodes failed".
+  // In a cluster, the error of the last node is more specific than "all nodes failed".
   const cause = (error as { readonly lastNodeError?: unknown } | undefined)?.lastNodeError ?? error;
   const reason = cause instanceof Error ? cause.message : String(cause);
   const isReply = cause instanceof Error && cause.name === 'ReplyError';

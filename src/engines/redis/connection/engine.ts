@@ -1,4 +1,4 @@
-// What the engines share: how the bus and the tasks open a connection, and how calls for many items are made and read.
+// Helpers of all Redis engines: opening a connection, calls for many items, and parsing their replies.
 
 import { batchesOf } from '../../../foundation/batches-of.ts';
 import { MillraceError } from '../../../foundation/error.ts';

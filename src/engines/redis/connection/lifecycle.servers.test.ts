@@ -27,7 +27,7 @@ function lifecycleOf(open: () => Promise<AsyncDisposable>): Lifecycle {
   });
 }
 
-/** Is closed while it still opens its second connection. */
+/** Opens a bus that is still opening its second connection when the test closes it. */
 async function listening(target: string): Promise<AsyncDisposable> {
   const bus = await redisBus(target, { keyPrefix: 'lifecycle:' });
   const group = await bus.group({ group: 'g', subject: 'gbe.>' });

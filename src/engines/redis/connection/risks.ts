@@ -31,7 +31,7 @@ export function redisRisks(settings: RedisSettings): readonly RedisRisk[] {
   return risks;
 }
 
-/** Covers all nodes. Undefined if the server refuses `CONFIG GET`, as hosted servers do. */
+/** Checks all nodes. Returns undefined if the server rejects `CONFIG GET`, as hosted servers do. */
 export async function readRedisRisks(
   connection: RedisConnection,
 ): Promise<readonly RedisRisk[] | undefined> {
@@ -48,14 +48,14 @@ export async function readRedisRisks(
       );
       for (const risk of redisRisks(settings)) found.set(risk.setting, risk);
     } catch {
-      // `CONFIG GET` is not permitted, or the connection was lost: the next command reports the latter.
+      // `CONFIG GET` is not permitted, or the connection was lost. The next command reports a lost connection.
       return undefined;
     }
   }
   return [...found.values()];
 }
 
-/** Returns the risks, like `readRedisRisks`. */
+/** Logs a warning for each risk. Returns the result of `readRedisRisks`. */
 export async function warnOfRisks(
   connection: RedisConnection,
   observer: Observer | undefined,

@@ -38,7 +38,7 @@ function withIncludes(file: URL, included: Set<string>): string {
 
 export type ScriptValue = string | number | Buffer;
 
-/** Runs a script by its hash, or by its text if the server does not know the hash (after a restart). */
+/** Runs a script by its hash, or by its source if the server does not know the hash (after a restart). */
 export async function runScript(
   client: RedisClient,
   script: RedisScript,

@@ -71,7 +71,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The text does not quote the URL, which may contain a password. */
+/** The error does not quote the URL, which may contain a password. */
 function invalid(reason: string): MillraceError {
   return new MillraceError('CONFIG_INVALID', `invalid Redis URL: ${reason}`, {
     details: { field: 'redis' },

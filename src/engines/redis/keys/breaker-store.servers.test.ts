@@ -49,7 +49,7 @@ async function until(what: string, holds: () => Promise<boolean>): Promise<void>
   }
 }
 
-test('processes share an open breaker, and use their own breakers while Redis is unreachable', async () => {
+test('processes share an open breaker, and use separate breakers while Redis is unreachable', async () => {
   await using server = await startRedis();
   await using first = await redisBreakerStore(server.url);
   await using second = await redisBreakerStore(server.url);

@@ -23,7 +23,7 @@ const scripts = loadScripts(new URL('scripts/', import.meta.url), [
 
 /**
  * Shares the breakers of deliveries over Redis or a Redis Cluster, by its URL or with a client of your own.
- * While Redis is unreachable, each process uses its own breakers.
+ * While Redis is unreachable, each process uses separate breakers.
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';

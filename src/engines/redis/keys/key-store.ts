@@ -1,4 +1,4 @@
-// Keys in Redis under their own names and with their plain values, so that other programs can read them.
+// Keys in Redis. Names and values are stored unchanged, so that other programs can read them.
 
 import type { KeyEntry, KeyStore } from '../../../work/key-store.ts';
 import {

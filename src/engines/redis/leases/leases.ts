@@ -43,8 +43,8 @@ export async function redisLeases(
   return {
     async acquire({ subscription, shard }, owner, ttlMs, { above = 0 } = {}) {
       const values = [shard, owner, ttlMs, above];
-      const answer = (await run(scripts.acquire, shards(subscription), values)) as number[];
-      const [isAcquired, number = 0] = answer;
+      const reply = (await run(scripts.acquire, shards(subscription), values)) as number[];
+      const [isAcquired, number = 0] = reply;
       return isAcquired === 1
         ? { kind: 'acquired', token: number }
         : { kind: 'held', retryInMs: number };

@@ -7,7 +7,7 @@ import type {
   ModelKey,
 } from '../../../projections/read-model-store.ts';
 
-/** JSON in a string; a hash of JSON fields; or a hash of text fields, except for the named JSON fields. */
+/** JSON in a string, a hash of JSON fields, or a hash of plain string fields except for `jsonFields`. */
 export type DocumentShape = 'json' | 'hash' | { readonly jsonFields: readonly string[] };
 
 export function shapeOf(
@@ -22,7 +22,7 @@ export function kindOf(shape: DocumentShape): 'json' | 'hash' {
   return shape === 'json' ? 'json' : 'hash';
 }
 
-/** The text that `write.lua` expects; never empty. */
+/** The content string that `write.lua` expects; never empty. */
 export function toRedisText(shape: DocumentShape, document: string): string {
   if (shape === 'json') return document;
   const members = Object.entries(JSON.parse(document) as object);
@@ -45,7 +45,7 @@ function isText(shape: DocumentShape, name: string): boolean {
   return typeof shape === 'object' && !shape.jsonFields.includes(name);
 }
 
-/** Takes the result of `load.lua`. */
+/** Converts the document in a reply of `load.lua` to JSON. */
 export function fromRedisText(
   id: string,
   found: string | readonly string[] | null,
@@ -72,14 +72,17 @@ export function fromRedisText(
  * outdated entries. All values are strings, because Lua prints numbers with fewer digits than they have.
  */
 interface FenceText {
-  /** Stream and revision. */
+  /** Stream of the event. */
   readonly t: string;
+  /** Revision of the event. */
   readonly r: string;
   /** Whether the document exists (1) or was removed (0). */
   readonly d: '1' | '0';
-  /** Indexes, sets, ranges. */
+  /** The value of the document in each index. */
   readonly i: Readonly<Record<string, string>>;
+  /** The sets that contain the document. */
   readonly s: readonly string[];
+  /** The score of the document in each range (sorted set). */
   readonly z: Readonly<Record<string, string>>;
 }
 

@@ -5,7 +5,7 @@ import { redisKeys, type RedisMeta } from '../../../contracts/redis-keys.ts';
 import { shapeOf, type DocumentShape } from './document.ts';
 import type { DocumentWrite, ModelKey } from '../../../projections/read-model-store.ts';
 
-/** Indexes, sets, ranges (zsets) and lists. */
+/** `i`: index. `s`: set. `z`: range (sorted set). `l`: cached list. */
 type NameKind = 'i' | 's' | 'z' | 'l';
 
 export interface ReadModelKeyspace {
@@ -83,7 +83,7 @@ export function knownNames(lasting: ReadonlyMap<NameKind, Set<string>>): KnownNa
   };
 }
 
-/** Shared by all tenants of a model; a model definition has a few dozen names at most. */
+/** Creates the names that all tenants of a model share; a model definition has a few dozen names at most. */
 export function lastingNames(): ReadonlyMap<NameKind, Set<string>> {
   return new Map([
     ['i', new Set<string>()],

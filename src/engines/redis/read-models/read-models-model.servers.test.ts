@@ -83,7 +83,7 @@ for (const [name, target, documents] of [
   });
 }
 
-/** The results of all queries. */
+/** Runs all queries and returns their results. */
 async function everything(documents: Documents<Thing>): Promise<unknown> {
   return Promise.all(
     tenants.map(async (tenant) => ({

@@ -2,6 +2,7 @@
 // for cached queries. All keys of a tenant share a cluster slot, so that one script writes a document together
 // with all of its entries.
 
+import { parseRedisKey } from '../../../contracts/redis-keys.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { fromCursor, toCursor } from '../../../projections/rules/page-cursor.ts';
 import type {
@@ -12,15 +13,15 @@ import type {
 import {
   connectRedis,
   type RedisClient,
+  type RedisConnection,
   type RedisConnectionOptions,
 } from '../connection/connection.ts';
-import { forEachGroup, pairsOf } from '../connection/engine.ts';
+import { escapeGlob, forEachGroup, pairsOf, scanKeys } from '../connection/engine.ts';
 import { warnOfRisks } from '../connection/risks.ts';
 import { loadScripts } from '../connection/script.ts';
-import { createClearReadModel } from './clear.ts';
 import { decodeFence, fromRedisText, kindOf, type DocumentFence } from './document.ts';
 import { readModelKeyspace } from './keyspace.ts';
-import { createDocumentWriter } from './writer.ts';
+import { createDocumentWriter, type DocumentWriter } from './writer.ts';
 
 const scripts = loadScripts(new URL('scripts/', import.meta.url), [
   'load',
@@ -42,7 +43,7 @@ interface Loaded {
   readonly fence: DocumentFence;
 }
 
-/** The lookup is repeated if the index value moves to another document between its two reads. */
+/** Limits the retries of a lookup: the index value may move to another document between the two reads. */
 const findRoundsMax = 10;
 
 /**
@@ -173,8 +174,8 @@ export async function redisReadModels(
     async list(model, { tenant, hash }) {
       const keyspace = readModelKeyspace(model, tenant, shape);
       const keys = [keyspace.named('l', hash), keyspace.meta('generation'), keyspace.meta('lists')];
-      const answer = await connection.run(scripts.list, keys, [hash]);
-      const [isCached, ids, generation] = answer as [number, string[], string];
+      const reply = await connection.run(scripts.list, keys, [hash]);
+      const [isCached, ids, generation] = reply as [number, string[], string];
       return { ids: isCached === 1 ? ids : undefined, generation };
     },
 
@@ -198,4 +199,57 @@ function scanCursor(cursor: string): string {
   throw new MillraceError('CURSOR_INVALID', `invalid cursor '${shown}'`, {
     details: { cursor: shown },
   });
+}
+
+/**
+ * Removes one version of a model. No list of its tenants is stored, so a scan of all keys finds them: at the start, and
+ * again when no known tenant has documents left.
+ */
+function createClearReadModel(
+  connection: RedisConnection,
+  writer: DocumentWriter,
+): ReadModelStore['clear'] {
+  const found = new Map<string, string[]>();
+
+  async function step(model: ModelKey, tenant: string, limit: number): Promise<number> {
+    const fences = readModelKeyspace(model, tenant, 'json').meta('fences');
+    const [, rows] = await connection.ask((client) => client.hscan(fences, '0', 'COUNT', limit));
+    return writer.forget(
+      model,
+      tenant,
+      rows.filter((_, at) => at % 2 === 0),
+    );
+  }
+
+  return async (model, limit) => {
+    const name = `${model.bc}:${model.aggregate}:${model.version}`;
+    for (;;) {
+      const tenants = found.get(name) ?? (await tenantsOf(connection, model));
+      found.set(name, tenants);
+      const [tenant] = tenants;
+      if (tenant === undefined) {
+        found.delete(name);
+        return 0;
+      }
+      const removed = await step(model, tenant, limit);
+      if (removed > 0) return removed;
+      tenants.shift();
+      // Tenants may have been added since the last scan.
+      if (tenants.length === 0) found.delete(name);
+    }
+  };
+}
+
+async function tenantsOf(
+  connection: RedisConnection,
+  { bc, aggregate, version }: ModelKey,
+): Promise<string[]> {
+  const { keyPrefix = '' } = connection.client.options;
+  const match = `${escapeGlob(keyPrefix)}app:{*}:${bc}:${aggregate}:v${version}:meta:fences`;
+  const keys = await scanKeys(connection, match, 'hash');
+  const tenants = keys.flatMap((key) => {
+    const parsed = parseRedisKey(key.slice(keyPrefix.length));
+    return parsed.kind === 'meta' ? [parsed.tenant] : [];
+  });
+  return [...new Set(tenants)];
 }

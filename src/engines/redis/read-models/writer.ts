@@ -12,7 +12,7 @@ import { loadScript } from '../connection/script.ts';
 import { encodeFence, kindOf, shapeOf, toRedisText, type DocumentShape } from './document.ts';
 import { knownNames, lastingNames, readModelKeyspace } from './keyspace.ts';
 
-// All keys are declared. A cluster that is moving the slot then refuses the call, which is retried.
+// The script declares all keys, so that a cluster that is moving the slot rejects the call, which is then retried.
 const writeScript = loadScript(new URL('scripts/write.lua', import.meta.url));
 
 export interface DocumentWriter {
@@ -28,7 +28,7 @@ export interface DocumentWriter {
 
 /** Limits of one script call, which blocks the server for a few milliseconds. */
 const batch = { documentsMax: 500, charsMax: 4_000_000, rangesMax: 5_000 } as const;
-/** Other processes may add names or lists between two rounds. */
+/** Limits the retries: other processes may add names or lists between two rounds. */
 const roundsMax = 100;
 const outcomes = ['written', 'stale', 'foreign'] as const satisfies DocumentOutcome[];
 
@@ -62,12 +62,12 @@ export function createDocumentWriter(
     for (let round = 0; round < roundsMax; round += 1) {
       const declared = names.declare(keyspace);
       const keys = [...metaKeys, ...declared.keys, ...documentKeys];
-      const answer = await connection.run(writeScript, keys, [
+      const reply = await connection.run(writeScript, keys, [
         declared.json,
         kindOf(keyspace.shape),
         ...values,
       ]);
-      const [kind, list] = answer as ['done', number[]] | ['names', string[]];
+      const [kind, list] = reply as ['done', number[]] | ['names', string[]];
       if (kind === 'done') return list;
       names.add(list);
     }

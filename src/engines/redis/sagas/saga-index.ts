@@ -42,7 +42,7 @@ export interface RedisSagaIndex extends SagaIndex, AsyncDisposable {
   readonly upkeep: SagaIndexUpkeep;
 }
 
-/** Bounds of one script call, which blocks the server, and of concurrent calls. */
+/** Limits each script call, which blocks the server, and the number of concurrent calls. */
 const bounds = { entriesPerScript: 500, tenantsAtOnce: 16 } as const;
 
 interface Place {
@@ -91,8 +91,8 @@ export async function redisSagaIndex(
     // In ASCII, the full stop follows the hyphen, so this bound is above all streams of the category.
     const values = [limit, after < first ? `[${first}` : `(${after}`, `${category}.`];
     const statuses = status === undefined ? sagaStatuses : [status];
-    const answer = await run(sagaScripts.list, keyspace.tenant(tenant), [...values, ...statuses]);
-    const [exists, texts] = answer as [number, readonly string[]];
+    const reply = await run(sagaScripts.list, keyspace.tenant(tenant), [...values, ...statuses]);
+    const [exists, texts] = reply as [number, readonly string[]];
     // A known tenant has entries. If they are missing, the owner of the shard must restore them.
     if (exists === 0) await run(sagaScripts.lost, [keyspace.tenants, keyspace.losses], [tenant]);
     return texts.map(toEntry);
@@ -100,7 +100,7 @@ export async function redisSagaIndex(
 
   async function page(places: readonly Place[], query: PageQuery): Promise<readonly SagaEntry[]> {
     const { after, limit } = query;
-    // Names are ASCII, so no stream of a place sorts after this text.
+    // Names are ASCII, so no stream of the tenant sorts after its prefix followed by DEL.
     const left = places.filter(({ prefix }) => `${prefix}\u007f` > after);
     let found: readonly SagaEntry[] = [];
     for (let at = 0; at < left.length; at += bounds.tenantsAtOnce) {
@@ -237,7 +237,7 @@ async function serversOf(connection: RedisConnection): Promise<string> {
         const info = await connection.ask(() => node.info('server'));
         return /^run_id:(\w+)/m.exec(info)?.[1] ?? '';
       } catch (error) {
-        // Hosted servers may refuse `INFO`. The complete loss of the keys is still detected.
+        // Hosted servers may reject `INFO`. The complete loss of the keys is still detected.
         if (hasCode(error, 'STORE_UNAVAILABLE') && !error.retryable) return '';
         throw error;
       }

@@ -16,10 +16,10 @@ import { claimOf, type ExchangeType, type TypeExchanged } from './exchange.ts';
 
 /** Interval between polls of a type without wake-ups. */
 const pollEveryMs = 5_000;
-/** Up to this number, an exchange claims from all types. */
+/** With at most this many types, an exchange claims from all of them. */
 const fewTypes = 4;
 
-/** What this process knows of a type; Redis holds the authoritative state. */
+/** The state of a type that this process caches; Redis holds the authoritative state. */
 interface TypeView {
   isReady: boolean;
   freeAtMs: number;
@@ -155,7 +155,7 @@ export function createTaskClaims(
 
   const isDue = ({ type, rate, keyLimit }: ClaimRule, nowMs: number): boolean => {
     const { isReady, freeAtMs, pollAtMs, limits } = viewOf(type);
-    // A clock that was set back does not postpone the poll.
+    // If the clock was set back, poll now instead of postponing the poll.
     const isPollDue = pollAtMs <= nowMs || pollAtMs > nowMs + 2 * pollEveryMs;
     const hasOtherLimits = limits?.rate !== rate || limits?.keyLimit !== keyLimit;
     return isReady || freeAtMs <= nowMs || isPollDue || hasOtherLimits;
@@ -195,21 +195,21 @@ export function createTaskClaims(
       const byType = Map.groupBy(changes, ({ type }) => type);
       const rules = claim?.rules ?? [];
       const isFew = rules.length <= fewTypes;
-      const asked = rules.filter((rule) => isFew || byType.has(rule.type) || isDue(rule, nowMs));
-      const own = new Set(asked.map(({ type }) => type));
+      const visited = rules.filter((rule) => isFew || byType.has(rule.type) || isDue(rule, nowMs));
+      const visitedTypes = new Set(visited.map(({ type }) => type));
       const request = claim === undefined ? undefined : { ...claim, nowMs };
       const [found, ...others] = await Promise.all([
-        request === undefined || asked.length === 0
+        request === undefined || visited.length === 0
           ? new Map<string, TypeExchanged[]>()
-          : visitAll(request, asked, (type) => byType.get(type) ?? []),
+          : visitAll(request, visited, (type) => byType.get(type) ?? []),
         ...[...byType]
-          .filter(([type]) => !own.has(type))
+          .filter(([type]) => !visitedTypes.has(type))
           .map(async ([type, some]) => {
             return [type, await exchangeType(type, some, undefined, nowMs)] as const;
           }),
       ]);
       // The claims of visited types ran after their changes; other types may have new jobs now.
-      for (const type of byType.keys()) if (!own.has(type)) onNewWork(type);
+      for (const type of byType.keys()) if (!visitedTypes.has(type)) onNewWork(type);
       const outcomesOf = new Map(
         [...byType.keys()].map((type) => {
           const exchanged = found.get(type)?.[0] ?? others.find(([name]) => name === type)?.[1];
@@ -240,10 +240,10 @@ export function createTaskClaims(
         await handOffs?.settle(request.worker);
         const before = undelivered.takeFor(now);
         if (before.length > 0) return before;
-        const asked = request.rules.filter((rule) => isAll || isDue(rule, nowMs));
+        const visited = request.rules.filter((rule) => isAll || isDue(rule, nowMs));
         isAll = false;
-        if (asked.length > 0) {
-          const claimed = claimedOf(await visitAll(now, asked));
+        if (visited.length > 0) {
+          const claimed = claimedOf(await visitAll(now, visited));
           if (claimed.length > 0) return claimed;
         }
         if (clock.now() >= untilMs) return [];

@@ -1,4 +1,4 @@
-// What the parts of the Redis task engine share, and the registration of task types.
+// The dependencies and scripts that all parts of the Redis task engine share, and the registration of task types.
 
 import { redoSubject } from '../../../bus/dead-letter.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
@@ -26,15 +26,15 @@ export interface RedisTaskContext {
   readonly undelivered: UndeliveredTasks;
 }
 
-/** Jobs, their order and their signals change in one script. */
+/** One script changes jobs together with their order and their signals. */
 export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'enqueue',
   'exchange',
   'withdrawOffer',
   'joinHandOffs',
   'leaveHandOffs',
-  'readSignalPlaces',
-  'writeSignalPlaces',
+  'readSignalIds',
+  'writeSignalIds',
   'restoreSignals',
   'overdue',
   'jobsOfWorkers',
@@ -62,14 +62,14 @@ async function registerType(context: RedisTaskContext, place: TypePlace): Promis
   });
 }
 
-/** Runs a script that returns null while its type or stream is not registered, and registers it then. */
+/** Runs a script. If the script returns null, registers the type and its streams and runs the script again. */
 export async function runRegistered<T>(
   context: RedisTaskContext,
   place: TypePlace,
   run: (isRegistered: boolean) => Promise<T | null>,
 ): Promise<T> {
-  const answer = await run(false);
-  if (answer !== null) return answer;
+  const reply = await run(false);
+  if (reply !== null) return reply;
   await registerType(context, place);
   const second = await run(true);
   // Another process may have deleted and deregistered the stream between the two calls.

@@ -50,7 +50,7 @@ test('publishes signals as messages of the bus, for groups and for patterns', as
   assert.equal(await signal.ack(), 'settled');
 });
 
-test('wakes workers for new jobs, but not for their progress or end', async () => {
+test('wakes workers for new jobs, but not for progress or terminal signals', async () => {
   const place = newPlace();
   await using tasks = await redisTasks(server.url, place);
   await using listening = await connectRedis(server.url);
@@ -169,7 +169,7 @@ test('a killed Redis loses no confirmed job', async () => {
         if (!hasCode(error, 'TASKS_UNAVAILABLE')) throw error;
         assert.equal((error as { retryable?: boolean }).retryable, true);
       }
-      await eventually('the server answers again', async () => {
+      await eventually('the server replies again', async () => {
         try {
           await tasks.counts();
           return true;

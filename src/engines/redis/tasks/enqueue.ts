@@ -44,8 +44,8 @@ export function createTaskEnqueue(
     return runRegistered(context, place, async (isRegistered) => {
       const head = [nowMs, bus.channel, registryKey, queue.subject, isRegistered ? 1 : 0];
       const keys = [base, never, queue.key, queue.mark];
-      const answer = await redis.run(taskScripts.enqueue, keys, [...head, ...rest, ...values]);
-      return answer as readonly (string | number)[] | null;
+      const reply = await redis.run(taskScripts.enqueue, keys, [...head, ...rest, ...values]);
+      return reply as readonly (string | number)[] | null;
     });
   }
 
@@ -71,7 +71,10 @@ function outcomeOf(type: string, cell: string | number): EnqueueOutcome {
     : { kind: 'draining' };
 }
 
-/** A single job that is due now; of several jobs, each worker claims as many as it has capacity for. */
+/**
+ * Only a single job that is due now is handed off. If a call enqueues several jobs, each worker claims as many as it has
+ * capacity for.
+ */
 function isHandOffCandidate([first, ...others]: readonly EnqueueEntry[]): boolean {
   if (first === undefined || others.length > 0) return false;
   return first.head.state === 'queued' && payloadChars(first) <= handOffCharsMax;

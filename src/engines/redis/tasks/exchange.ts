@@ -20,7 +20,7 @@ import {
   unpackTask,
 } from './record.ts';
 import {
-  placeInJob,
+  signalKey,
   signalText,
   streamNumber,
   streamNumbers,
@@ -43,7 +43,7 @@ export interface TypeExchanged {
   readonly freeAtMs: number;
 }
 
-type Answer = readonly [
+type ExchangeReply = readonly [
   outcomes: readonly (string | number | null)[],
   claimed: readonly (readonly string[])[],
   more: number,
@@ -89,7 +89,7 @@ export function createExchangeType(
       for (const signal of signals) {
         const number = streamNumber(place, signal.subject);
         if (number === undefined || !(isOneDomain || number === streamNumbers.queue)) continue;
-        values.push(`${number}${placeInJob(number, signal.id)}`, signalText(signal, nowMs));
+        values.push(`${number}${signalKey(number, signal.id)}`, signalText(signal, nowMs));
         if (number === streamNumbers.queue) hasQueueSignal = true;
         count += 1;
       }
@@ -110,7 +110,7 @@ export function createExchangeType(
     changes: readonly TaskChange[],
     claim: TypeClaim | undefined,
     how: { readonly nowMs: number; readonly isWhole: boolean },
-  ): Promise<Answer> {
+  ): Promise<ExchangeReply> {
     const { nowMs } = how;
     const { base, never, queue, terminal, progress } = place;
     const keys = [base, never, queue.key, queue.mark];
@@ -132,7 +132,7 @@ export function createExchangeType(
     const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
     return runRegistered(context, place, async (isKnown) => {
       const all = [...head, isKnown || !hasQueueSignal ? 1 : 0, ids, ...values];
-      return (await redis.run(taskScripts.exchange, keys, all)) as Answer | null;
+      return (await redis.run(taskScripts.exchange, keys, all)) as ExchangeReply | null;
     });
   }
 
@@ -140,7 +140,7 @@ export function createExchangeType(
   async function settle(
     place: TypePlace,
     changes: readonly TaskChange[],
-    cells: Answer[0],
+    cells: ExchangeReply[0],
     nowMs: number,
   ): Promise<readonly ChangeOutcome[]> {
     const { type } = place;
@@ -189,16 +189,17 @@ export function createExchangeType(
   };
 }
 
-/** The worker still owns the job, but another process has changed the record. */
+/** Whether another process has changed the record although the worker still owns the job. */
 function needsMerge({ guard, held }: TaskChange, outcome: ChangeOutcome | undefined): boolean {
   if (held === undefined || outcome?.kind !== 'stale' || guard.revision !== undefined) return false;
   return outcome.head?.state === 'running' && outcome.head.fence === guard.fence;
 }
 
 /**
- * The change as a replacement of the whole record, if the worker knows its outcome: the job keeps running, or ends
- * without a concurrency key to release. `records` are the expected start of the record and the two parts of the new
- * one. `words` are state, times (overdue, or enqueued and ended) and worker.
+ * Returns the change as a replacement of the whole record. Returns undefined unless the job keeps running, or reaches a
+ * terminal state and has no concurrency key to release. `words` has the state, two times and the worker: the time when
+ * the job is overdue and '', or the times when it was enqueued and ended. `records` has the expected start of the
+ * record, its new lines before the signal fields, and its new lines after them.
  */
 function wholeOf(change: TaskChange, nowMs: number) {
   const { held, head: changed, guard } = change;
@@ -226,7 +227,7 @@ function ruleText({ rule, limit }: TypeClaim, nowMs: number): string {
   return `${limit} ${nowMs + rule.deadlineAfterMs} ${limitWords(rule)}`;
 }
 
-/** The end of a rule: key limit, then count, span and kind of the rate. */
+/** The last words of a rule: key limit, then count, span and kind of the rate. */
 export function limitWords({ keyLimit, rate }: ClaimRule): string {
   const { count, perMs, isPerTenant = false } = rate ?? {};
   return `${keyLimit ?? ''} ${count ?? ''} ${perMs ?? ''} ${isPerTenant ? 1 : 0}`;

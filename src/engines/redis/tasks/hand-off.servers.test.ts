@@ -30,7 +30,7 @@ async function setUp(url = server.url) {
   const open = () => redisTasks(url, { keyPrefix, types });
   const [tasks, other, connection] = await Promise.all([open(), open(), connectRedis(url)]);
   const offers = `${keyPrefix}millrace.tasks:{tasks}:hand:*`;
-  /** Waits for an open offer and returns its key and text. */
+  /** Waits for an open offer and returns its key and content. */
   const offer = async (): Promise<readonly [key: string, text: string]> => {
     for (;;) {
       const [key] = await connection.ask((client) => client.keys(offers));
@@ -78,7 +78,7 @@ test('wakes a busy worker instead of handing a job to it', async () => {
   assert.equal((await claiming).length, 1);
 });
 
-test('does not hand off jobs of types that fail with their worker', async () => {
+test('does not hand off jobs of types whose jobs fail when their worker is lost', async () => {
   await using place = await setUp();
   const claiming = place.tasks.claim({ ...waiting, types: { [email]: 1, brittle: 1 } });
   const [, text] = await place.offer();
@@ -131,7 +131,7 @@ test('a worker finds the job that was handed to it if the message is lost', asyn
   await place.connection.ask((client) => client.set(key, redirected));
   const { id } = await place.other.enqueue(job);
   assert.equal(await stateOf(place.other, id), 'running');
-  // Resuming a type wakes the worker.
+  // Resuming the type wakes the worker.
   await place.other.resume(email);
   assert.deepEqual(
     (await claiming).map(({ task }) => task.id),
@@ -226,7 +226,7 @@ test('publishes the queue signal of a handed-off job', async () => {
   assert.equal((await claiming).length, 1);
 });
 
-test('every job has one owner, whenever the wait ends', async () => {
+test('every job has one owner, whenever the wait times out', async () => {
   await using place = await setUp();
   const random = seededRandom(7);
   for (let n = 0; n < 300; n += 1) {

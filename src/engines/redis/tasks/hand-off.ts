@@ -1,7 +1,7 @@
-// Direct hand-offs. An idle worker that waits for jobs registers an offer; the process that enqueues the next job
-// claims it for that worker in the same script and publishes it, which saves the worker's own claim. A published
-// message can be lost, so the script also stores a receipt, which the worker reads when its wait ends. Each engine has
-// at most one offer. Hand-offs need one server: on a cluster, `PUBSUB NUMSUB` does not count all subscribers.
+// Direct hand-offs. An idle worker that waits for jobs registers an offer. The process that enqueues the next job
+// claims it for that worker in the same script and publishes it, which saves a separate claim. A published message can
+// be lost, so the script also stores a receipt, which the worker reads after its wait. Each engine has at most one
+// offer. Hand-offs need one server: on a cluster, `PUBSUB NUMSUB` does not count all subscribers.
 
 import { randomUUID } from 'node:crypto';
 import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
@@ -13,13 +13,16 @@ import type { TaskKeyspace } from './keyspace.ts';
 import { unpackTask } from './record.ts';
 import type { UndeliveredTasks } from './undelivered.ts';
 
-/** Longer than the interval of polls, each of which makes a new offer. A process that hangs gets no more jobs. */
+/**
+ * The time to live of an offer. It exceeds the poll interval, because each poll makes a new offer, and a hanging
+ * process soon gets no more jobs.
+ */
 const offerMs = 6_000;
 /** How long Redis lists the types of a process. */
 const memberMs = 30_000;
 /** How long an offer with an unknown outcome prevents the next one. */
 const unsettledMs = 60_000;
-/** How many ended offers are remembered. */
+/** The number of past offers that are remembered. */
 const endedMax = 16;
 
 export interface HandOffs {
@@ -27,16 +30,16 @@ export interface HandOffs {
   onMessage(text: string): void;
   /** Undefined if another claim of this process has an open offer, or no type allows hand-offs. */
   offer(request: ClaimRequest, wake: () => void): TaskOffer | undefined;
-  /** Looks for a job that was handed to this worker while Redis was unreachable, and keeps it for its claim. */
+  /** Finds a job that was handed to this worker while Redis was unreachable, and keeps the job for its next claim. */
   settle(worker: string): Promise<void>;
   /** Called when Redis may have lost the list of this process. */
   forget(): void;
-  /** Ends all offers of this process; called after all waits have ended. */
+  /** Withdraws all offers of this process; called when no claim waits any more. */
   leave(): Promise<void>;
 }
 
 interface TaskOffer {
-  /** Ends the offer and returns the job that was handed off before. */
+  /** Withdraws the offer and returns the job if it was already handed off. */
   take(): Promise<readonly StoredTask[]>;
 }
 
@@ -45,7 +48,7 @@ interface Offer {
   readonly worker: string;
   readonly wake: () => void;
   readonly untilMs: number;
-  /** `unsettled`: Redis was unreachable when the offer ended. */
+  /** `unsettled`: Redis was unreachable when the offer was withdrawn. */
   state: 'open' | 'withdrawing' | 'unsettled';
   tasks: readonly StoredTask[];
 }

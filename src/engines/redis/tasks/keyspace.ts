@@ -15,8 +15,8 @@ export interface TypePlace {
   /** HASH of settings of the type, and the prefix of all its other keys. */
   readonly base: string;
   /**
-   * A key that never exists. Every script names it together with `base`, which exists: while a slot moves to another
-   * node, Redis refuses commands whose keys exist only in part, so that no script sees half of a type.
+   * A key that never exists. Every script declares it together with `base`, which exists. While a slot moves to another
+   * node, Redis rejects commands if only some of their keys exist, so that no script sees half of a type.
    */
   readonly never: string;
   readonly queue: TaskStreamPlace;
@@ -29,12 +29,13 @@ export interface TaskKeyspace {
   readonly bus: BusKeyspace;
   /** SET of types that have or had jobs. */
   readonly types: string;
-  /** HASHes from worker to the end of its lease, and to its description. */
+  /** HASH from worker to the time when its lease expires. */
   readonly workers: string;
+  /** HASH from worker to its description. */
   readonly about: string;
   /** Prefix of hand-off offers; the id of the process follows. */
   readonly offers: string;
-  /** Wakes workers when new jobs may be available; it carries no terminal and progress signals. */
+  /** The channel that wakes workers when new jobs may be available; it has no terminal or progress signals. */
   readonly workerChannel: string;
   readonly place: (type: string) => TypePlace;
 }

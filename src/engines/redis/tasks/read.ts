@@ -87,7 +87,7 @@ export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskRead
       const pages = names.map((type): TypePage => ({ type, tasks: [], cursor: cursor ?? '' }));
       const tasks: StoredTask[] = [];
       while (tasks.length <= limit) {
-        // One more than the limit shows whether there is a next page.
+        // Read one extra job to detect a next page.
         await Promise.all(pages.map((page) => fill(page, filter, limit + 1)));
         const [newest] = pages.filter((page) => page.tasks.length > 0).toSorted(newestFirst);
         const task = newest?.tasks.shift();

@@ -1,7 +1,7 @@
-// How Redis stores a job: a record that changes (one line for each field, then the run), a fixed text (info and
-// payload), and, if the job has steps or events, a hash with a field for each of them. Records are texts instead of
-// hashes, so that one command reads or writes many of them. Hash fields that start with `~` hold the stream ids of
-// progress signals.
+// How Redis stores a job. The record is a string that changes: one line for each field, then the run. The fixed part is
+// a string with info and payload. A job with steps or events also has a hash with a field for each of them. Records are
+// strings instead of hashes, so that one command reads or writes many of them. Hash fields that start with `~` hold the
+// stream ids of progress signals.
 
 import type { HeadChange, TaskChange } from '../../../tasks/task-engine.ts';
 import {
@@ -127,7 +127,7 @@ export function packChange(change: HeadChange, { run }: TaskChange['fields']): s
   ].join('\n');
 }
 
-/** A key may come from a payload and contain any character. */
+/** Escapes a concurrency key, which may come from a payload and contain any character. */
 function packKey(key: string): string {
   return /[\n%]/.test(key) ? `%${encodeURIComponent(key)}` : key;
 }
@@ -140,7 +140,7 @@ export function packFixed(fields: TaskFields): string {
   return `${fields['info'] ?? ''}\n${fields['payload'] ?? ''}`;
 }
 
-/** Takes id, record and fixed text, followed by the names and values of the hash. */
+/** Takes id, record and fixed part, followed by the names and values of the hash. */
 export function unpackTask(type: string, cells: readonly string[]): StoredTask {
   const [suffix = '', record = '', fixed = ''] = cells;
   const fields: Record<string, string> = { ...unpackFixed(fixed), run: runOf(record) };
@@ -153,7 +153,7 @@ export function unpackTask(type: string, cells: readonly string[]): StoredTask {
 
 export const runOf = (record: string): string => record.slice(runAt(record));
 
-/** The run is the last line. */
+/** The position of the run, which is the last line. */
 const runAt = (record: string): number => record.lastIndexOf('\n') + 1;
 
 function unpackFixed(text: string): { readonly info: string; readonly payload: string } {

@@ -1,8 +1,8 @@
-// Signals of tasks, stored as messages of the bus: the same envelope in the same streams, so that consumers of the bus
-// read them. Their content comes from validated jobs and is not validated again.
+// Signals of tasks. A signal is a message of the bus, with the same envelope in the same streams, so that consumers of
+// the bus can read it. Its content comes from a validated job and is not validated again.
 //
-// On a cluster, a stream in another slot than its job is written after the job, under the id of the signal, and the
-// place of the signal is then stored with the job. After a crash in between, `repair` stores missing signals.
+// On a cluster, a signal may belong to a stream in another slot than its job. The signal is then stored after the job,
+// and its stream id is stored in the job last. After a crash in between, `repair` stores the missing signals.
 
 import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
 import { isoOf, type TaskSignal } from '../../../tasks/task-signal.ts';
@@ -43,12 +43,12 @@ export function streamNumber(place: TypePlace, subject: string): StreamNumber | 
   return subject === place.progress.subject ? streamNumbers.progress : undefined;
 }
 
-/** Identifies a signal among those of its job and stream: the fence, or a part of its id. */
-export function placeInJob(number: StreamNumber, id: string): string {
+/** Identifies a signal among the signals of one job in one stream: the fence, or a part of the signal id. */
+export function signalKey(number: StreamNumber, id: string): string {
   return number === streamNumbers.progress ? id.slice(2) : id.slice(id.lastIndexOf(':') + 1);
 }
 
-/** How long a stream remembers ids; longer than a process may take to store the place of a signal. */
+/** How long a stream remembers ids: longer than a process may take to store the stream id of a signal in its job. */
 const rememberMs = 3_600_000;
 
 export type PublishToOtherSlots = (
@@ -79,35 +79,35 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
   const { isOneDomain } = bus;
   const writing = new Set<Promise<void>>();
 
-  async function writePlaces({ base, never }: TypePlace, stored: readonly StoredSignal[]) {
+  async function writeStreamIds({ base, never }: TypePlace, stored: readonly StoredSignal[]) {
     const values = stored.flatMap(({ suffix, number, signal, streamId }) => [
       suffix,
       number,
-      placeInJob(number, signal.id),
+      signalKey(number, signal.id),
       streamId,
     ]);
-    await redis.run(taskScripts.writeSignalPlaces, [base, never], values);
+    await redis.run(taskScripts.writeSignalIds, [base, never], values);
   }
 
-  /** No caller waits for the places: for an hour, the stream itself remembers the ids. */
-  function writePlacesLater(place: TypePlace, stored: readonly StoredSignal[]): void {
-    const work = writePlaces(place, stored).catch(() => undefined);
+  /** Does not delay the caller: the stream itself remembers the ids for an hour. */
+  function writeStreamIdsLater(place: TypePlace, stored: readonly StoredSignal[]): void {
+    const work = writeStreamIds(place, stored).catch(() => undefined);
     writing.add(work);
     void work.finally(() => writing.delete(work));
   }
 
-  /** The id of each signal in its stream, '' if unknown; null if the job was removed or has a later signal. */
-  async function readPlaces({ base, never }: TypePlace, signals: readonly JobSignal[]) {
+  /** Returns the stream id of each signal: '' if unknown, null if the job was removed or has a later signal. */
+  async function readStreamIds({ base, never }: TypePlace, signals: readonly JobSignal[]) {
     const values = signals.flatMap(({ suffix, number, signal }) => [
       suffix,
       number,
-      placeInJob(number, signal.id),
+      signalKey(number, signal.id),
     ]);
-    const found = await redis.run(taskScripts.readSignalPlaces, [base, never], values);
+    const found = await redis.run(taskScripts.readSignalIds, [base, never], values);
     return found as readonly (string | null)[];
   }
 
-  /** Stores the signals that their streams do not contain, whatever place is known of them. */
+  /** Stores the signals that are missing in their streams, even if a stream id is known. */
   async function restore(
     signals: readonly { readonly signal: TaskSignal; readonly known: string }[],
     nowMs: number,
@@ -148,9 +148,9 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
     const place = type === '' ? undefined : keyspace.place(type);
     const ofJobs =
       place === undefined ? [] : signals.flatMap((signal) => jobSignal(place, signal) ?? []);
-    const places = place === undefined ? [] : await readPlaces(place, ofJobs);
+    const streamIds = place === undefined ? [] : await readStreamIds(place, ofJobs);
     const current = ofJobs.flatMap((each, at) => {
-      const known = places[at] ?? undefined;
+      const known = streamIds[at] ?? undefined;
       return known === undefined ? [] : [{ ...each, known }];
     });
     const isOfJob = new Set(ofJobs.map(({ signal }) => signal));
@@ -163,7 +163,7 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
       const { sequence: streamId = '' } = restored[at] ?? {};
       return each.known === streamId ? [] : [{ ...each, streamId }];
     });
-    if (place !== undefined && changed.length > 0) await writePlaces(place, changed);
+    if (place !== undefined && changed.length > 0) await writeStreamIds(place, changed);
     return restored.filter(({ isDuplicate }) => !isDuplicate).length;
   }
 
@@ -175,7 +175,7 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
       if (others.length === 0) return;
       const entries = others.map(({ signal }) => signalEntry(signal, nowMs));
       const stored = await append(entries, rememberMs);
-      writePlacesLater(
+      writeStreamIdsLater(
         place,
         others.map((each, at) => ({ ...each, streamId: stored[at]?.sequence ?? '' })),
       );

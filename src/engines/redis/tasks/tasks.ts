@@ -30,7 +30,7 @@ export interface RedisTasksOptions extends TasksOptions {
    * slot of a cluster, and every signal is then stored atomically with its job.
    */
   readonly keyPrefix?: string | undefined;
-  /** Time limit of a command. Default: 5 s. A client of your own keeps its own time limit. */
+  /** Time limit of a command. Default: 5 s. A client that you pass keeps its time limit. */
   readonly timeoutMs?: number | undefined;
 }
 

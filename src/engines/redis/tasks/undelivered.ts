@@ -1,5 +1,5 @@
-// Claimed jobs that did not reach their worker, because its call failed in another part or its wait had ended. The
-// worker's next claim returns them first; without that, they would wait until the lease or their deadline ends.
+// Claimed jobs that did not reach their worker, because another part of the call failed or the wait was over. The next
+// claim of the worker returns these jobs first; otherwise they would wait until their lease or deadline expires.
 
 import type { ClaimRequest } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';

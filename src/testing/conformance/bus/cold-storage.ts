@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { ColdStorage } from '../../../bus/cold-storage.ts';
 
 export interface ColdStorageCase {
-  /** A sentence. */
+  /** The title of the case, a sentence. */
   readonly name: string;
   readonly run: () => Promise<void>;
 }
@@ -27,7 +27,7 @@ const cases: Readonly<Record<string, (storage: ColdStorage) => Promise<void>>> =
     assert.equal(textOf(await storage.get('a')), '2');
     assert.equal(await storage.put('b', bytes('4'), { ifAbsent: true }), true);
   },
-  async 'of concurrent puts with ifAbsent exactly one succeeds'(storage) {
+  async 'exactly one of several concurrent puts with ifAbsent succeeds'(storage) {
     const all = await Promise.all(
       Array.from({ length: 8 }, (_, n) => storage.put('a', bytes(`${n}`), { ifAbsent: true })),
     );

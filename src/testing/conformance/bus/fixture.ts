@@ -10,7 +10,7 @@ import type { BusOptions } from '../../../bus/create-bus.ts';
 /** An isolated bus; disposed by the suite. */
 export interface OpenedBus {
   readonly bus: Bus;
-  /** The same bus, as in another process (`crossProcess`). The case disposes it. */
+  /** Opens the same bus again, as another process does (`crossProcess`). The case disposes the second bus. */
   second?(options?: BusOptions): Promise<Bus>;
   /** Writes raw bytes to the stream of a subject, bypassing the bus. */
   inject(subject: string, data: Uint8Array): Promise<void>;
@@ -36,7 +36,7 @@ export interface BusFixture {
 }
 
 export interface BusCase {
-  /** The topic, followed by a sentence. */
+  /** The title of the case: the topic, then a sentence. */
   readonly name: string;
   /** Why the case is skipped: `needs fencedAcks`. */
   readonly skip?: string | undefined;
@@ -51,9 +51,9 @@ export interface CaseContext {
 
 export type BusCases = Readonly<Record<string, (bus: Bus, context: CaseContext) => Promise<void>>>;
 
-/** Longer than any case runs. */
+/** A lease that does not expire during a case. */
 export const longLeaseMs = 600_000;
-/** Expires during the case. */
+/** A lease that expires during the case. */
 export const shortLeaseMs = 200;
 
 export const queue = 'gbe.tasks.email-send.queue';
@@ -86,7 +86,7 @@ export async function fetchSome(group: BusGroup, count: number): Promise<Deliver
   const deadlineMs = systemClock.now() + eventuallyMs;
   while (all.length < count) {
     const left = deadlineMs - systemClock.now();
-    if (left <= 0) assert.fail(`${all.length} of ${count} messages came`);
+    if (left <= 0) assert.fail(`${all.length} of ${count} messages arrived`);
     all.push(...(await group.fetch({ limit: count - all.length, waitMs: Math.min(left, 2_000) })));
   }
   return all;
@@ -99,7 +99,7 @@ export async function fetchOne(group: BusGroup): Promise<Delivery> {
 
 /**
  * Tries increasing lease durations, each with a separate message and group. A machine that stalls for longer than the
- * lease loses it rightly; an engine that does not extend leases fails with all durations.
+ * lease may lose the lease; an engine that does not extend leases fails with all durations.
  */
 export async function underSomeLease(
   bus: Bus,

@@ -58,7 +58,7 @@ export const groupCases: BusCases = {
     assert.deepEqual(await group.fetch({ waitMs: 30 }), []);
   },
 
-  async 'an aborted signal ends a fetch without losing messages'(bus) {
+  async 'an aborted signal cancels a fetch without losing messages'(bus) {
     const group = await bus.group(workers);
     const stopping = new AbortController();
     const waiting = group.fetch({ waitMs: 60_000, signal: stopping.signal });
@@ -137,11 +137,11 @@ export const groupCases: BusCases = {
   async 'no other member gets a leased message'(bus) {
     await publishNumbers(bus, 3);
     const group = await bus.group(workers);
-    const held = await fetchSome(group, 2);
+    const leased = await fetchSome(group, 2);
     const other = await bus.group(workers);
     assert.deepEqual(numbersOf(await fetchSome(other, 1)), [2]);
     await nothingIn(other);
-    await ackAll(held);
+    await ackAll(leased);
   },
 
   async 'a member that extends its lease keeps the message'(bus) {
@@ -162,10 +162,10 @@ export const groupCases: BusCases = {
     await publishNumbers(bus, 5);
     const definition = { ...workers, maxAckPending: 2 };
     const [one, other] = [await bus.group(definition), await bus.group(definition)];
-    const held = await fetchSome(one, 2);
-    assert.deepEqual(numbersOf(held), [0, 1]);
+    const leased = await fetchSome(one, 2);
+    assert.deepEqual(numbersOf(leased), [0, 1]);
     await nothingIn(other);
-    await held[0]?.ack();
+    await leased[0]?.ack();
     assert.deepEqual(numbersOf(await other.fetch({ limit: 5 })), [2]);
     await nothingIn(one);
   },
@@ -190,7 +190,7 @@ export const groupCases: BusCases = {
     await publishNumbers(bus, 2);
     const before = await bus.stream(queue);
     const lastMs = before?.lastStoredAt?.getTime() ?? 0;
-    // Another millisecond of the broker's clock.
+    // Wait for the next millisecond of the broker's clock.
     await eventually('the clock moved', async () => {
       await bus.publish({ subject: 'gbe.events.system.health', payload: 1 });
       const tick = await bus.stream('gbe.events.system.health');

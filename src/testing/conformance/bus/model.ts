@@ -34,7 +34,7 @@ function randomSteps(random: SeededRandom): readonly Step[] {
 
 let runs = 0;
 
-interface Held {
+interface LeasedDelivery {
   readonly delivery: Delivery;
   readonly member: number;
 }
@@ -60,35 +60,35 @@ async function play(
   const firsts = upTo(subjectsCount).map((): number[] => []);
   const done = new Map<string, string>();
   const safeUntilMs = new Map<string, number>();
-  let held: Held[] = [];
+  let leased: LeasedDelivery[] = [];
 
   const subjectAt = (subject: string): number => Number(subject.at(-1));
   const keyOf = (delivery: Delivery): string => `${delivery.subject} ${numbersOf([delivery])[0]}`;
 
   async function fetch(member: number, limit: number, waitMs = 0): Promise<number> {
-    const askedMs = systemClock.now();
+    const fetchedMs = systemClock.now();
     const deliveries = await (members[member] as BusGroup).fetch({ limit, waitMs });
-    const cameMs = systemClock.now();
+    const arrivedMs = systemClock.now();
     for (const delivery of deliveries) {
       const key = keyOf(delivery);
       // The lease starts with the fetch at the earliest; an engine may round by a millisecond.
       const safeMs = safeUntilMs.get(key) ?? 0;
-      assert.ok(cameMs >= safeMs - 2, `${key} came while its lease held`);
-      if (isFenced) assert.ok(!done.has(key), `${key} came again after ${done.get(key)}`);
-      safeUntilMs.set(key, askedMs + leaseMs);
+      assert.ok(arrivedMs >= safeMs - 2, `${key} arrived while its lease was valid`);
+      if (isFenced) assert.ok(!done.has(key), `${key} arrived again after ${done.get(key)}`);
+      safeUntilMs.set(key, fetchedMs + leaseMs);
       const [n = -1] = numbersOf([delivery]);
       const seen = firsts[subjectAt(delivery.subject)];
       if (seen !== undefined && !seen.includes(n)) {
-        assert.equal(n, seen.length, `${key} overtook one that never came`);
+        assert.equal(n, seen.length, `${key} overtook a message that never arrived`);
         seen.push(n);
       }
     }
-    held.push(...deliveries.map((delivery) => ({ delivery, member })));
+    leased.push(...deliveries.map((delivery) => ({ delivery, member })));
     return deliveries.length;
   }
 
-  async function settle(one: Held, kind: string, delayMs: number): Promise<void> {
-    held = held.filter((each) => each !== one);
+  async function settle(one: LeasedDelivery, kind: string, delayMs: number): Promise<void> {
+    leased = leased.filter((each) => each !== one);
     const key = keyOf(one.delivery);
     const settling = {
       ack: () => one.delivery.ack(),
@@ -115,9 +115,9 @@ async function play(
     } else if (kind === 'fetch') {
       await fetch(at, n + 1);
     } else if (kind === 'crash') {
-      held = held.filter(({ member }) => member !== at);
+      leased = leased.filter(({ member }) => member !== at);
     } else {
-      const one = held[at % Math.max(1, held.length)];
+      const one = leased[at % Math.max(1, leased.length)];
       if (one !== undefined) await settle(one, kind, n);
     }
   }
@@ -125,9 +125,9 @@ async function play(
   // Without further failures, the group must drain.
   const total = published.reduce((sum, each) => sum + each, 0);
   await eventually(`all ${total} are settled`, async () => {
-    for (const one of held) await settle(one, 'ack', 0);
+    for (const one of leased) await settle(one, 'ack', 0);
     await fetch(0, 100, 50);
-    return done.size === total && held.length === 0;
+    return done.size === total && leased.length === 0;
   });
   assert.deepEqual(
     firsts.map((seen) => seen.length),

@@ -30,7 +30,7 @@ export const processCases: BusCases = {
     }
   },
 
-  async 'only messages of its own subject wake a waiting member'(bus, context) {
+  async 'only messages of the subscribed subject wake a waiting member'(bus, context) {
     await using second = await secondOf(context);
     const group = await second.group(workers);
     const waiting = group.fetch({ waitMs: 60_000 });
@@ -97,8 +97,8 @@ export const processCases: BusCases = {
   async 'only the lease owner can ack, even after it reconnected'(bus, context) {
     await publishNumbers(bus, 3);
     {
-      await using gone = await secondOf(context);
-      await ackAll((await fetchSome(await gone.group(workers), 2)).slice(0, 1));
+      await using first = await secondOf(context);
+      await ackAll((await fetchSome(await first.group(workers), 2)).slice(0, 1));
     }
     const group = await bus.group(workers);
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [2]);
@@ -106,11 +106,11 @@ export const processCases: BusCases = {
     assert.equal((await bus.groups())[0]?.pending, 2);
   },
 
-  async 'another process answers a request'(bus, context) {
+  async 'another process replies to a request'(bus, context) {
     await using second = await secondOf(context);
     await second.consume(workers, (message) => message.reply('yes'));
-    const answer = await bus.request({ subject: queue, payload: 1 }, { timeoutMs: 60_000 });
-    assert.equal(answer.payload, 'yes');
+    const reply = await bus.request({ subject: queue, payload: 1 }, { timeoutMs: 60_000 });
+    assert.equal(reply.payload, 'yes');
   },
 };
 

@@ -82,7 +82,7 @@ export const publishCases: BusCases = {
         schemaVersion: 3,
       },
     );
-    // The clocks may be of two machines, which agree within a day.
+    // The broker may run on another machine, whose clock may differ by up to a day.
     assert.ok(Math.abs(delivery.storedAt.getTime() - delivery.time.getTime()) < 86_400_000);
   },
 
@@ -143,8 +143,8 @@ export const publishCases: BusCases = {
   async 'stores concurrently published messages once each'(bus) {
     await Promise.all(numbered(100).map((message) => bus.publish(message)));
     const group = await bus.group(workers);
-    const came = numbersOf(await fetchSome(group, 100)).toSorted((a, b) => a - b);
-    assert.deepEqual(came, upTo(100));
+    const numbers = numbersOf(await fetchSome(group, 100)).toSorted((a, b) => a - b);
+    assert.deepEqual(numbers, upTo(100));
     await nothingIn(group);
   },
 
@@ -164,7 +164,9 @@ export const publishCases: BusCases = {
     assert.deepEqual(await bus.publishMany([]), []);
   },
 
-  async 'stores an id once within the window, and a duplicate returns the place of the first'(bus) {
+  async 'stores an id once within the window, and a duplicate returns the sequence of the first'(
+    bus,
+  ) {
     const first = await bus.publish({ subject: queue, id: 'once', payload: { n: 0 } });
     const again = await bus.publish({ subject: queue, id: 'once', payload: { n: 1 } });
     assert.deepEqual(again, { ...first, isDuplicate: true });
@@ -190,7 +192,7 @@ export const publishCases: BusCases = {
     assert.deepEqual([one.isDuplicate, other.isDuplicate], [false, false]);
   },
 
-  async 'of concurrent publishes with one id exactly one is stored'(bus) {
+  async 'stores exactly one of several concurrent publishes with one id'(bus) {
     const message = { subject: queue, id: 'race', payload: { n: 0 } };
     const all = await Promise.all(upTo(20).map(() => bus.publish(message)));
     assert.equal(all.filter(({ isDuplicate }) => !isDuplicate).length, 1);

@@ -30,7 +30,7 @@ async function numbersIn(bus: Bus, ...how: Parameters<Bus['read']>): Promise<num
   return numbersOf(await Array.fromAsync(bus.read(...how)));
 }
 
-/** A time of the broker, later than all messages of the stream. */
+/** Returns a time by the broker's clock that is later than all messages of the stream. */
 async function laterThan(bus: Bus, subject: string): Promise<Date> {
   const lastMs = (await bus.stream(subject))?.lastStoredAt?.getTime() ?? 0;
   await eventually('the clock moved', async () => {
@@ -113,7 +113,7 @@ export const subscribeCases: BusCases = {
     assert.deepEqual(numbersOf(await fetchSome(group, 3)), upTo(3));
   },
 
-  async 'an aborted signal or disposal ends the loop'(bus) {
+  async 'an aborted signal or disposal stops the loop'(bus) {
     const stopping = new AbortController();
     const one = await bus.subscribe(queue, { signal: stopping.signal });
     const other = await bus.subscribe(queue);
@@ -143,7 +143,7 @@ export const subscribeCases: BusCases = {
 };
 
 export const readCases: BusCases = {
-  async 'a replay returns the existing messages and ends'(bus) {
+  async 'a replay returns the existing messages and then stops'(bus) {
     await publishNumbers(bus, 700);
     assert.deepEqual(await numbersIn(bus, queue), upTo(700));
     assert.deepEqual(await numbersIn(bus, 'gbe.nothing.here'), []);
@@ -170,7 +170,7 @@ export const readCases: BusCases = {
     }
   },
 
-  async 'a replay can be ended early'(bus) {
+  async 'a replay can be stopped early'(bus) {
     await publishNumbers(bus, 50);
     const seen: number[] = [];
     for await (const message of bus.read(queue)) {

@@ -1,4 +1,4 @@
-// Requests and their answers.
+// Requests and their replies.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -15,22 +15,22 @@ import {
 } from './fixture.ts';
 
 export const requestCases: BusCases = {
-  async 'a request returns the answer of the consumer of its subject'(bus) {
+  async 'a request returns the reply of a consumer of its subject'(bus) {
     await bus.consume(workers, async (message) => {
       const [n = 0] = numbersOf([message]);
       await message.reply({ n: n * 2 });
     });
     const request = { subject: queue, payload: { n: 21 }, correlationId: 'c-1' };
-    const answer = await bus.request(request, { timeoutMs: 60_000 });
-    assert.deepEqual(answer.payload, { n: 42 });
-    assert.equal(answer.correlationId, 'c-1');
+    const reply = await bus.request(request, { timeoutMs: 60_000 });
+    assert.deepEqual(reply.payload, { n: 42 });
+    assert.equal(reply.correlationId, 'c-1');
   },
 
-  async 'each request gets its own answer in any order'(bus) {
+  async 'each request gets its reply, in any order of replies'(bus) {
     await bus.consume(
       workers,
       async (message) => {
-        // The first is answered last.
+        // The first request gets its reply last.
         const [n = 0] = numbersOf([message]);
         if (n === 0) await nextOnes.promise;
         await message.reply({ n });
@@ -39,13 +39,13 @@ export const requestCases: BusCases = {
       { concurrency: 10 },
     );
     const nextOnes = Promise.withResolvers<void>();
-    const answers = await Promise.all(
+    const replies = await Promise.all(
       upTo(10).map((n) => bus.request({ subject: queue, payload: { n } }, { timeoutMs: 60_000 })),
     );
-    assert.deepEqual(numbersOf(answers), upTo(10));
+    assert.deepEqual(numbersOf(replies), upTo(10));
   },
 
-  async 'an unanswered request times out and is not delivered afterwards'(bus) {
+  async 'a request without a reply times out and is not delivered afterwards'(bus) {
     const group = await bus.group(workers);
     const request = { subject: queue, payload: { n: 0 } };
     await rejectsWith(() => bus.request(request, { timeoutMs: 50 }), 'BUS_NO_REPLY');
@@ -56,7 +56,7 @@ export const requestCases: BusCases = {
     await nothingIn(group);
   },
 
-  async 'an aborted signal ends a request'(bus) {
+  async 'an aborted signal cancels a request'(bus) {
     const stopping = new AbortController();
     const request = { subject: queue, payload: 1 };
     const asking = bus.request(request, { timeoutMs: 60_000, signal: stopping.signal });
@@ -65,7 +65,7 @@ export const requestCases: BusCases = {
     await rejectsWith(() => bus.request(request, { timeoutMs: 0 }), 'BUS_INVALID');
   },
 
-  async 'rejects an answer to a message that is not a request'(bus) {
+  async 'rejects a reply to a message that is not a request'(bus) {
     await publishNumbers(bus, 1);
     const delivery = await fetchOne(await bus.group(workers));
     await rejectsWith(() => delivery.reply(1), 'BUS_INVALID');

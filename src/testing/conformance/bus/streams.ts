@@ -27,8 +27,8 @@ export const infoCases: BusCases = {
     const group = await bus.group(workers);
     await bus.group({ group: 'archiver', subject: 'gbe.tasks.>' });
     await bus.group({ group: 'elsewhere', subject: 'gbe.notify.>' });
-    const held = await fetchSome(group, 4);
-    await ackAll(held.slice(0, 1));
+    const leased = await fetchSome(group, 4);
+    await ackAll(leased.slice(0, 1));
     const info = await bus.stream(queue);
     assert.equal(info?.subject, queue);
     assert.equal(info.length, 10);
@@ -115,12 +115,12 @@ export const trimCases: BusCases = {
   async 'keeps and counts messages that a group has not acked, delivered or not'(bus) {
     await publishNumbers(bus, 6);
     const group = await bus.group(workers);
-    const held = await fetchSome(group, 4);
-    await ackAll([...held.slice(0, 2), ...held.slice(3)]);
+    const leased = await fetchSome(group, 4);
+    await ackAll([...leased.slice(0, 2), ...leased.slice(3)]);
     const { removed, heldBack } = await bus.trim(queue, { lengthMax: 0 });
     assert.deepEqual([removed, heldBack], [2, 4]);
     assert.deepEqual(numbersOf(await Array.fromAsync(bus.read(queue))), [2, 3, 4, 5]);
-    await held[2]?.ack();
+    await leased[2]?.ack();
     await ackAll(await fetchSome(group, 2));
     assert.deepEqual(await bus.trim(queue, { lengthMax: 0 }), { removed: 4, heldBack: 0 });
   },

@@ -40,7 +40,7 @@ export const orderCases: TasksCases = {
     assert.deepEqual(numbersOf(await claimSome(tasks, 10)), [1, 2, 3, 4]);
   },
 
-  async 'tenants take turns: a backlog of one keeps no other waiting'(tasks) {
+  async 'tenants take turns, so the backlog of one tenant does not delay the others'(tasks) {
     await enqueueNumbers(tasks, 50, { tenant: 'large' });
     await enqueueNumbers(tasks, 2, { tenant: 'small' });
     await enqueueNumbers(tasks, 1, { tenant: 'tiny' });
@@ -59,7 +59,7 @@ export const orderCases: TasksCases = {
     assert.equal(seen.filter((tenant) => tenant === 'a').length, 3);
   },
 
-  async 'one tenant keeps its order while tenants take turns'(tasks, { clock }) {
+  async 'each tenant keeps its order while tenants take turns'(tasks, { clock }) {
     for (let n = 0; n < 10; n += 1) {
       await tasks.enqueue({ type: email, payload: { n }, tenant: n % 2 === 0 ? 'a' : 'b' });
       await clock.advance(1);
@@ -152,7 +152,7 @@ export const limitCases: TasksCases = {
     assert.deepEqual(numbersOf([await claimOne(tasks, 'keyed')]), [999]);
   },
 
-  async 'the same key of two tenants is two separate keys'(tasks) {
+  async 'treats the same key of two tenants as two separate keys'(tasks) {
     const payload = { n: 0, account: 'x' };
     await tasks.enqueueMany([
       { type: 'keyed', payload, tenant: 'a' },
@@ -275,7 +275,9 @@ export const waitCases: TasksCases = {
     assert.equal((await woken).length, 1);
   },
 
-  async 'a claim returns an empty list after waitMs, and a signal ends the wait'(tasks) {
+  async 'a claim returns an empty list after waitMs, and an aborted signal cancels the wait'(
+    tasks,
+  ) {
     assert.deepEqual(await tasks.claim({ ...waiting, waitMs: 20 }), []);
     const stopping = new AbortController();
     const claiming = tasks.claim({ ...waiting, signal: stopping.signal });

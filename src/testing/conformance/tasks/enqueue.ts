@@ -153,7 +153,7 @@ export const enqueueCases: TasksCases = {
   },
 
   async 'rejects invalid fields by name'(tasks) {
-    const refused = {
+    const invalid = {
       priority: { priority: 10 },
       delayMs: { delayMs: -1 },
       key: { key: '' },
@@ -161,7 +161,7 @@ export const enqueueCases: TasksCases = {
       tenant: { tenant: 'line\nbreak' },
       runAt: { runAt: new Date(Number.NaN) },
     };
-    for (const [field, part] of Object.entries(refused)) {
+    for (const [field, part] of Object.entries(invalid)) {
       const work = () => tasks.enqueue({ type: email, payload: 1, ...part });
       const error = await rejectsWith(work, 'TASK_INVALID');
       assert.equal(error.details['field'], field);

@@ -11,7 +11,7 @@ import type { ClaimedTask, ClaimOptions, NewTask, Tasks } from '../../../tasks/t
 /** Isolated tasks; disposed by the suite. */
 export interface OpenedTasks {
   readonly tasks: Tasks;
-  /** The same jobs, as in another process (`crossProcess`). The case disposes it. */
+  /** Opens the same jobs again, as another process does (`crossProcess`). The case disposes the second instance. */
   second?(options: TasksOptions): Promise<Tasks>;
   /** The messages in the stream of a subject, oldest first. */
   stream(subject: string): Promise<readonly { readonly id: string; readonly payload: unknown }[]>;
@@ -36,7 +36,7 @@ export interface TasksFixture {
 }
 
 export interface TasksCase {
-  /** The topic, followed by a sentence. */
+  /** The title of the case: the topic, then a sentence. */
   readonly name: string;
   /** Why the case is skipped: `needs exactOrder`. */
   readonly skip?: string | undefined;
@@ -54,7 +54,7 @@ export type TasksCases = Readonly<
   Record<string, (tasks: Tasks, context: TasksCaseContext) => Promise<void>>
 >;
 
-/** Without jitter, so times are exact. */
+/** A backoff without jitter, so that times are exact. */
 const backoff = { initialMs: 1_000, factor: 2, capMs: 60_000, jitterMs: 0 };
 
 export const email = 'email-send';

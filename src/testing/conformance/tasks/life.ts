@@ -1,4 +1,4 @@
-// The life cycle of a job, and calls of a former holder.
+// The life cycle of a job, and calls with an outdated fence token.
 
 import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
@@ -30,7 +30,10 @@ export const lifeCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a completed job has its result, and publishes its end'(tasks, { opened, clock }) {
+  async 'a completed job has its result, and publishes a terminal signal'(
+    tasks,
+    { opened, clock },
+  ) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await clock.advance(10);
@@ -52,7 +55,7 @@ export const lifeCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'retries a failed attempt after its backoff, and the last failure ends the job'(
+  async 'retries a failed attempt after its backoff, and the job fails after the last attempt'(
     tasks,
     { clock, opened },
   ) {
@@ -76,7 +79,7 @@ export const lifeCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a permanent failure ends the job at once'(tasks) {
+  async 'a permanent failure fails the job at once'(tasks) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     await tasks.fail((await claimOne(tasks)).token, { ...boom, isTerminal: true });
     assert.equal(await stateOf(tasks, id), 'failed');
@@ -125,7 +128,7 @@ export const lifeCases: TasksCases = {
     assert.equal((await tasks.get(id))?.result, 'new');
   },
 
-  async 'a job ends once'(tasks, { opened }) {
+  async 'a job reaches a terminal state once'(tasks, { opened }) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     const ends = await Promise.allSettled([
@@ -138,7 +141,7 @@ export const lifeCases: TasksCases = {
     assert.equal((await opened.stream('gbe.tasks.email-send.terminal')).length, 1);
   },
 
-  async 'claims and ends many jobs at once'(tasks) {
+  async 'claims and completes many jobs at once'(tasks) {
     await enqueueNumbers(tasks, 100);
     const claimed = await claimSome(tasks, 100);
     assert.equal(claimed.length, 100);

@@ -29,7 +29,7 @@ interface ModelJob {
   deadlineMs: number;
   cancelAtMs: number;
   readonly steps: Set<string>;
-  ends: number;
+  terminalCount: number;
 }
 
 interface Model {
@@ -40,14 +40,14 @@ interface Model {
   readonly tokens: TaskToken[];
 }
 
-function end(job: ModelJob, state: TaskState): void {
+function enterTerminal(job: ModelJob, state: TaskState): void {
   Object.assign(job, { state, cancelAtMs: 0, dueAtMs: Infinity });
-  job.ends += 1;
+  job.terminalCount += 1;
 }
 
 function failed(job: ModelJob, how: { readonly isTerminal: boolean; readonly dueAtMs: number }) {
   job.failures += 1;
-  if (how.isTerminal || job.failures > retries) return end(job, 'failed');
+  if (how.isTerminal || job.failures > retries) return enterTerminal(job, 'failed');
   return Object.assign(job, { state: 'waiting', dueAtMs: how.dueAtMs });
 }
 
@@ -59,7 +59,7 @@ function sweepModel(model: Model, nowMs: number): void {
     if (job.state === 'scheduled' && job.dueAtMs <= nowMs) job.state = 'queued';
     if (job.state !== 'running') continue;
     const isAlive = (model.aliveUntilMs.get(job.worker) ?? 0) > nowMs;
-    if (job.cancelAtMs > 0 && job.cancelAtMs <= nowMs) end(job, 'cancelled');
+    if (job.cancelAtMs > 0 && job.cancelAtMs <= nowMs) enterTerminal(job, 'cancelled');
     else if (job.deadlineMs <= nowMs || !isAlive) {
       failed(job, { isTerminal: false, dueAtMs: nowMs });
     }
@@ -105,7 +105,7 @@ async function enqueue({ tasks, model, random, context }: Run): Promise<void> {
     deadlineMs: Infinity,
     cancelAtMs: 0,
     steps: new Set(),
-    ends: 0,
+    terminalCount: 0,
   };
   model.jobs.push(job);
   if (place !== undefined) model.byKey.set(place, job);
@@ -135,47 +135,48 @@ async function claim({ tasks, model, random, context }: Run): Promise<void> {
 }
 
 /** Uses any issued token: the call counts only with the latest one of a running job. */
-function held(
-  say: (tasks: Tasks, token: TaskToken, run: Run) => Promise<unknown>,
-  become: (job: ModelJob, nowMs: number, run: Run) => unknown,
+function withToken(
+  call: (tasks: Tasks, token: TaskToken, run: Run) => Promise<unknown>,
+  expectChange: (job: ModelJob, nowMs: number, run: Run) => unknown,
 ): Act {
   return async (run) => {
     const { tasks, model, random, context } = run;
     if (model.tokens.length === 0) return;
-    // Prefers recent tokens.
+    // Most calls use a recent token.
     const among = random.below(4) === 0 ? model.tokens : model.tokens.slice(-4);
     const token = random.pick(among);
-    const job = model.jobs.find(({ id }) => id === token.id) ?? assert.fail('unknown');
-    const isHeld = job.state === 'running' && job.fence === token.fence;
-    let isTaken = true;
+    const job =
+      model.jobs.find(({ id }) => id === token.id) ?? assert.fail(`unknown job '${token.id}'`);
+    const isCurrent = job.state === 'running' && job.fence === token.fence;
+    let isAccepted = true;
     try {
-      await say(tasks, token, run);
+      await call(tasks, token, run);
     } catch (error) {
       if (!hasCode(error, 'TASK_STALE')) throw error;
-      isTaken = false;
+      isAccepted = false;
     }
-    assert.equal(isTaken, isHeld, `${token.id} under fence ${token.fence}`);
-    if (isHeld) become(job, context.clock.now(), run);
+    assert.equal(isAccepted, isCurrent, `${token.id} under fence ${token.fence}`);
+    if (isCurrent) expectChange(job, context.clock.now(), run);
   };
 }
 
 /** Admin actions on jobs in any state. */
 function administered(
-  say: (tasks: Tasks, id: string) => Promise<boolean>,
-  become: (job: ModelJob, nowMs: number) => boolean,
+  call: (tasks: Tasks, id: string) => Promise<boolean>,
+  expectChange: (job: ModelJob, nowMs: number) => boolean,
 ): Act {
   return async ({ tasks, model, random, context }) => {
     if (model.jobs.length === 0) return;
     const job = random.pick(model.jobs);
-    const isChanged = await say(tasks, job.id);
-    assert.equal(isChanged, become(job, context.clock.now()), `${job.id} in ${job.state}`);
+    const isChanged = await call(tasks, job.id);
+    assert.equal(isChanged, expectChange(job, context.clock.now()), `${job.id} in ${job.state}`);
   };
 }
 
 function cancelModel(job: ModelJob, nowMs: number): boolean {
   if (isTerminal(job.state)) return false;
   if (job.state !== 'running') {
-    end(job, 'cancelled');
+    enterTerminal(job, 'cancelled');
     return true;
   }
   if (job.cancelAtMs > 0) return false;
@@ -194,7 +195,7 @@ const acts: Readonly<Record<string, { readonly weight: number; readonly act: Act
   claim: { weight: 6, act: claim },
   step: {
     weight: 4,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.finishStep(token, { name: `step-${token.fence % 3}`, result: 1 }),
       (job, nowMs) => {
         job.steps.add(`step-${job.fence % 3}`);
@@ -204,14 +205,14 @@ const acts: Readonly<Record<string, { readonly weight: number; readonly act: Act
   },
   complete: {
     weight: 3,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.complete(token, 'done'),
-      (job) => end(job, 'completed'),
+      (job) => enterTerminal(job, 'completed'),
     ),
   },
   fail: {
     weight: 2,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.fail(token, { message: 'no' }),
       (job, nowMs) =>
         failed(job, { isTerminal: false, dueAtMs: nowMs + firstBackoffMs * 2 ** job.failures }),
@@ -219,21 +220,21 @@ const acts: Readonly<Record<string, { readonly weight: number; readonly act: Act
   },
   failForGood: {
     weight: 1,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.fail(token, { message: 'never', isTerminal: true }),
       (job) => failed(job, { isTerminal: true, dueAtMs: 0 }),
     ),
   },
   release: {
     weight: 1,
-    act: held(
+    act: withToken(
       (tasks, token) => tasks.release(token),
       (job, nowMs) => Object.assign(job, { state: 'queued', dueAtMs: nowMs }),
     ),
   },
   sleep: {
     weight: 1,
-    act: held(
+    act: withToken(
       (tasks, token, { context }) =>
         tasks.sleep(token, {
           name: `nap-${token.fence}`,
@@ -290,26 +291,27 @@ async function compare({ tasks, model }: Run): Promise<void> {
   );
 }
 
-/** Without further failures, each job ends and publishes each of its ends once. */
+/** Without further failures, each job reaches a terminal state and publishes one signal per terminal state. */
 async function drain(run: Run): Promise<void> {
   const { tasks, model, context, sweep } = run;
   for (let round = 0; model.jobs.some(({ state }) => !isTerminal(state)); round += 1) {
-    assert.ok(round < 50, 'it never drained');
+    assert.ok(round < 50, 'jobs remain after 50 rounds');
     await context.clock.advance(60_000);
     await sweep();
     sweepModel(model, context.clock.now());
     for (const { token } of await claimSome(tasks, 100)) {
       await tasks.complete(token);
-      const job = model.jobs.find(({ id }) => id === token.id) ?? assert.fail('unknown');
+      const job =
+        model.jobs.find(({ id }) => id === token.id) ?? assert.fail(`unknown job '${token.id}'`);
       job.fence = token.fence;
-      end(job, 'completed');
+      enterTerminal(job, 'completed');
     }
   }
   await compare(run);
   const terminal = await context.opened.stream(`gbe.tasks.${email}.terminal`);
-  for (const { id, ends } of model.jobs) {
+  for (const { id, terminalCount } of model.jobs) {
     const count = terminal.filter(({ payload }) => fieldOf(payload, 'taskId') === id).length;
-    assert.equal(count, ends, `ends of ${id}`);
+    assert.equal(count, terminalCount, `terminal signals of ${id}`);
   }
 }
 
@@ -338,7 +340,7 @@ async function compareWithModel(
 
 export const modelCases: TasksCases = Object.fromEntries(
   [1, 2, 3, 4, 5, 6].map((seed) => [
-    `random work gives what the model says (seed ${seed})`,
+    `random work has the same results as the model (seed ${seed})`,
     (tasks, context) => compareWithModel(tasks, context, seed),
   ]),
 );

@@ -1,4 +1,4 @@
-// An outage of the engine: which calls fail, what is safe to repeat, and what resumes by itself.
+// An outage of the engine: which calls fail, which are safe to retry, and which work resumes by itself.
 
 import assert from 'node:assert/strict';
 import { eventually, rejectsWith } from '../../assertions.ts';
@@ -62,7 +62,7 @@ export const outageCases: TasksCases = {
     await nothingIn(tasks);
   },
 
-  async 'a step and an end during an outage fail, and retrying them applies them once'(
+  async 'a step and a completion fail during an outage, and retrying them applies them once'(
     tasks,
     { opened },
   ) {
@@ -128,7 +128,7 @@ export const resumeCases: TasksCases = {
     await using sweeper = startTaskSweeper(other, { everyMs: 50 });
     const first = await tasks.enqueue(emailSend.job(null));
     await tasks.whenEnded(first.id, { timeoutMs: 30_000 });
-    // Becomes due during the outage: a claim on SQLite notices the outage only then.
+    // The job becomes due during the outage: a claim on SQLite notices the outage only then.
     const late = await tasks.enqueue(emailSend.job(null, { delayMs: 1_000 }));
     const back = await away(opened);
     await eventually(

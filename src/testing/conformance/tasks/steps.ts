@@ -207,7 +207,7 @@ export const stepCases: TasksCases = {
     assert.deepEqual(await tasks.waitForEvent(again.token, wait), { kind: 'timeout' });
   },
 
-  async 'an event for an ended job is rejected'(tasks) {
+  async 'rejects an event for a job in a terminal state'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.complete(token);
@@ -221,11 +221,11 @@ export const stepCases: TasksCases = {
       await enqueueNumbers(tasks, 1);
       const { token } = await claimOne(tasks);
       const wait = { name: 'w', event: 'go' };
-      const [answer] = await Promise.all([
+      const [outcome] = await Promise.all([
         tasks.waitForEvent(token, wait),
         tasks.sendEvent(token.id, { name: 'go' }),
       ]);
-      if (answer.kind === 'released') {
+      if (outcome.kind === 'released') {
         const again = await claimOne(tasks);
         assert.equal((await tasks.waitForEvent(again.token, wait)).kind, 'event');
         await tasks.complete(again.token);
@@ -235,7 +235,7 @@ export const stepCases: TasksCases = {
     }
   },
 
-  async 'a parent sleeps until all of its children have ended'(tasks) {
+  async 'a parent sleeps until all of its children are in a terminal state'(tasks) {
     const { id } = await tasks.enqueue({ type: report, payload: null, tenant: 'acme' });
     const { token } = await claimOne(tasks, report);
     const children = {
@@ -254,10 +254,10 @@ export const stepCases: TasksCases = {
       else await tasks.complete(child.token, n);
     }
     const again = await claimOne(tasks, report);
-    const answer = await tasks.runChildren(again.token, children);
-    if (answer.kind !== 'ended') assert.fail('not ended');
+    const outcome = await tasks.runChildren(again.token, children);
+    if (outcome.kind !== 'ended') assert.fail('the children have not ended');
     assert.deepEqual(
-      answer.children.map(({ state, result }) => [state, result]),
+      outcome.children.map(({ state, result }) => [state, result]),
       [
         ['completed', 0],
         ['failed', undefined],
@@ -283,7 +283,7 @@ export const stepCases: TasksCases = {
   async 'waiting for no children returns at once'(tasks) {
     await tasks.enqueue({ type: report, payload: null });
     const { token } = await claimOne(tasks, report);
-    const answer = await tasks.runChildren(token, { name: 'none', tasks: [] });
-    assert.deepEqual(answer, { kind: 'ended', children: [] });
+    const outcome = await tasks.runChildren(token, { name: 'none', tasks: [] });
+    assert.deepEqual(outcome, { kind: 'ended', children: [] });
   },
 };

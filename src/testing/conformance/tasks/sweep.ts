@@ -48,14 +48,14 @@ export const sweepCases: TasksCases = {
   async 'a worker with heartbeats keeps its jobs'(tasks, { clock }) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
-    const [held] = await claimSome(tasks, 1, { worker: 'alive', leaseMs: shortLeaseMs });
-    if (held === undefined) assert.fail('missing');
+    const [claimed] = await claimSome(tasks, 1, { worker: 'alive', leaseMs: shortLeaseMs });
+    if (claimed === undefined) assert.fail('missing');
     for (let n = 0; n < 3; n += 1) {
       await clock.advance(shortLeaseMs - 1);
       await tasks.heartbeat({ worker: 'alive', leaseMs: shortLeaseMs });
       assert.equal((await sweep()).lost, 0);
     }
-    await tasks.complete(held.token);
+    await tasks.complete(claimed.token);
   },
 
   async 'requeues the jobs of a deregistered worker at once'(tasks) {
@@ -67,11 +67,13 @@ export const sweepCases: TasksCases = {
     await claimOne(tasks);
   },
 
-  async 'an end and the claim in the same call both count, even if their worker dies then'(tasks) {
+  async 'stores a completion and the claim in the same call, even if the worker dies afterwards'(
+    tasks,
+  ) {
     const { sweep } = createTaskSweep(tasks);
     const ids = await enqueueNumbers(tasks, 2);
     const first = await claimOne(tasks, email, 'dying');
-    // In one call; the worker dies before it starts its job.
+    // One call completes a job and claims the next; the worker dies before it starts that job.
     const [, given] = await Promise.all([
       tasks.complete(first.token, 'done'),
       claimSome(tasks, 1, { worker: 'dying' }),
@@ -87,7 +89,7 @@ export const sweepCases: TasksCases = {
     assert.equal((await tasks.get(first.token.id))?.result, 'done');
   },
 
-  async 'rejects a late end, and the claim in the same call may get the same job'(tasks) {
+  async 'rejects a late completion, and the claim in the same call may return the same job'(tasks) {
     const { sweep } = createTaskSweep(tasks);
     await enqueueNumbers(tasks, 1);
     const lost = await claimOne(tasks, email, 'slow');
@@ -99,10 +101,10 @@ export const sweepCases: TasksCases = {
     ]);
     assert.deepEqual([again?.token.id, again?.token.fence], [lost.token.id, 2]);
     if (again === undefined) assert.fail('missing');
-    // A late answer about its first claim does not affect the second one.
-    const held = await tasks.heartbeat({ worker: 'slow', tokens: [lost.token, again.token] });
+    // The late completion of the first claim does not affect the second claim.
+    const beats = await tasks.heartbeat({ worker: 'slow', tokens: [lost.token, again.token] });
     assert.deepEqual(
-      held.map(({ state }) => state),
+      beats.map(({ state }) => state),
       ['lost', 'held'],
     );
     await tasks.complete(again.token, 'again');
@@ -176,7 +178,7 @@ export const sweepCases: TasksCases = {
     await claimOne(tasks);
   },
 
-  async 'signals of deleted streams are published again'(tasks, { opened }) {
+  async 'publishes the signals of deleted streams again'(tasks, { opened }) {
     const { sweep } = createTaskSweep(tasks);
     const ids = await enqueueNumbers(tasks, 150);
     const claimed = await claimSome(tasks, 30);
@@ -199,7 +201,10 @@ export const sweepCases: TasksCases = {
     assert.equal((await sweep()).signals, 0);
   },
 
-  async 'a parent whose last child ended unseen is woken'(tasks, { opened, clock }) {
+  async 'wakes a parent whose last child reached a terminal state without a wake-up'(
+    tasks,
+    { opened, clock },
+  ) {
     const { sweep } = createTaskSweep(tasks);
     await tasks.enqueue({ type: report, payload: null });
     const parent = await claimOne(tasks, report);
@@ -208,7 +213,7 @@ export const sweepCases: TasksCases = {
       tasks: [{ type: email, payload: { n: 0 } }],
     });
     const child = await claimOne(tasks);
-    // Simulates a process killed right after it stored the end.
+    // Simulates a process that is killed right after it stored the terminal state.
     const { engine } = tasks.core;
     await engine.exchange(
       [
@@ -230,7 +235,10 @@ export const sweepCases: TasksCases = {
     assert.ok(opened);
   },
 
-  async 'removes ended jobs after their retention and keeps others'(tasks, { clock }) {
+  async 'removes jobs in a terminal state after their retention, and keeps the others'(
+    tasks,
+    { clock },
+  ) {
     tasks.setTypes([taskType(email, { retentionMs: 60_000 }), ...caseTypes.slice(1)]);
     const { sweep } = createTaskSweep(tasks);
     const ids = await enqueueNumbers(tasks, 3);
@@ -260,7 +268,7 @@ export const sweepCases: TasksCases = {
       await Promise.all(sweeps.map(({ sweep }) => sweep()));
       await clock.advance(30_000);
     }
-    // Three minutes with a tick at both ends: each tick once.
+    // Three minutes with a tick at the start and at the end create one job per tick.
     const { tasks: jobs } = await tasks.list({ type: 'nightly' });
     const due = jobs.map(({ dueAt }) => dueAt?.getTime());
     assert.equal(new Set(due).size, jobs.length);

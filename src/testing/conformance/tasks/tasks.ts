@@ -1,7 +1,7 @@
 // The conformance suite of task engines: cases for any test runner.
 
 import { limitCases, modeCases, orderCases, waitCases } from './claims.ts';
-import { adminCases, cancelCases, retryCases } from './ends.ts';
+import { adminCases, cancelCases, retryCases } from './admin.ts';
 import { enqueueCases } from './enqueue.ts';
 import { lifeCases } from './life.ts';
 import { outageCases, resumeCases } from './outage.ts';

@@ -7,12 +7,12 @@ import type { KeyStore } from '../../../work/key-store.ts';
 
 export interface KeyStoreFixture {
   readonly keys: KeyStore;
-  /** The same store, as in another process. */
+  /** The same store, opened again as another process does. */
   readonly second: KeyStore;
 }
 
 export interface KeyStoreCase {
-  /** A sentence. */
+  /** The title of the case, a sentence. */
   readonly name: string;
   /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
@@ -38,7 +38,7 @@ export function keyStoreConformance(fixture: KeyStoreFixture): readonly KeyStore
   }));
 }
 
-/** The engine uses its own clock, so only waiting in real time helps. */
+/** Waits in real time, because the engine uses the system clock. */
 async function ended(keys: KeyStore, key: string): Promise<void> {
   while ((await keys.get(key)) !== undefined) await realSleep(2);
 }
@@ -50,12 +50,12 @@ const cases: Cases = {
     assert.equal((await second.putIfAbsent(key, 'b')).value, 'a');
     assert.deepEqual(await second.get(key), { value: 'a', expiresInMs: undefined });
   },
-  'of concurrent puts of a key one wins': async ({ keys, second }, key) => {
+  'one of several concurrent puts of a key wins': async ({ keys, second }, key) => {
     const names = Array.from({ length: 40 }, (_, at) => `w${at}`);
-    const held = await Promise.all(
+    const results = await Promise.all(
       names.map((name, at) => (at % 2 === 0 ? keys : second).putIfAbsent(key, name)),
     );
-    assert.equal(new Set(held.map(({ value }) => value)).size, 1);
+    assert.equal(new Set(results.map(({ value }) => value)).size, 1);
   },
   'a key expires, and returns its remaining time': async ({ keys, second }, key) => {
     await keys.putIfAbsent(key, 'a', { ttlMs: 60_000 });
@@ -76,7 +76,7 @@ const cases: Cases = {
     assert.equal(await keys.remove(key, 'b'), true);
     assert.equal(await second.get(key), undefined);
   },
-  'a change without a time to live lasts': async ({ keys }, key) => {
+  'a value that is replaced without a time to live does not expire': async ({ keys }, key) => {
     await keys.putIfAbsent(key, 'a', { ttlMs: 60_000 });
     await keys.replace(key, { from: 'a', to: 'b' });
     assert.deepEqual(await keys.get(key), { value: 'b', expiresInMs: undefined });

@@ -8,7 +8,7 @@ import type { Job, JobHandler, JobState, NewJob, WorkQueue } from '../../../work
 /** An isolated queue; disposed by the suite. */
 export interface OpenedWorkQueue {
   readonly queue: WorkQueue;
-  /** The same queue, as in another process. */
+  /** Opens the same queue again, as another process does. */
   readonly second: () => Promise<WorkQueue>;
 }
 
@@ -18,7 +18,7 @@ export interface WorkQueueFixture {
 }
 
 export interface WorkQueueCase {
-  /** A sentence. */
+  /** The title of the case, a sentence. */
   readonly name: string;
   /** Rejects if the adapter fails the case. */
   readonly run: () => Promise<void>;
@@ -58,7 +58,7 @@ const newJob = (id: string, more: Partial<NewJob> = {}): NewJob => ({
   ...more,
 });
 
-/** The engine uses its own clock, so only waiting in real time helps. */
+/** Waits in real time, because the engine uses the system clock. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let left = 10_000; !(await holds()); left -= 1) {
     assert.ok(left > 0, 'it never came to be');
@@ -69,7 +69,7 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 const inState = (queue: WorkQueue, id: string, state: JobState): Promise<void> =>
   until(async () => (await queue.state(id)) === state);
 
-/** Runs until it is disposed. */
+/** Starts a worker that runs until it is disposed. */
 function startWork(
   queue: WorkQueue,
   handle: JobHandler = async () => undefined,

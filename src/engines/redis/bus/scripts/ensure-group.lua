@@ -1,5 +1,5 @@
 -- KEYS: groups, generations. ARGV: group, filters, record of a new group, lease duration, most pending messages.
--- Returns `<generation> <record>`. A group with other filters stays unchanged; the caller reports the conflict.
+-- Returns `<generation> <record>`. A group with other filters is not changed, and the caller reports the conflict.
 local group, filters, newRecord, leaseMs, pendingMax = unpack(ARGV)
 local stored = redis.call('HGET', KEYS[1], group)
 if not stored then

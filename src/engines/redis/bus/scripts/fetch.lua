@@ -1,14 +1,14 @@
 -- KEYS: leases, fences, then the streams to read.
 -- ARGV: native group, limit, lease duration, most pending messages, hash of group records or '', group, generation,
--- whether to restore leases from the pending entries of Redis, as the leases may have been lost (1 or 0).
--- Returns the number of pending messages, milliseconds until the next lease ends (-1: no lease), whether each
--- stream may have more, and the messages; {-1} if the group was deleted.
+-- whether to restore lost leases from the pending entries of Redis (1 or 0).
+-- Returns the number of pending messages, milliseconds until the next lease expires (-1: no lease), whether each
+-- stream may have more, and the messages. Returns {-1} if the group was deleted.
 --
 -- The hash of fences holds `<fence> <delivery count>` for each lease, the last fence (`#`), and a flag that the group
 -- reached its limit (`#full`). Fences start with the time, so that fences of lost leases are not reused.
 -- @include "../../connection/scripts/now"
 -- @include "include/ids"
--- Entries of one read, and bytes of one answer: a message may have a megabyte.
+-- Limits of the entries per read and of the bytes per reply: a message may have a megabyte.
 local STEP_MAX, BYTES_MAX = 32, 8000000
 local leases, fences = KEYS[1], KEYS[2]
 local native, limit, leaseMs, pendingMax, records, group, generation, restores = unpack(ARGV)

@@ -17,10 +17,10 @@ local function countAfter(id)
   end
 end
 local groups = groupsOf(stream)
-local answer = {length, first and first[1] or '', last and last[1] or '', bytesOf(stream)}
+local result = {length, first and first[1] or '', last and last[1] or '', bytesOf(stream)}
 for _, native in ipairs(ARGV) do
   local fields = groups[native]
-  answer[#answer + 1] = fields and (fields.lag or countAfter(fields['last-delivered-id'])) or length
-  answer[#answer + 1] = fields and fields.pending or 0
+  result[#result + 1] = fields and (fields.lag or countAfter(fields['last-delivered-id'])) or length
+  result[#result + 1] = fields and fields.pending or 0
 end
-return answer
+return result

@@ -1,5 +1,5 @@
 -- KEYS: registry. ARGV: subjects of all streams.
--- The time as the new version exceeds all earlier versions, so that every reader reads the whole registry again.
+-- The current time is the new version. It exceeds all earlier versions, so every reader reads the whole registry again.
 -- @include "../../connection/scripts/now"
 for _, subject in ipairs(ARGV) do redis.call('ZADD', KEYS[1], now, subject) end
 for _, subject in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do

@@ -1,13 +1,13 @@
 -- KEYS: leases, fences.
--- ARGV: native group, channel, group, lease duration, registry or '', then kind, stream, id, fence and delay of each
--- settlement; a dead-lettered message adds stream, mark, subject, dedupe window, id, data and meta of its letter.
+-- ARGV: native group, channel, group, lease duration, registry or ''; then for each settlement: kind, stream, id, fence,
+-- delay. A dead-lettered message adds the values of its dead letter: stream, mark, subject, dedupe window, id, data, meta.
 -- Returns the number of pending messages, and whether each lease was still valid (1 or 0).
 -- @include "../../connection/scripts/now"
 -- @include "include/store"
 -- @include "include/ids"
 local leases, fences = KEYS[1], KEYS[2]
 local native, channel, group, leaseMs, registry = unpack(ARGV, 1, 5)
-local rows, answer, settled, acks, freed = {}, {}, {}, {}, {}
+local rows, result, settled, acks, freed = {}, {}, {}, {}, {}
 local function countOf(member, fence)
   if rows[member] == nil then rows[member] = redis.call('HGET', fences, member) end
   local current, count = string.match(rows[member] or '', '^(%d+) (%d+)$')
@@ -45,7 +45,7 @@ while at <= #ARGV do
       ack(member, key, id)
     end
   end
-  answer[#answer + 1] = count and 1 or 0
+  result[#result + 1] = count and 1 or 0
   at = at + (kind == 'dead' and 12 or 5)
 end
 if #settled > 0 then
@@ -57,4 +57,4 @@ end
 local message = {'g', group}
 for key in pairs(freed) do message[#message + 1] = key end
 if #message > 2 then redis.call('PUBLISH', channel, table.concat(message, ' ')) end
-return {redis.call('ZCARD', leases), answer}
+return {redis.call('ZCARD', leases), result}

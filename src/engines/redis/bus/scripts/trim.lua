@@ -1,4 +1,4 @@
--- KEYS: stream. ARGV: lowest id to keep, most entries, most bytes (each or ''), native groups.
+-- KEYS: stream. ARGV: lowest id to keep or '', maximum entries or '', maximum bytes or '', native groups.
 -- Returns how many entries were removed, and how many were kept because a group has not acked them.
 -- @include "include/ids"
 -- @include "include/stream-info"

@@ -1,4 +1,4 @@
--- KEYS: shards. ARGV: shard, owner, lease duration, lowest token so far.
+-- KEYS: shards. ARGV: shard, owner, lease duration, token that the new token must exceed.
 -- Returns {1, token}, or {0, remaining milliseconds} while another owner holds the lease.
 -- @include "../../connection/scripts/now"
 local shard, owner, ttlMs, above = unpack(ARGV)

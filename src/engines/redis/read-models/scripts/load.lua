@@ -1,5 +1,5 @@
 -- KEYS: fences, then one key for each document. ARGV: document kind ('json' or 'hash'), ids.
--- Returns fence and text (or fields) of each document.
+-- Returns the fence and the JSON string (or the hash fields) of each document.
 local documentKind = ARGV[1]
 local found = {}
 for n = 1, #ARGV - 1 do

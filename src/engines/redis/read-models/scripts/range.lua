@@ -1,6 +1,6 @@
 -- A page of a sorted set within bounds, after a position (score and id) that may no longer exist.
--- KEYS: sorted set. ARGV: 'ascending' or 'descending', limit, from, to, score and id of the position (each or '').
--- Returns ids and scores; one more row than the limit if there is a next page.
+-- KEYS: sorted set. ARGV: 'ascending' or 'descending', limit, from or '', to or '', score or '', id or ''.
+-- Returns ids and scores. One row more than the limit means that there is a next page.
 local key = KEYS[1]
 local direction, limit, from, to, positionScore, positionId = unpack(ARGV)
 local isAscending = direction == 'ascending'

@@ -1,11 +1,11 @@
 -- Writes documents of one tenant and model together with their entries in indexes, sets, ranges and lists.
 --
 -- KEYS: fences, generation, lists, then the keys of the names in ARGV[1], then one key for each document.
--- ARGV: names as JSON ({ i, s, z, l }), document kind ('json' or 'hash'), then id, fence and text of each document.
--- An empty text removes the document. An empty fence also deletes the stored fence, without comparing it.
+-- ARGV: names as JSON ({ i, s, z, l }), document kind ('json' or 'hash'), then id, fence and content of each document.
+-- Empty content removes the document. An empty fence deletes the stored fence without comparing it.
 -- Returns {'names', missing names} without writing anything, or {'done', one outcome for each document}.
 --
--- A fence is JSON: t = stream, r = revision, i = indexes, s = sets, z = ranges.
+-- A fence is JSON: t = stream, r = revision, d = whether the document exists, i = indexes, s = sets, z = ranges.
 local WRITTEN, STALE, FOREIGN = 0, 1, 2
 local FIELDS_MAX = 2000
 local fencesKey, generationKey, listsKey = KEYS[1], KEYS[2], KEYS[3]
@@ -99,7 +99,7 @@ if isChanged then
     redis.call('INCR', generationKey)
     redis.call('PERSIST', generationKey)
   else
-    -- Starts at the time in microseconds, so that no earlier generation is reused.
+    -- The first generation is the time in microseconds, so that no earlier generation is reused.
     local time = redis.call('TIME')
     redis.call('SET', generationKey, string.format('%.0f', time[1] * 1000000 + time[2]))
   end

@@ -1,9 +1,9 @@
 -- KEYS: base, never, queue stream, its mark.
 -- ARGV: now, channel of the bus, registry or '', queue subject, whether the type is registered (1 or 0), channel of the
--- workers, prefix of hand-off offers or '' (no hand-off), hash of workers, type; then id, record, fixed part, queue
--- signal, dedupe key, its expiry and parent of each job (the last four may be '').
--- Returns for each job 1 (enqueued), 2 (enqueued and handed off), the id of the existing job, or 0 (draining); false if
--- the type or its stream is new and must be registered first.
+-- workers, prefix of hand-off offers or '' (no hand-off), hash of workers, type; then for each job: id, record, fixed
+-- part, queue signal or '', dedupe key or '', expiry of the dedupe key or '', parent or ''.
+-- Returns for each job 1 (enqueued), 2 (enqueued and handed off), the id of the existing job, or 0 (draining). Returns
+-- false if a new type or stream must be registered first.
 -- @include "include/signals"
 -- @include "include/hand-off"
 local FIRST_JOB, JOB_VALUES = 10, 7
@@ -17,7 +17,7 @@ if isRegistered == '1' then
 elseif not isReady or redis.call('EXISTS', KEYS[4]) == 0 then return false
 else hasMark[subject] = true end
 
--- Returns the id of another job that holds the dedupe key; else takes the key for this job.
+-- Takes the dedupe key for this job, or returns the id of the job that already has the key.
 local function takeDedupeKey(key, untilMs, id)
   local expiry, holder = string.match(redis.call('HGET', base .. DEDUPE, key) or '', '^(%d+) (.*)$')
   if expiry and tonumber(expiry) > now then return holder end
@@ -43,25 +43,25 @@ local function add(id, record, fixed, signal, parent)
   addToLane(job, id, now)
 end
 
-local answer, ids, added = {}, {}, {}
+local result, ids, added = {}, {}, {}
 for at = FIRST_JOB, #ARGV, JOB_VALUES do ids[#ids + 1] = ARGV[at] end
 local existing = readAll(recordPrefix, ids)
 for n, id in ipairs(ids) do
   local at = FIRST_JOB + (n - 1) * JOB_VALUES
   local _, record, fixed, signal, dedupeKey, untilMs, parent = unpack(ARGV, at, at + JOB_VALUES - 1)
-  if isDraining then answer[n] = 0
-  elseif existing[n] or added[id] then answer[n] = id
+  if isDraining then result[n] = 0
+  elseif existing[n] or added[id] then result[n] = id
   else
-    answer[n] = dedupeKey ~= '' and takeDedupeKey(dedupeKey, untilMs, id) or 1
-    if answer[n] == 1 then
+    result[n] = dedupeKey ~= '' and takeDedupeKey(dedupeKey, untilMs, id) or 1
+    if result[n] == 1 then
       added[id] = true
       add(id, record, fixed, signal, parent)
     end
   end
 end
 flush()
-local isHandedOff = offerPrefix ~= '' and answer[1] == 1 and handOff(offerPrefix, workers, type, now, nowText)
-if isHandedOff then answer[1] = 2 end
+local isHandedOff = offerPrefix ~= '' and result[1] == 1 and handOff(offerPrefix, workers, type, now, nowText)
+if isHandedOff then result[1] = 2 end
 wakeReaders(channel)
 if not isHandedOff or redis.call('EXISTS', base .. LANES) == 1 then wakeWorkers(workerChannel, subject) end
-return answer
+return result

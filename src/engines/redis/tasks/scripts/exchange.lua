@@ -1,19 +1,33 @@
--- Changes jobs, then claims the next ones.
+-- Changes jobs of one type, then claims the next ones.
 --
--- KEYS: base, never, then queue, terminal and progress stream, each with its mark (the last two only if they share the
--- slot of the type).
--- ARGV: now, channel of the bus, registry or '', the three subjects, channel of the workers, hash of workers or '',
--- worker, until when it is alive, rule of the claim or '', whether the queue stream is registered (1 or 0), the ids in
--- lines; then the changes. Few values are faster than many, so a change is:
--- - one value with the lines fence, revision, number of fields to set, of fields to remove and of signals, and the
---   lines of `packChange`; or, if it replaces the whole record, `=` and the words number of fields to set, of fields to
---   remove and of signals, state, two times and worker (`wholeOf`), followed by three values: the expected start of the
---   record, its new lines before the signal fields, and after them;
--- - name and value of each field to set;
--- - the name of each field to remove;
--- - of each signal the number of its stream (1 to 3) with its place in the job, and its data.
--- Returns the outcome of each change (the new revision; the current record if the guard failed; false without a
--- job), and the result of the claim; false if the queue stream must be registered first.
+-- KEYS: base, never, then the queue, terminal and progress streams, each followed by its mark. The terminal and the
+-- progress stream are passed only if they share the slot of the type.
+--
+-- ARGV:
+--   1      current time
+--   2      channel of the bus
+--   3      registry or ''
+--   4-6    subjects of the queue, terminal and progress streams
+--   7      channel of the workers
+--   8      hash of workers or ''
+--   9      worker that claims
+--   10     time until which this worker counts as alive
+--   11     rule of the claim or ''
+--   12     whether the queue stream is registered (1 or 0)
+--   13     ids of the changed jobs, one per line
+--   14...  values of the changes, in the order of the ids
+--
+-- A change packs most of its parts into one value, because Redis parses few arguments faster than many. Its values are:
+--   1. The header. A merge has the lines fence, revision, number of fields to set, number of fields to remove and
+--      number of signals, then the lines of `packChange`. A replacement has `=`, then these words: number of fields to
+--      set, number of fields to remove, number of signals, and the words of `wholeOf`.
+--   2. Replacement only: the expected start of the record, its new lines before the signal fields, its new lines after.
+--   3. Name and value of each field to set.
+--   4. Name of each field to remove.
+--   5. Two values per signal: the number of its stream (1 to 3) followed by its key (`signalKey`), and its data.
+--
+-- Returns the outcome of each change, then the result of the claim. An outcome is the new revision, the current record
+-- if the guard failed, or false if the job does not exist. Returns false if the queue stream must be registered first.
 -- @include "include/signals"
 -- @include "include/claim"
 local FIRST_SUBJECT, IDS, FIRST_CHANGE = 4, 13, 14
@@ -28,8 +42,8 @@ local WHOLE_PATTERN = '^=(%d+) (%d+) (%d+) (%a) (%d*) (%d*) (.*)$'
 local SIGNALS_PATTERN = '^%a\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n([^\n]*)\n([^\n]*)\n'
 local EQUALS_SIGN = 61
 
-local answer, isChanged, isRefused = {}, {}, {}
--- How many running jobs each worker has lost.
+local result, isChanged, isRejected = {}, {}, {}
+-- The number of running jobs that each worker lost in this call.
 local lost = {}
 local at = FIRST_CHANGE
 local function overdueAt(job)
@@ -77,19 +91,20 @@ local function enterState(job, id)
     addToLane(job, id, now)
   end
 end
--- Writes fields and signals, whose values end before `at`. Queue and terminal signals are returned in `places`.
-local function writeFields(id, setsAt, removesAt, signalsAt, places)
+-- Writes fields and signals. The last value of the signals is at `at - 1`. Updates the ids of the queue and the terminal
+-- signal in `signalFields`.
+local function writeFields(id, setsAt, removesAt, signalsAt, signalFields)
   local fields
   if removesAt > setsAt then fields = {unpack(ARGV, setsAt, removesAt - 1)} end
   for signalAt = signalsAt, at - 1, 2 do
     local stream = string.byte(ARGV[signalAt]) - 48
-    local place = string.sub(ARGV[signalAt], 2)
+    local signalKey = string.sub(ARGV[signalAt], 2)
     local signalId = publishSignal(
       KEYS[1 + stream * 2], KEYS[2 + stream * 2], registry, ARGV[FIRST_SUBJECT - 1 + stream], ARGV[signalAt + 1])
-    if stream < 3 then places[stream] = place .. ':' .. signalId
+    if stream < 3 then signalFields[stream] = signalKey .. ':' .. signalId
     else
       fields = fields or {}
-      fields[#fields + 1] = '~' .. place
+      fields[#fields + 1] = '~' .. signalKey
       fields[#fields + 1] = signalId
     end
   end
@@ -98,7 +113,7 @@ local function writeFields(id, setsAt, removesAt, signalsAt, places)
     redis.call('HDEL', hashPrefix .. id, unpack(ARGV, removesAt, signalsAt - 1))
   end
 end
--- Replaces the record if it is still the one that the worker knows.
+-- Replaces the record if no other process has changed it since the worker read it.
 local function replace(record, key, id, words)
   local sets, removes, signals, state, first, second, holder = string.match(words, WHOLE_PATTERN)
   local expected, before, after = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
@@ -107,8 +122,8 @@ local function replace(record, key, id, words)
   local signalsAt = removesAt + removes
   at = signalsAt + signals * 2
   if not record then return false end
-  if isRefused[id] or string.sub(record, 1, #expected) ~= expected then
-    isRefused[id] = true
+  if isRejected[id] or string.sub(record, 1, #expected) ~= expected then
+    isRejected[id] = true
     return record
   end
   isChanged[id] = true
@@ -120,9 +135,9 @@ local function replace(record, key, id, words)
     zadd(endedKey, endedAt, id)
     lost[holder] = (lost[holder] or 0) + 1
   elseif first ~= '' then zadd(runningKey, first, id) end
-  local places = {string.match(record, SIGNALS_PATTERN)}
-  writeFields(id, setsAt, removesAt, signalsAt, places)
-  set(key, before .. places[1] .. '\n' .. places[2] .. '\n' .. after)
+  local signalFields = {string.match(record, SIGNALS_PATTERN)}
+  writeFields(id, setsAt, removesAt, signalsAt, signalFields)
+  set(key, before .. signalFields[1] .. '\n' .. signalFields[2] .. '\n' .. after)
   return tonumber(string.match(before, '^%a\n(%d+)'))
 end
 -- Changes the given fields of the record if the guard holds.
@@ -137,7 +152,7 @@ local function merge(record, key, id, lines)
   if not job then return false end
   local isStale = (fence ~= '' and (job[F.state] ~= RUNNING or job[F.fence] ~= fence))
     or (revision ~= '' and job[F.revision] ~= revision)
-  if isStale or isRefused[id] then return record end
+  if isStale or isRejected[id] then return record end
   isChanged[id] = true
   local restAt = job[F.rest]
   if runAt > #lines then job[F.rest] = string.sub(record, restAt)
@@ -160,9 +175,9 @@ local function merge(record, key, id, lines)
   if isMoved then enterState(job, id)
   elseif state == RUNNING and (deadline ~= '' or cancelAt ~= '') then zadd(runningKey, overdueAt(job), id) end
   if removesAt > setsAt then job[F.hasHash] = '1' end
-  local places = {job[F.queueSignal], job[F.terminalSignal]}
-  writeFields(id, setsAt, removesAt, signalsAt, places)
-  job[F.queueSignal], job[F.terminalSignal] = places[1], places[2]
+  local signalFields = {job[F.queueSignal], job[F.terminalSignal]}
+  writeFields(id, setsAt, removesAt, signalsAt, signalFields)
+  job[F.queueSignal], job[F.terminalSignal] = signalFields[1], signalFields[2]
   set(key, formatRecord(job))
   return tonumber(job[F.revision])
 end
@@ -178,7 +193,7 @@ for n, id in ipairs(ids) do
   end
   local lines = ARGV[at]
   local change = string.byte(lines) == EQUALS_SIGN and replace or merge
-  answer[n] = change(record, recordKeys[n], id, lines)
+  result[n] = change(record, recordKeys[n], id, lines)
 end
 flush()
 local claimed = {{}, 0, '-1', 0}
@@ -194,4 +209,4 @@ for name, count in pairs(lost) do
 end
 wakeReaders(channel)
 wakeWorkers(workerChannel, queueSubject)
-return {answer, claimed[1], claimed[2], claimed[3]}
+return {result, claimed[1], claimed[2], claimed[3]}

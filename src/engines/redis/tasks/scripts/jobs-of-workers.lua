@@ -1,5 +1,5 @@
--- KEYS: base, never. ARGV: limit, workers. Returns the running jobs of these workers. Removes the counts of workers
--- without running jobs.
+-- KEYS: base, never. ARGV: limit, workers.
+-- Returns the running jobs of these workers. Removes the counts of workers without running jobs.
 -- @include "include/record"
 local PAGE = 1000
 local limit, counts, found = tonumber(ARGV[1]), {}, {}

@@ -1,4 +1,6 @@
--- KEYS: prefix of offers. ARGV: process, now, until when it is listed, time to live of the list, bases of types.
+-- Lists a process as a receiver of hand-offs.
+-- KEYS: prefix of offers. ARGV: process, current time, time until which the process is listed, time to live of the list,
+-- bases of types.
 local process, now, untilMs, ttlMs = unpack(ARGV, 1, 4)
 for at = 5, #ARGV do
   local list = ARGV[at] .. ':h'

@@ -1,10 +1,11 @@
 -- A page of jobs, newest first, merged from the sorted sets of their states.
--- KEYS: base, never. ARGV: time and id after which the page starts (or ''), limit, letters of the states, tenant (`=` and
--- the name, or ''), parent or '', bounds of the enqueue time and of the update time, then labels.
--- Returns rows of id, record and info, and the cursor of the next page (`<ms>/<id>`, or '' at the end).
+-- KEYS: base, never.
+-- ARGV: time and id after which the page starts (or ''), limit, letters of the states, tenant (`=<name>` or ''), parent
+-- or '', bounds of the enqueue time, bounds of the update time, labels.
+-- Returns rows of id, record and info, and the cursor of the next page (`<ms>/<id>`, or '' after the last page).
 -- @include "include/record"
 -- @include "include/batch"
--- Bounds the jobs that one call reads if few of them match.
+-- The maximum number of jobs that one call reads, even if few of them match.
 local SCANNED_MAX, PAGE, FIRST_LABEL = 2000, 100, 11
 local cursorMs, cursorId, limit, states, tenant, parent = unpack(ARGV, 1, 6)
 local enqueuedFrom, enqueuedBefore = ARGV[7], tonumber(ARGV[8])
@@ -14,7 +15,7 @@ local highest = cursorMs ~= '' and cursorMs or '+inf'
 local sources = {}
 local function addSource(key) sources[#sources + 1] = {key = key, skip = 0, cells = {}, at = 1} end
 local function wantsAny(letters) return string.find(states, '[' .. letters .. ']') ~= nil end
--- Running jobs are sorted by deadline, so they are sorted here.
+-- The set of running jobs is sorted by deadline, so this function sorts them by enqueue time.
 local function addRunning()
   local rows = {}
   for _, id in ipairs(redis.call('ZRANGE', runningKey, 0, -1)) do

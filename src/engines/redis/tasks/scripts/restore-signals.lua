@@ -1,5 +1,7 @@
--- KEYS: stream, mark. ARGV: how long to remember ids, channel of the bus, registry or '', subject, then id, id in the
--- stream (if known) and data of each signal. Returns the id in the stream, and whether it existed (1 or 0), of each.
+-- KEYS: stream, mark.
+-- ARGV: how long to remember ids, channel of the bus, registry or '', subject; then for each signal: id, id in the stream
+-- or '', data.
+-- Returns for each signal its id in the stream, and whether the stream already contained it (1 or 0).
 -- @include "../../bus/scripts/include/registry"
 local stream, markKey = KEYS[1], KEYS[2]
 local rememberMs, channel, registry, subject = unpack(ARGV, 1, 4)
@@ -7,18 +9,18 @@ local mark = markOf(markKey, registry, subject)
 local function exists(id)
   return id and id ~= '' and #redis.call('XRANGE', stream, id, id, 'COUNT', 1) > 0
 end
-local answer, isStored = {}, false
+local result, isStored = {}, false
 for at = 5, #ARGV, 3 do
   local signalId, noted, data = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local idKey = markKey .. ':' .. mark .. ':' .. signalId
   local remembered = redis.call('GET', idKey)
   local id = exists(remembered) and remembered or exists(noted) and noted
-  answer[#answer + 1] = id or redis.call('XADD', stream, '*', 'data', data)
-  answer[#answer + 1] = id and 1 or 0
+  result[#result + 1] = id or redis.call('XADD', stream, '*', 'data', data)
+  result[#result + 1] = id and 1 or 0
   if not id then
     isStored = true
-    redis.call('SET', idKey, answer[#answer - 1], 'PX', rememberMs)
+    redis.call('SET', idKey, result[#result - 1], 'PX', rememberMs)
   end
 end
 if isStored then redis.call('PUBLISH', channel, 's ' .. subject) end
-return answer
+return result

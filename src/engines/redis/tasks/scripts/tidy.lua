@@ -1,9 +1,9 @@
 -- KEYS: base, never, queue stream. ARGV: now, native group of the workers, channel of the workers, queue subject.
--- Removes expired dedupe keys, unblocks jobs whose key no job holds, and moves the consumer group to the oldest queued
--- job, which acks the signals of all jobs that were claimed.
+-- Removes expired dedupe keys and unblocks jobs whose concurrency key is free. Moves the consumer group to the oldest
+-- queued job, which acks the signals of all claimed jobs.
 -- @include "include/lanes"
 local EXPIRED_MAX, KEYS_MAX, TURNS_MAX = 1000, 1000, 10000
--- The oldest queue signal is searched among this many open jobs, and in this many queued ones.
+-- The search for the oldest queue signal reads at most this many open jobs and this many queued jobs.
 local OPEN_MAX, QUEUED_MAX, PAGE = 10000, 100, 100
 local now, native, workerChannel, queueSubject = unpack(ARGV)
 local stream = KEYS[3]

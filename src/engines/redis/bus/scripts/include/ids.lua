@@ -1,5 +1,5 @@
--- A lease is a member `<stream key> <padded id>` of a sorted set. Its score is the end of the lease; 0 means that the
--- message may be delivered. Padded ids sort as text in the order of the stream.
+-- A lease is a member `<stream key> <padded id>` of a sorted set. The score is the time when the lease expires; 0 means
+-- that the message may be delivered. Padded ids sort alphabetically in the order of the stream.
 local function padded(id)
   local ms, seq = string.match(id, '^(%d+)%-(%d+)$')
   return string.rep('0', 20 - #ms) .. ms .. '-' .. string.rep('0', 20 - #seq) .. seq

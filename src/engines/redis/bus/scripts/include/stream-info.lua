@@ -1,5 +1,5 @@
 local SAMPLE_MAX, ENTRY_OVERHEAD_BYTES = 20, 32
--- Estimates the size from a sample of both ends, because MEMORY USAGE changes only in whole blocks.
+-- Estimates the size from the oldest and the newest entries, because MEMORY USAGE changes only in whole blocks.
 local function bytesOf(stream)
   local length = redis.call('XLEN', stream)
   local sample = redis.call('XRANGE', stream, '-', '+', 'COUNT', SAMPLE_MAX)

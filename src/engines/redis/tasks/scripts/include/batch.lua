@@ -1,4 +1,4 @@
--- Reads and writes in few commands. More arguments than this in one command overflow the stack of Lua.
+-- Reads and writes many keys with few commands. More arguments than this per command overflow the stack of Lua.
 local BATCH_MAX = 1000
 local function text(number) return string.format('%.0f', number) end
 local function readAll(prefix, ids)

@@ -1,7 +1,7 @@
 -- @include "lanes"
--- Limits of one claim: due jobs that are moved to their lanes, and lanes that are visited.
+-- Limits of one claim: the due jobs that are moved to their lanes, and the lanes that are visited.
 local PROMOTE_ROUNDS, PROMOTE_MAX, LANES_MAX = 10, 500, 2000
--- The record in the parts that a claim keeps; it replaces the other fields.
+-- Captures the parts of a record that a claim keeps. The claim replaces all other fields.
 local CLAIM_PATTERN = '^(%a)\n(%d+)\n(%d+)\n' -- state, revision, fence
   .. '(%S+\n%S+\n%S+\n)' -- priority, dueAtMs and failures, which stay
   .. '%S+\n(%S+)\n%S+\n%S+\n' -- cancelAtMs; deadlineMs, claimedAtMs and updatedAtMs change
@@ -87,7 +87,7 @@ local function claim(now, nowText, worker, rule)
     redis.call('HSET', base .. RATES, bucket, string.format('%.17g', began + eachMs))
     return true
   end
-  -- Reads the next jobs of a lane. Returns false when it has no more due jobs.
+  -- Reads the next jobs of a lane. Returns false if the lane has no more due jobs.
   local function readLane(lane, count)
     if lane.isDone then return false end
     lane.members = redis.call('ZRANGEBYSCORE', lane.key, '-inf', nowText, 'LIMIT', lane.skip, count)
@@ -163,7 +163,7 @@ local function claim(now, nowText, worker, rule)
     end
     return names[at]
   end
-  -- Lanes of one priority take turns: one job from each, then further rounds over the lanes that had one.
+  -- Lanes of one priority take turns: each round claims one job per lane and drops the lanes without jobs.
   while need > 0 do
     local name = nextLane()
     if not name then break end

@@ -1,14 +1,14 @@
 -- @include "claim"
--- An offer of an idle worker is a key with these lines: number, channel, worker, lease duration, an empty line, then
--- type, deadline, key limit and rate of each type. A hand-off replaces it with a receipt: `!` and number, type, base,
--- id, fence.
+-- An offer of an idle worker is a key with these lines: number, channel, worker, lease duration, an empty line, then one
+-- line per type with its name, deadline, key limit and rate. A hand-off replaces the offer with a receipt: `!` and the
+-- lines number, type, base, id, fence.
 --
--- Processes that are asked at random; if most of them are idle, one of these accepts.
+-- The number of randomly chosen processes whose offers are read. If most processes are idle, one of these accepts.
 local CANDIDATES_MAX = 8
--- Longer than the worker takes to look for the receipt.
+-- The time to live of a receipt exceeds the time after which the worker reads it.
 local RECEIPT_MS = 3600000
--- Claims the next job for an idle worker and sends it to its process. Returns whether a worker got a job. All enqueued
--- jobs must be flushed before.
+-- Claims the next job for an idle worker and sends the job to the process of that worker. Returns whether a worker got
+-- a job. The caller must flush all enqueued jobs first.
 local function handOff(offerPrefix, workers, type, now, nowText)
   local processes = redis.call('ZRANDMEMBER', base .. HAND_OFFS, CANDIDATES_MAX)
   if #processes == 0 then return false end

@@ -5,7 +5,7 @@ local function wakeWorkers(workerChannel, queueSubject)
   if hasNewWork then redis.call('PUBLISH', workerChannel, 's ' .. queueSubject) end
 end
 local openLanes = {}
--- A lower score is served earlier: priority 9 before 0, then the lane whose turn is the longest ago.
+-- Lanes with a lower score are served first: priority 9 before 0, then the lane that was served the longest ago.
 local function laneScore(lane, turn)
   return text((9 - tonumber(string.sub(lane, 1, 1))) * 4e14 + 1e14 + turn)
 end
@@ -33,7 +33,7 @@ local function addToLane(job, id, now)
 end
 -- The score of a blocked job: priority first, then due time.
 local function blockedScore(priority, dueAt) return (9 - tonumber(priority)) * 1e14 + dueAt end
--- Moves the first job that a concurrency key blocks back to its lane. Returns whether there was one.
+-- Moves the first job that is blocked by the concurrency key back to its lane. Returns whether the key blocked a job.
 local function unblock(key)
   local blocked = base .. BLOCKED .. key
   local first = redis.call('ZRANGE', blocked, 0, 0, 'WITHSCORES')

@@ -1,5 +1,5 @@
 -- @include "keys"
--- The record of a job is text with one line for each field. record.test.ts compares this list with record.ts.
+-- The record of a job is a string with one line for each field. record.test.ts compares this list with record.ts.
 local F = {
   state = 1, revision = 2, fence = 3, priority = 4, dueAtMs = 5, failures = 6, deadlineMs = 7, cancelAtMs = 8,
   claimedAtMs = 9, updatedAtMs = 10, endedAtMs = 11, queueSignal = 12, terminalSignal = 13, worker = 14,
@@ -9,7 +9,7 @@ local RECORD_PATTERN = '^(%a)\n(%S+)\n(%S+)\n(%S+)\n(%S+)\n(%S+)\n(%S+)\n(%S+)\n
   .. '([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n()'
 local SCHEDULED, QUEUED, RUNNING, WAITING = 'S', 'Q', 'R', 'W'
 local COMPLETED, FAILED, CANCELLED = 'C', 'F', 'X'
--- Sorted sets of the jobs of a state by enqueue time.
+-- One sorted set per state with its jobs, by enqueue time.
 local stateKeys = {}
 for _, state in ipairs({WAITING, SCHEDULED, COMPLETED, FAILED, CANCELLED}) do
   stateKeys[state] = base .. ':s:' .. state

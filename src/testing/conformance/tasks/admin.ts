@@ -124,7 +124,7 @@ export const cancelCases: TasksCases = {
     assert.equal(await tasks.cancel(token.id), false);
   },
 
-  async 'a worker runs the compensations before the job ends'(tasks) {
+  async 'a worker runs the compensations before the job reaches its terminal state'(tasks) {
     await enqueueNumbers(tasks, 1);
     const { token } = await claimOne(tasks);
     await tasks.finishStep(token, { name: 'charge', result: 'p-1', isCompensable: true });
@@ -165,7 +165,7 @@ export const cancelCases: TasksCases = {
 };
 
 export const retryCases: TasksCases = {
-  async 'a failed job runs again, and its finished steps stay finished'(tasks, { opened }) {
+  async 'a retry of a failed job does not repeat its completed steps'(tasks, { opened }) {
     await tasks.enqueue({ type: report, payload: null });
     const { token } = await claimOne(tasks, report);
     await tasks.finishStep(token, { name: 'load', result: 1 });
@@ -197,14 +197,17 @@ export const retryCases: TasksCases = {
     );
   },
 
-  async 'rejects the retry of a job that has not ended'(tasks) {
+  async 'rejects the retry of a job that is not in a terminal state'(tasks) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     assert.equal(await tasks.retry(id), false);
     await claimOne(tasks);
     assert.equal(await tasks.retry(id), false);
   },
 
-  async 'a retried job ends with a new signal, also before a worker claims it'(tasks, { opened }) {
+  async 'a retried job publishes a new terminal signal, even if no worker claimed it again'(
+    tasks,
+    { opened },
+  ) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     await tasks.cancel(id);
     await tasks.retry(id);
@@ -307,7 +310,7 @@ export const adminCases: TasksCases = {
     );
   },
 
-  async 'a history is bounded'(tasks, { clock }) {
+  async 'limits the length of a history'(tasks, { clock }) {
     await enqueueNumbers(tasks, 1);
     let id = '';
     for (let n = 0; n < 60; n += 1) {
@@ -333,7 +336,7 @@ export const adminCases: TasksCases = {
     assert.equal(retried.changed, 120);
   },
 
-  async 'waiting for the end of a job returns the ended job'(tasks) {
+  async 'waiting for a job returns the job in its terminal state'(tasks) {
     const [id = ''] = await enqueueNumbers(tasks, 1);
     await rejectsWith(() => tasks.whenEnded(id, { timeoutMs: 0 }), 'TASK_TIMEOUT');
     await tasks.complete((await claimOne(tasks)).token, 7);
@@ -354,7 +357,7 @@ export const adminCases: TasksCases = {
     await enqueueNumbers(tasks, 1, { type: report });
   },
 
-  async 'calls after closing are rejected'(tasks) {
+  async 'rejects calls after closing'(tasks) {
     await tasks[Symbol.asyncDispose]();
     await rejectsWith(() => enqueueNumbers(tasks, 1), 'TASKS_CLOSED');
     await rejectsWith(() => claimOne(tasks), 'TASKS_CLOSED');
