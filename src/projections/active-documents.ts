@@ -4,9 +4,8 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { documentsOf, type DocumentQueries, type Page } from './documents.ts';
-import { familyOf } from './projection-host.ts';
 import type { ReadModelHost, ReadModelStore } from './read-model-store.ts';
-import type { ReadModelVersion, ReadModelVersions } from './read-model-versions.ts';
+import { familyOf, type ReadModelVersion, type ReadModelVersions } from './read-model-versions.ts';
 import type { ReadModel } from './read-model.ts';
 
 export interface ActiveDocumentsOptions {

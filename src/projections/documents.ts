@@ -4,7 +4,6 @@ import { filtersHash } from '../contracts/filters-hash.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
 import { checkTenant } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { readModelLimits as limits } from './limits.ts';
 import type {
   DocumentOutcome,
   DocumentPage,
@@ -14,7 +13,12 @@ import type {
   ReadModelStore,
   StoredDocument,
 } from './read-model-store.ts';
-import { groupRange, type DocumentSource, type ReadModel } from './read-model.ts';
+import {
+  groupRange,
+  readModelLimits as limits,
+  type DocumentSource,
+  type ReadModel,
+} from './read-model.ts';
 
 export interface Found<Document> {
   readonly id: string;

@@ -8,6 +8,24 @@ import { isForgotten, type Forgotten } from '../store/erasure.ts';
 import { compileFilter, type EventFilter } from '../store/event-filter.ts';
 import type { ReadModel } from './read-model.ts';
 
+/** Defaults and limits of projections. */
+export const projectionLimits = {
+  /** Events per batch, and the number of parallel batches. */
+  batchSize: 1_000,
+  lanes: 4,
+  inFlightMax: 8_000,
+  waitMs: 30_000,
+  /** Events per page of a rebuild. */
+  rebuildPage: 5_000,
+  /** Documents that a rebuild caches in memory, and their total length. */
+  rebuildDocuments: 20_000,
+  rebuildChars: 32 * 1_048_576,
+  rebuildCheckpointMs: 100,
+  /** Maximum length of the documents in one write to the read model store. */
+  writeChars: 8 * 1_048_576,
+  leaseMs: 10_000,
+} as const;
+
 /**
  * The fields of an event that a handler sees. They are the same in the append's transaction, in the
  * subscription, and in a rebuild years later.

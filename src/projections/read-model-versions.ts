@@ -45,3 +45,13 @@ export interface ReadModelVersions {
   /** Atomically makes this version active. Returns false unless it is `ready`. */
   activate(key: VersionKey, nowMs: number): Promise<boolean>;
 }
+
+export function familyOf({
+  bc,
+  aggregate,
+}: {
+  readonly bc: string;
+  readonly aggregate: string;
+}): string {
+  return `${bc}.${aggregate}`;
+}

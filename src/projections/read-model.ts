@@ -6,9 +6,30 @@ import { checkIdentifier, checkVersion } from '../contracts/identifier.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
 import { redisKeys } from '../contracts/redis-keys.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { readModelLimits as limits } from './limits.ts';
 import type { DocumentEntries, DocumentWrite, ModelKey } from './read-model-store.ts';
 import { noEntries } from './rules/decide-document.ts';
+
+/** Defaults and limits of read models. */
+export const readModelLimits = {
+  documentBytesMax: 1_048_576,
+  /** Index values are codes, not texts. */
+  indexCharsMax: 255,
+  /** Maximum number of indexes, of sets and of ranges of a model. */
+  entriesMax: 32,
+  /** Maximum number of groups of a document. */
+  groupsMax: 4_096,
+  pageSize: 100,
+  pageSizeMax: 1_000,
+  /** Maximum number of ids in a cached list. */
+  listIdsMax: 10_000,
+  listTtlMs: 30_000,
+  /** Maximum number of documents per write or load. */
+  batchMax: 10_000,
+  /** Documents per step when a version is retired. */
+  clearStep: 500,
+} as const;
+
+const limits = readModelLimits;
 
 export interface ReadModelDefinition<Document extends object> extends ModelKey {
   /** Validates documents before they are written. */

@@ -4,10 +4,11 @@ import { randomUUID } from 'node:crypto';
 import { aborted } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { subscriptionAdmin } from '../subscriptions/subscription-admin.ts';
-import { projectionLimits as limits, readModelLimits } from './limits.ts';
-import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
+import { projectionLimits as limits } from './projection.ts';
+import { readModelLimits } from './read-model.ts';
+import { hostOf, type HostOptions, type ProjectionStore } from './start-projection.ts';
 import type { ModelKey } from './read-model-store.ts';
-import type { ReadModelVersion, ReadModelVersions } from './read-model-versions.ts';
+import { familyOf, type ReadModelVersion, type ReadModelVersions } from './read-model-versions.ts';
 import { acquireAllShards } from './run/shard-leases.ts';
 
 /** Name and read model of a projection whose code may no longer exist. */

@@ -7,7 +7,7 @@ import {
   simulateProcess,
   type SimulatedProcess,
 } from '../testing/support/subscriptions/simulated-process.ts';
-import { RetryAfter, Snooze, Terminal } from './handler-outcome.ts';
+import { RetryAfter, Snooze, Terminal } from '../foundation/handler-outcome.ts';
 import { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';
 import { createSubscriptionRunner } from './subscription-runner.ts';
 import type { LeaseStore } from './subscription-storage.ts';

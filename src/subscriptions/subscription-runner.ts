@@ -16,7 +16,7 @@ import { slept } from './run/deadline.ts';
 import { createOwnedShards } from './run/owned-shards.ts';
 import { createProgressWaiters } from './run/progress-waiters.ts';
 import type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
-import { safeObserver } from './safe-observer.ts';
+import { safeObserver } from '../foundation/safe-observer.ts';
 import { subscriptionAdmin, type SubscriptionLag } from './subscription-admin.ts';
 import { subscriptionLimits as limits } from './subscription-limits.ts';
 import type { LeaseStore, SubscriptionHost, SubscriptionStorage } from './subscription-storage.ts';

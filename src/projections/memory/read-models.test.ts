@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readModelsConformance } from '../../testing/conformance/projections/read-models.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { readModelLimits } from '../limits.ts';
-import { readModel } from '../read-model.ts';
+import { readModel, readModelLimits } from '../read-model.ts';
 import { memoryReadModels } from './read-models.ts';
 
 const store = memoryReadModels();

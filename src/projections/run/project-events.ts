@@ -1,8 +1,7 @@
 // Folds a batch of events and writes the documents; shared by all ways to run a projection.
 
 import { MillraceError } from '../../foundation/error.ts';
-import { projectionLimits } from '../limits.ts';
-import type { ProjectedEvent, Projection } from '../projection.ts';
+import { projectionLimits, type ProjectedEvent, type Projection } from '../projection.ts';
 import type { DocumentWrite, ReadModelStore } from '../read-model-store.ts';
 import {
   foldDocument,

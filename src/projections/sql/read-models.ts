@@ -1,12 +1,7 @@
 // Queries and cached lists of read models on an SQL database. Engines write and load documents themselves,
 // because the databases differ too much there.
 
-import type {
-  SqlCell,
-  SqlCells,
-  SqlDatabase,
-  SqlDialect,
-} from '../../subscriptions/sql/database.ts';
+import type { SqlCell, SqlCells, SqlDatabase, SqlDialect } from '../../store/sql-database.ts';
 import type {
   DocumentPage,
   ModelKey,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventFlowBackoff } from '../../foundation/backoff.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { RetryAfter, Snooze, Terminal } from '../handler-outcome.ts';
+import { RetryAfter, Snooze, Terminal } from '../../foundation/handler-outcome.ts';
 import { decideRetry } from './decide-retry.ts';
 
 const nowMs = 1_000_000;

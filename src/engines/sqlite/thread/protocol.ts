@@ -1,7 +1,7 @@
 // The messages between the calling thread and the writer thread, typed once for both ends.
 
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
-import type { SqlExpectation } from '../../../subscriptions/sql/database.ts';
+import type { SqlExpectation } from '../../../store/sql-database.ts';
 import type { BusOperations } from '../bus/writer.ts';
 import type { DocumentOperations, ModelWrites } from '../read-models/documents.ts';
 import type { TaskOperations } from '../tasks/writer.ts';
