@@ -13,7 +13,7 @@ import { sampleEvent, sampleEvents } from './kurrent/sample-events.ts';
 import { startServed, type Served, type ServedInput } from './kurrent/served.ts';
 
 const echo = 'gRPC echo';
-/** The durable limit: an append is answered after it is on disk. */
+/** The durable limit: the server responds to an append after it is on disk. */
 const syncedEcho = 'gRPC echo with fsync';
 const readStream = 'bench-read';
 const eventsPerStream = 1_000;

@@ -59,7 +59,7 @@ export const benchmark: Benchmark = {
       both('latency of a command, 50 connections', 'latency', send),
       both('latency until it is seen, 50 connections', 'latency', sendAndSee),
       {
-        name: 'start until it answers',
+        name: 'start until the first response',
         measure: 'latency',
         batch: 1,
         subjects: shared.map(({ name, script }) => ({

@@ -67,7 +67,7 @@ describe('millrace projections', () => {
     );
   });
 
-  test('a refused command reports the reason and changes nothing', async () => {
+  test('a rejected command reports the reason and changes nothing', async () => {
     await fill();
     for (const [line, said] of [
       [`projections switch ${two.name}`, /^PROJECTION_UNKNOWN: .*was never started/],

@@ -49,7 +49,7 @@ const find = (method: string, path: string): Operation => {
 const headersOf = ({ parameters = [] }: Operation): readonly string[] =>
   parameters.flatMap(({ name, in: place }) => (place === 'header' ? [name] : []));
 
-test('every operation has a unique id, its parameters, its answers and its security', () => {
+test('every operation has a unique id, its parameters, its responses and its security', () => {
   assert.equal(document.openapi, '3.1.0');
   assert.deepEqual(document.servers, [{ url: '/' }]);
   assert.ok(operations.length > 100);

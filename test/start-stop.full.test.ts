@@ -80,7 +80,7 @@ test('SIGTERM: the running handler and request finish, new connections are refus
   const half = sending(product);
   half.setHeader('content-length', body.length);
   half.write(body.slice(0, 10));
-  // The server has received the first part when it has answered a later request.
+  // The server has received the first part when it has responded to a later request.
   await (await fetch(`${product.base}/health/live`)).text();
   product.signal('SIGTERM');
   await product.whenPrinted('Stopping');

@@ -65,7 +65,7 @@ test('the first start prints a token for the API, and the next start prints none
   assert.equal(await second.stop('SIGTERM'), 0);
 });
 
-test('an unknown role is refused with the most similar one', async () => {
+test('an unknown role is rejected with the most similar one', async () => {
   const { code, stderr } = await millrace('start', '--roles', 'worker');
   assert.equal(code, 1);
   assert.match(stderr, /Did you mean 'workers'/);

@@ -1,5 +1,5 @@
-// The limit: a gRPC server on the same library that answers appends and reads with prepared messages. It
-// stores and decides nothing, and reads from a request only what the answer needs.
+// The limit: a gRPC server on the same library that responds to appends and reads with prepared messages. It
+// stores and decides nothing, and reads from a request only the fields that the response needs.
 
 import type {
   handleBidiStreamingCall,

@@ -147,7 +147,7 @@ test('a repeated message is a duplicate', () => {
   given(chat, said).when(again('ada')).thenRefused('message-exists');
 });
 
-test('tags and the bot’s answer are recorded in the chat', () => {
+test('tags and the bot’s reply are recorded in the chat', () => {
   const tags = {
     messageId: 'm-1',
     authorId: 'bob',

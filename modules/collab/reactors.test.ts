@@ -50,7 +50,7 @@ test('the tags of a message are recorded with the parser version', async () => {
     ]);
 });
 
-test('messages without known tags and answers of the bot are ignored', async () => {
+test('messages without known tags and replies of the bot are ignored', async () => {
   const reactor = givenReactor(tagReactor);
   await reactor.when(posted('ada', 'Hello #status Done\n#hello')).thenSends([]);
   await reactor.when(posted('bot', '#status Done')).thenSends([]);
@@ -88,7 +88,7 @@ test('assignee names are resolved to members of the workspace', async () => {
   assert.deepEqual(lines, ['✅ Assigned to: @eve', '❌ User @stranger not found']);
 });
 
-test('the bot answers in the chat with one line per tag', async () => {
+test('the bot replies in the chat with one line per tag', async () => {
   await givenReactor(botReactor)
     .when(tagsAnswered({ messageId: 'm-1', chatId: 'c-1', lines: ['one', 'two'] }))
     .thenSends([{ id: 'c-1', command: postAnswer({ inReplyTo: 'm-1', content: 'one\ntwo' }) }]);

@@ -9,7 +9,7 @@ import { documentsOf } from 'millrace/projections';
 import { messageProjection, messagesOf, searchMessages } from './chat-read-models.ts';
 import { readModelsStory } from './testing/read-models-story.ts';
 
-test('the read models give the same answers on SQLite', async () => {
+test('the read models return the same results on SQLite', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'collab-'));
   await readModelsStory({ store: `sqlite:${join(folder.path, 'events.db')}` });
 });

@@ -144,7 +144,7 @@ export const workspace = defineAggregate({
     },
     'workspace.use-invite': ({ inviteId, tokenHash, userId, username }, state, { nowMs }) => {
       const invite = own(state.invites, inviteId);
-      // A wrong secret gets the same answer as an unknown invite.
+      // A wrong secret gets the same response as an unknown invite.
       if (invite === undefined || invite.tokenHash !== tokenHash) {
         throw new Refused('invite-unknown', 'Unknown invite.');
       }
@@ -194,7 +194,7 @@ function withRole(
   return [memberRoleChanged({ userId, username: member.username, role })];
 }
 
-/** Refuses a change that would leave the workspace without an admin. */
+/** Rejects a change that would leave the workspace without an admin. */
 function assertOtherAdmin({ members }: WorkspaceState, userId: string): void {
   const hasOtherAdmin = Object.entries(members).some(
     ([each, { role }]) => each !== userId && role === 'admin',

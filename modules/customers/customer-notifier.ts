@@ -49,7 +49,7 @@ export interface NotifyRequest extends CustomerAddress {
     /** A second notification with the same id has no effect. Default: a new id. */
     readonly notificationId?: string | undefined;
   };
-  /** A repeated request with the same key gets the first answer. */
+  /** A repeated request with the same key gets the first response. */
   readonly idempotencyKey?: string | undefined;
 }
 

@@ -79,7 +79,7 @@ test('a repeat with the same key is the same notification; another customer gets
   assert.equal(other.body['outcome'], 'delivered');
 });
 
-test('preferences apply, and invalid ones are refused with a reason', async () => {
+test('preferences apply, and invalid ones are rejected with a reason', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const off = { enabled: false, channels: [], breaksQuiet: false };
@@ -286,7 +286,7 @@ test('a notification that the inbox no longer remembers can be acknowledged from
   assert.equal(done.length, 1);
 });
 
-test('an empty key is refused, and a merged notification names the one it is part of', async () => {
+test('an empty key is rejected, and a merged notification names the one it is part of', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const empty = await shop.ask('POST', `${base}/notifications`, hello, { 'idempotency-key': '' });
@@ -307,8 +307,8 @@ test('an empty key is refused, and a merged notification names the one it is par
   const digest = { ...hello, digest: { key: 'sales', windowMs } };
   const sent = await shop.ask('POST', `${base}/notifications`, digest);
   const item = `${base}/notifications/${String(sent.body['notificationId'])}/acknowledge`;
-  const refused = await shop.ask('POST', item);
-  assert.equal((refused.body['details'] as { reason?: string }).reason, 'notification-in-digest');
+  const rejected = await shop.ask('POST', item);
+  assert.equal((rejected.body['details'] as { reason?: string }).reason, 'notification-in-digest');
   await eventually(async () => (await list())[0]?.['notificationId'] === sent.body['partOf']);
 });
 

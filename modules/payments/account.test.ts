@@ -41,7 +41,7 @@ test('a repeated reservation of a payment has no effect', () => {
     .then([]);
 });
 
-test('an unknown account or another currency refuses a reservation', () => {
+test('an unknown account or another currency rejects a reservation', () => {
   given(account, []).when(reserve('p-1', 1)).thenRefused('account-unknown');
   given(account, [opened])
     .when(reserve('p-1', 1, 'USD'))

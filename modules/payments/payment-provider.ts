@@ -32,7 +32,7 @@ interface CallContext {
 
 /** Moves the money. A call that throws is retried. */
 export interface PaymentProvider {
-  /** A repeated call with the same key charges nothing and returns the same answer. */
+  /** A repeated call with the same key charges nothing and returns the same response. */
   charge(charge: Charge, context: CallContext): Promise<ChargeAnswer>;
   /** Refunds the charge of this key and declines later ones: a charge may arrive after its cancellation. */
   cancel(charge: Pick<Charge, 'key' | 'tenant' | 'paymentId'>, context: CallContext): Promise<void>;

@@ -124,7 +124,7 @@ export function documentsOf<Document extends object>(
     }
     if (group === undefined) return { range: name, from, to };
     const range = groupRange(name, group);
-    // Refuse group values that no document can have.
+    // Reject group values that no document can have.
     redisKeys.zset(tenant, model.bc, model.aggregate, model.version, range);
     return { range, from, to };
   };
@@ -162,7 +162,7 @@ export function documentsOf<Document extends object>(
     async byIndex(tenant, index, value) {
       checkTenant(tenant);
       checkName('index', model.indexes, index);
-      // No document has such a value, and some databases refuse it.
+      // No document has such a value, and some databases reject it.
       if (value === '' || value.length > limits.indexCharsMax || value.includes('\0')) {
         return undefined;
       }

@@ -112,7 +112,7 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
       let revision = next.get(stream) ?? -1;
       for (const event of given) {
         revision += 1;
-        // The append itself refuses invalid events.
+        // The append itself rejects invalid events.
         if (isEnvelope(event)) events.push(asStored(event, stream, revision));
       }
       next.set(stream, revision);

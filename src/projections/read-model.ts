@@ -105,12 +105,12 @@ export function readModel<Document extends object>(
   checkIdentifier('aggregate', aggregate);
   checkVersion(version);
   const name = `${bc}.${aggregate}.v${version}`;
-  const refuse = (reason: string): MillraceError =>
+  const invalid = (reason: string): MillraceError =>
     new MillraceError('READ_MODEL_INVALID', `${name}: ${reason}`, { details: { model: name } });
   const namesOf = (kind: string, entries: Readonly<Record<string, unknown>>): string[] => {
     const names = Object.keys(entries);
     if (names.length > limits.entriesMax) {
-      throw refuse(
+      throw invalid(
         `${names.length} entries of kind '${kind}' exceed the maximum of ${limits.entriesMax}`,
       );
     }
@@ -118,14 +118,14 @@ export function readModel<Document extends object>(
     return names;
   };
   const setNames = namesOf('set', sets);
-  if (setNames.includes('all')) throw refuse("the set 'all' is reserved");
+  if (setNames.includes('all')) throw invalid("the set 'all' is reserved");
   const [rangeNames, groupNames] = [namesOf('range', ranges), namesOf('group', groups)];
   const ambiguous = groupNames.find((each) => rangeNames.includes(each));
-  if (ambiguous !== undefined) throw refuse(`'${ambiguous}' names both a range and a group`);
+  if (ambiguous !== undefined) throw invalid(`'${ambiguous}' names both a range and a group`);
   if (!Number.isInteger(listTtlMs) || listTtlMs < 1)
-    throw refuse('listTtlMs must be a whole number from 1');
+    throw invalid('listTtlMs must be a whole number from 1');
   if (!Number.isInteger(documentBytesMax) || documentBytesMax < 2) {
-    throw refuse('documentBytesMax must be a whole number from 2');
+    throw invalid('documentBytesMax must be a whole number from 2');
   }
   const indexesOf = Object.entries(indexes);
   const setsOf = Object.entries(sets);
@@ -148,7 +148,7 @@ export function readModel<Document extends object>(
       Object.entries(scoresOf(document)).map(([value, score]) => ({ group, value, score })),
     );
     if (grouped.length > limits.groupsMax) {
-      throw refuse(
+      throw invalid(
         `${grouped.length} groups of a document exceed the maximum of ${limits.groupsMax}`,
       );
     }
@@ -161,7 +161,7 @@ export function readModel<Document extends object>(
 
   const scoreIn = (range: string, score: number): number => {
     if (!Number.isFinite(score))
-      throw refuse(`the score ${score} of range '${range}' is not finite`);
+      throw invalid(`the score ${score} of range '${range}' is not finite`);
     // Normalizes -0.
     return score === 0 ? 0 : score;
   };
@@ -174,7 +174,7 @@ export function readModel<Document extends object>(
       !value.includes('\0') &&
       value.isWellFormed();
     if (isValid) return value;
-    throw refuse(
+    throw invalid(
       `a value of index '${index}' must be a text of 1 to ${limits.indexCharsMax} characters`,
     );
   };
@@ -191,16 +191,16 @@ export function readModel<Document extends object>(
     groups: new Set(groupNames),
     listTtlMs,
     toWrite({ tenant, id, stream, revision }, document) {
-      // Validates the longest key of any engine, so that all engines refuse the same names.
+      // Validates the longest key of any engine, so that all engines reject the same names.
       redisKeys.hash(tenant, bc, aggregate, version, id);
       if (!Number.isSafeInteger(revision) || revision < 0) {
-        throw refuse(`invalid revision ${revision}`);
+        throw invalid(`invalid revision ${revision}`);
       }
       if (document === null)
         return { tenant, id, stream, revision, document: null, entries: noEntries };
       const kept = schema === undefined ? document : applySchema(name, schema, document);
       if (typeof kept !== 'object' || kept === null || Array.isArray(kept)) {
-        throw refuse('a document must be an object');
+        throw invalid('a document must be an object');
       }
       const { json } = encodePayload(kept, { payloadBytesMax: documentBytesMax });
       const entries = entriesOf(kept);

@@ -101,7 +101,7 @@ export function subscriptionAdmin(
     });
   };
 
-  const refuseIfRunning = async (name: string): Promise<void> => {
+  const rejectIfRunning = async (name: string): Promise<void> => {
     if ((await checkpoints.get(name))?.paused !== false) return;
     const held = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
     if (held.length === 0) return;
@@ -117,7 +117,7 @@ export function subscriptionAdmin(
     resume: async (name) => checkExists(await checkpoints.setPaused(name, false), name),
     positionBefore: (atMs) => positionBefore(store, atMs),
     async reset(name, { to = startPosition, by = 'unknown', evenIfRunning = false } = {}) {
-      if (!evenIfRunning) await refuseIfRunning(name);
+      if (!evenIfRunning) await rejectIfRunning(name);
       checkExists(await checkpoints.reset(name, to, { by, atMs: clock.now() }), name);
     },
     async lag(name) {

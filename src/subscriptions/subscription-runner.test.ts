@@ -579,7 +579,7 @@ test('shards are rebalanced when processes start and stop', async () => {
   );
 });
 
-test('an invalid definition is refused', () => {
+test('an invalid definition is rejected', () => {
   const handler = (): void => undefined;
   const bad = [
     { name },

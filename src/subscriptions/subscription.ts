@@ -12,7 +12,7 @@ export interface BatchContext<Transaction> {
   readonly subscription: string;
   /** From 1. */
   readonly attempt: number;
-  /** Fence token of the shard's owner; it grows with each owner, so receivers can refuse an older one. */
+  /** Fence token of the shard's owner; it grows with each owner, so receivers can reject an older one. */
   readonly token: number;
   /** Fires on the timeout, and when this process must stop. */
   readonly signal: AbortSignal;
@@ -128,11 +128,11 @@ export function subscription<Transaction = unknown>(
 ): Subscription<Transaction> {
   const { name, filter, from = 'start', handler, batchHandler } = definition;
   const { service } = parseSubscriptionName(name);
-  const refuse = (reason: string): never => {
+  const fail = (reason: string): never => {
     throw new MillraceError('SUBSCRIPTION_INVALID', `${name}: ${reason}`, { details: { name } });
   };
   if ((handler === undefined) === (batchHandler === undefined)) {
-    refuse('set either handler or batchHandler');
+    fail('set either handler or batchHandler');
   }
   // Report an invalid filter here, not when the first page is read.
   compileFilter(filter);
@@ -141,7 +141,7 @@ export function subscription<Transaction = unknown>(
   const wholeNumber = (field: string, value: number, max: number): number =>
     Number.isInteger(value) && value >= 1 && value <= max
       ? value
-      : refuse(`${field} must be a whole number from 1 to ${max}`);
+      : fail(`${field} must be a whole number from 1 to ${max}`);
   return {
     name,
     service,

@@ -60,7 +60,7 @@ describe('the bus of a platform', () => {
     assert.ok(report.findings.every(({ level }) => level !== 'broken'));
   });
 
-  test('refuses the URL of an unknown engine', async () => {
+  test('rejects the URL of an unknown engine', async () => {
     await assert.rejects(() => openBus('mysql://x'), { code: 'CONFIG_INVALID' });
     await assert.rejects(() => openColdStorage('ftp://x'), { code: 'CONFIG_INVALID' });
     await assert.rejects(() => openColdStorage('s3://bucket/x'), { message: /AWS_ACCESS_KEY_ID/ });

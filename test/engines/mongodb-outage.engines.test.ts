@@ -65,7 +65,7 @@ onFerretdb('an outage', (target) => {
         () => store.scavenge(),
         () => store.forget('a-person'),
       ]) {
-        assertOutage(await inTime('the refusal', rejection(work())));
+        assertOutage(await inTime('the rejection', rejection(work())));
       }
 
       await server().start();

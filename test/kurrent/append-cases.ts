@@ -10,7 +10,7 @@ import {
   event,
   events,
   idsOf,
-  refused,
+  rejectsWith,
   revisionsOf,
   unique,
 } from './official-clients.ts';
@@ -45,7 +45,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
   test('no_stream: an existing stream is a version conflict with the expected and the actual version', async () => {
     const stream = unique();
     await append(stream, events(3));
-    const error = await refused('wrong-expected-version', () =>
+    const error = await rejectsWith('wrong-expected-version', () =>
       append(stream, event(), 'no_stream'),
     );
     assert.deepEqual([error.streamName, error.expected, error.actual], [stream, 'no_stream', 2n]);
@@ -61,22 +61,22 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
   test('a revision: a stream with later events is a version conflict', async () => {
     const stream = unique();
     await append(stream, events(4));
-    const error = await refused('wrong-expected-version', () => append(stream, event(), 1n));
+    const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 1n));
     assert.deepEqual([error.expected, error.actual], [1n, 3n]);
   });
 
   test('a revision: a stream with fewer events is a version conflict', async () => {
     const stream = unique();
     await append(stream, event());
-    const error = await refused('wrong-expected-version', () => append(stream, event(), 7n));
+    const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 7n));
     assert.deepEqual([error.expected, error.actual], [7n, 0n]);
   });
 
   test('a revision: an unknown stream is a version conflict, and is not created', async () => {
     const stream = unique();
-    const error = await refused('wrong-expected-version', () => append(stream, event(), 3n));
+    const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 3n));
     assert.deepEqual([error.expected, error.actual], [3n, 'no_stream']);
-    await refused('stream-not-found', () => collect(api.readStream(stream)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(stream)));
   });
 
   test('stream_exists: appends to an existing stream', async () => {
@@ -86,7 +86,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
   });
 
   test('stream_exists: an unknown stream is a version conflict', async () => {
-    const error = await refused('wrong-expected-version', () =>
+    const error = await rejectsWith('wrong-expected-version', () =>
       append(unique(), event(), 'stream_exists'),
     );
     assert.deepEqual([error.expected, error.actual], ['stream_exists', 'no_stream']);
@@ -125,7 +125,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     const sent = events(2);
     await append(stream, sent);
     for (const expected of ['any', 'no_stream'] as const) {
-      await refused('wrong-expected-version', () => append(stream, [...sent, event()], expected));
+      await rejectsWith('wrong-expected-version', () => append(stream, [...sent, event()], expected));
     }
     assert.equal((await collect(api.readStream(stream))).length, 2);
   });
@@ -133,7 +133,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
   test('other events at the revisions of an earlier append are a version conflict', async () => {
     const stream = unique();
     await append(stream, events(3), 'no_stream');
-    await refused('wrong-expected-version', () => append(stream, events(3), 'no_stream'));
+    await rejectsWith('wrong-expected-version', () => append(stream, events(3), 'no_stream'));
   });
 
   test('the same event id in two streams is two events', async () => {
@@ -188,12 +188,12 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(Buffer.from(read?.event?.data as Uint8Array).toString(), text);
   });
 
-  test('an append above the limit is refused with the limit, and writes nothing', async () => {
+  test('an append above the limit is rejected with the limit, and writes nothing', async () => {
     const stream = unique();
     const large = event({ data: { text: 'x'.repeat(1_100_000) } });
-    const error = await refused('maximum-append-size-exceeded', () => append(stream, large));
+    const error = await rejectsWith('maximum-append-size-exceeded', () => append(stream, large));
     assert.equal(error.maxAppendSize, 1_048_576);
-    await refused('stream-not-found', () => collect(api.readStream(stream)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(stream)));
   });
 
   test('an append in many messages is one append', async () => {
@@ -232,14 +232,14 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     await append(stream, event());
     const [read] = await collect(api.readStream(stream));
     assert.equal(read?.event?.streamId, stream);
-    const error = await refused('wrong-expected-version', () => append(stream, event(), 9n));
+    const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 9n));
     assert.equal(error.streamName, stream);
   });
 
-  test('an event without a type is refused', async () => {
+  test('an event without a type is rejected', async () => {
     const stream = unique();
     await assert.rejects(() => append(stream, event({ type: '' })));
-    await refused('stream-not-found', () => collect(api.readStream(stream)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(stream)));
   });
 
   // With call credentials clients do not use BatchAppend: each append is a separate call.
@@ -262,7 +262,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     test(`with credentials: Append reports a version conflict, expecting ${expected}`, async () => {
       const stream = unique();
       if (expected !== 'stream_exists') await append(stream, events(2));
-      const error = await refused('wrong-expected-version', () =>
+      const error = await rejectsWith('wrong-expected-version', () =>
         append(stream, event(), expected, { credentials }),
       );
       assert.deepEqual(
@@ -272,9 +272,9 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     });
   }
 
-  test('with credentials: Append refuses an append above the limit', async () => {
+  test('with credentials: Append rejects an append above the limit', async () => {
     const large = event({ data: { text: 'x'.repeat(1_100_000) } });
-    const error = await refused('maximum-append-size-exceeded', () =>
+    const error = await rejectsWith('maximum-append-size-exceeded', () =>
       append(unique(), large, 'any', { credentials }),
     );
     assert.equal(error.maxAppendSize, 1_048_576);

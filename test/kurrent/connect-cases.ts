@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KurrentServerOptions } from '../../src/server/kurrent/index.ts';
 import { serveMemory, type ClientCases } from './client-cases.ts';
-import { collect, event, idsOf, refused, unique, type OfficialClient } from './official-clients.ts';
+import { collect, event, idsOf, rejectsWith, unique, type OfficialClient } from './official-clients.ts';
 import { throwawayCertificate } from '../../src/testing/support/throwaway-certificate.ts';
 
 /** The gRPC status code. */
@@ -68,7 +68,7 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     await worksWith(client);
   });
 
-  test('over TLS: a certificate of an unknown authority is refused', async () => {
+  test('over TLS: a certificate of an unknown authority is rejected', async () => {
     using certificate = throwawayCertificate();
     await using secure = await serveMemory({ tls: certificate });
     await using client = kind.connect(byName(secure.url));
@@ -95,17 +95,17 @@ export const connectCases: ClientCases = ({ kind, served }) => {
   test('credentials of the connection are used for its calls', () =>
     withUsers('jane:secret@', (client) => worksWith(client)));
 
-  test('a wrong password is refused as access denied, in every kind of call', () =>
+  test('a wrong password is rejected as access denied, in every kind of call', () =>
     withUsers('jane:wrong@', async (client) => {
-      await refused('access-denied', () => client.append(unique(), event()));
-      await refused('access-denied', () => collect(client.api.readStream(unique())));
-      await refused('access-denied', () => client.api.deleteStream(unique()));
+      await rejectsWith('access-denied', () => client.append(unique(), event()));
+      await rejectsWith('access-denied', () => collect(client.api.readStream(unique())));
+      await rejectsWith('access-denied', () => client.api.deleteStream(unique()));
     }));
 
   test('a read-only caller cannot write', () =>
     withUsers('reader:secret@', async (client) => {
-      await refused('access-denied', () => client.append(unique(), event()));
-      await refused('stream-not-found', () => collect(client.api.readStream(unique())));
+      await rejectsWith('access-denied', () => client.append(unique(), event()));
+      await rejectsWith('stream-not-found', () => collect(client.api.readStream(unique())));
     }));
 
   test('credentials of a call take precedence over those of the connection', () =>

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
-import { collect, event, events, refused, revisionsOf, unique } from './official-clients.ts';
+import { collect, event, events, rejectsWith, revisionsOf, unique } from './official-clients.ts';
 
 export const metadataCases: ClientCases = ({ api, append }) => {
   test('metadata is returned unchanged, including custom members', async () => {
@@ -109,10 +109,10 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.equal((await collect(api.readStream(stream))).length, 3);
   });
 
-  test('metadata with a wrong expected revision is refused', async () => {
+  test('metadata with a wrong expected revision is rejected', async () => {
     const stream = unique();
     await api.setStreamMetadata(stream, { maxCount: 1 });
-    await refused('wrong-expected-version', () =>
+    await rejectsWith('wrong-expected-version', () =>
       api.setStreamMetadata(stream, { maxCount: 2 }, expecting(7n)),
     );
   });

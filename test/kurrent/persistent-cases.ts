@@ -11,7 +11,7 @@ import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { withoutWait, type ClientCases } from './client-cases.ts';
 import { confirmed, followed, type Followed } from './follow.ts';
-import { collect, event, events, idsOf, refused, revisionsOf, unique } from './official-clients.ts';
+import { collect, event, events, idsOf, rejectsWith, revisionsOf, unique } from './official-clients.ts';
 import { filterOn } from './read-all-cases.ts';
 
 type Delivered = ResolvedEvent & { readonly retryCount: number };
@@ -99,7 +99,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
   test('an existing group cannot be created again', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
-    const error = await refused('persistent-subscription-exists', () =>
+    const error = await rejectsWith('persistent-subscription-exists', () =>
       api.createPersistentSubscriptionToStream(stream, name, toStream()),
     );
     assert.deepEqual([error.streamName, error.groupName], [stream, name]);
@@ -110,9 +110,9 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     const type = 'persistent-subscription-does-not-exist';
     await using consumer = consume(stream, name);
     assert.equal(((await consumer.failed()) as { readonly type?: string }).type, type);
-    await refused(type, () => api.updatePersistentSubscriptionToStream(stream, name, toStream()));
-    await refused(type, () => api.deletePersistentSubscriptionToStream(stream, name));
-    await refused(type, () => api.getPersistentSubscriptionToStreamInfo(stream, name));
+    await rejectsWith(type, () => api.updatePersistentSubscriptionToStream(stream, name, toStream()));
+    await rejectsWith(type, () => api.deletePersistentSubscriptionToStream(stream, name));
+    await rejectsWith(type, () => api.getPersistentSubscriptionToStreamInfo(stream, name));
   });
 
   test('deleting a group disconnects its consumers', async () => {
@@ -331,7 +331,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     },
   );
 
-  test('a group refuses consumers beyond the maximum', async () => {
+  test('a group rejects consumers beyond the maximum', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(
       stream,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
-import { collect, event, events, idsOf, refused, revisionsOf, unique } from './official-clients.ts';
+import { collect, event, events, idsOf, rejectsWith, revisionsOf, unique } from './official-clients.ts';
 
 export const readCases: ClientCases = ({ api, append }) => {
   test('forwards: from the first event to the last', async () => {
@@ -68,7 +68,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     const stream = unique('missing-Grüße-');
     for (const direction of ['forwards', 'backwards'] as const) {
       const fromRevision = direction === 'forwards' ? 'start' : 'end';
-      const error = await refused('stream-not-found', () =>
+      const error = await rejectsWith('stream-not-found', () =>
         collect(api.readStream(stream, { direction, fromRevision })),
       );
       assert.equal(error.streamName, stream);
@@ -189,7 +189,7 @@ export const readCases: ClientCases = ({ api, append }) => {
   });
 
   test('a category without events is not found', async () => {
-    await refused('stream-not-found', () => collect(api.readStream(`$ce-${unique()}`)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(`$ce-${unique()}`)));
   });
 };
 

@@ -89,7 +89,7 @@ test('a product that is killed at a hop notifies every customer once', async () 
   let mails = 0;
   try {
     for (const [index, killPoint] of killPoints.entries()) {
-      // Requests without an answer are sent again to the next process.
+      // Requests without a response are sent again to the next process.
       child = await start(killPoint);
       await requests;
       requests = requestNotifications(shop, index, killPoint);
@@ -119,7 +119,7 @@ test('a product that is killed at a hop notifies every customer once', async () 
   assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
 });
 
-/** A digest of one, an alert with two reminders and an escalation, a broadcast; all repeated until answered. */
+/** A digest of one, an alert with two reminders and an escalation, a broadcast; all repeated until they get a response. */
 async function requestNotifications(
   shop: ApiCaller,
   index: number,
@@ -146,7 +146,7 @@ async function requestNotifications(
   await insist(shop, 'POST', command, { id: broadcastId(index), payload }, `broadcast-${index}`);
 }
 
-/** Sends the same request until it is answered. */
+/** Sends the same request until it gets a response. */
 async function insist(
   shop: ApiCaller,
   method: string,
@@ -155,7 +155,7 @@ async function insist(
   key?: string,
 ): Promise<ApiAnswer> {
   let answer: ApiAnswer | undefined;
-  await until(`${method} ${path} is answered`, async () => {
+  await until(`${method} ${path} gets a response`, async () => {
     const headers = key === undefined ? {} : { 'idempotency-key': key };
     answer = await shop.ask(method, path, body, headers).catch(() => undefined);
     return answer !== undefined;

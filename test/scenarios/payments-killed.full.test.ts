@@ -25,7 +25,7 @@ const balance = 1_000_000;
 const orders = Array.from({ length: 12 }, (_, at) => ({ id: `p-${at}`, amount: 100 + at }));
 const isDeclined = ({ amount }: { readonly amount: number }): boolean => amount % 5 === 0;
 
-/** The n-th occurrence of each: a request before or after its answer, or an event. */
+/** The n-th occurrence of each: a request before or after its response, or an event. */
 const killPoints = new Set([
   'account.reserved.v1 4',
   '/charge unanswered 3',

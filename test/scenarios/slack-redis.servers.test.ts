@@ -83,7 +83,7 @@ test('the checklist of the Slack document, line by line', async (t) => {
       engines: { store: 'memory:', keys: redis.url, queue: redis.url },
       observer,
     });
-    // The answer is delayed, so the test can look at Redis while the message is sent.
+    // The response is delayed, so the test can look at Redis while the message is sent.
     const release = Promise.withResolvers<void>();
     rig.slack.behave('chat.postMessage', { answerAfter: release.promise });
     await rig.send('r-1', createRequest({ ...plain, channelCode: 'orders', threadTs: '17.1' }));
@@ -185,7 +185,7 @@ test('the checklist of the Slack document, line by line', async (t) => {
       },
     );
     await t.test('no secret is in jobs, keys, events, logs or traces', async () => {
-      // A wrong token, and an answer that contains the token, as the error page of a gateway might.
+      // A wrong token, and a response that contains the token, as the error page of a gateway might.
       const wrong = 'xoxb-wrong-4711-token';
       const sealed = createSecretBox(secretKeys).seal(wrong, {
         tenant,

@@ -121,7 +121,7 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   assert.deepEqual(found.slice(0, 10), [], `seed ${plan.seed}: ${found.length} violations`);
 }
 
-/** Enqueues each key twice at about the same time, and again after a call without an answer. */
+/** Enqueues each key twice at about the same time, and again after a call without a reply. */
 async function enqueueAll(
   plan: TaskPlan,
   tasks: Tasks,

@@ -58,13 +58,13 @@ export function orchestratorCases(
     await using streams = bus;
     await using tasks = await openTasksAt(place);
     const groups: string[] = [];
-    let refusals = 2;
+    let failuresLeft = 2;
     const added = Promise.withResolvers<void>();
     await using orchestrator = startTaskOrchestrator(tasks, {
       everyMs: 10,
       async consume(definition, handler) {
-        refusals -= 1;
-        if (refusals >= 0) throw new Error('the bus is unreachable');
+        failuresLeft -= 1;
+        if (failuresLeft >= 0) throw new Error('the bus is unreachable');
         groups.push(`${definition.group} of ${definition.subject}`);
         if (groups.length === 2) added.resolve();
         else tasks.setTypes([...tasks.types(), taskType('email-send')]);

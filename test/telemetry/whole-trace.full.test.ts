@@ -346,7 +346,7 @@ test('an unsampled trace is not exported, and its context says so', async () => 
   );
 });
 
-test('a collector that never answers delays neither the work nor the shutdown', async () => {
+test('a collector that never responds delays neither the work nor the shutdown', async () => {
   await using silent = await startHttpReceiver({ answer: () => undefined });
   const warned: string[] = [];
   const log = (_fields: object, message: string): void => void warned.push(message);

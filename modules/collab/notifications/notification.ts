@@ -55,7 +55,7 @@ export const notification = defineAggregate({
   },
 });
 
-/** A notification of another user is answered like an unknown one. */
+/** A notification of another user gets the same error as an unknown one. */
 function assertOwn({ status, userId }: NotificationState, by: string, id: string): void {
   if ((status === 'unread' || status === 'read') && userId === by) return;
   throw new Refused('notification-unknown', `Unknown notification ${id}.`);

@@ -250,7 +250,7 @@ test('a long quoted value is cut between characters', () => {
     .then([answered(`❌ Invalid priority '${family.repeat(5)}…'. Available: High, Medium, Low`)]);
 });
 
-test('the first thousand tags count, and the answer states how many were ignored', () => {
+test('the first thousand tags count, and the reply states how many were ignored', () => {
   const many = '#status Done\n#status To Do\n'.repeat(501);
   const { commands, leftOut } = parseTags(many);
   assert.deepEqual([commands.length, leftOut], [1_000, 2]);

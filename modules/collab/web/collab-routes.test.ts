@@ -1,4 +1,4 @@
-// The routes over real HTTP: their effects, their refusals, and the visibility of their answers.
+// The routes over real HTTP: their effects, their rejections, and the visibility of their responses.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -211,7 +211,7 @@ test('messages are paged, searched, edited and deleted', async () => {
   assert.deepEqual(statusAndCode(await zoe.get(`${path}?cursor=x`)), [400, 'VALIDATION_ERROR']);
 });
 
-test('the sixty-first message of a user within a minute is refused', async () => {
+test('the sixty-first message of a user within a minute is rejected', async () => {
   const fast = await rig.person('fast');
   const w = await rig.workspace(zoe, fast);
   const chatId = await rig.chat(zoe, w);

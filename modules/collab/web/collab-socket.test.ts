@@ -134,8 +134,8 @@ test('a subscription needs access, and ends when access is lost', async () => {
   const mine = await rig.chat(zoe, w, { isPublic: false });
   using screen = await follow(alex, 'chat', closed);
   screen.send({ type: 'subscribe.chat', chatId: mine, id: 'a' });
-  const refused = await screen.receive('error', ({ id }) => id === 'a');
-  assert.deepEqual([refused['code']], ['NOT_FOUND']);
+  const rejected = await screen.receive('error', ({ id }) => id === 'a');
+  assert.deepEqual([rejected['code']], ['NOT_FOUND']);
   screen.send({ type: 'chat.typing', chatId: mine, id: 'b' });
   await screen.receive('error', ({ id }) => id === 'b');
   const stranger = await rig.person('stranger', 'acme');

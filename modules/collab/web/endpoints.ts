@@ -96,7 +96,7 @@ export interface WebUser {
 export interface EndpointContext<Name extends EndpointName> {
   readonly me: WebUser;
   readonly rule: (typeof endpoints)[Name]['rule'];
-  /** Sends a command of the user in the flow of the request. The answer gets the flow's `X-Correlation-Id`. */
+  /** Sends a command of the user in the flow of the request. The response gets the flow's `X-Correlation-Id`. */
   readonly send: (request: {
     readonly id: string;
     readonly command: NewCommand;
@@ -146,7 +146,7 @@ type EndpointDefinition<
 /** A well-formed id; it need not exist. */
 export const idText = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9._-]+$' });
 
-/** A request body; other fields are refused. */
+/** A request body; other fields are rejected. */
 export function bodyOf<Fields extends TProperties>(fields: Fields) {
   return Type.Object(fields, { additionalProperties: false });
 }
@@ -228,7 +228,7 @@ function newId({ tenant, userId }: WebUser, given: string | undefined, operation
 /** For endpoints that use `newId`. */
 export const repeatableShown = {
   'Idempotency-Key':
-    'A repeated request with the same key gets the first answer and creates nothing.',
+    'A repeated request with the same key gets the first response and creates nothing.',
 };
 
 /** How many users stay cached. */

@@ -32,7 +32,7 @@ test('of two concurrent status changes the later one wins, also after a replay',
     }),
   );
 
-  /** The status in the last message, after the bot has answered both. */
+  /** The status in the last message, after the bot has replied to both. */
   const asked = async (chatId: string): Promise<string | undefined> => {
     const { body } = await zoe.get<Page>(`/api/v1/chats/${chatId}/messages?order=asc`);
     const said = body.items.filter(({ authorId }) => authorId !== 'bot');

@@ -33,10 +33,10 @@ export async function writeDocuments<Document extends object>(
 ): Promise<void> {
   for (const chunk of chunksOf(writes, projectionLimits.writeChars)) {
     const outcomes = await store.write(readModel, chunk);
-    const refused = chunk[outcomes.indexOf('foreign')];
-    if (refused === undefined) continue;
+    const foreign = chunk[outcomes.indexOf('foreign')];
+    if (foreign === undefined) continue;
     // Two streams wrote the document concurrently; on a later batch `foldDocument` reports this.
-    const { tenant, id, stream } = refused;
+    const { tenant, id, stream } = foreign;
     throw new MillraceError(
       'DOCUMENT_FOREIGN',
       `${name}: document '${id}' belongs to another stream, not to '${stream}'`,

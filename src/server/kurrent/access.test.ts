@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAccess, parseCredentials } from './access.ts';
 import type { KurrentIdentity } from './kurrent-server.ts';
-import { Refusal, status } from './refusal.ts';
+import { RpcError, status } from './rpc-error.ts';
 
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
@@ -24,7 +24,7 @@ test('without authentication all callers have full access; with it only known on
   const asked = createAccess({ authenticate: () => undefined });
   await assert.rejects(
     asked.identify(basic('jane:x')),
-    (error) => error instanceof Refusal && error.parts.status === status.unauthenticated,
+    (error) => error instanceof RpcError && error.parts.status === status.unauthenticated,
   );
 });
 
@@ -40,7 +40,7 @@ test('checks read and write access by identity and stream', () => {
       check();
       return true;
     } catch (error) {
-      assert.ok(error instanceof Refusal && error.parts.exception === 'access-denied');
+      assert.ok(error instanceof RpcError && error.parts.exception === 'access-denied');
       return false;
     }
   };
@@ -120,16 +120,16 @@ test('without authentication internal streams of Millrace are read-only', async 
   const access = createAccess({});
   const anybody = await access.identify(undefined);
   for (const stream of ['$millrace-tokens', '$$$millrace-tokens']) {
-    assert.throws(() => access.checkWrite(anybody, stream), Refusal);
+    assert.throws(() => access.checkWrite(anybody, stream), RpcError);
   }
   access.checkWrite(anybody, '$settings');
 });
 
-test('an ended identity is refused like an unknown one', async () => {
+test('an ended identity is rejected like an unknown one', async () => {
   const ended = AbortSignal.abort();
   const access = createAccess({ authenticate: () => ({ ...admin, ended }) });
   await assert.rejects(
     access.identify(basic('jane:x')),
-    (error) => error instanceof Refusal && error.parts.status === status.unauthenticated,
+    (error) => error instanceof RpcError && error.parts.status === status.unauthenticated,
   );
 });

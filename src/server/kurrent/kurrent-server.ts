@@ -22,7 +22,7 @@ export interface KurrentServerOptions {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly observer?: Observer | undefined;
   /**
-   * Returns the identity of the caller; undefined refuses the call. Default: all callers may do everything except
+   * Returns the identity of the caller; undefined rejects the call. Default: all callers may do everything except
    * writing to the streams that store tokens.
    */
   readonly authenticate?:

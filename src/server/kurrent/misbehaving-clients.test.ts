@@ -100,7 +100,7 @@ test('a batch without a correlation id fails only its call', async (t) => {
   await once(second, 'end');
 });
 
-test('an endless batch is refused once, as soon as it is too large', async (t) => {
+test('an endless batch is rejected once, as soon as it is too large', async (t) => {
   const raw = await serve(t, { limits: { appendBytesMax: 10_000 } });
   const call = raw.duplex('BatchAppend');
   const answers: Record<string, unknown>[] = [];
@@ -129,7 +129,7 @@ test('the number of incomplete batches is limited', async (t) => {
   await once(call, 'error');
 });
 
-test('a batch after its deadline is refused and not written', async (t) => {
+test('a batch after its deadline is rejected and not written', async (t) => {
   const raw = await serve(t);
   const call = raw.duplex('BatchAppend');
   const late = { ...options, deadlineAt: { seconds: 1, nanos: 0 } };
@@ -142,7 +142,7 @@ test('a batch after its deadline is refused and not written', async (t) => {
   await once(call, 'end');
 });
 
-test('a batch that the store does not complete in time is refused', async (t) => {
+test('a batch that the store does not complete in time is rejected', async (t) => {
   const store = memoryEventStore(kurrentStoreOptions);
   const gate = Promise.withResolvers<void>();
   const raw = await serve(t, {
@@ -255,7 +255,7 @@ test('the server stops reading for a client that never reads, and frees its reso
   await left.promise;
 });
 
-test('subscriptions beyond the maximum are refused', async (t) => {
+test('subscriptions beyond the maximum are rejected', async (t) => {
   const raw = await serve(t, { limits: { subscriptionsMax: 1 } });
   const request = { options: { all: { start: {} }, subscription: {}, noFilter: {} } };
   const first = raw.serverStream('Read', request);
@@ -268,7 +268,7 @@ test('subscriptions beyond the maximum are refused', async (t) => {
   first.cancel();
 });
 
-test('huge filters and patterns without linear time are refused', async (t) => {
+test('huge filters and patterns without linear time are rejected', async (t) => {
   const raw = await serve(t);
   const filters = [
     { eventType: { regex: 'a'.repeat(2_000) } },
@@ -287,7 +287,7 @@ test('huge filters and patterns without linear time are refused', async (t) => {
   }
 });
 
-test('an empty request is refused and does not crash the server', async (t) => {
+test('an empty request is rejected and does not crash the server', async (t) => {
   const raw = await serve(t);
   for (const request of [
     {},

@@ -59,7 +59,7 @@ test('a client that discovers its cluster finds the only member', async () => {
   await client.dispose();
 });
 
-test('a stop ends subscriptions as unavailable, after running appends are answered', async () => {
+test('a stop ends subscriptions as unavailable, after running appends complete', async () => {
   const store = memoryEventStore(kurrentStoreOptions);
   const gate = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
@@ -145,7 +145,7 @@ const identities: Readonly<Record<string, KurrentIdentity>> = {
   core: { tenant: 'core', mayRead: true, mayWrite: true, isAdmin: false },
 };
 
-test('unknown callers are refused, and readers cannot write', async () => {
+test('unknown callers are rejected, and readers cannot write', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await using server = await startKurrentServer(store, {
     ...secure(),

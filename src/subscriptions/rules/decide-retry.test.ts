@@ -39,11 +39,11 @@ test('Snooze never counts as an attempt', () => {
   });
 });
 
-test('an unavailable database does not count as an attempt, but a refusal does', () => {
+test('an unavailable database does not count as an attempt, but a permanent store error does', () => {
   const away = new MillraceError('STORE_UNAVAILABLE', 'cut off');
   assert.deepEqual(decide(away, 5), { kind: 'retry', atMs: nowMs + 1_000, failures: 5 });
-  const refused = new MillraceError('STORE_UNAVAILABLE', 'no such table', { retryable: false });
-  assert.equal(decide(refused, 5).kind, 'dead-letter');
+  const rejected = new MillraceError('STORE_UNAVAILABLE', 'no such table', { retryable: false });
+  assert.equal(decide(rejected, 5).kind, 'dead-letter');
 });
 
 test('outcomes are recognized by name, even from another copy of the package', () => {

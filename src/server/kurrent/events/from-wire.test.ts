@@ -179,7 +179,7 @@ test('the data of a person is only in the payload, and is erased with the person
   }
 });
 
-test('a subject that the store would refuse is ordinary metadata', () => {
+test('a subject that the store would reject is ordinary metadata', () => {
   const envelope = store(foreign('{}', JSON.stringify({ [subjectHeader]: 7 })));
   assert.equal(envelope.headers?.[subjectHeader], undefined);
   assert.equal(contentOf(recorded(envelope)).metadata.toString(), '{"dataSubject":7}');

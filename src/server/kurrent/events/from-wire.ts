@@ -6,7 +6,7 @@ import { subjectHeader } from '../../../store/erasure.ts';
 import { metadataType } from '../../../store/stream-metadata.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { WireProposed } from '../protocol/streams-messages.ts';
-import { badRequest } from '../refusal.ts';
+import { badRequest } from '../rpc-error.ts';
 import { toUuid, uuidText } from '../uuid.ts';
 import type { EventPlace } from './event-place.ts';
 import { fromNativeMetadata, nativeMetadata } from './native-metadata.ts';
@@ -29,7 +29,7 @@ export interface FromWireOptions {
   readonly place: EventPlace;
   /** ISO 8601. */
   readonly now: string;
-  /** Stores the bytes unparsed: for JSON that a store refuses, such as deep nesting. */
+  /** Stores the bytes unparsed: for JSON that a store rejects, such as deep nesting. */
   readonly opaque?: boolean | undefined;
 }
 

@@ -143,7 +143,7 @@ test('a blocked consumer gets no messages', () => {
   assert.deepEqual(effects(), ['a<m0']);
 });
 
-test('refuses consumers beyond the maximum', () => {
+test('rejects consumers beyond the maximum', () => {
   const { connect } = begin({ maxSubscriberCount: 1 });
   assert.deepEqual([connect('a'), connect('b')], [true, false]);
 });

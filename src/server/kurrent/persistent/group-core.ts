@@ -75,7 +75,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
 
   const land = (id: string, consumer: string | undefined): Entry<T> | undefined => {
     const flight = flights.get(id);
-    // Ignore a late answer, because the message is in flight to another consumer.
+    // Ignore a late acknowledgement, because the message is in flight to another consumer.
     if (flight === undefined || (consumer !== undefined && flight.consumer !== consumer)) {
       return undefined;
     }

@@ -99,7 +99,7 @@ export function createLeadership(options: LeadershipOptions): Leadership {
     return pauseMs;
   };
 
-  /** A late answer counts as lost, because another server may have the lease by then. */
+  /** A late reply counts as lost, because another server may have the lease by then. */
   const renewed = async (held: Fence): Promise<boolean> => {
     try {
       const renewing = leases.renew(held, ttlMs);

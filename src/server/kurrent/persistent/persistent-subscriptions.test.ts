@@ -253,7 +253,7 @@ test('groups and checkpoints survive a restart of the server', async (t) => {
   await after.unsubscribe();
 });
 
-test('invalid requests are refused with the errors of the client', async (t) => {
+test('invalid requests are rejected with the errors of the client', async (t) => {
   const { client } = await serve(t);
   const create = (): Promise<void> =>
     client.createPersistentSubscriptionToStream('s', 'g', settings({ maxSubscriberCount: 1 }));

@@ -5,7 +5,7 @@ import { whenAborted } from '../../../foundation/when-aborted.ts';
 import type { CallInfo, Requests, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { toWireEvent } from '../events/to-wire.ts';
-import { badRequest, shuttingDown } from '../refusal.ts';
+import { badRequest, shuttingDown } from '../rpc-error.ts';
 import { uuidText } from '../uuid.ts';
 import type { NackAction } from './group-types.ts';
 import type { Group } from './group.ts';

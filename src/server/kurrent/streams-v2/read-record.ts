@@ -4,7 +4,7 @@ import { createIds } from '../../../foundation/ids.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { ForeignEvent } from '../events/from-wire.ts';
 import { toCount } from '../protocol/wire-number.ts';
-import { badRequest } from '../refusal.ts';
+import { badRequest } from '../rpc-error.ts';
 import { uuidText } from '../uuid.ts';
 import type { WireRecord, WireValue } from '../protocol/streams-v2-messages.ts';
 
