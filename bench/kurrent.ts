@@ -1,5 +1,5 @@
 // Benchmark of the server that speaks KurrentDB's protocol, on SQLite with every commit synced,
-// through the official client. Its limit is the same client with a server on the same gRPC library
+// through the official client. The limit is the same client with a server on the same gRPC library
 // that stores nothing. Both servers are separate processes.
 //
 // Calls are counted, except in `catch-up`, which counts events.

@@ -23,7 +23,7 @@ test('rejects an unknown benchmark with exit code 2', () => {
   const { code, out, err } = bench('contrcts', '--json');
   assert.equal(code, 2);
   assert.equal(out, '');
-  assert.match(err, /there is no benchmark 'contrcts'/);
+  assert.match(err, /unknown benchmark 'contrcts'. Known: contracts, /);
 });
 
 test('rejects an unknown option with exit code 2', () => {

@@ -44,7 +44,10 @@ async function main(args: readonly string[]): Promise<number> {
   if (rest.length > 0)
     return usageError(`only one benchmark can run at a time; remove '${rest.join(' ')}'`);
   const entry = benchmarks.find((benchmark) => benchmark.name === name);
-  if (entry === undefined) return usageError(`there is no benchmark '${name}'`);
+  if (entry === undefined)
+    return usageError(
+      `unknown benchmark '${name}'. Known: ${benchmarks.map((each) => each.name).join(', ')}.`,
+    );
   return interruptible((signal) =>
     run(entry, { quick: values.quick, json: values.json, only: values.case }, signal),
   );

@@ -216,7 +216,7 @@ describe('millrace export and import', () => {
     headers: fc.option(fc.dictionary(fc.string(), fc.jsonValue()), { nil: undefined }),
   });
 
-  test('preserve any events', async () => {
+  test('export and import preserve arbitrary events', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 60 }), async (events) => {
         await using other = await workFolder();

@@ -205,7 +205,7 @@ describe('millrace stream tail', () => {
 
 describe('millrace stream info, metadata, delete and tombstone', () => {
   const home = useWorkspace();
-  test('report an unknown stream', async () => {
+  test('commands on an unknown stream report it', async () => {
     await home.millrace('migrate');
     for (const line of [
       `stream info ${usd}`,
@@ -314,7 +314,7 @@ describe('millrace stream info, metadata, delete and tombstone', () => {
 
 describe('millrace scavenge and forget', () => {
   const home = useWorkspace();
-  test('remove what retention hides', async () => {
+  test('scavenge removes the events that retention hides', async () => {
     await home.fillDefault(async (store) => {
       await store.append(
         usd,

@@ -68,7 +68,7 @@ describe('the store of a command', () => {
   });
 
   test('without its driver reports what to install', async () => {
-    // As if the driver was not installed.
+    // Simulates a driver that is not installed.
     const hook = `import { registerHooks } from 'node:module';
       registerHooks({ resolve(name, context, next) {
         if (name !== 'pg') return next(name, context);

@@ -23,9 +23,9 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 const statusOf = async (url: string, init?: RequestInit): Promise<number> => {
-  const answer = await fetch(url, init);
-  await answer.body?.cancel();
-  return answer.status;
+  const response = await fetch(url, init);
+  await response.body?.cancel();
+  return response.status;
 };
 
 test('the port serves topics at its root, and no route of the product', async () => {

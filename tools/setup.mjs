@@ -37,7 +37,7 @@ function installDependencies() {
   if (installed(wanted)) return;
   withLock(() => {
     if (installed(wanted)) return;
-    // The same npm that runs this script, wherever it is installed.
+    // Use the npm that runs this script, wherever it is installed.
     const npm = process.env.npm_execpath;
     const flags = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
     const [program, ...args] = npm ? [process.execPath, npm, ...flags] : ['npm', ...flags];

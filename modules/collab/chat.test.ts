@@ -197,7 +197,7 @@ test('authors edit and delete for five minutes, admins at any time', () => {
   given(chat, gone).when(edit('bob')).thenRefused('too-late');
 });
 
-test('a chat takes over type and title of its task', () => {
+test('a chat adopts the type and title of its task', () => {
   given(chat, created)
     .when(changeChatType({ type: 'bug', title: 'Crash' }))
     .then([chatTypeChanged({ type: 'bug', title: 'Crash' })]);

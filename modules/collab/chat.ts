@@ -1,5 +1,5 @@
-// The chat aggregate: participants and messages. The state contains no message texts, only the authors of recent
-// messages, because they may still edit them.
+// The chat aggregate: participants and messages. The state contains the authors of recent
+// messages, because an author may still edit a recent message, but no message text.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import {

@@ -94,7 +94,7 @@ test('the bot replies in the chat with one line per tag', async () => {
     .thenSends([{ id: 'c-1', command: postAnswer({ inReplyTo: 'm-1', content: 'one\ntwo' }) }]);
 });
 
-test('a chat takes over type and title of its task, and the assignee joins', async () => {
+test('a chat adopts the type and title of its task, and the assignee joins', async () => {
   const reactor = givenReactor(conversionReactor);
   const made = { createdBy: 'ada', timestamp, isPublic: true, status: 'New' } as const;
   await reactor
@@ -149,7 +149,7 @@ async function status(rig: CollabRig): Promise<string> {
   return (await rig.platform.load(task, { tenant, id: 'c-1' })).state.status;
 }
 
-test('of two concurrent messages the later status wins, on every replay', async () => {
+test('the later of two concurrent status messages wins, on every replay', async () => {
   await using rig = await collabRig();
   await Promise.all([
     rig.send('c-1', says('ada', '#status In Progress')),
@@ -186,8 +186,8 @@ test('the status of the last message wins in any order of reactors and with dupl
         for (let step = 0; step < 30; step += 1) await rig.step(pick);
         await rig.settle();
         assert.equal(await status(rig), wishes.at(-1)?.status);
-        const answers = (await rig.events()).filter((event) => tagsAnswered.is(event));
-        assert.equal(answers.length, wishes.length);
+        const replies = (await rig.events()).filter((event) => tagsAnswered.is(event));
+        assert.equal(replies.length, wishes.length);
       },
     ),
     { numRuns: 6 },

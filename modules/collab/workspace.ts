@@ -146,7 +146,10 @@ export const workspace = defineAggregate({
       const invite = own(state.invites, inviteId);
       // A wrong secret gets the same response as an unknown invite.
       if (invite === undefined || invite.tokenHash !== tokenHash) {
-        throw new Refused('invite-unknown', 'Unknown invite.');
+        throw new Refused(
+          'invite-unknown',
+          'The invite is unknown or was revoked. Ask an admin for a new one.',
+        );
       }
       if (own(state.members, userId) !== undefined) return [];
       if (invite.expiresAtMs <= nowMs)

@@ -283,7 +283,7 @@ test('a notification that the inbox no longer remembers can be acknowledged from
     .then([inboxAcknowledged({ at, notificationId: 'old', by: 'ada', origin })]);
 });
 
-test('a key may be any text', () => {
+test('a key may be any string', () => {
   for (const key of ['__proto__', 'constructor', '7', 'toString']) {
     given(customerInbox, [opened, delivered({ key })])
       .when(message({ notificationId: 'n-2', key }), context)
@@ -503,7 +503,7 @@ test('reminders repeat up to the limit and escalate to another customer', () => 
     .thenState(({ nags }) => Object.keys(nags).length === 0);
 });
 
-test('with a disabled category there is no reminder, but the escalation happens', () => {
+test('a disabled category suppresses the reminder, but not the escalation', () => {
   const escalate = { after: 1, to: 'boss', channels: ['email' as const] };
   const often = { everyMs: 60_000, times: 1, escalate };
   const off = inboxConfigured({

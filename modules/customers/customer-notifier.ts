@@ -138,7 +138,7 @@ export interface Notifier {
   broadcasts(request: ListRequest): Promise<Page<BroadcastDocument>>;
   /**
    * The changes of the inbox from now on, or after a position (`start`: from the first one), until the signal
-   * fires. They come from the store, so none is missed and none comes twice.
+   * fires. Messages come from the store, so none is missed and none comes twice.
    */
   follow(
     request: CustomerAddress & {

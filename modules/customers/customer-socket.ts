@@ -144,7 +144,7 @@ export function customerSocket(
       const { name, labels } = resolve(target);
       const found = follows.get(name);
       if (found === undefined) {
-        throw new MillraceError('REQUEST_INVALID', 'this connection does not follow this target', {
+        throw new MillraceError('REQUEST_INVALID', `this connection does not follow '${name}'`, {
           details: { field: 'customerId' },
         });
       }

@@ -37,7 +37,7 @@ export interface OpenNag {
   readonly copy?: Counterpart | undefined;
 }
 
-/** The same notification in the inbox of another customer. */
+/** A copy of the notification in the inbox of another customer. */
 export interface Counterpart {
   readonly customerId: string;
   readonly notificationId: string;

@@ -16,9 +16,9 @@ test('a customer gets a notification over the WebSocket, lists it and acknowledg
   await screen.receive('ready');
   screen.send({ type: 'notify.follow', customerId: 'cust_1' });
   await screen.receive('notify.following');
-  const answer = await shop.ask('POST', `${base}/notifications`, hello);
-  assert.deepEqual([answer.status, answer.body['outcome']], [201, 'delivered']);
-  const { notificationId } = answer.body;
+  const response = await shop.ask('POST', `${base}/notifications`, hello);
+  assert.deepEqual([response.status, response.body['outcome']], [201, 'delivered']);
+  const { notificationId } = response.body;
   const { type: _type, at, ...received } = await screen.receive('notify.notification');
   assert.deepEqual(received, {
     customerId: 'cust_1',
@@ -86,8 +86,8 @@ test('preferences apply, and invalid ones are rejected with a reason', async () 
   const preferences = { timeZone: 'Europe/Berlin', quietHours: [], categories: { info: off } };
   assert.equal((await shop.ask('PUT', `${base}/preferences`, preferences)).status, 200);
   assert.deepEqual((await shop.ask('GET', `${base}/preferences`)).body, preferences);
-  const answer = await shop.ask('POST', `${base}/notifications`, hello);
-  assert.equal(answer.body['outcome'], 'suppressed');
+  const response = await shop.ask('POST', `${base}/notifications`, hello);
+  assert.equal(response.body['outcome'], 'suppressed');
   const mars = await shop.ask('PUT', `${base}/preferences`, { ...preferences, timeZone: 'Mars/X' });
   assert.deepEqual(
     [mars.status, (mars.body['details'] as { reason?: string }).reason],
@@ -145,7 +145,7 @@ test('scopes, ownership and tenant limit what a caller may do', async () => {
   assert.equal((problem['problem'] as { code?: string }).code, 'NOT_ALLOWED');
 });
 
-test('a broadcast reaches every customer by the own preferences, and all followers of broadcasts', async () => {
+test('a broadcast respects the preferences of each customer, and reaches all followers of broadcasts', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const customers = Array.from({ length: 120 }, (_, index) => `c-${index}`);
@@ -193,7 +193,7 @@ test('the bus gets each delivery once, on the subjects of customers, topics and 
     categories: { alert: on },
   });
   await shop.ask('PUT', `${base}/contact`, { topic: 'server-alerts' });
-  const answer = await shop.ask('POST', `${base}/notifications`, {
+  const response = await shop.ask('POST', `${base}/notifications`, {
     category: 'alert',
     title: 'Fire',
   });
@@ -203,7 +203,7 @@ test('the bus gets each delivery once, on the subjects of customers, topics and 
   const read = (pattern: string) => Array.fromAsync(bus.read(pattern));
   await eventually(async () => (await read('gbe.notify.>')).length === 4);
   const [alert] = await read('gbe.notify.customer.cust_1.alert');
-  assert.deepEqual([alert?.id, alert?.tenant], [answer.body['notificationId'], 'core']);
+  assert.deepEqual([alert?.id, alert?.tenant], [response.body['notificationId'], 'core']);
   assert.equal((alert?.payload as { title?: string } | undefined)?.title, 'Fire');
   const [topic] = await read('gbe.notify.topic.server-alerts');
   assert.deepEqual(topic?.payload, {

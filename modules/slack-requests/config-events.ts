@@ -41,7 +41,7 @@ export type ChannelConfig = z.output<typeof channelConfig>;
 export type TemplateConfig = z.output<typeof templateConfig>;
 
 export const workspaceConfigured = defineEvent('slack-workspace.configured.v1', workspaceConfig);
-/** The same token, encrypted with another key. */
+/** The unchanged token, encrypted with another key. */
 export const workspaceResealed = defineEvent('slack-workspace.resealed.v1', token);
 export const workspaceRemoved = defineEvent('slack-workspace.removed.v1', nothing);
 export const configureWorkspace = defineCommand('slack-workspace.configure', workspaceConfig);

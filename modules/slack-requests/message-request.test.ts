@@ -68,7 +68,7 @@ test('an open attempt shows the next worker that the message may be posted, and 
     .thenState(({ mayBePosted, fence }) => mayBePosted && fence === 'b');
 });
 
-test('an attempt that posted nothing needs no search, and a rate limit is no attempt', () => {
+test('an attempt that posted nothing needs no search, and a rate limit does not count as an attempt', () => {
   given(messageRequest, [...created, begun('a')])
     .when(deferAttempt({ fence: 'a', code: 'http-502', mayBePosted: false, counts: true }))
     .then([deferred({ mayBePosted: false, counts: true })])

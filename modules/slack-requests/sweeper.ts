@@ -1,4 +1,4 @@
-// Queues requests again that have neither a live job nor a lock, and restores lost read models. Both are rebuilt from the event
+// Queues requests again that have neither a live job nor a lock, and restores lost read models. Jobs and read models are rebuilt from the event
 // store.
 
 import { slackAddressing } from 'millrace/contracts';

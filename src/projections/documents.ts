@@ -101,7 +101,7 @@ export function documentsOf<Document extends object>(
   };
   const limitOf = (limit: number = limits.pageSize): number => {
     if (Number.isInteger(limit) && limit >= 1 && limit <= limits.pageSizeMax) return limit;
-    throw invalid(`limit must be a whole number from 1 to ${limits.pageSizeMax}, not ${limit}`);
+    throw invalid(`limit must be an integer from 1 to ${limits.pageSizeMax}, not ${limit}`);
   };
   const found = (stored: StoredDocument | undefined): Found<Document> | undefined => {
     if (stored === undefined || stored.document === null) return undefined;

@@ -27,7 +27,7 @@ export const projectionLimits = {
 } as const;
 
 /**
- * The fields of an event that a handler sees. They are the same in the append's transaction, in the
+ * The fields of an event that a handler sees. These fields are the same in the append's transaction, in the
  * subscription, and in a rebuild years later.
  */
 export type ProjectedEvent<Payload = unknown> = DomainEventEnvelope<Payload> & {
@@ -50,7 +50,7 @@ export interface ProjectionDefinition<
   readonly readModel: ReadModel<Document>;
   /** Applies in addition to the event types of `on`. */
   readonly filter?: Omit<EventFilter, 'types'> | undefined;
-  /** Handlers by event type. They must be pure functions. */
+  /** Handlers by event type. Handlers must be pure functions. */
   readonly on: { readonly [Type in keyof Payloads]: Apply<Document, Payloads[Type]> };
   /** Handles events with erased personal data. Default: the document does not change. */
   readonly onForgotten?: Apply<Document, Forgotten> | undefined;
@@ -108,7 +108,7 @@ export function projection<
   if (types.length === 0) throw invalid('on must handle at least one event type');
   if (version !== readModel.version) {
     throw invalid(
-      `its version ${version} differs from version ${readModel.version} of its read model`,
+      `version ${version} in the projection name differs from version ${readModel.version} of the read model`,
     );
   }
   const filter: EventFilter = { ...definition.filter, types };

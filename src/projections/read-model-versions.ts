@@ -1,13 +1,13 @@
-// The port for the versions of read models: their status, and which version queries use. It is stored in the
+// The port for the versions of read models: their status, and which version queries use. The versions are stored in the
 // event store's database, even if the documents are elsewhere.
 
 import type { Position } from '../store/position.ts';
 
 export type VersionStatus =
-  /** It has not caught up with the head yet. */
+  /** The version has not caught up with the head yet. */
   | 'building'
   | 'ready'
-  /** Its documents are being removed. */
+  /** The documents of the version are being removed. */
   | 'retiring'
   | 'retired';
 

@@ -12,7 +12,7 @@ import { noEntries } from './rules/decide-document.ts';
 /** Defaults and limits of read models. */
 export const readModelLimits = {
   documentBytesMax: 1_048_576,
-  /** Index values are codes, not texts. */
+  /** Index values are codes, not free text. */
   indexCharsMax: 255,
   /** Maximum number of indexes, of sets and of ranges of a model. */
   entriesMax: 32,
@@ -46,7 +46,7 @@ export interface ReadModelDefinition<Document extends object> extends ModelKey {
     | undefined;
   /**
    * Ranges per group value: returns the score of the document in each of its groups. `chat` with `c-1`
-   * becomes `…:zset:by-chat:c-1`. Group values are ids, not texts.
+   * becomes `…:zset:by-chat:c-1`. Group values are ids, not free text.
    */
   readonly groups?:
     | Readonly<Record<string, (document: Document) => Readonly<Record<string, number>>>>
@@ -74,7 +74,7 @@ export interface ReadModel<Document extends object> extends ModelKey {
   readonly listTtlMs: number;
   /** Null removes the document. Throws if the document is invalid. */
   toWrite(source: DocumentSource, document: Document | null): DocumentWrite;
-  /** Parses the stored text. */
+  /** Parses the stored JSON. */
   parse(text: string): Document;
 }
 
@@ -123,9 +123,9 @@ export function readModel<Document extends object>(
   const ambiguous = groupNames.find((each) => rangeNames.includes(each));
   if (ambiguous !== undefined) throw invalid(`'${ambiguous}' names both a range and a group`);
   if (!Number.isInteger(listTtlMs) || listTtlMs < 1)
-    throw invalid('listTtlMs must be a whole number from 1');
+    throw invalid('listTtlMs must be an integer from 1');
   if (!Number.isInteger(documentBytesMax) || documentBytesMax < 2) {
-    throw invalid('documentBytesMax must be a whole number from 2');
+    throw invalid('documentBytesMax must be an integer from 2');
   }
   const indexesOf = Object.entries(indexes);
   const setsOf = Object.entries(sets);
@@ -175,7 +175,7 @@ export function readModel<Document extends object>(
       value.isWellFormed();
     if (isValid) return value;
     throw invalid(
-      `a value of index '${index}' must be a text of 1 to ${limits.indexCharsMax} characters`,
+      `a value of index '${index}' must be a string of 1 to ${limits.indexCharsMax} characters`,
     );
   };
 

@@ -181,7 +181,7 @@ export function checkVersion(name: string, declared: ReadModelVersion): void {
 const pollMs = 50;
 
 /**
- * Waits until the documents of a projection in any process include all events up to a position. It polls
+ * Waits until the documents of a projection in any process include all events up to a position. Polls
  * the checkpoint, which the owner writes about once a second.
  *
  * @example

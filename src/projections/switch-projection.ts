@@ -154,7 +154,7 @@ async function knownVersion(
   if (version !== undefined && version.projection === name) return version;
   throw new MillraceError(
     'PROJECTION_UNKNOWN',
-    `v${readModel.version} of ${family} was never started by ${name}`,
+    `unknown projection version '${name}': start the projection of ${family} v${readModel.version} first`,
     { details: { name, family, version: readModel.version } },
   );
 }
@@ -166,9 +166,13 @@ export async function namedVersion(
 ): Promise<ProjectionVersion> {
   const known = (await versions?.list())?.find(({ projection }) => projection === name);
   if (known === undefined) {
-    throw new MillraceError('PROJECTION_UNKNOWN', `'${name}' was never started on this store`, {
-      details: { name },
-    });
+    throw new MillraceError(
+      'PROJECTION_UNKNOWN',
+      `unknown projection '${name}': start it on this store first`,
+      {
+        details: { name },
+      },
+    );
   }
   const [bc = '', aggregate = ''] = known.family.split('.');
   return { name, readModel: { bc, aggregate, version: known.version } };

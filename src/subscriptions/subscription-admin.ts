@@ -103,9 +103,9 @@ export function subscriptionAdmin(
 
   const rejectIfRunning = async (name: string): Promise<void> => {
     if ((await checkpoints.get(name))?.paused !== false) return;
-    const held = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
-    if (held.length === 0) return;
-    const owners = [...new Set(held.map(({ owner }) => owner))].toSorted();
+    const active = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
+    if (active.length === 0) return;
+    const owners = [...new Set(active.map(({ owner }) => owner))].toSorted();
     throw new MillraceError('SUBSCRIPTION_RUNNING', `${name} is running: pause it first`, {
       details: { name, owners },
     });
@@ -198,8 +198,8 @@ export async function workersOf(
   { leases }: Pick<SubscriptionStorage, 'leases'>,
   name: string,
 ): Promise<number> {
-  const held = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
-  return new Set(held.map(({ owner }) => owner)).size;
+  const active = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
+  return new Set(active.map(({ owner }) => owner)).size;
 }
 
 /** Parses `start`, a position, or a date and time; undefined for any other text. */

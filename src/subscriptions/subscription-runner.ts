@@ -26,7 +26,7 @@ import { withLeases } from './with-leases.ts';
 type TuningOptions = { readonly [Name in keyof RunnerTuning]?: RunnerTuning[Name] | undefined };
 
 export interface SubscriptionOptions<Transaction = unknown> extends TuningOptions {
-  /** Default: the storage of the store. */
+  /** Storage of checkpoints, leases and dead letters. Default: the event store's database. */
   readonly storage?: SubscriptionStorage<Transaction> | undefined;
   /** Leases in Redis or NATS; the same in all processes. Default: the leases of the storage. */
   readonly leases?: LeaseStore | undefined;
@@ -392,6 +392,6 @@ function storageOf<Transaction>(
   }
   throw new MillraceError(
     'NOT_SUPPORTED',
-    'this store cannot store checkpoints: pass the storage of another engine',
+    'the event store cannot store checkpoints: pass the storage of another engine as `storage`',
   );
 }

@@ -72,7 +72,7 @@ export type Settlement =
   | {
       readonly kind: 'delivered';
       readonly positions: readonly Position[];
-      /** The checkpoint after these events are processed. It never moves back. */
+      /** The checkpoint after these events are processed; a checkpoint never moves back. */
       readonly checkpoint?: Position | undefined;
     }
   /** An event from `waiting`; its dead letter, if any, becomes `replayed`. */

@@ -17,11 +17,11 @@ export interface BatchContext<Transaction> {
   /** Fires on the timeout, and when this process must stop. */
   readonly signal: AbortSignal;
   /**
-   * A transaction of the store's database, opened by the first call. Its writes commit together with
+   * A transaction of the store's database, opened by the first call. The writes commit together with
    * the mark that the event is processed, or not at all.
    */
   readonly transaction: () => Promise<Transaction>;
-  /** The same in every attempt and every replay, for receivers that deduplicate by it. */
+  /** Does not change between attempts and replays, so receivers can deduplicate by this key. */
   readonly idempotencyKeyOf: (event: RecordedEvent) => string;
   /** Correlation, causation and trace for the events and commands that this event causes. */
   readonly causedBy: (event: RecordedEvent) => Caused;
@@ -141,7 +141,7 @@ export function subscription<Transaction = unknown>(
   const wholeNumber = (field: string, value: number, max: number): number =>
     Number.isInteger(value) && value >= 1 && value <= max
       ? value
-      : fail(`${field} must be a whole number from 1 to ${max}`);
+      : fail(`${field} must be an integer from 1 to ${max}`);
   return {
     name,
     service,

@@ -51,7 +51,7 @@ describe('the bus of a platform', () => {
     assert.match(stdout, /"subject":"gbe\.events\.audit\.change".*"count":1/);
   });
 
-  test('is checked by the doctor', async () => {
+  test('the doctor checks the bus', async () => {
     const folder = home.folder();
     const store = `sqlite:${folder}/events.db`;
     const reports = await examineEngines({ store, bus: `sqlite:${folder}/elsewhere.db` });
@@ -79,7 +79,7 @@ describe('millrace archive', () => {
     });
   }
 
-  test('lists, reads and restores', async () => {
+  test('the archive commands list, read and restore messages', async () => {
     await archived();
     const listed = await home.millrace('archive list');
     assert.match(listed.stdout, /^gbe\.events\.audit\.change .* 3 messages, \d+ bytes\n$/);

@@ -186,7 +186,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     })();
     // Each append has 6 MiB, and at most 16 MiB wait for the copy.
     await until('three appends are acknowledged', () => acknowledged >= 3);
-    // This takes about as long as another append.
+    // Stripping takes about as long as another append.
     await own.collection('others').insertMany(Array.from({ length: 7 }, () => ({ text })));
     assert.equal(acknowledged, 3);
     copy.open();

@@ -87,7 +87,7 @@ onFerretdb('an outage', (target) => {
     await using store = await open();
     await store.append(streamName('a'), [newEvent('before')]);
     await server().kill();
-    // These are more appends than one commit can take.
+    // The test sends more appends than one commit can take.
     const appends = Array.from({ length: 2_000 }, (_, index) =>
       store.append(streamName(index), [newEvent(`e${index}`)]),
     );

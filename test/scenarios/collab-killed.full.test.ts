@@ -150,9 +150,9 @@ async function post(
   who: Person,
   { chatId, flow, status }: { chatId: string; flow: string; status: string },
 ): Promise<Answer> {
-  let answer: Answer | undefined;
+  let response: Answer | undefined;
   await until(`${flow} is posted`, async () => {
-    answer = await who
+    response = await who
       .send(
         'POST',
         `/api/v1/chats/${chatId}/messages`,
@@ -160,9 +160,9 @@ async function post(
         { 'idempotency-key': flow, 'x-correlation-id': flow },
       )
       .catch(() => undefined);
-    return answer !== undefined;
+    return response !== undefined;
   });
-  return answer as Answer;
+  return response as Answer;
 }
 
 async function isOver(platform: Platform): Promise<void> {

@@ -154,14 +154,14 @@ async function insist(
   body?: object,
   key?: string,
 ): Promise<ApiAnswer> {
-  let answer: ApiAnswer | undefined;
+  let response: ApiAnswer | undefined;
   await until(`${method} ${path} gets a response`, async () => {
     const headers = key === undefined ? {} : { 'idempotency-key': key };
-    answer = await shop.ask(method, path, body, headers).catch(() => undefined);
-    return answer !== undefined;
+    response = await shop.ask(method, path, body, headers).catch(() => undefined);
+    return response !== undefined;
   });
-  assert.ok((answer?.status ?? 500) < 300, `${path}: ${JSON.stringify(answer?.body)}`);
-  return answer as ApiAnswer;
+  assert.ok((response?.status ?? 500) < 300, `${path}: ${JSON.stringify(response?.body)}`);
+  return response as ApiAnswer;
 }
 
 /** Acknowledges the escalated copy after all reminders, which acknowledges the original, too. */
@@ -173,10 +173,10 @@ async function acknowledgeCopy(shop: ApiCaller, index: number): Promise<void> {
   });
   await until(`boss-${index} is notified`, async () => {
     const path = `${base}/boss-${index}/notifications`;
-    const answer = await shop
+    const response = await shop
       .ask<{ items?: { notificationId: string; category: string }[] }>('GET', path)
       .catch(() => undefined);
-    const copy = answer?.body.items?.find(({ category }) => category === 'alert');
+    const copy = response?.body.items?.find(({ category }) => category === 'alert');
     copyId = copy?.notificationId;
     return copyId !== undefined;
   });

@@ -139,7 +139,7 @@ test('a process that only waits for events survives an outage', async () => {
   });
   await reader.follower('all').caughtUp();
   await server.kill();
-  // This takes long enough for the reader to notice the outage.
+  // The pause is long enough for the reader to notice the outage.
   assertOutage(await rejection(store.head()));
   await server.start();
   await retryDuringOutage(() => store.append(streamName('a'), [newEvent('marker')]));

@@ -138,7 +138,7 @@ export function groupsCases(
       assert.equal(await lag(), 1);
       const trimmed = await streams.trim(terminal, { lengthMax: 0 });
       assert.deepEqual([trimmed.removed, trimmed.heldBack], [2, 1]);
-      // As if the archiver was killed between copy and ack: the copy exists once, and the next run acks.
+      // Simulates an archiver killed between copy and ack: the copy exists once, and the next run acks.
       await copyToArchive(streams, archive, terminal, { before: new Date(inASecond.now()) });
       assert.equal(await lag(), 1);
       assert.equal((await sweepBus(streams, { archive })).archived, 0);

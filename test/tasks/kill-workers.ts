@@ -143,8 +143,8 @@ async function enqueueAll(
       // Every other batch is enqueued one by one, because a single job can be handed off to a waiting worker.
       const portions = (at / batch) % 2 === 0 ? [wanted] : wanted.map((job) => [job]);
       for (const portion of portions) {
-        const answers = await retryWhileUnavailable(() => tasks.enqueueMany(portion));
-        answers.forEach(({ id }, each) => enqueued.push({ key: portion[each]?.key ?? '', id }));
+        const jobs = await retryWhileUnavailable(() => tasks.enqueueMany(portion));
+        jobs.forEach(({ id }, each) => enqueued.push({ key: portion[each]?.key ?? '', id }));
       }
     };
     await Promise.all([once(), once()]);

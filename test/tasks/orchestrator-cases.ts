@@ -44,8 +44,8 @@ export function orchestratorCases(
     });
     const again = await claimOne(tasks, 'report-gen');
     assert.equal(again.task.id, parent.task.id);
-    const answer = await tasks.runChildren(again.token, children);
-    assert.equal(answer.kind === 'ended' ? answer.children[0]?.result : undefined, 'sent');
+    const result = await tasks.runChildren(again.token, children);
+    assert.equal(result.kind === 'ended' ? result.children[0]?.result : undefined, 'sent');
     await tasks.complete(again.token);
 
     const progress = await streams.stream('gbe.tasks.email-send.progress');

@@ -114,7 +114,7 @@ interface Case {
 
 function expectedOf(target: Target, role: Role, { may = roles }: Row): Expected {
   if (role === 'anonymous') return 401;
-  // The same response for every target, so it reveals nothing.
+  // Every target gets the same response, so the response reveals nothing.
   if (role === 'reader') return 403;
   if (!seenBy[target].includes(role)) return 404;
   return may.includes(role) ? 'done' : 403;
@@ -204,8 +204,8 @@ test('every route responds to every role by the rules, and to strangers with 404
     if (expected !== 404) continue;
     // The response must equal the response for a resource that never existed, except for the requested id.
     const other = await request(each, none);
-    const textOf = (answer: unknown): string =>
-      JSON.stringify(answer).replaceAll(shared.notification, none.notification);
+    const textOf = (response: unknown): string =>
+      JSON.stringify(response).replaceAll(shared.notification, none.notification);
     if (other.status !== 404 || textOf(other.body) !== textOf(body)) {
       faults.push(`${title}: ${textOf(body)}, but ${textOf(other.body)} for a missing resource`);
     }

@@ -100,7 +100,7 @@ export const rateLimitShown = {
   'X-RateLimit-Reset': 'Seconds until the limit frees up.',
 };
 
-/** The same response for a missing resource and for one that the user may not see. */
+/** A missing resource and a hidden resource get the same response. */
 export function notFound(what: string): MillraceError {
   return new MillraceError('NOT_FOUND', `Unknown ${what}.`);
 }

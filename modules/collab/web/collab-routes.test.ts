@@ -216,10 +216,10 @@ test('the sixty-first message of a user within a minute is rejected', async () =
   const w = await rig.workspace(zoe, fast);
   const chatId = await rig.chat(zoe, w);
   const path = `/api/v1/chats/${chatId}/messages`;
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 60 }, (_each, at) => fast.send('POST', path, { content: `m${at}` })),
   );
-  assert.ok(answers.every(({ status }) => status === 201));
+  assert.ok(responses.every(({ status }) => status === 201));
   const late = await fast.send<Failed>('POST', path, { content: 'late' });
   assert.deepEqual(statusAndCode(late), [429, 'RATE_LIMIT_EXCEEDED']);
   assert.equal(late.headers.get('x-ratelimit-limit'), '60');
@@ -276,14 +276,14 @@ test('all errors have one format', async () => {
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
   const as = async (token: string | undefined, path: string): Promise<Answer<Failed>> => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const answer = await fetch(rig.server.url + path, { headers });
+    const response = await fetch(rig.server.url + path, { headers });
     return {
-      status: answer.status,
-      headers: answer.headers,
-      body: (await answer.json()) as Failed,
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Failed,
     };
   };
-  const answers = [
+  const responses = [
     await as(undefined, '/api/v1/workspaces'),
     await as('mr_wrong', '/api/v1/workspaces'),
     await as(secret, '/api/v1/workspaces'),
@@ -294,7 +294,7 @@ test('all errors have one format', async () => {
     await zoe.send<Failed>('POST', `/api/v1/workspaces/${w}/chats`, { title: 't', type: 'story' }),
     await zoe.send<Failed>('POST', '/api/v1/chats/c1/messages', { content: '' }),
   ];
-  assert.deepEqual(answers.map(statusAndCode), [
+  assert.deepEqual(responses.map(statusAndCode), [
     [401, 'UNAUTHORIZED'],
     [401, 'UNAUTHORIZED'],
     [403, 'FORBIDDEN'],
@@ -305,7 +305,7 @@ test('all errors have one format', async () => {
     [400, 'VALIDATION_ERROR'],
     [400, 'VALIDATION_ERROR'],
   ]);
-  for (const { body } of answers) {
+  for (const { body } of responses) {
     assert.deepEqual(Object.keys(body.error).toSorted(), ['code', 'details', 'message']);
   }
 });

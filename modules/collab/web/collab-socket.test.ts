@@ -176,7 +176,7 @@ test('a subscriber of a workspace receives only visible tasks', async () => {
     title: { old: null, new: 'T' },
     status: { old: null, new: 'To Do' },
   });
-  // The same rule applies to missed messages.
+  // Replayed messages follow the same access rule.
   using later = alex.connect();
   await later.receive('connected');
   later.send({ type: 'subscribe.workspace', workspaceId: w, since: '0000000000000000' });

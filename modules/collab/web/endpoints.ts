@@ -92,7 +92,7 @@ export interface WebUser {
   readonly username: string;
 }
 
-/** What a handler gets in addition to the request. */
+/** The second argument of a handler, in addition to the request. */
 export interface EndpointContext<Name extends EndpointName> {
   readonly me: WebUser;
   readonly rule: (typeof endpoints)[Name]['rule'];
@@ -183,7 +183,7 @@ export function createEndpointMaker(
           const me = await userOf(request.principal);
           const flow = flowOf(request);
           let correlationId: string | undefined;
-          const answer = await definition.handle(request as EndpointRequest<Name, Query, Body>, {
+          const response = await definition.handle(request as EndpointRequest<Name, Query, Body>, {
             me,
             rule,
             async send({ id, command, key, headers, visibleIn }) {
@@ -205,8 +205,11 @@ export function createEndpointMaker(
             },
             newId: (operation) => newId(me, request.headers['idempotency-key'], operation),
           });
-          if (correlationId === undefined) return answer;
-          return { ...answer, headers: { 'x-correlation-id': correlationId, ...answer.headers } };
+          if (correlationId === undefined) return response;
+          return {
+            ...response,
+            headers: { 'x-correlation-id': correlationId, ...response.headers },
+          };
         },
       });
     };

@@ -1,4 +1,4 @@
-// The live feed: one reader of the store serves all connections of the process. It stores nothing; missed messages are
+// The live feed: one reader of the store serves all connections of the process. The feed stores nothing; missed messages are
 // read from the store.
 
 import { hasCode } from 'millrace/foundation';

@@ -11,7 +11,7 @@ interface Page {
   readonly items: readonly MessageDocument[];
 }
 
-test('of two concurrent status changes the later one wins, also after a replay', async () => {
+test('the later of two concurrent status changes wins, also after a replay', async () => {
   await using rig = await openRig();
   const [zoe, alex] = [await rig.person('zoe'), await rig.person('alex')];
   const w = await rig.workspace(zoe, alex);

@@ -132,7 +132,9 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     assert.equal((await rig.inStatus('r-1', 'sent')).round, 2);
     assert.equal(rig.slack.messages.length, 1);
   },
-  'a rate limit releases the lock, delays the job and is no attempt': async (engines) => {
+  'a rate limit releases the lock, delays the job and does not count as an attempt': async (
+    engines,
+  ) => {
     await using rig = await slackRig({ engines });
     await once(rig);
     rig.slack.behave('chat.postMessage', { status: 429, headers: { 'retry-after': '1' } });

@@ -173,7 +173,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       if (request.method === 'OPTIONS' && response.hasHeader('access-control-allow-origin')) {
         response.writeHead(204).end();
       } else {
-        const answer = await answerTo(request, { path, requestId, over, seen });
+        const answer = await resultOf(request, { path, requestId, over, seen });
         await writeAnswer(response, answer, {
           isHead: request.method === 'HEAD',
           signal:
@@ -204,7 +204,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     }
   }
 
-  async function answerTo(
+  async function resultOf(
     request: IncomingMessage,
     context: {
       readonly path: string;

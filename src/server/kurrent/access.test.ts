@@ -88,7 +88,7 @@ test('checks read and write access by identity and stream', () => {
     may(() => access.checkGroup(user, 'orders-1', 'read')),
     true,
   );
-  // These groups would deliver system events.
+  // Groups on these sources would deliver system events.
   for (const source of ['$all', '$et-$token-created']) {
     assert.equal(
       may(() => access.checkGroup(user, source, 'read')),

@@ -18,7 +18,7 @@ export interface KurrentServerOptions {
   readonly port?: number | undefined;
   /** The address that other servers on the same database announce to clients. Default: the listening address. */
   readonly advertise?: { readonly host: string; readonly port: number } | undefined;
-  /** PEM texts. Default: no TLS. */
+  /** Keys and certificates in PEM format. Default: no TLS. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly observer?: Observer | undefined;
   /**
@@ -81,7 +81,7 @@ export interface KurrentLimits {
   readonly groupLeaseMs: number;
   readonly keepaliveIntervalMs: number;
   readonly keepaliveTimeoutMs: number;
-  /** The time that a stop waits for running calls. */
+  /** The time that `stop` waits for running calls. */
   readonly stopMsMax: number;
 }
 

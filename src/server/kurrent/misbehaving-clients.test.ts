@@ -93,8 +93,8 @@ test('a batch without a correlation id fails only its call', async (t) => {
     proposedMessages: [proposed(1)],
     isFinal: true,
   });
-  const [answer] = (await once(second, 'data')) as [Record<string, unknown>];
-  assert.ok(answer['success'] !== undefined);
+  const [reply] = (await once(second, 'data')) as [Record<string, unknown>];
+  assert.ok(reply['success'] !== undefined);
   second.end();
   second.resume();
   await once(second, 'end');
@@ -103,16 +103,16 @@ test('a batch without a correlation id fails only its call', async (t) => {
 test('an endless batch is rejected once, as soon as it is too large', async (t) => {
   const raw = await serve(t, { limits: { appendBytesMax: 10_000 } });
   const call = raw.duplex('BatchAppend');
-  const answers: Record<string, unknown>[] = [];
-  call.on('data', (answer: Record<string, unknown>) => answers.push(answer));
+  const replies: Record<string, unknown>[] = [];
+  call.on('data', (reply: Record<string, unknown>) => replies.push(reply));
   const chunk = { correlationId: { string: id }, proposedMessages: [proposed(4_000)] };
   call.write({ ...chunk, options });
   for (let count = 0; count < 20; count += 1) call.write(chunk);
   call.write({ ...chunk, isFinal: true });
   call.end();
   await once(call, 'end');
-  assert.equal(answers.length, 1);
-  const error = answers[0]?.['error'] as { details: { typeUrl: string } } | undefined;
+  assert.equal(replies.length, 1);
+  const error = replies[0]?.['error'] as { details: { typeUrl: string } } | undefined;
   assert.match(error?.details.typeUrl ?? '', /MaximumAppendSizeExceeded$/);
 });
 
@@ -123,8 +123,8 @@ test('the number of incomplete batches is limited', async (t) => {
     const correlationId = { string: crypto.randomUUID() };
     call.write({ correlationId, options, proposedMessages: [proposed(1)] });
   }
-  const [answer] = (await once(call, 'data')) as [{ error?: { code: number } }];
-  assert.equal(answer.error?.code, grpc.status.RESOURCE_EXHAUSTED);
+  const [reply] = (await once(call, 'data')) as [{ error?: { code: number } }];
+  assert.equal(reply.error?.code, grpc.status.RESOURCE_EXHAUSTED);
   call.cancel();
   await once(call, 'error');
 });
@@ -135,8 +135,8 @@ test('a batch after its deadline is rejected and not written', async (t) => {
   const late = { ...options, deadlineAt: { seconds: 1, nanos: 0 } };
   const correlationId = { string: id };
   call.write({ correlationId, options: late, proposedMessages: [proposed(1)], isFinal: true });
-  const [answer] = (await once(call, 'data')) as [{ error?: { code: number } }];
-  assert.equal(answer.error?.code, grpc.status.DEADLINE_EXCEEDED);
+  const [reply] = (await once(call, 'data')) as [{ error?: { code: number } }];
+  assert.equal(reply.error?.code, grpc.status.DEADLINE_EXCEEDED);
   call.end();
   call.resume();
   await once(call, 'end');
@@ -162,8 +162,8 @@ test('a batch that the store does not complete in time is rejected', async (t) =
     proposedMessages: [proposed(1)],
     isFinal: true,
   });
-  const [answer] = (await once(call, 'data')) as [{ error?: { details: { typeUrl: string } } }];
-  assert.match(answer.error?.details.typeUrl ?? '', /Timeout$/);
+  const [reply] = (await once(call, 'data')) as [{ error?: { details: { typeUrl: string } } }];
+  assert.match(reply.error?.details.typeUrl ?? '', /Timeout$/);
   gate.resolve();
   call.end();
   call.resume();
@@ -187,11 +187,11 @@ test('a client that appends faster than the store writes is slowed down', async 
       },
     });
     const call = raw.duplex('BatchAppend');
-    let answered = 0;
+    let replyCount = 0;
     const all = new Promise<void>((resolve) => {
       call.on('data', () => {
-        answered += 1;
-        if (answered === 100) resolve();
+        replyCount += 1;
+        if (replyCount === 100) resolve();
       });
     });
     for (let count = 0; count < 100; count += 1) {

@@ -59,7 +59,7 @@ test('a client that discovers its cluster finds the only member', async () => {
   await client.dispose();
 });
 
-test('a stop ends subscriptions as unavailable, after running appends complete', async () => {
+test('stopping the server ends subscriptions as unavailable, after running appends complete', async () => {
   const store = memoryEventStore(kurrentStoreOptions);
   const gate = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();

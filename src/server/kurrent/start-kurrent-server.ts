@@ -1,4 +1,4 @@
-// Starts the KurrentDB-compatible server: opens the port, serves the protocol, and completes running calls at a stop.
+// Starts the KurrentDB-compatible server: opens the port, serves the protocol, and completes running calls before it stops.
 
 import type * as GrpcJs from '@grpc/grpc-js';
 import { hostname } from 'node:os';

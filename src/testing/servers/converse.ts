@@ -51,6 +51,6 @@ export function converse(
 }
 
 /** The server's reply to one turn; empty while the server is not up. */
-export function answerTo(port: number, turn: Turn): Promise<string> {
+export function resultOf(port: number, turn: Turn): Promise<string> {
   return converse(port, [turn]).catch(() => '');
 }

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { answerTo } from './converse.ts';
+import { resultOf } from './converse.ts';
 import { findProgram, usualFolders } from './find-program.ts';
 import { loopback } from './reserve-port.ts';
 import { launchServer, type ServerOptions } from './launch-server.ts';
@@ -54,7 +54,7 @@ export async function startNats(options: NatsOptions = {}): Promise<NatsServer> 
       args: ['--config', file],
       stopSignal: 'SIGTERM',
       discardSignal: 'SIGKILL',
-      isReady: async () => (await answerTo(port, { expect: /^INFO .*\r\n/ })).includes(`"${name}"`),
+      isReady: async () => (await resultOf(port, { expect: /^INFO .*\r\n/ })).includes(`"${name}"`),
     };
   });
   return Object.assign(server, { url: `nats://${server.host}:${server.port}` });

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { answerTo } from './converse.ts';
+import { resultOf } from './converse.ts';
 import { launchServerOn, serverDefaults } from './launch-server.ts';
 import { redisLayout, withUrl, type RedisOptions, type RedisServer } from './redis-server.ts';
 import { reservePort, type ReservedPort } from './reserve-port.ts';
@@ -137,7 +137,7 @@ function nodesFile(self: NodePlan, all: readonly NodePlan[]): string {
 
 async function isOk(node: RedisServer): Promise<boolean> {
   const turn = { send: 'CLUSTER INFO\r\n', expect: /cluster_slots_ok:\d+\r\n/ };
-  const answer = await answerTo(node.port, turn);
+  const answer = await resultOf(node.port, turn);
   return answer.includes('cluster_state:ok\r\n') && answer.includes('cluster_slots_ok:16384\r\n');
 }
 

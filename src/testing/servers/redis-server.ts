@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { answerTo } from './converse.ts';
+import { resultOf } from './converse.ts';
 import { findProgram, usualFolders } from './find-program.ts';
 import { loopback } from './reserve-port.ts';
 import { launchServer, type LayOut, type ServerOptions } from './launch-server.ts';
@@ -74,6 +74,6 @@ export function withUrl(server: ServerProcess): RedisServer {
 async function isReady(port: number, pid: number): Promise<boolean> {
   // INFO is answered, PING refused while the data is still being loaded.
   const turn = { send: 'INFO server\r\nPING\r\n', expect: /^(\+PONG|-LOADING.*)\r\n/m };
-  const answer = await answerTo(port, turn);
+  const answer = await resultOf(port, turn);
   return answer.includes(`process_id:${pid}\r\n`) && answer.endsWith('+PONG\r\n');
 }

@@ -194,7 +194,7 @@ function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]
 type StoredBytes =
   /** `JSON.stringify(value)` equals the bytes. */
   | { readonly kind: 'json'; readonly value: unknown }
-  /** JSON of another serializer: the value for our readers, the text for clients. */
+  /** JSON of another serializer: the value for Millrace readers, the string for clients. */
   | { readonly kind: 'text'; readonly value: unknown; readonly text: string }
   | { readonly kind: 'bytes'; readonly base64: string };
 

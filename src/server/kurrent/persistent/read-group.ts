@@ -65,7 +65,7 @@ export async function readGroup(
     group = found;
   };
 
-  const answer = (request: WireGroupReadRequest): void => {
+  const settle = (request: WireGroupReadRequest): void => {
     if (request.ack !== undefined) group?.ack(id, request.ack.ids.map(uuidText));
     if (request.nack === undefined) return;
     const { ids: nacked, action, reason } = request.nack;
@@ -74,7 +74,7 @@ export async function readGroup(
 
   requests.listen((request) => {
     try {
-      if (group !== undefined) answer(request);
+      if (group !== undefined) settle(request);
       else if (request.options === undefined)
         throw badRequest('the first message must be the options');
       else connect(request.options);

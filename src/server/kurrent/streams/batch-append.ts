@@ -36,7 +36,7 @@ export async function batchAppend(
   let bytesInFlight = 0;
   let drained: (() => void) | undefined;
 
-  const answer = (request: WireBatchRequest, response: WireBatchResponse): void => {
+  const reply = (request: WireBatchRequest, response: WireBatchResponse): void => {
     // Stop reading requests while the client does not read its replies.
     const full = send({ ...aboutBatch(request), ...response });
     if (full === undefined) return;
@@ -52,7 +52,7 @@ export async function batchAppend(
   const rejectBatch = (request: WireBatchRequest, error: unknown): void => {
     const failure = batchError(error, limits);
     context.observer.log?.debug({ err: error }, 'kurrent batch rejected');
-    answer(request, { error: toStatus(protocol, failure) });
+    reply(request, { error: toStatus(protocol, failure) });
   };
 
   const run = async (batch: Batch): Promise<void> => {
@@ -60,21 +60,21 @@ export async function batchAppend(
     inFlight += 1;
     bytesInFlight += bytes;
     if (!hasRoom()) requests.pause();
-    let answered = false;
+    let hasReplied = false;
     const giveUp = (): void => {
-      if (!answered) rejectBatch(request, deadlinePassed());
-      answered = true;
+      if (!hasReplied) rejectBatch(request, deadlinePassed());
+      hasReplied = true;
     };
     const timer =
       deadlineMs === undefined ? undefined : atDeadline(deadlineMs - clock.now(), giveUp);
     try {
       context.access.checkWrite(identity, stream);
       const appended = await appendForeign(context, { stream, expected, events });
-      if (!answered) answer(request, { success: toSuccess(appended) });
+      if (!hasReplied) reply(request, { success: toSuccess(appended) });
     } catch (error) {
-      if (!answered) rejectBatch(request, error);
+      if (!hasReplied) rejectBatch(request, error);
     } finally {
-      answered = true;
+      hasReplied = true;
       clearTimeout(timer);
       inFlight -= 1;
       bytesInFlight -= bytes;
