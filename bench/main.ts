@@ -76,7 +76,7 @@ async function run(entry: BenchmarkEntry, options: Options, signal: AbortSignal)
   return outcome.failures.length === 0 ? exitCodes.ok : exitCodes.failed;
 }
 
-/** The first interrupt closes what the benchmark opened; the second one ends the process immediately. */
+/** The first interrupt closes the resources of the benchmark; the second one exits immediately. */
 async function interruptible(work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const interrupt = new AbortController();
   const onInterrupt = (): void => interrupt.abort(new Error('interrupted'));

@@ -1,4 +1,4 @@
-// The cases of a benchmark together with what they share, which is closed at the end.
+// The cases of a benchmark and their shared resources, which are closed after the last case.
 
 import type { Benchmark, BenchmarkContext, Case } from './benchmark.ts';
 

@@ -23,7 +23,7 @@ import {
 
 export interface RebuildOptions extends HostOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called after every page and at the end. */
+  /** Called after every page and once after the last page. */
   readonly onProgress?: ((progress: RebuildProgress) => void) | undefined;
   readonly pageSize?: number | undefined;
   /** Time after which another process can take over from a dead one. Default: 10 s. */

@@ -194,7 +194,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     assert.equal((await readPlaces(store)).length, 36);
   });
 
-  test('all commits are stripped in the end, even if stripping starts late', async () => {
+  test('all commits are eventually stripped, even if stripping starts late', async () => {
     await using client = await connect(target);
     const own = client.db(target.newDatabase());
     const strip = gate();

@@ -16,7 +16,7 @@ import {
 } from './official-clients.ts';
 
 export const appendCases: ClientCases = ({ api, append, kind }) => {
-  test('any: the first event of a stream has revision 0, at the position that a read returns', async () => {
+  test('the first event of a stream has revision 0 and the position that a read returns', async () => {
     const stream = unique();
     const result = await append(stream, event());
     assert.equal(result.success, true);
@@ -52,27 +52,27 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal((await collect(api.readStream(stream))).length, 3);
   });
 
-  test('a revision: appends directly after it', async () => {
+  test('an append that expects a revision follows it directly', async () => {
     const stream = unique();
     await append(stream, events(2));
     assert.equal((await append(stream, events(2), 1n)).nextExpectedRevision, 3n);
   });
 
-  test('a revision: a stream with later events is a version conflict', async () => {
+  test('an append that expects an older revision fails with a version conflict', async () => {
     const stream = unique();
     await append(stream, events(4));
     const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 1n));
     assert.deepEqual([error.expected, error.actual], [1n, 3n]);
   });
 
-  test('a revision: a stream with fewer events is a version conflict', async () => {
+  test('an append that expects a later revision fails with a version conflict', async () => {
     const stream = unique();
     await append(stream, event());
     const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 7n));
     assert.deepEqual([error.expected, error.actual], [7n, 0n]);
   });
 
-  test('a revision: an unknown stream is a version conflict, and is not created', async () => {
+  test('an append that expects a revision of an unknown stream fails and does not create it', async () => {
     const stream = unique();
     const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 3n));
     assert.deepEqual([error.expected, error.actual], [3n, 'no_stream']);
@@ -247,7 +247,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
   // With call credentials clients do not use BatchAppend: each append is a separate call.
   const credentials = { username: 'admin', password: 'changeit' };
 
-  test('with credentials: Append returns the same results', async () => {
+  test('Append with credentials returns the same results', async () => {
     const stream = unique();
     const sent = events(3);
     const first = await append(stream, sent, 'no_stream', { credentials });
@@ -261,7 +261,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     [5n, 1n],
     ['stream_exists', 'no_stream'],
   ] as const) {
-    test(`with credentials: Append reports a version conflict, expecting ${expected}`, async () => {
+    test(`Append with credentials reports a version conflict, expecting ${expected}`, async () => {
       const stream = unique();
       if (expected !== 'stream_exists') await append(stream, events(2));
       const error = await rejectsWith('wrong-expected-version', () =>
@@ -274,7 +274,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     });
   }
 
-  test('with credentials: Append rejects an append above the limit', async () => {
+  test('Append with credentials rejects an append above the limit', async () => {
     const large = event({ data: { text: 'x'.repeat(1_100_000) } });
     const error = await rejectsWith('maximum-append-size-exceeded', () =>
       append(unique(), large, 'any', { credentials }),

@@ -17,20 +17,20 @@ export const connectCases: ClientCases = ({ kind, served }) => {
   const { port } = served.server;
   const quick = 'discoveryInterval=1';
 
-  test('several hosts: the client requests the cluster members and finds the only node', async () => {
+  test('a client with several hosts requests the cluster members and finds the only node', async () => {
     await using client = kind.connect(
       `kurrentdb://127.0.0.1:${port},127.0.0.1:${port}?tls=false&${quick}`,
     );
     await worksWith(client);
   });
 
-  test('discovery by name: the client requests the cluster members and finds the only node', async () => {
+  test('a client with discovery by name requests the cluster members and finds the only node', async () => {
     await using client = kind.connect(`kurrentdb+discover://127.0.0.1:${port}?tls=false&${quick}`);
     await worksWith(client);
   });
 
   for (const preference of ['leader', 'random'] as const) {
-    test(`discovery: a client that prefers ${preference} finds the only node`, async () => {
+    test(`a discovering client that prefers ${preference} finds the only node`, async () => {
       await using client = kind.connect(
         `kurrentdb+discover://127.0.0.1:${port}?tls=false&nodePreference=${preference}&${quick}`,
       );
@@ -52,7 +52,7 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     await client.api.deleteStream(stream, options);
   });
 
-  test('no server: the call fails as unavailable', async () => {
+  test('a call without a server fails as unavailable', async () => {
     const gone = await serveMemory();
     await gone[Symbol.asyncDispose]();
     await using client = kind.connect(gone.url);
@@ -60,7 +60,7 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     await assert.rejects(() => client.append(unique(), event()), { code: unavailable });
   });
 
-  test('over TLS: the certificate is verified with the given authority', async () => {
+  test('a client verifies the TLS certificate with the given authority', async () => {
     using certificate = throwawayCertificate();
     await using secure = await serveMemory({ tls: certificate });
     const url = `${byName(secure.url)}&tlsCAFile=${certificate.authorityFile}`;
@@ -68,7 +68,7 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     await worksWith(client);
   });
 
-  test('over TLS: a certificate of an unknown authority is rejected', async () => {
+  test('a client rejects the certificate of an unknown authority', async () => {
     using certificate = throwawayCertificate();
     await using secure = await serveMemory({ tls: certificate });
     await using client = kind.connect(byName(secure.url));

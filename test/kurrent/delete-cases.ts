@@ -6,7 +6,7 @@ import type { ClientCases } from './client-cases.ts';
 import { collect, event, events, idsOf, rejectsWith, revisionsOf, unique } from './official-clients.ts';
 
 export const deleteCases: ClientCases = ({ api, append }) => {
-  test('deleted: the stream is not found, and $all still has its events', async () => {
+  test('a deleted stream is not found, and $all still has its events', async () => {
     const stream = unique();
     const sent = events(2);
     await append(stream, sent);
@@ -19,7 +19,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
   });
 
   for (const expected of ['any', 'no_stream', 2n] as const) {
-    test(`deleted: an append with ${expected} restores it and continues its revisions`, async () => {
+    test(`an append with ${expected} restores a deleted stream and continues its revisions`, async () => {
       const stream = unique();
       await append(stream, events(3));
       await api.deleteStream(stream);
@@ -32,7 +32,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     });
   }
 
-  test('deleted: an append with stream_exists is rejected as deleted', async () => {
+  test('an append with stream_exists to a deleted stream is rejected as deleted', async () => {
     const stream = unique();
     await append(stream, event());
     await api.deleteStream(stream);
@@ -40,7 +40,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal(error.streamName, stream);
   });
 
-  test('deleted: the metadata shows it until the stream is restored', async () => {
+  test('the metadata of a deleted stream shows the deletion until the stream is restored', async () => {
     const stream = unique();
     await append(stream, events(2));
     await api.deleteStream(stream);
@@ -51,7 +51,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal(Number(back.metadata?.truncateBefore), 2);
   });
 
-  test('deleting: checks the expected revision', async () => {
+  test('a delete checks the expected revision', async () => {
     const stream = unique();
     await append(stream, events(3));
     const error = await rejectsWith('wrong-expected-version', () =>
@@ -63,7 +63,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     await rejectsWith('stream-not-found', () => collect(api.readStream(stream)));
   });
 
-  test('deleting: no_stream rejects an existing stream', async () => {
+  test('a delete with no_stream rejects an existing stream', async () => {
     const stream = unique();
     await append(stream, event());
     await rejectsWith('wrong-expected-version', () =>
@@ -71,7 +71,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     );
   });
 
-  test('tombstone: rejects reads and appends', async () => {
+  test('a tombstoned stream rejects reads and appends', async () => {
     const stream = unique();
     await append(stream, events(2));
     await api.tombstoneStream(stream);
@@ -83,7 +83,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     }
   });
 
-  test('tombstone: with credentials Append is rejected the same way', async () => {
+  test('a tombstoned stream rejects Append with credentials', async () => {
     const stream = unique();
     await api.tombstoneStream(stream);
     const credentials = { username: 'admin', password: 'changeit' };
@@ -93,7 +93,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal(error.streamName, stream);
   });
 
-  test('tombstone: checks the expected revision', async () => {
+  test('a tombstone checks the expected revision', async () => {
     const stream = unique();
     await append(stream, events(2));
     const error = await rejectsWith('wrong-expected-version', () =>
@@ -103,7 +103,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal((await collect(api.readStream(stream))).length, 2);
   });
 
-  test('tombstone: rejects a second tombstone or delete', async () => {
+  test('a tombstoned stream rejects a second tombstone or delete', async () => {
     const stream = unique();
     await append(stream, event());
     await api.tombstoneStream(stream);
@@ -111,7 +111,7 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     await rejectsWith('stream-deleted', () => api.deleteStream(stream));
   });
 
-  test('tombstone: works on a stream that does not exist', async () => {
+  test('a stream that does not exist can get a tombstone', async () => {
     const stream = unique('ümläut-');
     await api.tombstoneStream(stream, { expectedRevision: 'no_stream' });
     const error = await rejectsWith('stream-deleted', () => append(stream, event()));

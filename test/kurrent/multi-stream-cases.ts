@@ -87,7 +87,7 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(Buffer.from(read?.event?.data as Uint8Array), Buffer.from(data));
   });
 
-  test('records: the order of all streams is the order of sending', options, async () => {
+  test('appended records keep the order of sending across streams', options, async () => {
     const [a, b] = [unique('rec'), unique('rec')];
     const sent = events(5);
     const { responses } = await api.appendRecords(
@@ -105,7 +105,7 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(mine), idsOf(sent));
   });
 
-  test('records: a failed check of an unwritten stream prevents the append', options, async () => {
+  test('a failed check of an unwritten stream prevents the append of records', options, async () => {
     const [written, looked] = [unique(), unique()];
     await append(looked, events(3));
     const check = { type: 'stream_state', streamName: looked } as const;

@@ -106,7 +106,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     assert.equal(((await consumer.failed()) as { type: string }).type, 'access-denied');
   });
 
-  test('scopes: read does not allow writes, and append does not allow reads', async () => {
+  test('the scope read does not allow writes, and append does not allow reads', async () => {
     await using reader = await home().as({ scopes: ['read'] });
     await using writer = await home().as({ scopes: ['append'] });
     const stream = unique();

@@ -184,7 +184,7 @@ async function whenAllEnded(tasks: Tasks, plan: TaskPlan): Promise<readonly Task
   }
 }
 
-/** Engines that cannot store record and message together publish the end of a killed worker's job by a sweeper. */
+/** Engines that cannot store record and message together publish the terminal signal of a killed worker's job by a sweeper. */
 async function publishedEnds(
   url: string,
   jobs: readonly TaskOutcome[],

@@ -1,4 +1,4 @@
-// The four kinds of gRPC calls as async functions: with the identity of the caller, a signal for the end of the call,
+// The four kinds of gRPC calls as async functions: with the identity of the caller, a signal that aborts when the call ends,
 // backpressure, and errors as gRPC statuses.
 
 import type * as GrpcJs from '@grpc/grpc-js';
@@ -203,7 +203,7 @@ export function createCallKit(
             using stop = whenAborted(info.signal);
             const over = stop.aborted.then(() => Promise.reject(aborted(info.signal)));
             const either = Promise.race([ended, over]);
-            // The handler may return before the end, so a later rejection must not be unhandled.
+            // The handler may return before the call ends, so a later rejection must not be unhandled.
             either.catch(() => undefined);
             await work(
               {

@@ -134,7 +134,7 @@ interface GroupPlan {
   readonly settings: GroupSettings;
 }
 
-/** The settings of a new or updated group; a start at the end becomes a fixed number here. */
+/** The settings of a new or updated group; the start position `end` becomes a fixed number here. */
 async function planGroup(
   store: Pick<EventStore, 'head' | 'streamInfo'>,
   options: WireWriteRequest['options'],

@@ -17,7 +17,7 @@ const stream = (name: string, more: object = {}) => ({
   stream: { streamIdentifier: { streamName: Buffer.from(name) }, ...more },
 });
 
-test('the start of a read is a number, the start or the end', () => {
+test('a read starts at a number, at the start or at the end of the stream', () => {
   const count = { count: long(5) };
   assert.equal(plan({ ...stream('a-1', { revision: long(3) }), ...count }).from, 3);
   assert.equal(plan({ ...stream('a-1', { revision: u64Max }), ...count }).from, 'end');
