@@ -7,7 +7,7 @@ import { openCases } from './open-cases.ts';
 import type { MemoryReply, MemoryTask } from './memory.ts';
 
 /** Keeps the result of the run alive while memory is measured. */
-const held: unknown[] = [];
+const retainedObjects: unknown[] = [];
 const task = JSON.parse(process.argv[2] ?? '{}') as MemoryTask;
 process.send?.(await reply());
 process.disconnect?.();
@@ -32,7 +32,7 @@ async function measure(): Promise<number> {
   try {
     const n = work?.batch ?? 1;
     await runner.prepare?.(n);
-    held.push(await runner.run(n, () => undefined));
+    retainedObjects.push(await runner.run(n, () => undefined));
     await setImmediate();
     collectGarbage();
     return (await runner.rssMiB?.()) ?? process.memoryUsage.rss() / 2 ** 20;

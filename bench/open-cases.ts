@@ -15,6 +15,6 @@ export async function openCases(
     ...context,
     defer: (release) => releases.defer(async () => release()),
   });
-  const held = releases.move();
-  return { cases, [Symbol.asyncDispose]: () => held.disposeAsync() };
+  const resources = releases.move();
+  return { cases, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }

@@ -32,8 +32,8 @@ test('the port serves topics at its root, and no route of the product', async ()
   assert.notEqual(new URL(http).port, new URL(ntfy).port);
   const published = await fetch(`${ntfy}/alerts`, { method: 'POST', body: 'hello' });
   assert.equal(published.status, 200);
-  const kept = await (await fetch(`${ntfy}/alerts/json?poll=1`)).text();
-  assert.match(kept, /"message":"hello"/);
+  const messages = await (await fetch(`${ntfy}/alerts/json?poll=1`)).text();
+  assert.match(messages, /"message":"hello"/);
   assert.deepEqual(await (await fetch(`${ntfy}/v1/health`)).json(), { healthy: true });
   const authorization = `Bearer ${token}`;
   for (const path of ['/health/ready', '/metrics', '/api/v1/streams/a', '/openapi.json', '/']) {

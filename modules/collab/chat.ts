@@ -207,8 +207,8 @@ function push(
 ): readonly RecentMessage[] {
   const postedAtMs = Date.parse(timestamp);
   const from = postedAtMs - collabLimits.editWithinMs;
-  const kept = recent.filter((message) => message.postedAtMs >= from).slice(1 - recentMax);
-  return [...kept, { messageId, authorId, postedAtMs }];
+  const editable = recent.filter((message) => message.postedAtMs >= from).slice(1 - recentMax);
+  return [...editable, { messageId, authorId, postedAtMs }];
 }
 
 function assertKnown({ workspaceId }: ChatState, id: string): void {

@@ -131,7 +131,7 @@ export const notificationSchema = Type.Object(
     workspaceId: text,
     chatId: text,
     createdAt: time,
-    /** Null: unread. */
+    /** Null if the notification is unread. */
     readAt: nullable(time),
   },
   { title: 'Notification' },

@@ -37,7 +37,7 @@ const storable = z
 
 export const title = storable.trim().min(1).max(collabLimits.titleCharsMax);
 export const name = storable.trim().min(1).max(collabLimits.nameCharsMax);
-/** Unchanged user input. */
+/** The value of a tag as the user wrote it. */
 export const value = storable;
 export const message = text(collabLimits.messageBytesMax);
 export const answer = text(collabLimits.answerBytesMax);

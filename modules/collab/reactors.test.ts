@@ -96,9 +96,9 @@ test('the bot replies in the chat with one line per tag', async () => {
 
 test('a chat adopts the type and title of its task, and the assignee joins', async () => {
   const reactor = givenReactor(conversionReactor);
-  const made = { createdBy: 'ada', timestamp, isPublic: true, status: 'New' } as const;
+  const creation = { createdBy: 'ada', timestamp, isPublic: true, status: 'New' } as const;
   await reactor
-    .when(taskCreated({ ...place, ...made, type: 'bug', title: 'Crash' }))
+    .when(taskCreated({ ...place, ...creation, type: 'bug', title: 'Crash' }))
     .thenSends([{ id: 'c-1', command: changeChatType({ type: 'bug', title: 'Crash' }) }]);
   const types = { oldType: 'bug', newType: 'task', status: 'To Do' } as const;
   await reactor

@@ -40,7 +40,7 @@ export interface WorkspaceState {
   /** Undefined: the workspace does not exist. */
   readonly name: string | undefined;
   readonly members: Readonly<Record<string, Member>>;
-  /** Without revoked invites. */
+  /** Invites by id, without revoked ones. */
   readonly invites: Readonly<Record<string, Invite>>;
 }
 

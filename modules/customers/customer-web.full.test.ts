@@ -134,10 +134,10 @@ test('scopes, ownership and tenant limit what a caller may do', async () => {
   assert.deepEqual(await statuses('GET', path), [200, 200, 200, 200]);
   const { body } = await elsewhere.ask('GET', `${base}/notifications`);
   assert.deepEqual(body, { items: [] });
-  const asked = await elsewhere.ask('GET', `${base}/notifications`, undefined, {
+  const response = await elsewhere.ask('GET', `${base}/notifications`, undefined, {
     'x-tenant-id': 'core',
   });
-  assert.equal(asked.status, 403);
+  assert.equal(response.status, 403);
   using screen = other.connect();
   await screen.receive('ready');
   screen.send({ type: 'notify.follow', id: 'f', customerId: 'cust_1' });

@@ -109,7 +109,7 @@ function requestFor(
 
 /** A provider in memory that moves no money, for `millrace dev` and tests. */
 export interface PretendProvider extends PaymentProvider {
-  /** Results by key. */
+  /** Results of all charges by idempotency key. */
   readonly charges: ReadonlyMap<string, ChargeResult>;
 }
 

@@ -9,7 +9,7 @@ const enabled = z.boolean().default(true);
 
 const workspaceConfig = z.object({
   name,
-  /** Bot token. */
+  /** The encrypted bot token. */
   token: sealed,
   /** Used if a request names neither channel nor recipient. */
   defaultChannelId: channelId.optional(),
@@ -19,7 +19,7 @@ const workspaceConfig = z.object({
 const appConfig = z.object({
   name,
   signingSecret: sealed.optional(),
-  /** Attempts per request. */
+  /** Maximum number of attempts per request. */
   attemptsMax: z.int().min(1).max(50).optional(),
   /** Minimum interval between two messages to a channel. */
   channelIntervalMs: z.int().min(0).max(60_000).optional(),

@@ -12,7 +12,7 @@ export type VersionStatus =
   | 'retired';
 
 export interface VersionKey {
-  /** `banking.currency`. */
+  /** Name of the read model without its version, such as `banking.currency`. */
   readonly family: string;
   readonly version: number;
 }

@@ -198,12 +198,12 @@ export function readModel<Document extends object>(
       }
       if (document === null)
         return { tenant, id, stream, revision, document: null, entries: noEntries };
-      const kept = schema === undefined ? document : applySchema(name, schema, document);
-      if (typeof kept !== 'object' || kept === null || Array.isArray(kept)) {
+      const validated = schema === undefined ? document : applySchema(name, schema, document);
+      if (typeof validated !== 'object' || validated === null || Array.isArray(validated)) {
         throw invalid('a document must be an object');
       }
-      const { json } = encodePayload(kept, { payloadBytesMax: documentBytesMax });
-      const entries = entriesOf(kept);
+      const { json } = encodePayload(validated, { payloadBytesMax: documentBytesMax });
+      const entries = entriesOf(validated);
       for (const range of Object.keys(entries.ranges)) {
         if (range.includes(':')) redisKeys.zset(tenant, bc, aggregate, version, range);
       }

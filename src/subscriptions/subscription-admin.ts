@@ -48,7 +48,7 @@ export interface SubscriptionAdmin {
 }
 
 export interface ResetOptions {
-  /** Default: the start. */
+  /** Position of the new checkpoint. Default: the start. */
   readonly to?: Position | undefined;
   readonly by?: string | undefined;
   /** Processes that run it lose their leases and restart from the new position. */

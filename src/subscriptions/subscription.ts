@@ -10,7 +10,7 @@ import { subscriptionLimits as limits } from './subscription-limits.ts';
 
 export interface BatchContext<Transaction> {
   readonly subscription: string;
-  /** From 1. */
+  /** Number of this attempt, from 1. */
   readonly attempt: number;
   /** Fence token of the shard's owner; it grows with each owner, so receivers can reject an older one. */
   readonly token: number;
@@ -70,11 +70,11 @@ export interface SubscriptionDefinition<Transaction = unknown> {
   readonly lanes?: number | undefined;
   /** Default: 1, 2, 4, 8, 16 s, then the dead letter. */
   readonly retry?: BackoffPolicy | undefined;
-  /** Default: 30 s. */
+  /** Time limit of one handler call. Default: 30 s. */
   readonly timeoutMs?: number | undefined;
   /**
-   * After a dead letter, the aggregate's later events are processed (`continue`, the default) or
-   * parked in order until the dead letter is replayed or discarded (`park`).
+   * Later events of the aggregate after a dead letter. `continue` (default) processes them; `park` parks
+   * them in order until the dead letter is replayed or discarded.
    */
   readonly onDeadLetter?: 'continue' | 'park' | undefined;
   /** How long a claimed effect is remembered. Default: 7 days. */

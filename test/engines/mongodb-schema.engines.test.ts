@@ -62,7 +62,7 @@ onEachMongodb('the collection of events', (target) => {
     assert.ok(recordedAt instanceof Date);
   });
 
-  test("the indexes are the four of the architecture document, under MongoDB's default names, and our own", async () => {
+  test("the indexes are the four of the architecture document, under MongoDB's default names, and those of Millrace", async () => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
     await (await mongodbEventStore(db))[Symbol.asyncDispose]();

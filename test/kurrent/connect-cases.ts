@@ -4,7 +4,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KurrentServerOptions } from '../../src/server/kurrent/index.ts';
 import { serveMemory, type ClientCases } from './client-cases.ts';
-import { collect, event, idsOf, rejectsWith, unique, type OfficialClient } from './official-clients.ts';
+import {
+  collect,
+  event,
+  idsOf,
+  rejectsWith,
+  unique,
+  type OfficialClient,
+} from './official-clients.ts';
 import { throwawayCertificate } from '../../src/testing/support/throwaway-certificate.ts';
 
 /** The gRPC status code. */
@@ -53,9 +60,9 @@ export const connectCases: ClientCases = ({ kind, served }) => {
   });
 
   test('a call without a server fails as unavailable', async () => {
-    const gone = await serveMemory();
-    await gone[Symbol.asyncDispose]();
-    await using client = kind.connect(gone.url);
+    const stopped = await serveMemory();
+    await stopped[Symbol.asyncDispose]();
+    await using client = kind.connect(stopped.url);
     // Clients that request server features first return the gRPC error.
     await assert.rejects(() => client.append(unique(), event()), { code: unavailable });
   });

@@ -48,9 +48,9 @@ test('the routes are exactly the rows of the table, with the error format of the
 test('a workspace has members with roles and keeps its last admin', async () => {
   const w = await rig.workspace(zoe, alex);
   const members = `/api/v1/workspaces/${w}/members`;
-  const made = await zoe.get(`/api/v1/workspaces/${w}`);
+  const workspace = await zoe.get(`/api/v1/workspaces/${w}`);
   assert.deepEqual(
-    [made.body['name'], made.body['role'], made.body['memberCount']],
+    [workspace.body['name'], workspace.body['role'], workspace.body['memberCount']],
     ['Mill', 'admin', 2],
   );
   assert.equal((await alex.get(`/api/v1/workspaces/${w}`)).body['role'], 'member');
@@ -165,14 +165,14 @@ test('posting returns the message and its flow, once per key, also under the pat
     (await list()).map(({ content }) => content),
     ['once', 'Finished\n#Status Done'],
   );
-  const made = await zoe.send<{ chatId: string }>('POST', `/api/v1/workspaces/${w}/chats`, {
+  const chat = await zoe.send<{ chatId: string }>('POST', `/api/v1/workspaces/${w}/chats`, {
     title: 'Leak',
     type: 'bug',
     initialMessage: 'It drips',
   });
-  const flow = made.headers.get('x-correlation-id');
+  const flow = chat.headers.get('x-correlation-id');
   const events = await rig.platform.engines.store
-    .readStream(buildStreamName('collab', 'chat', 1, 'core', made.body.chatId))
+    .readStream(buildStreamName('collab', 'chat', 1, 'core', chat.body.chatId))
     .toArray();
   assert.deepEqual([...new Set(events.map(({ correlationId }) => correlationId))], [flow]);
   assert.ok(events.some(({ type }) => type === 'chat.message-posted.v1'));

@@ -171,7 +171,7 @@ export function createLiveDocuments<Document extends object>(
   }: { readonly cachedMax: number; readonly recentMax: number } = liveDocumentLimits,
 ): LiveDocuments<Document> {
   const cached = new Map<string, Versioned<Document>>();
-  /** Oldest first. */
+  /** The latest events of the feed, oldest first. */
   let recent: RecordedEvent[] = [];
   const types = new Set(projection.filter.types);
   const keyOf = (tenant: string, id: string): string => `${tenant} ${id}`;

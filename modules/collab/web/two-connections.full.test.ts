@@ -33,7 +33,7 @@ test('the later of two concurrent status changes wins, also after a replay', asy
   );
 
   /** The status in the last message, after the bot has replied to both. */
-  const asked = async (chatId: string): Promise<string | undefined> => {
+  const lastStatusOf = async (chatId: string): Promise<string | undefined> => {
     const { body } = await zoe.get<Page>(`/api/v1/chats/${chatId}/messages?order=asc`);
     const said = body.items.filter(({ authorId }) => authorId !== 'bot');
     const last = said.at(-1);
@@ -48,7 +48,7 @@ test('the later of two concurrent status changes wins, also after a replay', asy
     Promise.all(
       chats.map(async (chatId) => (await zoe.get(`/api/v1/tasks/${chatId}`)).body['status']),
     );
-  const wanted = await Promise.all(chats.map(asked));
+  const wanted = await Promise.all(chats.map(lastStatusOf));
   await settled(rig);
   assert.deepEqual(await statuses(), wanted);
 

@@ -6,7 +6,7 @@ import type { Observer } from '../../foundation/observer.ts';
 
 export interface MirrorPost {
   readonly channel: string;
-  /** JSON text. */
+  /** The message as JSON. */
   readonly text: string;
 }
 

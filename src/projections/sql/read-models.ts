@@ -13,7 +13,7 @@ import { fromCursor, toCursor } from '../rules/page-cursor.ts';
 
 export interface SqlReadModelsOptions {
   readonly dialect: SqlDialect;
-  /** Reads committed data. */
+  /** Runs a query that sees committed data only. */
   readonly query: (sql: string, values: readonly SqlCell[]) => Promise<readonly SqlCells[]>;
   readonly run: SqlDatabase['run'];
   readonly write: ReadModelStore['write'];
@@ -153,12 +153,12 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
     async keepList(key, { tenant, hash }, list) {
       const name = modelName(key);
       const values = [name, tenant, hash, Number(list.generation), JSON.stringify(list.ids)];
-      const [, kept = []] = await run([
+      const [, storedRows = []] = await run([
         { sql: sql.name, values: [name] },
         { sql: sql.keepList, values: [...values, list.ttlMs] },
         { sql: sql.sweepLists, values: [name, tenant] },
       ]);
-      return kept.length > 0;
+      return storedRows.length > 0;
     },
   };
 }

@@ -21,9 +21,9 @@ test('parses credentials, and ignores unsupported headers', () => {
 test('without authentication all callers have full access; with it only known ones', async () => {
   const open = createAccess({});
   assert.equal((await open.identify(undefined)).isAdmin, true);
-  const asked = createAccess({ authenticate: () => undefined });
+  const denying = createAccess({ authenticate: () => undefined });
   await assert.rejects(
-    asked.identify(basic('jane:x')),
+    denying.identify(basic('jane:x')),
     (error) => error instanceof RpcError && error.parts.status === status.unauthenticated,
   );
 });

@@ -75,7 +75,7 @@ export interface KurrentLimits {
   readonly appendBytesInFlightMax: number;
   /** Incomplete batches per BatchAppend call. */
   readonly openBatchesMax: number;
-  /** Persistent subscription groups. */
+  /** Maximum number of persistent subscription groups. */
   readonly groupsMax: number;
   /** The time until another server takes over the groups of a killed one. */
   readonly groupLeaseMs: number;

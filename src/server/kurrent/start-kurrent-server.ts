@@ -103,7 +103,7 @@ async function resumeGroups(store: EventStore, groups: Pick<Groups, 'lead'>): Pr
   try {
     await groups.lead();
   } catch (error) {
-    // Another server leads.
+    // An RpcError means that another server leads.
     if (!(error instanceof RpcError)) throw error;
   }
 }
@@ -144,7 +144,7 @@ function checkHost(host: string, { authenticate, tls }: KurrentServerOptions): v
 
 /**
  * Sends response headers as soon as request headers arrive. The official client sends header and body of a call as two
- * packets, the second after the acknowledgement of the first, which a kernel delays by 40 ms unless it has data to send.
+ * packets, the second after the acknowledgement of the first. A kernel delays that by 40 ms unless it has data to send.
  */
 export function earlyHeaders(grpc: typeof GrpcJs): GrpcJs.ServerInterceptor {
   return (_method, call) =>

@@ -53,7 +53,7 @@ export interface LaneWorkOptions {
   readonly subscription: Subscription;
   readonly calls: HandlerCalls;
   readonly clock: Clock;
-  /** Stops all lanes. */
+  /** Aborting this signal stops all lanes. */
   readonly signal: AbortSignal;
   readonly parkedStreams: ParkedStreams;
   /** The event is processed or dead-lettered, so the checkpoint may pass it. */

@@ -9,7 +9,7 @@ export interface SqlTypes {
   readonly key: string;
   readonly bigint: string;
   readonly double: string;
-  /** 0 or 1. */
+  /** Column type of a flag, 0 or 1. */
   readonly flag: string;
   /** The options of a table that is read by its primary key. */
   readonly byKey: string;

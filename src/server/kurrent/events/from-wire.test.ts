@@ -55,7 +55,7 @@ test('any bytes are returned unchanged', () => {
   );
 });
 
-test('JSON in our own format is stored as the payload only', () => {
+test('JSON in the format of Millrace is stored as the payload only', () => {
   const envelope = store(foreign('{"amount":12.5}', '{"k":1}'));
   assert.deepEqual(envelope.payload, { amount: 12.5 });
   assert.deepEqual(envelope.headers, { k: 1, [markHeader]: { json: true } });

@@ -27,7 +27,7 @@ export interface Mark {
 
 export interface FromWireOptions {
   readonly place: EventPlace;
-  /** ISO 8601. */
+  /** The current time in ISO 8601. */
   readonly now: string;
   /** Stores the bytes unparsed: for JSON that a store rejects, such as deep nesting. */
   readonly opaque?: boolean | undefined;
@@ -87,8 +87,8 @@ export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainE
     if (native !== undefined) return native;
   }
   const { headers, sealed } = headersOf(event, metadata, members);
-  const kept = keepData(data, { event, sealed });
-  const mark: Mark = { json: isJson, ...kept.mark, ...headers.mark };
+  const content = keepData(data, { event, sealed });
+  const mark: Mark = { json: isJson, ...content.mark, ...headers.mark };
   const correlated = metadata?.kind === 'text' ? membersOf(metadata.value) : members;
   return {
     type,
@@ -98,11 +98,11 @@ export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainE
     ...optional('causationId', idMember(correlated, '$causationId')),
     ...place,
     headers: { ...headers.members, [markHeader]: mark },
-    payload: kept.payload,
+    payload: content.payload,
   };
 }
 
-/** An event of Millrace that our own adapter sent, recognized by its exact metadata. */
+/** An event that Millrace's KurrentDB adapter sent, recognized by its exact metadata. */
 function asNative(
   { eventId, type, metadata }: ForeignEvent,
   payload: unknown,
@@ -136,11 +136,11 @@ function headersOf(
     members[markHeader] === undefined &&
     (subject === undefined || isSubject(subject));
   if (usable) return { headers: { members, mark: {} }, sealed: subject !== undefined };
-  const kept: Mark['metadata'] =
+  const original: Mark['metadata'] =
     metadata?.kind === 'text'
       ? { text: metadata.text }
       : { base64: Buffer.from(bytes).toString('base64') };
-  return { headers: { mark: { metadata: kept } }, sealed: false };
+  return { headers: { mark: { metadata: original } }, sealed: false };
 }
 
 function keepData(
@@ -225,7 +225,7 @@ function exactText(bytes: Uint8Array): string | undefined {
   try {
     return utf8.decode(bytes);
   } catch {
-    // Invalid UTF-8.
+    // The bytes are not valid UTF-8.
     return undefined;
   }
 }

@@ -46,7 +46,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
 
   /** Sends messages from the front of the queue; those pinned to a busy consumer keep their place. */
   const dispatch = (queue: Entry<T>[], nowMs: number): void => {
-    let kept = 0;
+    let undelivered = 0;
     let index = 0;
     for (; index < queue.length; index += 1) {
       const entry = queue[index];
@@ -56,8 +56,8 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       if (choice.kind === 'full') break;
       // An acknowledgement names only the id, so an id must not be in flight twice.
       if (choice.kind === 'busy' || isKnown(message.id)) {
-        queue[kept] = entry;
-        kept += 1;
+        queue[undelivered] = entry;
+        undelivered += 1;
         continue;
       }
       const consumer = consumers.get(choice.id);
@@ -70,7 +70,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       flights.set(message.id, { entry, consumer: choice.id, dueMs });
       effects.push({ kind: 'send', consumer: choice.id, message, retryCount });
     }
-    queue.splice(kept, index - kept);
+    queue.splice(undelivered, index - undelivered);
   };
 
   const land = (id: string, consumer: string | undefined): Entry<T> | undefined => {

@@ -14,13 +14,13 @@ export interface GroupSettings {
   readonly after: number;
   readonly resolveLinks: boolean;
   readonly extraStatistics: boolean;
-  /** 0: never. */
+  /** Time after which an unacknowledged message is retried; 0 disables it. */
   readonly messageTimeoutMs: number;
   readonly maxRetryCount: number;
   readonly checkpointAfterMs: number;
   readonly minCheckpointCount: number;
   readonly maxCheckpointCount: number;
-  /** 0: no bound. */
+  /** Maximum number of consumers; 0 means no limit. */
   readonly maxSubscriberCount: number;
   readonly liveBufferSize: number;
   readonly readBatchSize: number;

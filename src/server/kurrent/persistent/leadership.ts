@@ -73,11 +73,11 @@ export function createLeadership(options: LeadershipOptions): Leadership {
   };
 
   const stepDown = async (): Promise<void> => {
-    const held = fence;
+    const lastFence = fence;
     fence = undefined;
     leads = false;
     await onLost();
-    if (held !== undefined) await leases.release(held);
+    if (lastFence !== undefined) await leases.release(lastFence);
   };
 
   /** Runs one election step; returns the delay until the next one. */

@@ -28,7 +28,7 @@ export function readRecord({ recordId, properties, schema, data }: WireRecord): 
   };
 }
 
-/** Undefined: any state. */
+/** Returns undefined if any state is accepted. */
 export function expectedState(state: Parameters<typeof toCount>[0] | undefined): ExpectedRevision {
   if (state === undefined) return 'any';
   const number = toCount(state);

@@ -1,4 +1,4 @@
-// Streams/Delete and Streams/Tombstone.
+// Handles the calls Streams/Delete and Streams/Tombstone.
 
 import { toSequence } from '../../../store/position.ts';
 import { metadataStream, tombstoneType } from '../../../store/stream-metadata.ts';

@@ -237,9 +237,9 @@ test('links of clients resolve, and a link without a target has no event', async
   await client.appendToStream('things-1', many(2));
   const link = (to: string) => binaryEvent({ type: '$>', data: Buffer.from(to) });
   await client.appendToStream('links-1', [link('1@things-1'), link('7@things-1')]);
-  const [one, gone] = await all(client.readStream('links-1', { resolveLinkTos: true }));
+  const [one, dangling] = await all(client.readStream('links-1', { resolveLinkTos: true }));
   assert.deepEqual([one?.event?.streamId, one?.link?.revision], ['things-1', 0n]);
-  assert.deepEqual([gone?.event, gone?.link?.revision], [undefined, 1n]);
+  assert.deepEqual([dangling?.event, dangling?.link?.revision], [undefined, 1n]);
   const [plain] = await all(client.readStream('links-1'));
   assert.equal(plain?.event?.type, '$>');
 });
