@@ -92,8 +92,8 @@ export const account = defineAggregate({
   },
 });
 
-function available({ balance, reserved: reservation }: AccountState): number {
-  return Object.values(reservation).reduce((left, each) => left - each, balance);
+function available({ balance, reserved: amounts }: AccountState): number {
+  return Object.values(amounts).reduce((left, each) => left - each, balance);
 }
 
 function without(state: AccountState, paymentId: string): AccountState {
