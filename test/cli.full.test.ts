@@ -124,7 +124,7 @@ describe('millrace lint', () => {
     assert.match(stdout, /^1 file: 1 error, 0 warnings$/m);
   });
 
-  test('passes clean code, and counts what it read and skipped', async () => {
+  test('passes clean code, and counts the read and skipped files', async () => {
     await using folder = await workFolder();
     await writeFile(join(folder.path, 'a.ts'), 'export const a = 1;\n');
     await writeFile(join(folder.path, 'b.ts'), '\0');

@@ -81,7 +81,7 @@ test('every schema is valid JSON Schema 2020-12, and its references exist', () =
   }
 });
 
-test('the document lists the headers that change what a request does', () => {
+test('the document lists the headers that change the effect of a request', () => {
   const command = find('post', '/api/v1/commands/payment.request');
   assert.deepEqual(headersOf(command), [
     'X-Tenant-Id',

@@ -63,7 +63,7 @@ describe('the packed package', () => {
 
   test('every entry point loads, or names the package to install', () => {
     const names = entryPoints();
-    // All entry points are loaded in one process, so they share what they load.
+    // All entry points are loaded in one process, so they share their dependencies.
     const { stdout, stderr } = inProject(`
       const failed = {};
       for (const name of ${JSON.stringify(names)}) {

@@ -49,7 +49,7 @@ function installDependencies() {
   });
 }
 
-/** Prints what is installed and how long it took. */
+/** Prints each installation and its duration. */
 function install(what, work) {
   const startedAt = performance.now();
   say(`${what}…`);

@@ -58,7 +58,7 @@ export const customerInbox = defineAggregate({
   events: inboxEvents,
   commands: [notifyCustomer, configureCustomer, acknowledgeNotification, wakeInbox],
   initial: initialInbox,
-  // 2: recent notifications record what they were merged into.
+  // Version 2: a recent notification records the notification into which it was merged.
   snapshot: { codeVersion: 2 },
   evolve: evolveInbox,
   decide: {

@@ -110,7 +110,7 @@ test('preferences apply, and invalid ones are rejected with a reason', async () 
   );
 });
 
-test('scopes, ownership and tenant limit what a caller may do', async () => {
+test('scopes, ownership and tenant limit the actions of a caller', async () => {
   await using rig = await customerRig();
   const writer = await rig.caller('writer', ['append']);
   const reader = await rig.caller('reader', ['read']);
@@ -234,7 +234,7 @@ test('a contact is encrypted, and erased with the key of its customer', async ()
   assert.deepEqual([again.status, again.body['code']], [410, 'SUBJECT_FORGOTTEN']);
 });
 
-test('a follower of customers with the same id in two tenants can tell them apart', async () => {
+test('a follower can distinguish customers with the same id in two tenants', async () => {
   await using rig = await customerRig();
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
   const all = apiCaller(rig.url, secret);

@@ -36,7 +36,7 @@ onFerretdb('an outage', (target) => {
   afterEach(() => server().start());
 
   for (const how of ['stop', 'kill'] as const) {
-    test(`the same store and its subscriptions continue after the server was gone (${how})`, async ({
+    test(`a store and its subscriptions continue after an outage of the server (${how})`, async ({
       signal,
     }) => {
       await using store = await open();
