@@ -97,6 +97,15 @@ export function parseStreamName(stream: string, tenants?: TenantLookup): ParsedS
   };
 }
 
+const categoryPrefix = /^[a-z][a-zA-Z0-9]*\.[a-z][a-zA-Z0-9]*\.v[1-9][0-9]{0,8}-/;
+
+/** The tenant of a stream; empty if the stream belongs to no tenant. Accepts ids that `parseStreamName` rejects. */
+export function tenantOfStream(stream: string, tenants: TenantLookup | undefined): string {
+  const prefix = categoryPrefix.exec(stream)?.[0];
+  if (prefix === undefined) return '';
+  return splitTenant(stream.slice(prefix.length), tenants)?.tenant ?? '';
+}
+
 /**
  * The stream that indexes a category, as EventStoreDB names it.
  *

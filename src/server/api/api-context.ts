@@ -5,7 +5,7 @@ import type { Platform } from '../../platform/create-platform.ts';
 import { tenantFor, type Access } from '../../platform/modules/principal.ts';
 import type { TSchema } from 'typebox';
 import type { AnswerInfo, ApiRequest, StreamAnswer } from '../../platform/modules/route.ts';
-import { tenantOfStream } from '../kurrent/events/event-place.ts';
+import { tenantOfStream } from '../../contracts/stream-name.ts';
 
 export type ApiPlatform = Pick<
   Platform,

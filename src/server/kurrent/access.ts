@@ -1,7 +1,7 @@
 // Access rules: decisions based on an identity and the name of a stream.
 
 import type { TenantLookup } from '../../contracts/tenant.ts';
-import { tenantOfStream } from './events/event-place.ts';
+import { tenantOfStream } from '../../contracts/stream-name.ts';
 import type {
   KurrentCredentials,
   KurrentIdentity,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createGroupCore } from './group-core.ts';
-import type { CoreSettings, Effect, Message } from './group-types.ts';
+import { createGroupCore, type CoreSettings, type Effect, type Message } from './group-core.ts';
 
 const defaults: CoreSettings = {
   after: -1,

@@ -4,12 +4,12 @@ import { toPosition, toSequence } from '../../../store/position.ts';
 import type { FeedItem } from '../../../store/event-store.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { KurrentContext } from '../context.ts';
-import { tenantOfStream } from '../events/event-place.ts';
+import { tenantOfStream } from '../../../contracts/stream-name.ts';
 import { correlationOf, type ReadEvent } from '../events/to-wire.ts';
 import { indexFilter } from '../streams/index-stream.ts';
 import { asLinks, eventAt, resolveLinks, type LinkTarget } from '../streams/resolve-links.ts';
 import { toUuid } from '../uuid.ts';
-import type { Message } from './group-types.ts';
+import type { Message } from './group-core.ts';
 import type { GroupSettings } from './group-settings.ts';
 
 type FeedStep =

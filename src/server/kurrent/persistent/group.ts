@@ -3,8 +3,7 @@
 import { hasCode } from '../../../foundation/error.ts';
 import type { KurrentContext } from '../context.ts';
 import type { ReadEvent } from '../events/to-wire.ts';
-import { createGroupCore } from './group-core.ts';
-import type { Effect, GroupCore, NackAction } from './group-types.ts';
+import { createGroupCore, type Effect, type GroupCore, type NackAction } from './group-core.ts';
 import { createGroupFeed } from './group-feed.ts';
 import { groupDropped, groupIsFull } from './group-errors.ts';
 import type { GroupKey, GroupRecords } from './group-records.ts';

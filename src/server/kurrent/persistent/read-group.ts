@@ -7,7 +7,7 @@ import type { KurrentContext } from '../context.ts';
 import { toWireEvent } from '../events/to-wire.ts';
 import { badRequest, shuttingDown } from '../rpc-error.ts';
 import { uuidText } from '../uuid.ts';
-import type { NackAction } from './group-types.ts';
+import type { NackAction } from './group-core.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
 import type {
