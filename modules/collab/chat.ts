@@ -212,7 +212,7 @@ function push(
 }
 
 function assertKnown({ workspaceId }: ChatState, id: string): void {
-  if (workspaceId === undefined) throw new Refused('chat-unknown', `Unknown chat ${id}.`);
+  if (workspaceId === undefined) throw new Refused('chat-unknown', `Unknown chat '${id}'.`);
 }
 
 function assertAdmin({ participants }: ChatState, userId: string): void {

@@ -172,7 +172,7 @@ export const workspace = defineAggregate({
 
 function assertMember(state: WorkspaceState, userId: string, id: string): Member {
   if (state.name === undefined) {
-    throw new Refused('workspace-unknown', `Unknown workspace ${id}.`);
+    throw new Refused('workspace-unknown', `Unknown workspace '${id}'.`);
   }
   const member = own(state.members, userId);
   if (member === undefined)

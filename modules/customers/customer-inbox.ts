@@ -200,7 +200,7 @@ function acknowledge(
   const nag = entryOf(nags, notificationId);
   const isKnown = found !== undefined || nag !== undefined || mergedInto !== undefined;
   if (!isKnown && listed === undefined) {
-    throw new Refused('notification-unknown', `unknown notification ${notificationId}`);
+    throw new Refused('notification-unknown', `unknown notification '${notificationId}'`);
   }
   if (found?.isAcknowledged === true) return;
   const origin = found?.origin ?? nag?.notice.origin ?? listed?.origin;

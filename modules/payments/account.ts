@@ -58,7 +58,7 @@ export const account = defineAggregate({
     },
     'account.reserve': ({ paymentId, ...wanted }, state, { id }) => {
       if (state.currency === undefined) {
-        throw new Refused('account-unknown', `Unknown account ${id}.`);
+        throw new Refused('account-unknown', `Unknown account '${id}'.`);
       }
       if (state.currency !== wanted.currency) {
         throw new Refused('wrong-currency', `Account ${id} has the currency ${state.currency}.`);

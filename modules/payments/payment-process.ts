@@ -1,5 +1,5 @@
-// The saga of a payment: reserve the amount and queue the payment for the provider; after the response complete and settle it,
-// or compensate.
+// The saga of a payment: reserve the amount and queue the payment for the provider; after the response
+// complete and settle it, or compensate.
 
 import { saga, type Saga } from 'millrace/reactors';
 import { releaseAmount, reserveAmount, settleAmount } from './account.ts';

@@ -263,7 +263,8 @@ function metadataId({ tenant, id }: Pick<JobRun, 'id' | 'tenant'>): string {
   return `${tenant}/${id}`;
 }
 
-// `:send-lock` gives one worker exclusive access to a request for at most 15 minutes. The value of the key is the fence token of the attempt.
+// `:send-lock` gives one worker exclusive access to a request for at most 15 minutes. The value of
+// the key is the fence token of the attempt.
 export const sendLockMs = 900_000;
 
 interface SendLock extends AsyncDisposable {
