@@ -22,7 +22,7 @@ export interface BenchmarkContext {
   readonly quick: boolean;
   /** Aborts when the run is interrupted; pass it to every wait. */
   readonly signal: AbortSignal;
-  /** Closes what the cases share after all of them; the last one registered runs first. */
+  /** Closes the shared resources after all cases; the last one registered runs first. */
   readonly defer: (release: () => void | Promise<void>) => void;
 }
 
@@ -46,7 +46,7 @@ export interface Case {
 
 export interface Subject {
   readonly name: string;
-  /** Opens what the subject needs; all subjects of a case stay open while they take turns. */
+  /** Opens the resources of the subject; all subjects of a case stay open while they take turns. */
   readonly setup: () => Runner | Promise<Runner>;
   /** A smaller batch for a slow subject; the table shows it, and rates are per operation. */
   readonly batch?: number | undefined;

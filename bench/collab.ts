@@ -1,6 +1,6 @@
 // Benchmark of the collab module end to end: a tagged message is posted, and the screen of the other member shows
 // the message, the board and the notification, with a hundred people connected. There is no peer: the limit is
-// bare Fastify with one durable insert that sends the message to the other member. Both run as separate
+// bare Fastify with one durable insert that sends the message to the other member. Both servers run as separate
 // processes on SQLite with every commit synced.
 
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -121,7 +121,7 @@ test('prepares each run outside the measured time', async () => {
   assert.equal(Math.round(result?.perSecond ?? 0), 1_000 / 20);
 });
 
-test('continues with the next case after a failure, and closes what the failed case opened', async () => {
+test('continues with the next case after a failure, and closes the resources of the failed case', async () => {
   const closed: string[] = [];
   const opened: Subject = {
     name: ours,

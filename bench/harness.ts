@@ -9,7 +9,7 @@ import { timeCase } from './timing.ts';
 export interface RunOptions {
   readonly quick: boolean;
   readonly signal: AbortSignal;
-  /** Runs only the cases whose name contains this text. */
+  /** Runs only the cases whose name contains this string. */
   readonly only?: string | undefined;
   readonly budgets?: Budgets | undefined;
   readonly onCase?: ((measured: CaseRounds) => void) | undefined;

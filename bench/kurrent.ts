@@ -1,5 +1,5 @@
 // Benchmark of the server that speaks KurrentDB's protocol, on SQLite with every commit synced,
-// through the official client. Its limit is the same client with a server on the same gRPC library
+// through the official client. The limit is the same client with a server on the same gRPC library
 // that stores nothing. Both servers are separate processes.
 //
 // Calls are counted, except in `catch-up`, which counts events.
@@ -13,7 +13,7 @@ import { sampleEvent, sampleEvents } from './kurrent/sample-events.ts';
 import { startServed, type Served, type ServedInput } from './kurrent/served.ts';
 
 const echo = 'gRPC echo';
-/** The durable limit: an append is answered after it is on disk. */
+/** The durable limit: the server responds to an append after it is on disk. */
 const syncedEcho = 'gRPC echo with fsync';
 const readStream = 'bench-read';
 const eventsPerStream = 1_000;

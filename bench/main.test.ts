@@ -19,14 +19,14 @@ test('npm run bench lists the benchmarks without a name, and with --help', () =>
   }
 });
 
-test('refuses an unknown benchmark with exit code 2', () => {
+test('rejects an unknown benchmark with exit code 2', () => {
   const { code, out, err } = bench('contrcts', '--json');
   assert.equal(code, 2);
   assert.equal(out, '');
-  assert.match(err, /there is no benchmark 'contrcts'/);
+  assert.match(err, /unknown benchmark 'contrcts'. Known: contracts, /);
 });
 
-test('refuses an unknown option with exit code 2', () => {
+test('rejects an unknown option with exit code 2', () => {
   const { code, err } = bench('contracts', '--fast');
   assert.equal(code, 2);
   assert.match(err, /--fast/);

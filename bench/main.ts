@@ -44,7 +44,10 @@ async function main(args: readonly string[]): Promise<number> {
   if (rest.length > 0)
     return usageError(`only one benchmark can run at a time; remove '${rest.join(' ')}'`);
   const entry = benchmarks.find((benchmark) => benchmark.name === name);
-  if (entry === undefined) return usageError(`there is no benchmark '${name}'`);
+  if (entry === undefined)
+    return usageError(
+      `unknown benchmark '${name}'. Known: ${benchmarks.map((each) => each.name).join(', ')}.`,
+    );
   return interruptible((signal) =>
     run(entry, { quick: values.quick, json: values.json, only: values.case }, signal),
   );
@@ -73,7 +76,7 @@ async function run(entry: BenchmarkEntry, options: Options, signal: AbortSignal)
   return outcome.failures.length === 0 ? exitCodes.ok : exitCodes.failed;
 }
 
-/** The first interrupt closes what the benchmark opened; the second one ends the process immediately. */
+/** The first interrupt closes the resources of the benchmark; the second one exits immediately. */
 async function interruptible(work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const interrupt = new AbortController();
   const onInterrupt = (): void => interrupt.abort(new Error('interrupted'));

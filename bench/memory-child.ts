@@ -4,15 +4,15 @@ import { setImmediate } from 'node:timers/promises';
 import type { Benchmark } from './benchmark.ts';
 import { collectGarbage } from './garbage.ts';
 import { openCases } from './open-cases.ts';
-import type { MemoryAnswer, MemoryTask } from './memory.ts';
+import type { MemoryReply, MemoryTask } from './memory.ts';
 
 /** Keeps the result of the run alive while memory is measured. */
-const held: unknown[] = [];
+const retainedObjects: unknown[] = [];
 const task = JSON.parse(process.argv[2] ?? '{}') as MemoryTask;
-process.send?.(await answer());
+process.send?.(await reply());
 process.disconnect?.();
 
-async function answer(): Promise<MemoryAnswer> {
+async function reply(): Promise<MemoryReply> {
   try {
     return { rssMiB: await measure() };
   } catch (error) {
@@ -32,7 +32,7 @@ async function measure(): Promise<number> {
   try {
     const n = work?.batch ?? 1;
     await runner.prepare?.(n);
-    held.push(await runner.run(n, () => undefined));
+    retainedObjects.push(await runner.run(n, () => undefined));
     await setImmediate();
     collectGarbage();
     return (await runner.rssMiB?.()) ?? process.memoryUsage.rss() / 2 ** 20;

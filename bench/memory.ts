@@ -7,7 +7,7 @@ import type { Benchmark, Case, CaseRounds } from './benchmark.ts';
 import { rotate } from './schedule.ts';
 import type { CaseLimits } from './timing.ts';
 
-/** What the child process measures. */
+/** The measurement for the child process. */
 export interface MemoryTask {
   readonly url: string;
   readonly case: string;
@@ -15,7 +15,7 @@ export interface MemoryTask {
   readonly quick: boolean;
 }
 
-export interface MemoryAnswer {
+export interface MemoryReply {
   readonly rssMiB?: number | undefined;
   readonly error?: string | undefined;
 }
@@ -51,13 +51,13 @@ async function inChild(task: MemoryTask, signal: AbortSignal): Promise<number> {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const exited = once(child, 'exit');
-  let answer: MemoryAnswer = {};
+  let reply: MemoryReply = {};
   child.on('message', (message) => {
-    answer = message as MemoryAnswer;
+    reply = message as MemoryReply;
   });
   await exited;
-  if (answer.rssMiB !== undefined) return answer.rssMiB;
+  if (reply.rssMiB !== undefined) return reply.rssMiB;
   throw new Error(
-    `memory of '${task.subject}': ${answer.error ?? 'the child process did not answer'}`,
+    `memory of '${task.subject}': ${reply.error ?? 'the child process did not reply'}`,
   );
 }

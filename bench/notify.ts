@@ -1,5 +1,5 @@
 // Benchmark of topics compared with ntfy: publishing, fan-out, latency from publish to reader, and the memory
-// of idle readers. Both run as separate processes with a database file.
+// of idle readers. Both servers run as separate processes with a database file.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -90,10 +90,10 @@ export const benchmark: Benchmark = {
             async run(n, record) {
               for (let turn = 0; turn < n; turn += 1) {
                 const startMs = performance.now();
-                const answered = one.publish(`m ${turn}`);
+                const published = one.publish(`m ${turn}`);
                 await reading.received(1);
                 record(performance.now() - startMs);
-                await answered;
+                await published;
               }
             },
           };

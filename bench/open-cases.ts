@@ -1,4 +1,4 @@
-// The cases of a benchmark together with what they share, which is closed at the end.
+// The cases of a benchmark and their shared resources, which are closed after the last case.
 
 import type { Benchmark, BenchmarkContext, Case } from './benchmark.ts';
 
@@ -15,6 +15,6 @@ export async function openCases(
     ...context,
     defer: (release) => releases.defer(async () => release()),
   });
-  const held = releases.move();
-  return { cases, [Symbol.asyncDispose]: () => held.disposeAsync() };
+  const resources = releases.move();
+  return { cases, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }

@@ -36,7 +36,7 @@ export async function ensurePeers(options: {
 }
 
 /**
- * Loads a peer, or one of its files, from `bench/node_modules`. Its types may not be installed when
+ * Loads a peer, or one of its files, from `bench/node_modules`. The types of a peer may not be installed when
  * the repository is checked, so declare the part that the benchmark uses.
  *
  * @example

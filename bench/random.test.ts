@@ -23,7 +23,7 @@ test('shuffles a copy without losing an item', () => {
   );
 });
 
-test('creates texts in the format of a UUID', () => {
+test('creates strings in the format of a UUID', () => {
   assert.match(
     createRandom(5).uuid(),
     /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,

@@ -7,7 +7,7 @@ export interface Random extends SeededRandom {
   chance(share: number): boolean;
   /** Returns a shuffled copy. */
   shuffle<T>(items: readonly T[]): T[];
-  /** Returns a text in the format of a UUIDv4. */
+  /** Returns a string in the format of a UUIDv4. */
   uuid(): string;
 }
 

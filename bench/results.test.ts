@@ -36,7 +36,7 @@ test('divides their latency by ours, at both percentiles', () => {
   ]);
 });
 
-test('divides their memory by ours', () => {
+test('divides the memory of the peer by the memory of Millrace', () => {
   const rounds = measured({ millrace: [{ rssMiB: 50 }], peer: [{ rssMiB: 100 }] });
   assert.deepEqual(ratiosOf(resultsOf(rounds)), [{ case: 'work', vs: 'peer', ratio: 2 }]);
 });

@@ -1,5 +1,5 @@
 // Benchmark of the HTTP API end to end: a command is received, appended, projected, and visible in its
-// document. The limit is bare Fastify with one durable insert. Both run as separate processes on SQLite
+// document. The limit is bare Fastify with one durable insert. Both servers run as separate processes on SQLite
 // with every commit synced, with 50 connections.
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -59,7 +59,7 @@ export const benchmark: Benchmark = {
       both('latency of a command, 50 connections', 'latency', send),
       both('latency until it is seen, 50 connections', 'latency', sendAndSee),
       {
-        name: 'start until it answers',
+        name: 'start until the first response',
         measure: 'latency',
         batch: 1,
         subjects: shared.map(({ name, script }) => ({

@@ -12,7 +12,7 @@ test('has no median for an empty list', () => {
   assert.ok(Number.isNaN(median([])));
 });
 
-test('sorts numbers by value, not as text', () => {
+test('sorts numbers by value, not as strings', () => {
   assert.equal(median([10, 9, 100]), 10);
 });
 

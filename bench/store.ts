@@ -37,7 +37,7 @@ export const benchmark: Benchmark = {
 function casesOn(engine: Engine, newPlace: NewPlace, context: BenchmarkContext): Case[] {
   const { quick, defer } = context;
   const total = quick ? 12_000 : 200_000;
-  /** Opened by the first case that needs it, shared by the others, and closed at the end. */
+  /** Opened by the first case that needs it, shared by the others, and closed after the last case. */
   const shared = <Store extends Appending>(
     open: (engine: Engine, place: string) => Promise<Store>,
     events = 0,

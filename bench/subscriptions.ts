@@ -41,7 +41,7 @@ export const benchmark: Benchmark = {
 
 function noOpCase(engine: Engine, newPlace: NewPlace, { quick, defer }: BenchmarkContext): Case {
   const total = quick ? 12_000 : 200_000;
-  /** Opened and filled by the first subject that needs it, and closed at the end. */
+  /** Opened and filled by the first subject that needs it, and closed after the last case. */
   const filled = <Store extends Appending>(
     open: (engine: Engine, place: string) => Promise<Store>,
   ): (() => Promise<Store>) => {

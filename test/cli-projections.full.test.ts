@@ -67,10 +67,10 @@ describe('millrace projections', () => {
     );
   });
 
-  test('a refused command reports the reason and changes nothing', async () => {
+  test('a rejected command reports the reason and changes nothing', async () => {
     await fill();
     for (const [line, said] of [
-      [`projections switch ${two.name}`, /^PROJECTION_UNKNOWN: .*was never started/],
+      [`projections switch ${two.name}`, /^PROJECTION_UNKNOWN: unknown projection /],
       [`projections retire ${one.name} --yes`, /^PROJECTION_INVALID: .*is active/],
       [`projections rebuild ${one.name} --modules ${modules}`, /^PROJECTION_INVALID/],
     ] as const) {

@@ -87,13 +87,13 @@ describe('millrace export and import', () => {
     assert.match(torn.stderr, /^IMPORT_INVALID: .* is damaged: unexpected end of file/);
   });
 
-  test('refuse to overwrite a file, or to read a missing one', async () => {
+  test('an export does not overwrite a file, and an import rejects a missing file', async () => {
     await fillSome();
     for (const name of ['kept.ndjson', 'kept.ndjson.gz']) {
       await writeFile(home.at(name), 'mine\n');
-      const refused = await home.millrace(`export --out ${name}`);
-      assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /^CONFIG_INVALID: the file '.*' exists already: resume it,/);
+      const rejected = await home.millrace(`export --out ${name}`);
+      assert.equal(rejected.code, 1);
+      assert.match(rejected.stderr, /^CONFIG_INVALID: the file '.*' exists already: resume it,/);
       assert.equal(await readFile(home.at(name), 'utf8'), 'mine\n');
       assert.equal((await home.millrace(`export --out ${name} --force`)).code, 0);
     }
@@ -173,7 +173,7 @@ describe('millrace export and import', () => {
     assert.match(wrong.stderr, /^POSITION_INVALID: /);
   });
 
-  test('refuse a target that has diverged, by stream and line', async () => {
+  test('an import rejects a target that has diverged, by stream and line', async () => {
     await fillSome();
     await fillSome('other.db');
     await home.millrace('export --out events.ndjson');
@@ -216,7 +216,7 @@ describe('millrace export and import', () => {
     headers: fc.option(fc.dictionary(fc.string(), fc.jsonValue()), { nil: undefined }),
   });
 
-  test('preserve any events', async () => {
+  test('export and import preserve arbitrary events', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 60 }), async (events) => {
         await using other = await workFolder();

@@ -105,7 +105,7 @@ describe('a long export or import that is interrupted', () => {
   });
 
   test('by a kill loses no written event, and repeats none', async () => {
-    // The kill may come at any time, even after the end: the result must be the same.
+    // The kill may come at any time, even after the export completed: the result must be the same.
     await killedWhen(
       exportLine,
       () => existsSync(home.at('a.ndjson')) && statSync(home.at('a.ndjson')).size > 0,

@@ -50,7 +50,7 @@ describe('millrace stream append', () => {
     });
   });
 
-  test('reads the payload from stdin, and answers scripts in JSON', async () => {
+  test('reads the payload from stdin, and prints JSON for scripts', async () => {
     const line = `stream append ${usd} --type currency.created.v1 --data - --event-id e-1 --json`;
     const stdin = '{"name":"Dóllar"}';
     const first = jsonOf(await home.millrace(line, { stdin }));
@@ -79,7 +79,7 @@ describe('millrace stream append', () => {
     );
   });
 
-  test('needs --tenant for a tenant with a hyphen, and refuses a wrong one', async () => {
+  test('needs --tenant for a tenant with a hyphen, and rejects a wrong one', async () => {
     const stream = 'banking.currency.v1-demo-za-USD';
     const line = `stream append ${stream} --type currency.created.v1 --data 1`;
     assert.equal((await home.millrace(`${line} --tenant demo-za`)).code, 0);
@@ -131,7 +131,7 @@ describe('millrace stream read', () => {
     assert.deepEqual(await revisions('--backwards --from 2 --limit 2'), [2, 1]);
   });
 
-  test('reports an empty stream, and refuses one with a tombstone', async () => {
+  test('reports an empty stream, and rejects one with a tombstone', async () => {
     const none = await home.millrace('stream read no-such');
     assert.deepEqual(none, { code: 0, stdout: '', stderr: "no events in 'no-such'\n" });
     assert.deepEqual(await home.millrace('stream read no-such --json'), { ...none, stderr: '' });
@@ -205,7 +205,7 @@ describe('millrace stream tail', () => {
 
 describe('millrace stream info, metadata, delete and tombstone', () => {
   const home = useWorkspace();
-  test('report an unknown stream', async () => {
+  test('commands on an unknown stream report it', async () => {
     await home.millrace('migrate');
     for (const line of [
       `stream info ${usd}`,
@@ -279,9 +279,9 @@ describe('millrace stream info, metadata, delete and tombstone', () => {
     assert.deepEqual(deleted, { stream: usd, deleted: 'soft' });
     assert.equal((await home.millrace(`stream read ${usd} --json`)).stdout, '');
     assert.match((await home.millrace(`stream info ${usd}`)).stdout, /^state +deleted$/m);
-    const refused = await home.millrace(`stream metadata ${usd} --max-count 5`);
-    assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /^STREAM_DELETED: /);
+    const rejected = await home.millrace(`stream metadata ${usd} --max-count 5`);
+    assert.equal(rejected.code, 1);
+    assert.match(rejected.stderr, /^STREAM_DELETED: /);
     await home.millrace(`stream append ${usd} --type currency.created.v1 --data 1`);
     const back = eventsOf((await home.millrace(`stream read ${usd} --json`)).stdout);
     assert.deepEqual(
@@ -314,7 +314,7 @@ describe('millrace stream info, metadata, delete and tombstone', () => {
 
 describe('millrace scavenge and forget', () => {
   const home = useWorkspace();
-  test('remove what retention hides', async () => {
+  test('scavenge removes the events that retention hides', async () => {
     await home.fillDefault(async (store) => {
       await store.append(
         usd,

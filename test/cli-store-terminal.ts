@@ -92,7 +92,7 @@ function withoutPlace(event: RecordedEvent): unknown {
 export const programPath = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
 
 interface SpawnOptions {
-  /** Arguments for Node. */
+  /** Command-line options for Node itself. */
   readonly node?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Sends the signal once, when the function returns true. */

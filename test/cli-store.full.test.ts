@@ -68,7 +68,7 @@ describe('the store of a command', () => {
   });
 
   test('without its driver reports what to install', async () => {
-    // As if the driver was not installed.
+    // Simulates a driver that is not installed.
     const hook = `import { registerHooks } from 'node:module';
       registerHooks({ resolve(name, context, next) {
         if (name !== 'pg') return next(name, context);
@@ -89,7 +89,7 @@ describe('the store of a command', () => {
 
 describe('a command on a store', () => {
   const home = useWorkspace();
-  test('every command on a store answers a wrong command line with one line and exit code 2', async () => {
+  test('every command on a store rejects a wrong command line with one line and exit code 2', async () => {
     for (const [line, said] of [
       ['migrate now', /takes options only, not 'now'/],
       ['migrate --all', /--all requires --print/],

@@ -67,10 +67,10 @@ describe('millrace migrate on PostgreSQL', () => {
     assert.match(printed.stdout, /^-- 1: event store\ncreate sequence/m);
     assert.equal((await home.millrace('migrate --print --all')).code, 0);
 
-    const refused = await home.millrace(`stream read ${usd}`, { env });
-    assert.equal(refused.code, 1);
+    const rejected = await home.millrace(`stream read ${usd}`, { env });
+    assert.equal(rejected.code, 1);
     assert.match(
-      refused.stderr,
+      rejected.stderr,
       /^CONFIG_INVALID: there is no event store at postgres:.* yet: run/,
     );
 
@@ -217,7 +217,7 @@ describe('millrace export and import with PostgreSQL', () => {
     assert.deepEqual(await contentOf(other), await contentOf(one));
   });
 
-  test('refuse a target that has diverged', async () => {
+  test('an import rejects a target that has diverged', async () => {
     const { url } = await sharedPostgres();
     await home.fill('a.db', liveThrough);
     await home.millrace(`stream append ${usd} --type currency.created.v1 --data 1 --store ${url}`);

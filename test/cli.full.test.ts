@@ -65,7 +65,7 @@ describe('millrace', () => {
     assert.deepEqual([code, stdout], [0, `${packageJson.version}\n`]);
   });
 
-  test('answers a wrong command line with one line and exit code 2', async () => {
+  test('rejects a wrong command line with one line and exit code 2', async () => {
     const { code, stdout, stderr } = await millraceProcess(['lnit']);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /^millrace: unknown command 'lnit': did you mean lint\?.*\n$/);
@@ -124,7 +124,7 @@ describe('millrace lint', () => {
     assert.match(stdout, /^1 file: 1 error, 0 warnings$/m);
   });
 
-  test('passes clean code, and counts what it read and skipped', async () => {
+  test('passes clean code, and counts the read and skipped files', async () => {
     await using folder = await workFolder();
     await writeFile(join(folder.path, 'a.ts'), 'export const a = 1;\n');
     await writeFile(join(folder.path, 'b.ts'), '\0');
@@ -231,9 +231,9 @@ describe('millrace new aggregate', () => {
     await millrace(args, { cwd: folder.path });
     const written = await readFile(file, 'utf8');
     await writeFile(file, '// mine');
-    const refused = await millrace(args, { cwd: folder.path });
-    assert.equal(refused.code, 2);
-    assert.match(refused.stderr, /already exists: pass --force/);
+    const rejected = await millrace(args, { cwd: folder.path });
+    assert.equal(rejected.code, 2);
+    assert.match(rejected.stderr, /already exists: pass --force/);
     assert.equal(await readFile(file, 'utf8'), '// mine');
     assert.equal((await millrace([...args, '--force'], { cwd: folder.path })).code, 0);
     assert.equal(await readFile(file, 'utf8'), written);
@@ -249,9 +249,9 @@ describe('millrace new aggregate', () => {
     assert.deepEqual(await readdir(folder.path), []);
   });
 
-  test('refuses invalid names and tenants, and paths as names', async () => {
+  test('rejects invalid names and tenants, and paths as names', async () => {
     await using folder = await workFolder();
-    const refused = await Promise.all(
+    const rejected = await Promise.all(
       [
         ['PaymentHub', 'payment'],
         ['paymenthub', 'payment_request'],
@@ -260,7 +260,7 @@ describe('millrace new aggregate', () => {
         ['paymenthub', 'payment', '--tenant', 'Core'],
       ].map((bad) => millrace(['new', 'aggregate', ...bad], { cwd: folder.path })),
     );
-    for (const { code, stderr } of refused) {
+    for (const { code, stderr } of rejected) {
       assert.equal(code, 1);
       assert.match(stderr, /^NAME_INVALID: /);
     }

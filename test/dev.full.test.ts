@@ -36,9 +36,9 @@ after(() => rm(folder, { recursive: true, force: true }));
 async function typesIn(base: string): Promise<readonly string[]> {
   const token = (await readFile(join(folder, '.millrace/dev.token'), 'utf8')).trim();
   const headers = { authorization: `Bearer ${token}` };
-  const answer = await fetch(`${base}/api/v1/events`, { headers });
-  assert.equal(answer.status, 200);
-  const { items } = (await answer.json()) as { readonly items: readonly { type: string }[] };
+  const response = await fetch(`${base}/api/v1/events`, { headers });
+  assert.equal(response.status, 200);
+  const { items } = (await response.json()) as { readonly items: readonly { type: string }[] };
   return items.map(({ type }) => type);
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export interface Example {
-  /** File and line. */
+  /** File and line of the example. */
   readonly where: string;
   readonly code: string;
 }

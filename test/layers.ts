@@ -27,7 +27,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   store: ['foundation', 'contracts'],
   aggregates: ['foundation', 'contracts', 'store'],
   subscriptions: ['foundation', 'contracts', 'store'],
-  // These never import each other: the platform passes functions in.
+  // Sibling folders never import each other: the platform passes functions in.
   ...Object.fromEntries(siblings.map((name) => [name, core])),
   engines: belowEngines,
   destinations: [...belowEngines, 'engines'],
@@ -58,7 +58,7 @@ const libraries: Readonly<Record<string, string>> = {
 const mayUseDrivers =
   /^src\/(engines|destinations|nest|testing|server\/(kurrent|http|topics))\/|^src\/contracts\/lint\//;
 const isTest = /\.test\.ts$/;
-/** What `modules/<name>/` may import: the same as the code of a user. */
+/** Packages that `modules/<name>/` may import: the same as the code of a user. */
 const moduleMayUse = /^(millrace\/|node:|typebox$|zod$)/;
 
 export function layerViolations(imports: readonly Import[]): string[] {

@@ -1,4 +1,4 @@
-// A library or a driver is loaded only by the code that uses it, so an entry point costs what it needs.
+// A library or a driver is loaded only by the code that uses it, so an entry point loads only the packages that it needs.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

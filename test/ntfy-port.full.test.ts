@@ -23,17 +23,17 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 const statusOf = async (url: string, init?: RequestInit): Promise<number> => {
-  const answer = await fetch(url, init);
-  await answer.body?.cancel();
-  return answer.status;
+  const response = await fetch(url, init);
+  await response.body?.cancel();
+  return response.status;
 };
 
 test('the port serves topics at its root, and no route of the product', async () => {
   assert.notEqual(new URL(http).port, new URL(ntfy).port);
   const published = await fetch(`${ntfy}/alerts`, { method: 'POST', body: 'hello' });
   assert.equal(published.status, 200);
-  const kept = await (await fetch(`${ntfy}/alerts/json?poll=1`)).text();
-  assert.match(kept, /"message":"hello"/);
+  const messages = await (await fetch(`${ntfy}/alerts/json?poll=1`)).text();
+  assert.match(messages, /"message":"hello"/);
   assert.deepEqual(await (await fetch(`${ntfy}/v1/health`)).json(), { healthy: true });
   const authorization = `Bearer ${token}`;
   for (const path of ['/health/ready', '/metrics', '/api/v1/streams/a', '/openapi.json', '/']) {

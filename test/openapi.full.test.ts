@@ -49,7 +49,7 @@ const find = (method: string, path: string): Operation => {
 const headersOf = ({ parameters = [] }: Operation): readonly string[] =>
   parameters.flatMap(({ name, in: place }) => (place === 'header' ? [name] : []));
 
-test('every operation has a unique id, its parameters, its answers and its security', () => {
+test('every operation has a unique id, its parameters, its responses and its security', () => {
   assert.equal(document.openapi, '3.1.0');
   assert.deepEqual(document.servers, [{ url: '/' }]);
   assert.ok(operations.length > 100);
@@ -81,7 +81,7 @@ test('every schema is valid JSON Schema 2020-12, and its references exist', () =
   }
 });
 
-test('the document lists the headers that change what a request does', () => {
+test('the document lists the headers that change the effect of a request', () => {
   const command = find('post', '/api/v1/commands/payment.request');
   assert.deepEqual(headersOf(command), [
     'X-Tenant-Id',

@@ -63,7 +63,7 @@ describe('the packed package', () => {
 
   test('every entry point loads, or names the package to install', () => {
     const names = entryPoints();
-    // All entry points are loaded in one process, so they share what they load.
+    // All entry points are loaded in one process, so they share their dependencies.
     const { stdout, stderr } = inProject(`
       const failed = {};
       for (const name of ${JSON.stringify(names)}) {
@@ -199,7 +199,7 @@ function run(program: string, flags: readonly string[], cwd = root): string {
   return stdout;
 }
 
-/** What tsc says about the examples and the Nest app of the tests, with the declarations of the package in place of its sources. */
+/** The output of tsc for the examples and the Nest app of the tests, with the declarations of the package. */
 function problemsOf(examples: readonly Example[], entries: Manifest['exports']): string {
   const paths = Object.fromEntries(
     Object.entries(entries).flatMap(([path, entry]) =>

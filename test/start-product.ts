@@ -18,7 +18,7 @@ export interface StartedProduct {
   readonly token: string | undefined;
   /** The output so far. */
   readonly output: () => string;
-  /** Resolves when the output contains this text so many times. */
+  /** Resolves when the output contains this text this many times. */
   readonly whenPrinted: (text: string, times?: number) => Promise<void>;
   readonly signal: (signal: NodeJS.Signals) => void;
   readonly ended: Promise<Ended>;

@@ -63,9 +63,9 @@ function sending({ base, token }: StartedProduct) {
 /** Sends an event, and waits until the handler has it; the handler does not end. */
 async function handle(product: StartedProduct): Promise<void> {
   const sent = sending(product).end(body);
-  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
-  assert.equal(answer.statusCode, 201);
-  answer.resume();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  assert.equal(response.statusCode, 201);
+  response.resume();
   await product.whenPrinted('handling');
 }
 
@@ -80,16 +80,16 @@ test('SIGTERM: the running handler and request finish, new connections are refus
   const half = sending(product);
   half.setHeader('content-length', body.length);
   half.write(body.slice(0, 10));
-  // The server has received the first part when it has answered a later request.
+  // The server has received the first part when it has responded to a later request.
   await (await fetch(`${product.base}/health/live`)).text();
   product.signal('SIGTERM');
   await product.whenPrinted('Stopping');
   await assert.rejects(fetch(`${product.base}/health/live`));
-  const answered = once(half, 'response');
+  const responded = once(half, 'response');
   half.end(body.slice(10));
-  const [answer] = (await answered) as [IncomingMessage];
-  assert.equal(answer.statusCode, 201);
-  answer.resume();
+  const [response] = (await responded) as [IncomingMessage];
+  assert.equal(response.statusCode, 201);
+  response.resume();
   await writeFile(join(cwd, 'go'), '');
   assert.deepEqual(await product.ended, { code: 0, signal: null });
   await product.whenPrinted('handled');

@@ -53,19 +53,19 @@ test('the first start prints a token for the API, and the next start prints none
   assert.ok(base !== undefined && token !== undefined, first.said);
   assert.equal((await fetch(`${base}/health/ready`)).status, 200);
   assert.equal((await fetch(`${base}/api/v1/events`)).status, 401);
-  const answer = await fetch(`${base}/api/v1/streams/shop.order.v1-core-1/events`, {
+  const response = await fetch(`${base}/api/v1/streams/shop.order.v1-core-1/events`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ events: [{ type: 'order.placed.v1', payload: {} }] }),
   });
-  assert.equal(answer.status, 201);
+  assert.equal(response.status, 201);
   assert.equal(await first.stop('SIGTERM'), 0);
   const second = await start('--store', 'sqlite:api.db');
   assert.doesNotMatch(second.said, /mr_/);
   assert.equal(await second.stop('SIGTERM'), 0);
 });
 
-test('an unknown role is refused with the most similar one', async () => {
+test('an unknown role is rejected with the most similar one', async () => {
   const { code, stderr } = await millrace('start', '--roles', 'worker');
   assert.equal(code, 1);
   assert.match(stderr, /Did you mean 'workers'/);

@@ -41,7 +41,7 @@ const engines: readonly Engine[] = [
 interface GivenServer {
   readonly name: string;
   readonly variable: string;
-  /** Rejects with the reason if the server does not answer; by default the tests find out. */
+  /** Rejects with the reason if the server does not respond; by default the tests find out. */
   readonly ping?: (url: string) => Promise<void>;
 }
 
@@ -76,7 +76,7 @@ for (const { name, variable, ping } of givenServers) {
   } catch (error) {
     // A requested engine that is missing fails the run, although the other tests run.
     console.log(
-      `✗ ${name}: the server of ${variable} does not answer: ${(error as Error).message}`,
+      `✗ ${name}: the server of ${variable} does not respond: ${(error as Error).message}`,
     );
     delete process.env[variable];
     process.exitCode = 1;

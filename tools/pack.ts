@@ -48,9 +48,11 @@ for (const program of Object.values(manifest.bin)) chmodSync(join(dist, compiled
 run('npm', ['pack', '--silent', '--pack-destination', dist], dist);
 
 function toPublished(source: Manifest): Record<string, unknown> {
-  const kept = published.filter((field) => field in source).map((field) => [field, source[field]]);
+  const publishedEntries = published
+    .filter((field) => field in source)
+    .map((field) => [field, source[field]]);
   return {
-    ...(Object.fromEntries(kept) as Record<string, unknown>),
+    ...(Object.fromEntries(publishedEntries) as Record<string, unknown>),
     bin: mapValues(source.bin, compiled),
     exports: mapValues(source.exports, (target) =>
       target.endsWith('.ts')

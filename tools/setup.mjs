@@ -37,7 +37,7 @@ function installDependencies() {
   if (installed(wanted)) return;
   withLock(() => {
     if (installed(wanted)) return;
-    // The same npm that runs this script, wherever it is installed.
+    // Use the npm that runs this script, wherever it is installed.
     const npm = process.env.npm_execpath;
     const flags = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
     const [program, ...args] = npm ? [process.execPath, npm, ...flags] : ['npm', ...flags];
@@ -49,7 +49,7 @@ function installDependencies() {
   });
 }
 
-/** Prints what is installed and how long it took. */
+/** Prints each installation and its duration. */
 function install(what, work) {
   const startedAt = performance.now();
   say(`${what}…`);

@@ -8,7 +8,7 @@ import { keepTestFilesInMemory } from './test-run/test-folder.ts';
 import { parseTestOptions, usage, type TestOptions } from './test-run/test-options.ts';
 import { runTests, type Check } from './test-run/test-run.ts';
 
-/** Files that start first, since the run would otherwise wait for them at its end. */
+/** Long files, which start first because the run would otherwise wait for them last. */
 const longest = [
   'test/packed-package.',
   'test/kurrent/adapter-on-memory.',

@@ -1,4 +1,4 @@
-// The limit: bare Fastify, one durable insert into SQLite, and the message to the followers of the chat. It reads
+// The limit: bare Fastify, one durable insert into SQLite, and the message to the followers of the chat. The server reads
 // nothing, checks no credentials, and causes no follow-up work.
 
 import type { Server } from 'node:http';

@@ -24,7 +24,7 @@ export interface ServedCollabMessage {
   readonly workspaceId: string;
 }
 
-/** What the reader's screen must show before a message counts. */
+/** The updates that the reader's screen must show before a message counts. */
 export type Shown = 'chat.message.posted' | 'notification.new' | 'task.updated';
 
 export interface ServedCollab {
@@ -52,14 +52,18 @@ export async function startServedCollab(
   const ask = (method: string, path: string, token: string, body?: object): Promise<unknown> =>
     new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-      const sent = request({ host: '127.0.0.1', port, agent, method, path, headers }, (answer) => {
-        let text = '';
-        answer.setEncoding('utf8').on('data', (part: string) => (text += part));
-        answer.on('error', reject).on('end', () => {
-          if (answer.statusCode === 200 || answer.statusCode === 201) resolve(JSON.parse(text));
-          else reject(new Error(`${method} ${path}: ${answer.statusCode} ${text}`));
-        });
-      });
+      const sent = request(
+        { host: '127.0.0.1', port, agent, method, path, headers },
+        (response) => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (part: string) => (text += part));
+          response.on('error', reject).on('end', () => {
+            if (response.statusCode === 200 || response.statusCode === 201)
+              resolve(JSON.parse(text));
+            else reject(new Error(`${method} ${path}: ${response.statusCode} ${text}`));
+          });
+        },
+      );
       sent.on('error', reject);
       sent.end(body === undefined ? undefined : JSON.stringify(body));
     });
@@ -67,7 +71,7 @@ export async function startServedCollab(
   const sockets: WebSocket[] = [];
   const free = await Promise.all(
     chats.map(async ({ id, tokens: [writer, reader] }) => {
-      /** What the screen must still show. */
+      /** The updates that the screen must still show. */
       let missing = new Set<string>();
       let seen = (): void => undefined;
       const show = (text: string): void => {

@@ -1,4 +1,4 @@
-// The helpers of the naming document, section 9, unchanged. They check nothing and parse some tenants
+// The helpers of the naming document, section 9, unchanged. The helpers check nothing and parse some tenants
 // wrongly, so their speed is a reference, not a goal.
 
 export function buildEventType(agg: string, action: string, v: number): string {

@@ -41,7 +41,7 @@ interface Zod {
 
 export async function zodValidator(): Promise<IsValid> {
   const { z } = await importPeer<{ z: Zod }>('zod');
-  // oxlint-disable-next-line no-control-regex -- control characters are what it refuses
+  // oxlint-disable-next-line no-control-regex -- the pattern rejects control characters
   const printable = /^[^\u0000-\u001f\u007f]+$/;
   const text = (charsMax: number): ZodType => z.string().regex(printable).max(charsMax);
   const identifier = z

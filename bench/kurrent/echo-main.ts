@@ -1,5 +1,5 @@
-// The limit: a gRPC server on the same library that answers appends and reads with prepared messages. It
-// stores and decides nothing, and reads from a request only what the answer needs.
+// The limit: a gRPC server on the same library that responds to appends and reads with prepared messages. The server
+// stores and decides nothing, and reads from a request only the fields that the response needs.
 
 import type {
   handleBidiStreamingCall,
@@ -41,7 +41,7 @@ const journal = isSynced === true ? await openJournal(`${file}.journal`) : undef
 const asIs = (bytes: Buffer): Buffer => bytes;
 const server = new grpc.Server({
   'grpc.max_receive_message_length': 17 * 1_048_576,
-  // The same setting as our server; without it, the client's bridge would wait 40 ms for every call.
+  // Millrace's server has this setting; without it, the client's bridge would wait 40 ms for every call.
   interceptors: [earlyHeaders(grpc)],
 });
 
@@ -73,9 +73,9 @@ server.addService(
         const { correlationId, isFinal } = batchRequest.decode(bytes);
         if (!isFinal) return;
         const success = { currentRevision: 0, position: { commitPosition: 1, preparePosition: 1 } };
-        const answer = batchResponse.encode({ correlationId, success });
-        if (journal === undefined) call.write(answer);
-        else void journal(bytes).then(() => call.write(answer));
+        const reply = batchResponse.encode({ correlationId, success });
+        if (journal === undefined) call.write(reply);
+        else void journal(bytes).then(() => call.write(reply));
       });
       call.on('end', () => call.end());
     }) as handleBidiStreamingCall<Buffer, Buffer>,

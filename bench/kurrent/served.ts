@@ -8,7 +8,7 @@ export interface ServedInput {
   readonly file: string;
   /** The number of events that the echo server returns for a read. */
   readonly eventsPerStream: number;
-  /** The echo server answers an append after a sync to disk, and still stores nothing. */
+  /** The echo server responds to an append after a sync to disk, and still stores nothing. */
   readonly isSynced?: boolean | undefined;
 }
 

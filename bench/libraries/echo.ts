@@ -1,4 +1,4 @@
-// What both HTTP servers check.
+// Token and request body schema of both HTTP servers.
 
 import { Type } from 'typebox';
 

@@ -50,18 +50,18 @@ export interface Publisher extends Disposable {
 export async function openPublisher(url: string, topic: string): Promise<Publisher> {
   const socket = await connected(url);
   const end = Buffer.from('}\n');
-  let answered: (() => void) | undefined;
+  let onResponse: (() => void) | undefined;
   let failed: ((error: Error) => void) | undefined;
   socket.on('data', (chunk: Buffer) => {
     if (chunk.includes(' 200 OK') || chunk.subarray(-2).equals(end)) {
-      if (chunk.subarray(-2).equals(end)) answered?.();
+      if (chunk.subarray(-2).equals(end)) onResponse?.();
     } else if (chunk.includes('HTTP/1.1')) failed?.(new Error(chunk.toString().slice(0, 200)));
   });
   const head = `POST /${topic} HTTP/1.1\r\nHost: x\r\nContent-Length: `;
   return {
     publish: (text) =>
       new Promise((resolve, reject) => {
-        answered = resolve;
+        onResponse = resolve;
         failed = reject;
         socket.write(`${head}${Buffer.byteLength(text)}\r\n\r\n${text}`);
       }),

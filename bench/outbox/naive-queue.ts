@@ -1,5 +1,5 @@
 // The loop of the outbox document with direct delivery: a claim locks a batch and updates its rows one by
-// one, and each sent row is updated in a separate commit. It uses plain SQL instead of the document's ORM,
+// one, and each sent row is updated in a separate commit. The queue uses plain SQL instead of the document's ORM,
 // which makes it faster.
 
 import pg from 'pg';

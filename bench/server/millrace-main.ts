@@ -19,7 +19,7 @@ const money: StandardSchemaV1<Money, Money> = {
     validate: (value) =>
       typeof (value as Money).amount === 'number'
         ? { value: value as Money }
-        : { issues: [{ message: 'amount is no number' }] },
+        : { issues: [{ message: 'amount must be a number' }] },
   },
 };
 const deposited = defineEvent('account.deposited.v1', money);

@@ -1,4 +1,4 @@
-// What both servers have in common: they report their port, and collect garbage on request.
+// Shared by both servers: reports the port, and collects garbage on request.
 
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import type { ServedHttpInput, ServedHttpMessage } from './served-http.ts';

@@ -41,11 +41,11 @@ export async function startServedHttp(script: URL, input: ServedHttpInput): Prom
       new Promise((resolve, reject) => {
         const sent = request(
           { host: '127.0.0.1', port, agent, method, path, headers },
-          (answer) => {
+          (response) => {
             let text = '';
-            answer.setEncoding('utf8').on('data', (part: string) => (text += part));
-            answer.on('error', reject).on('end', () => {
-              const { statusCode } = answer;
+            response.setEncoding('utf8').on('data', (part: string) => (text += part));
+            response.on('error', reject).on('end', () => {
+              const { statusCode } = response;
               if (statusCode === 200 || statusCode === 201) resolve(JSON.parse(text));
               else reject(new Error(`${method} ${path}: ${statusCode} ${text}`));
             });

@@ -1,6 +1,5 @@
-// Emmett with its fastest settings: on SQLite one connection for all calls (its default opens one per
-// call, and then most concurrent appends fail), large batches for its consumers, and no pause
-// between them.
+// Emmett with its fastest settings: large batches for its consumers without a pause between them. On SQLite
+// all calls share one connection, because with the default of one per call most concurrent appends fail.
 
 import { randomUUID } from 'node:crypto';
 import { importPeer } from '../peers.ts';

@@ -1,4 +1,4 @@
-// Creates the databases of this benchmark: files in one folder, and databases on one server. Both are on the
+// Creates the databases of this benchmark: files in one folder, and databases on one server. Files and server are on the
 // same disk and sync every commit.
 
 import { mkdtemp, rm } from 'node:fs/promises';

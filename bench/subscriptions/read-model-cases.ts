@@ -44,7 +44,7 @@ export function readModelCases(
   isEmmettThere: (engine: Engine) => boolean,
 ): Case[] {
   const total = quick ? 12_000 : 200_000;
-  /** Opened and filled by the first subject that needs it, shared by the cases, and closed at the end. */
+  /** Opened and filled by the first subject that needs it, shared by the cases, and closed after the last case. */
   const filled = <Store extends Appending>(
     engine: Engine,
     open: (engine: Engine, place: string) => Promise<Store>,

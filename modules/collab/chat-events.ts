@@ -39,7 +39,7 @@ export const messagePosted = defineEvent(
     authorId: streamId,
     content: answer,
     timestamp,
-    /** In an answer of the bot: the message with the tags. */
+    /** In a reply of the bot: the message with the tags. */
     inReplyTo: streamId.optional(),
   }),
 );
@@ -81,7 +81,7 @@ export const recordTags = defineCommand(
   'chat.record-tags',
   parsed.extend({ messageId: streamId, authorId: streamId }),
 );
-/** Posts an answer of the bot. */
+/** Posts a reply of the bot. */
 export const postAnswer = defineCommand(
   'chat.post-answer',
   z.object({ inReplyTo: streamId, content: answer }),

@@ -133,7 +133,7 @@ export async function visibleChats(
   const { tenant, workspaceId, userId, limit = pageLimits.default } = request;
   const after = request.cursor === undefined ? undefined : parseCursor(request.cursor);
   const read = (range: string, group: string): Promise<readonly Found<ChatDocument>[]> =>
-    // One more than the page holds shows whether there is a next page.
+    // Read one extra item to detect a next page.
     readAfter(chats, { tenant, range, group, after, count: limit + 1 });
   const found = await Promise.all([
     read('public', workspaceId),

@@ -147,7 +147,7 @@ test('a repeated message is a duplicate', () => {
   given(chat, said).when(again('ada')).thenRefused('message-exists');
 });
 
-test('tags and the bot’s answer are recorded in the chat', () => {
+test('tags and the bot’s reply are recorded in the chat', () => {
   const tags = {
     messageId: 'm-1',
     authorId: 'bob',
@@ -193,11 +193,14 @@ test('authors edit and delete for five minutes, admins at any time', () => {
     .when(editMessage({ messageId: 'm-9', by: 'eve', content: 'x' }))
     .thenRefused('too-late');
   given(chat, []).when(edit('bob')).thenRefused('chat-unknown');
-  const gone = [...said, messageDeleted({ messageId: 'm-1', chatId, deletedBy: 'bob', timestamp })];
-  given(chat, gone).when(edit('bob')).thenRefused('too-late');
+  const withDeletion = [
+    ...said,
+    messageDeleted({ messageId: 'm-1', chatId, deletedBy: 'bob', timestamp }),
+  ];
+  given(chat, withDeletion).when(edit('bob')).thenRefused('too-late');
 });
 
-test('a chat takes over type and title of its task', () => {
+test('a chat adopts the type and title of its task', () => {
   given(chat, created)
     .when(changeChatType({ type: 'bug', title: 'Crash' }))
     .then([chatTypeChanged({ type: 'bug', title: 'Crash' })]);
@@ -256,14 +259,14 @@ test('a chat is loaded from a snapshot instead of all its events', async () => {
   const { snapshots } = rig.platform.engines.aggregates;
   const stream = buildStreamName('collab', 'chat', 1, tenant, 'c-1');
   const limit = AbortSignal.timeout(60_000);
-  let kept = await snapshots.load(stream);
-  while (kept === undefined) {
+  let snapshot = await snapshots.load(stream);
+  while (snapshot === undefined) {
     limit.throwIfAborted();
     await new Promise((resolve) => void setImmediate(resolve));
-    kept = await snapshots.load(stream);
+    snapshot = await snapshots.load(stream);
   }
-  assert.ok(kept.revision > revision - 100);
-  assert.ok(JSON.stringify(kept.state).length < 20_000);
+  assert.ok(snapshot.revision > revision - 100);
+  assert.ok(JSON.stringify(snapshot.state).length < 20_000);
   assert.deepEqual(Object.keys(state.participants), ['ada', 'bob']);
 });
 

@@ -1,5 +1,5 @@
-// The chat aggregate: participants and messages. The state contains no message texts, only the authors of recent
-// messages, because they may still edit them.
+// The chat aggregate: participants and messages. The state contains the authors of recent
+// messages, because an author may still edit a recent message, but no message text.
 
 import { defineAggregate, Refused } from 'millrace/aggregates';
 import {
@@ -207,12 +207,12 @@ function push(
 ): readonly RecentMessage[] {
   const postedAtMs = Date.parse(timestamp);
   const from = postedAtMs - collabLimits.editWithinMs;
-  const kept = recent.filter((message) => message.postedAtMs >= from).slice(1 - recentMax);
-  return [...kept, { messageId, authorId, postedAtMs }];
+  const editable = recent.filter((message) => message.postedAtMs >= from).slice(1 - recentMax);
+  return [...editable, { messageId, authorId, postedAtMs }];
 }
 
 function assertKnown({ workspaceId }: ChatState, id: string): void {
-  if (workspaceId === undefined) throw new Refused('chat-unknown', `Unknown chat ${id}.`);
+  if (workspaceId === undefined) throw new Refused('chat-unknown', `Unknown chat '${id}'.`);
 }
 
 function assertAdmin({ participants }: ChatState, userId: string): void {

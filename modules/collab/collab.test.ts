@@ -73,7 +73,7 @@ async function flow(
   return found;
 }
 
-test('a status tag changes the task, notifies, sends an e-mail and is answered by the bot', async () => {
+test('a status tag changes the task, notifies, sends an e-mail and the bot replies', async () => {
   await using running = await rig('task');
   const message = { messageId: 'm-1', authorId: 'ada', content: 'Закончил работу\n#status Done' };
   await running.send({
@@ -129,7 +129,7 @@ test('a status tag changes the task, notifies, sends an e-mail and is answered b
   assert.ok(!JSON.stringify(rows).includes('@example.org'));
 });
 
-test('a message with 1,000 tags gets one answer of the bot', async () => {
+test('a message with 1,000 tags gets one reply of the bot', async () => {
   await using running = await rig('task');
   const content = '#status Done\n#status nothing\n'.repeat(500);
   const command = postMessage({ messageId: 'm-1', authorId: 'ada', content });

@@ -1,4 +1,4 @@
-// The documents of the read models and the other answers of the HTTP API, as schemas.
+// The documents of the read models and the other responses of the HTTP API, as schemas.
 
 import { Type } from 'millrace/contracts';
 import type { Static, TSchema } from 'typebox';
@@ -74,7 +74,7 @@ export const messageSchema = Type.Object(
   {
     messageId: text,
     chatId: text,
-    authorId: Type.String({ description: '`bot` for answers of the bot.' }),
+    authorId: Type.String({ description: '`bot` for replies of the bot.' }),
     content: text,
     timestamp: time,
     inReplyTo: Type.Optional(text),
@@ -131,7 +131,7 @@ export const notificationSchema = Type.Object(
     workspaceId: text,
     chatId: text,
     createdAt: time,
-    /** Null: unread. */
+    /** Null if the notification is unread. */
     readAt: nullable(time),
   },
   { title: 'Notification' },

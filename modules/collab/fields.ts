@@ -7,7 +7,7 @@ export const collabLimits = {
   titleCharsMax: 500,
   nameCharsMax: 200,
   messageBytesMax: 131_072,
-  /** The bot answers with one line per tag, and a line may repeat a title. */
+  /** Reply lines of the bot may repeat a title, one line per tag. */
   answerBytesMax: 524_288,
   tagsMax: 1_000,
   /** How long authors may edit or delete their messages. */
@@ -15,7 +15,7 @@ export const collabLimits = {
   inviteUsesMax: 10_000,
 } as const;
 
-/** The author of the answers to tags; reserved, so no user has this id. */
+/** The author of the replies to tags; reserved, so no user has this id. */
 export const botId = 'bot';
 
 /** The id of an aggregate. */
@@ -37,7 +37,7 @@ const storable = z
 
 export const title = storable.trim().min(1).max(collabLimits.titleCharsMax);
 export const name = storable.trim().min(1).max(collabLimits.nameCharsMax);
-/** Unchanged user input. */
+/** The value of a tag as the user wrote it. */
 export const value = storable;
 export const message = text(collabLimits.messageBytesMax);
 export const answer = text(collabLimits.answerBytesMax);

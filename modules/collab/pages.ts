@@ -59,7 +59,7 @@ export function pageOfList<Item>(
   return { body: { items, cursor: hasMore ? idOf(last) : undefined } };
 }
 
-/** A page of the documents that match. It may be short and still have a cursor, because it reads at most `readMax`. */
+/** A page of the documents that match. A short page may still have a cursor, because the query reads at most `readMax`. */
 export async function filteredPage<Document extends object>(
   { limit = pageLimits.default, cursor: first }: Omit<PageRequest, 'tenant'>,
   readMax: number,

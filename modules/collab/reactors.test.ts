@@ -50,7 +50,7 @@ test('the tags of a message are recorded with the parser version', async () => {
     ]);
 });
 
-test('messages without known tags and answers of the bot are ignored', async () => {
+test('messages without known tags and replies of the bot are ignored', async () => {
   const reactor = givenReactor(tagReactor);
   await reactor.when(posted('ada', 'Hello #status Done\n#hello')).thenSends([]);
   await reactor.when(posted('bot', '#status Done')).thenSends([]);
@@ -88,17 +88,17 @@ test('assignee names are resolved to members of the workspace', async () => {
   assert.deepEqual(lines, ['✅ Assigned to: @eve', '❌ User @stranger not found']);
 });
 
-test('the bot answers in the chat with one line per tag', async () => {
+test('the bot replies in the chat with one line per tag', async () => {
   await givenReactor(botReactor)
     .when(tagsAnswered({ messageId: 'm-1', chatId: 'c-1', lines: ['one', 'two'] }))
     .thenSends([{ id: 'c-1', command: postAnswer({ inReplyTo: 'm-1', content: 'one\ntwo' }) }]);
 });
 
-test('a chat takes over type and title of its task, and the assignee joins', async () => {
+test('a chat adopts the type and title of its task, and the assignee joins', async () => {
   const reactor = givenReactor(conversionReactor);
-  const made = { createdBy: 'ada', timestamp, isPublic: true, status: 'New' } as const;
+  const creation = { createdBy: 'ada', timestamp, isPublic: true, status: 'New' } as const;
   await reactor
-    .when(taskCreated({ ...place, ...made, type: 'bug', title: 'Crash' }))
+    .when(taskCreated({ ...place, ...creation, type: 'bug', title: 'Crash' }))
     .thenSends([{ id: 'c-1', command: changeChatType({ type: 'bug', title: 'Crash' }) }]);
   const types = { oldType: 'bug', newType: 'task', status: 'To Do' } as const;
   await reactor
@@ -149,7 +149,7 @@ async function status(rig: CollabRig): Promise<string> {
   return (await rig.platform.load(task, { tenant, id: 'c-1' })).state.status;
 }
 
-test('of two concurrent messages the later status wins, on every replay', async () => {
+test('the later of two concurrent status messages wins, on every replay', async () => {
   await using rig = await collabRig();
   await Promise.all([
     rig.send('c-1', says('ada', '#status In Progress')),
@@ -186,8 +186,8 @@ test('the status of the last message wins in any order of reactors and with dupl
         for (let step = 0; step < 30; step += 1) await rig.step(pick);
         await rig.settle();
         assert.equal(await status(rig), wishes.at(-1)?.status);
-        const answers = (await rig.events()).filter((event) => tagsAnswered.is(event));
-        assert.equal(answers.length, wishes.length);
+        const replies = (await rig.events()).filter((event) => tagsAnswered.is(event));
+        assert.equal(replies.length, wishes.length);
       },
     ),
     { numRuns: 6 },

@@ -1,5 +1,5 @@
 // The reactors of the chain from a message to its task and back: parse the tags, apply them to the task, update the chat.
-// Their commands carry the user of the event.
+// The commands of the reactors carry the user of the event.
 
 import type { ModuleContext } from 'millrace/platform';
 import { reactor, type Reactor } from 'millrace/reactors';

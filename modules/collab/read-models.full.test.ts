@@ -9,7 +9,7 @@ import { documentsOf } from 'millrace/projections';
 import { messageProjection, messagesOf, searchMessages } from './chat-read-models.ts';
 import { readModelsStory } from './testing/read-models-story.ts';
 
-test('the read models give the same answers on SQLite', async () => {
+test('the read models return the same results on SQLite', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'collab-'));
   await readModelsStory({ store: `sqlite:${join(folder.path, 'events.db')}` });
 });
@@ -31,12 +31,12 @@ test('the first page of a chat is as fast with many messages as with a few', asy
   const [few, many] = [100, 20_000];
   await fill('few', few);
   await fill('many', many);
-  const asked = { tenant: 'core', limit: 50 };
+  const query = { tenant: 'core', limit: 50 };
   const open = async (chatId: string): Promise<number> => {
     const from = performance.now();
-    const { items, cursor } = await messagesOf(messages, { ...asked, chatId });
-    const second = await messagesOf(messages, { ...asked, chatId, cursor });
-    const found = await searchMessages(messages, { ...asked, chatId, text: 'hello' });
+    const { items, cursor } = await messagesOf(messages, { ...query, chatId });
+    const second = await messagesOf(messages, { ...query, chatId, cursor });
+    const found = await searchMessages(messages, { ...query, chatId, text: 'hello' });
     const took = performance.now() - from;
     assert.deepEqual([items.length, second.items.length, found.items.length], [50, 50, 50]);
     return took;

@@ -58,11 +58,11 @@ test('the first claim of a name wins', () => {
   given(usernames, [])
     .when(claimUsername({ userId: 'u-1' }))
     .then([usernameClaimed({ userId: 'u-1' })]);
-  const held = [usernameClaimed({ userId: 'u-1' })];
-  given(usernames, held)
+  const claimed = [usernameClaimed({ userId: 'u-1' })];
+  given(usernames, claimed)
     .when(claimUsername({ userId: 'u-1' }))
     .then([]);
-  given(usernames, held)
+  given(usernames, claimed)
     .when(claimUsername({ userId: 'u-2' }))
     .thenRefused('username-taken');
 });

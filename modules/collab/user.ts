@@ -102,7 +102,7 @@ export const usernames = defineAggregate({
 });
 
 function assertRegistered({ username }: UserState, id: string): void {
-  if (username === undefined) throw new Refused('user-unknown', `Unknown user ${id}.`);
+  if (username === undefined) throw new Refused('user-unknown', `Unknown user '${id}'.`);
 }
 
 /** The public profile. The address is not part of it: senders of e-mail load the aggregate, so a forgotten user has none. */

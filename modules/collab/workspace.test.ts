@@ -181,10 +181,10 @@ test('an invite expires, can be revoked, and needs its secret', () => {
 });
 
 test('a token identifies its invite, and only its hash is stored', () => {
-  const { token, ...kept } = newInviteToken({ workspaceId: 'w.1_a-b', inviteId: 'i-1' });
-  assert.deepEqual(parseInviteToken(token), kept);
+  const { token, ...stored } = newInviteToken({ workspaceId: 'w.1_a-b', inviteId: 'i-1' });
+  assert.deepEqual(parseInviteToken(token), stored);
   const [, , random = ''] = token.split('~');
-  assert.ok(random.length === 43 && !JSON.stringify(kept).includes(random));
+  assert.ok(random.length === 43 && !JSON.stringify(stored).includes(random));
 });
 
 test('two tokens of one invite have different secrets', () => {

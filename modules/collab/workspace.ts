@@ -40,7 +40,7 @@ export interface WorkspaceState {
   /** Undefined: the workspace does not exist. */
   readonly name: string | undefined;
   readonly members: Readonly<Record<string, Member>>;
-  /** Without revoked invites. */
+  /** Invites by id, without revoked ones. */
   readonly invites: Readonly<Record<string, Invite>>;
 }
 
@@ -144,9 +144,12 @@ export const workspace = defineAggregate({
     },
     'workspace.use-invite': ({ inviteId, tokenHash, userId, username }, state, { nowMs }) => {
       const invite = own(state.invites, inviteId);
-      // A wrong secret gets the same answer as an unknown invite.
+      // A wrong secret gets the same response as an unknown invite.
       if (invite === undefined || invite.tokenHash !== tokenHash) {
-        throw new Refused('invite-unknown', 'Unknown invite.');
+        throw new Refused(
+          'invite-unknown',
+          'The invite is unknown or was revoked. Ask an admin for a new one.',
+        );
       }
       if (own(state.members, userId) !== undefined) return [];
       if (invite.expiresAtMs <= nowMs)
@@ -169,7 +172,7 @@ export const workspace = defineAggregate({
 
 function assertMember(state: WorkspaceState, userId: string, id: string): Member {
   if (state.name === undefined) {
-    throw new Refused('workspace-unknown', `Unknown workspace ${id}.`);
+    throw new Refused('workspace-unknown', `Unknown workspace '${id}'.`);
   }
   const member = own(state.members, userId);
   if (member === undefined)
@@ -194,7 +197,7 @@ function withRole(
   return [memberRoleChanged({ userId, username: member.username, role })];
 }
 
-/** Refuses a change that would leave the workspace without an admin. */
+/** Rejects a change that would leave the workspace without an admin. */
 function assertOtherAdmin({ members }: WorkspaceState, userId: string): void {
   const hasOtherAdmin = Object.entries(members).some(
     ([each, { role }]) => each !== userId && role === 'admin',

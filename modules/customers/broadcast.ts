@@ -199,7 +199,7 @@ export function broadcastFanOut({
     name: 'sub:notify:broadcast-fan-out:v1',
     from: 'start',
     events: [broadcastPublished, broadcastAdvanced],
-    // A full inbox refuses the broadcast; the other customers still get it.
+    // A full inbox rejects the broadcast; the other customers still get it.
     onRefused: 'ignore',
     on: {
       'broadcast.published.v1': ({ tenant, aggregate, position }, { signal }) =>

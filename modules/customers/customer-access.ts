@@ -17,9 +17,9 @@ export function authorize(
   principal: Principal | undefined,
   request: {
     readonly action: NotifyAction;
-    /** The header `X-Tenant-Id`. */
+    /** The tenant of the header `X-Tenant-Id`. */
     readonly tenant: string | undefined;
-    /** Absent for broadcasts. */
+    /** The customer of the request; absent for broadcasts. */
     readonly customerId?: string | undefined;
   },
 ): Authorized {

@@ -1,4 +1,4 @@
-// The contact addresses of a customer: personal data that can be erased. They are kept out of the inbox, and no other
+// The contact addresses of a customer: personal data that can be erased. Addresses are not stored in the inbox, and no other
 // event, message or job contains them.
 
 import { defineAggregate } from 'millrace/aggregates';

@@ -109,7 +109,7 @@ export function setWake(turn: InboxTurn, woken?: number): void {
   turn.add(wakeSet({ at, no: no + 1, wakeAt: timeOf(wakeAtMs) }));
 }
 
-/** The next due time. It is not later than now if one command could not perform all due work. */
+/** The next due time, which is in the past if one command could not perform all due work. */
 function nextDue(turn: InboxTurn): number | undefined {
   const { state, nowMs } = turn;
   const { digests, held, nags } = state;

@@ -104,7 +104,7 @@ export const inboxAcknowledged = defineEvent(
     at,
     notificationId: idSchema,
     by,
-    /** The same notification in other inboxes, which this acknowledgement covers. */
+    /** Copies of the notification in other inboxes, which this acknowledgement covers. */
     origin: Type.Optional(origin),
     copy: Type.Optional(origin),
   }),

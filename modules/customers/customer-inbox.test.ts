@@ -77,7 +77,7 @@ test('a second notification with the same id has no effect', () => {
   given(customerInbox, [opened, delivered()]).when(message(), context).then([]);
 });
 
-test('a customer id that is not a subject token is refused', () => {
+test('a customer id that is not a subject token is rejected', () => {
   given(customerInbox, [])
     .when(message(), { ...context, id: 'a.b' })
     .thenRefused('customer-id-invalid');
@@ -169,16 +169,16 @@ test('a held notification is suppressed if its category was disabled', () => {
     .thenState(({ held }) => held.length === 0);
 });
 
-test('invalid preferences are refused', () => {
-  const refuse = (more: Partial<Preferences>, reason: string): void =>
+test('invalid preferences are rejected', () => {
+  const rejects = (more: Partial<Preferences>, reason: string): void =>
     given(customerInbox, [])
       .when(configureCustomer({ preferences: { ...preferences, ...more } }), context)
       .thenRefused(reason);
-  refuse({ timeZone: 'Mars/Olympus' }, 'time-zone-unknown');
-  refuse({ quietHours: [{ from: '00:00', to: '00:00' }] }, 'quiet-hours-endless');
+  rejects({ timeZone: 'Mars/Olympus' }, 'time-zone-unknown');
+  rejects({ quietHours: [{ from: '00:00', to: '00:00' }] }, 'quiet-hours-endless');
 });
 
-test('a full inbox refuses further held notifications', () => {
+test('a full inbox rejects further held notifications', () => {
   const full = Array.from({ length: customerLimits.heldMax }, (_, index) =>
     inboxHeld({
       at: time(night),
@@ -283,7 +283,7 @@ test('a notification that the inbox no longer remembers can be acknowledged from
     .then([inboxAcknowledged({ at, notificationId: 'old', by: 'ada', origin })]);
 });
 
-test('a key may be any text', () => {
+test('a key may be any string', () => {
   for (const key of ['__proto__', 'constructor', '7', 'toString']) {
     given(customerInbox, [opened, delivered({ key })])
       .when(message({ notificationId: 'n-2', key }), context)
@@ -503,7 +503,7 @@ test('reminders repeat up to the limit and escalate to another customer', () => 
     .thenState(({ nags }) => Object.keys(nags).length === 0);
 });
 
-test('with a disabled category there is no reminder, but the escalation happens', () => {
+test('a disabled category suppresses the reminder, but not the escalation', () => {
   const escalate = { after: 1, to: 'boss', channels: ['email' as const] };
   const often = { everyMs: 60_000, times: 1, escalate };
   const off = inboxConfigured({
@@ -592,7 +592,7 @@ test('reminders wait for the end of the quiet hours', () => {
     .then([wakeSet({ at: time(late + 60_000), no: 2, wakeAt: morning })]);
 });
 
-test('an escalation after the last reminder is refused', () => {
+test('an escalation after the last reminder is rejected', () => {
   given(customerInbox, [])
     .when(message({ nag: { everyMs: 1_000, times: 2, escalate: { after: 3 } } }), context)
     .thenRefused('escalation-never');

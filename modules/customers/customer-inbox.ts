@@ -58,7 +58,7 @@ export const customerInbox = defineAggregate({
   events: inboxEvents,
   commands: [notifyCustomer, configureCustomer, acknowledgeNotification, wakeInbox],
   initial: initialInbox,
-  // 2: recent notifications record what they were merged into.
+  // Version 2: a recent notification records the notification into which it was merged.
   snapshot: { codeVersion: 2 },
   evolve: evolveInbox,
   decide: {
@@ -200,7 +200,7 @@ function acknowledge(
   const nag = entryOf(nags, notificationId);
   const isKnown = found !== undefined || nag !== undefined || mergedInto !== undefined;
   if (!isKnown && listed === undefined) {
-    throw new Refused('notification-unknown', `unknown notification ${notificationId}`);
+    throw new Refused('notification-unknown', `unknown notification '${notificationId}'`);
   }
   if (found?.isAcknowledged === true) return;
   const origin = found?.origin ?? nag?.notice.origin ?? listed?.origin;

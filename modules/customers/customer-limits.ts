@@ -15,7 +15,7 @@ export const customerLimits = {
   mergeMsMax: 7 * 86_400_000,
   /** Open merge windows per inbox; the oldest is dropped, and its next message is a new notification. */
   mergesMax: 500,
-  /** Notifications held until the end of the quiet hours; further ones are refused. */
+  /** Notifications held until the end of the quiet hours; further ones are rejected. */
   heldMax: 500,
   digestMsMin: 1_000,
   digestMsMax: 31 * 86_400_000,

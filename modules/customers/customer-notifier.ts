@@ -49,7 +49,7 @@ export interface NotifyRequest extends CustomerAddress {
     /** A second notification with the same id has no effect. Default: a new id. */
     readonly notificationId?: string | undefined;
   };
-  /** A repeated request with the same key gets the first answer. */
+  /** A repeated request with the same key gets the first response. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -138,7 +138,7 @@ export interface Notifier {
   broadcasts(request: ListRequest): Promise<Page<BroadcastDocument>>;
   /**
    * The changes of the inbox from now on, or after a position (`start`: from the first one), until the signal
-   * fires. They come from the store, so none is missed and none comes twice.
+   * fires. Messages come from the store, so none is missed and none comes twice.
    */
   follow(
     request: CustomerAddress & {

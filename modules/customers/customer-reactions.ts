@@ -1,4 +1,4 @@
-// What follows from the events of an inbox: escalation to another customer, and the wake-up at the next due time.
+// Reactions to the events of an inbox: escalation to another customer, and the wake-up at the next due time.
 
 import { reactor, saga } from 'millrace/reactors';
 import {

@@ -41,7 +41,7 @@ const pageQuery = {
 
 const idempotencyHeaders = {
   'Idempotency-Key':
-    'A repeated request with the same key has no further effect and gets the first answer.',
+    'A repeated request with the same key has no further effect and gets the first response.',
   ...flowHeadersShown,
 };
 const followHeaders = {

@@ -15,7 +15,7 @@ export const sentCategory = oneOf(sentCategories);
 export const channels = ['socket', 'topic', 'email', 'webhook'] as const;
 export type Channel = (typeof channels)[number];
 
-/** Other fields are refused. */
+/** Other fields are rejected. */
 export function object<Fields extends TProperties>(fields: Fields) {
   return Type.Object(fields, { additionalProperties: false });
 }

@@ -99,7 +99,7 @@ export function customerSocket(
     const { principal } = client;
     const follows = new Map<string, AbortController>();
 
-    /** Following the same target again restarts it, so a client need not track what it follows. */
+    /** A repeated follow of a target restarts it, so a client need not track its followed targets. */
     function follow(
       target: FollowTarget,
       open: (tenant: string, signal: AbortSignal) => AsyncIterable<object>,
@@ -127,7 +127,7 @@ export function customerSocket(
       });
     }
 
-    /** Waits for the client after each message, so a slow client limits what is read from the store. */
+    /** Waits for the client after each message, so a slow client also slows the reads from the store. */
     async function sendAll(
       updates: AsyncIterable<object>,
       labels: object,
@@ -144,7 +144,7 @@ export function customerSocket(
       const { name, labels } = resolve(target);
       const found = follows.get(name);
       if (found === undefined) {
-        throw new MillraceError('REQUEST_INVALID', 'this connection does not follow this target', {
+        throw new MillraceError('REQUEST_INVALID', `this connection does not follow '${name}'`, {
           details: { field: 'customerId' },
         });
       }

@@ -37,7 +37,7 @@ export interface OpenNag {
   readonly copy?: Counterpart | undefined;
 }
 
-/** The same notification in the inbox of another customer. */
+/** A copy of the notification in the inbox of another customer. */
 export interface Counterpart {
   readonly customerId: string;
   readonly notificationId: string;
@@ -59,13 +59,13 @@ export interface InboxState {
   /** The latest time in the stream: the time of an inbox never decreases. */
   readonly clockMs: number;
   readonly preferences: Preferences;
-  /** In order of arrival. */
+  /** Held notifications in order of arrival. */
   readonly held: readonly Notice[];
-  /** By `mergeSlot`. */
+  /** Notifications that can still merge, by `mergeSlot`. */
   readonly merges: Book<OpenMerge>;
-  /** By `digestSlot`. */
+  /** Open digests, by `digestSlot`. */
   readonly digests: Book<OpenDigest>;
-  /** By notification id. */
+  /** Notifications with pending reminders, by notification id. */
   readonly nags: Book<OpenNag>;
   readonly recent: Book<RecentNotification>;
   readonly wake: { readonly no: number; readonly atMs: number | undefined };

@@ -16,9 +16,9 @@ test('a customer gets a notification over the WebSocket, lists it and acknowledg
   await screen.receive('ready');
   screen.send({ type: 'notify.follow', customerId: 'cust_1' });
   await screen.receive('notify.following');
-  const answer = await shop.ask('POST', `${base}/notifications`, hello);
-  assert.deepEqual([answer.status, answer.body['outcome']], [201, 'delivered']);
-  const { notificationId } = answer.body;
+  const response = await shop.ask('POST', `${base}/notifications`, hello);
+  assert.deepEqual([response.status, response.body['outcome']], [201, 'delivered']);
+  const { notificationId } = response.body;
   const { type: _type, at, ...received } = await screen.receive('notify.notification');
   assert.deepEqual(received, {
     customerId: 'cust_1',
@@ -79,15 +79,15 @@ test('a repeat with the same key is the same notification; another customer gets
   assert.equal(other.body['outcome'], 'delivered');
 });
 
-test('preferences apply, and invalid ones are refused with a reason', async () => {
+test('preferences apply, and invalid ones are rejected with a reason', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const off = { enabled: false, channels: [], breaksQuiet: false };
   const preferences = { timeZone: 'Europe/Berlin', quietHours: [], categories: { info: off } };
   assert.equal((await shop.ask('PUT', `${base}/preferences`, preferences)).status, 200);
   assert.deepEqual((await shop.ask('GET', `${base}/preferences`)).body, preferences);
-  const answer = await shop.ask('POST', `${base}/notifications`, hello);
-  assert.equal(answer.body['outcome'], 'suppressed');
+  const response = await shop.ask('POST', `${base}/notifications`, hello);
+  assert.equal(response.body['outcome'], 'suppressed');
   const mars = await shop.ask('PUT', `${base}/preferences`, { ...preferences, timeZone: 'Mars/X' });
   assert.deepEqual(
     [mars.status, (mars.body['details'] as { reason?: string }).reason],
@@ -110,7 +110,7 @@ test('preferences apply, and invalid ones are refused with a reason', async () =
   );
 });
 
-test('scopes, ownership and tenant limit what a caller may do', async () => {
+test('scopes, ownership and tenant limit the actions of a caller', async () => {
   await using rig = await customerRig();
   const writer = await rig.caller('writer', ['append']);
   const reader = await rig.caller('reader', ['read']);
@@ -134,10 +134,10 @@ test('scopes, ownership and tenant limit what a caller may do', async () => {
   assert.deepEqual(await statuses('GET', path), [200, 200, 200, 200]);
   const { body } = await elsewhere.ask('GET', `${base}/notifications`);
   assert.deepEqual(body, { items: [] });
-  const asked = await elsewhere.ask('GET', `${base}/notifications`, undefined, {
+  const response = await elsewhere.ask('GET', `${base}/notifications`, undefined, {
     'x-tenant-id': 'core',
   });
-  assert.equal(asked.status, 403);
+  assert.equal(response.status, 403);
   using screen = other.connect();
   await screen.receive('ready');
   screen.send({ type: 'notify.follow', id: 'f', customerId: 'cust_1' });
@@ -145,7 +145,7 @@ test('scopes, ownership and tenant limit what a caller may do', async () => {
   assert.equal((problem['problem'] as { code?: string }).code, 'NOT_ALLOWED');
 });
 
-test('a broadcast reaches every customer by the own preferences, and all followers of broadcasts', async () => {
+test('a broadcast respects the preferences of each customer, and reaches all followers of broadcasts', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const customers = Array.from({ length: 120 }, (_, index) => `c-${index}`);
@@ -193,7 +193,7 @@ test('the bus gets each delivery once, on the subjects of customers, topics and 
     categories: { alert: on },
   });
   await shop.ask('PUT', `${base}/contact`, { topic: 'server-alerts' });
-  const answer = await shop.ask('POST', `${base}/notifications`, {
+  const response = await shop.ask('POST', `${base}/notifications`, {
     category: 'alert',
     title: 'Fire',
   });
@@ -203,7 +203,7 @@ test('the bus gets each delivery once, on the subjects of customers, topics and 
   const read = (pattern: string) => Array.fromAsync(bus.read(pattern));
   await eventually(async () => (await read('gbe.notify.>')).length === 4);
   const [alert] = await read('gbe.notify.customer.cust_1.alert');
-  assert.deepEqual([alert?.id, alert?.tenant], [answer.body['notificationId'], 'core']);
+  assert.deepEqual([alert?.id, alert?.tenant], [response.body['notificationId'], 'core']);
   assert.equal((alert?.payload as { title?: string } | undefined)?.title, 'Fire');
   const [topic] = await read('gbe.notify.topic.server-alerts');
   assert.deepEqual(topic?.payload, {
@@ -234,7 +234,7 @@ test('a contact is encrypted, and erased with the key of its customer', async ()
   assert.deepEqual([again.status, again.body['code']], [410, 'SUBJECT_FORGOTTEN']);
 });
 
-test('a follower of customers with the same id in two tenants can tell them apart', async () => {
+test('a follower can distinguish customers with the same id in two tenants', async () => {
   await using rig = await customerRig();
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
   const all = apiCaller(rig.url, secret);
@@ -286,7 +286,7 @@ test('a notification that the inbox no longer remembers can be acknowledged from
   assert.equal(done.length, 1);
 });
 
-test('an empty key is refused, and a merged notification names the one it is part of', async () => {
+test('an empty key is rejected, and a merged notification names the one it is part of', async () => {
   await using rig = await customerRig();
   const shop = await rig.caller('shop', ['append', 'read']);
   const empty = await shop.ask('POST', `${base}/notifications`, hello, { 'idempotency-key': '' });
@@ -307,8 +307,8 @@ test('an empty key is refused, and a merged notification names the one it is par
   const digest = { ...hello, digest: { key: 'sales', windowMs } };
   const sent = await shop.ask('POST', `${base}/notifications`, digest);
   const item = `${base}/notifications/${String(sent.body['notificationId'])}/acknowledge`;
-  const refused = await shop.ask('POST', item);
-  assert.equal((refused.body['details'] as { reason?: string }).reason, 'notification-in-digest');
+  const rejected = await shop.ask('POST', item);
+  assert.equal((rejected.body['details'] as { reason?: string }).reason, 'notification-in-digest');
   await eventually(async () => (await list())[0]?.['notificationId'] === sent.body['partOf']);
 });
 

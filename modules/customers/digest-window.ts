@@ -13,7 +13,7 @@ export interface DigestWindow {
   /** Derived from customer, key and window. */
   readonly digestId: string;
   readonly fromMs: number;
-  /** Exclusive. */
+  /** The exclusive end of the window. */
   readonly toMs: number;
 }
 

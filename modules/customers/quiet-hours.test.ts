@@ -95,7 +95,7 @@ test('a night is an hour shorter in spring and an hour longer in autumn', () => 
   assert.equal(ends(night, '2026-01-11T06:00:00Z'), undefined);
 });
 
-test('an end in a gap is the clock change, and an end that occurs twice is the second one', () => {
+test('quiet hours that end in a skipped hour end at the clock change, and in a repeated hour at its second occurrence', () => {
   assert.equal(ends(berlin('22:00', '02:30'), '2026-03-28T23:00:00Z'), '2026-03-29T01:00:00.000Z');
   assert.equal(ends(berlin('22:00', '02:30'), '2026-10-25T00:40:00Z'), '2026-10-25T01:30:00.000Z');
   assert.equal(ends(berlin('02:10', '02:50'), '2026-03-29T01:00:00Z'), undefined);

@@ -7,16 +7,16 @@ export type Weekday = (typeof weekdays)[number];
 
 /** From one time of the day to another; past midnight if the end is not later than the start. */
 export interface QuietWindow {
-  /** `22:00`. */
+  /** First quiet minute, such as `22:00`. */
   readonly from: string;
-  /** `07:00`, exclusive. */
+  /** First minute that is not quiet, such as `07:00`. */
   readonly to: string;
   /** The days on which the window starts. Default: all. */
   readonly days?: readonly Weekday[];
 }
 
 export interface QuietHours {
-  /** IANA: `Europe/Berlin`. */
+  /** IANA name of the time zone, such as `Europe/Berlin`. */
   readonly timeZone: string;
   readonly windows: readonly QuietWindow[];
 }

@@ -13,7 +13,7 @@ import {
 } from './account.ts';
 
 const opened = accountOpened({ currency: 'EUR', balance: 100 });
-const held = { paymentId: 'p-1', amount: 60 };
+const reservation = { paymentId: 'p-1', amount: 60 };
 const reserve = (paymentId: string, amount: number, currency = 'EUR') =>
   reserveAmount({ paymentId, amount, currency });
 
@@ -26,22 +26,22 @@ test('an account is opened once', () => {
 test('an amount reserved for one payment is not available to another', () => {
   given(account, [opened])
     .when(reserve('p-1', 60))
-    .then([accountReserved(held)]);
-  given(account, [opened, accountReserved(held)])
+    .then([accountReserved(reservation)]);
+  given(account, [opened, accountReserved(reservation)])
     .when(reserve('p-2', 41))
     .thenRefused('insufficient-funds');
-  given(account, [opened, accountReserved(held)])
+  given(account, [opened, accountReserved(reservation)])
     .when(reserve('p-2', 40))
     .then([accountReserved({ paymentId: 'p-2', amount: 40 })]);
 });
 
 test('a repeated reservation of a payment has no effect', () => {
-  given(account, [opened, accountReserved(held)])
+  given(account, [opened, accountReserved(reservation)])
     .when(reserve('p-1', 60))
     .then([]);
 });
 
-test('an unknown account or another currency refuses a reservation', () => {
+test('an unknown account or another currency rejects a reservation', () => {
   given(account, []).when(reserve('p-1', 1)).thenRefused('account-unknown');
   given(account, [opened])
     .when(reserve('p-1', 1, 'USD'))
@@ -49,20 +49,20 @@ test('an unknown account or another currency refuses a reservation', () => {
 });
 
 test('a release frees the amount once', () => {
-  const before = [opened, accountReserved(held)];
+  const before = [opened, accountReserved(reservation)];
   given(account, before)
     .when(releaseAmount({ paymentId: 'p-1' }))
-    .then([accountReleased(held)])
+    .then([accountReleased(reservation)])
     .thenState({ currency: 'EUR', balance: 100, reserved: {} });
-  given(account, [...before, accountReleased(held)])
+  given(account, [...before, accountReleased(reservation)])
     .when(releaseAmount({ paymentId: 'p-1' }))
     .then([]);
 });
 
 test('a settlement takes exactly the reserved amount', () => {
-  given(account, [opened, accountReserved(held)])
+  given(account, [opened, accountReserved(reservation)])
     .when(settleAmount({ paymentId: 'p-1' }))
-    .then([accountSettled(held)])
+    .then([accountSettled(reservation)])
     .thenState({ currency: 'EUR', balance: 40, reserved: {} });
   given(account, [opened])
     .when(settleAmount({ paymentId: 'p-1' }))

@@ -22,7 +22,7 @@ export const releaseAmount = defineCommand('account.release', reserved);
 export const settleAmount = defineCommand('account.settle', reserved);
 
 interface AccountState {
-  /** Undefined: not opened. */
+  /** Undefined until the account is opened. */
   readonly currency: string | undefined;
   readonly balance: number;
   /** Amounts by payment id, until settled or released. */
@@ -58,7 +58,7 @@ export const account = defineAggregate({
     },
     'account.reserve': ({ paymentId, ...wanted }, state, { id }) => {
       if (state.currency === undefined) {
-        throw new Refused('account-unknown', `Unknown account ${id}.`);
+        throw new Refused('account-unknown', `Unknown account '${id}'.`);
       }
       if (state.currency !== wanted.currency) {
         throw new Refused('wrong-currency', `Account ${id} has the currency ${state.currency}.`);
@@ -74,24 +74,26 @@ export const account = defineAggregate({
     },
     // No effect without a reservation: a compensation does not know how far the saga got.
     'account.release': ({ paymentId }, state) => {
-      const held = state.reserved[paymentId];
-      return held === undefined ? [] : accountReleased({ paymentId, amount: held });
+      const reservedAmount = state.reserved[paymentId];
+      return reservedAmount === undefined
+        ? []
+        : accountReleased({ paymentId, amount: reservedAmount });
     },
     'account.settle': ({ paymentId }, state, { id }) => {
-      const held = state.reserved[paymentId];
-      if (held === undefined) {
+      const reservedAmount = state.reserved[paymentId];
+      if (reservedAmount === undefined) {
         throw new Refused(
           'nothing-reserved',
           `Account ${id} has no reservation for payment ${paymentId}.`,
         );
       }
-      return accountSettled({ paymentId, amount: held });
+      return accountSettled({ paymentId, amount: reservedAmount });
     },
   },
 });
 
-function available({ balance, reserved: held }: AccountState): number {
-  return Object.values(held).reduce((left, each) => left - each, balance);
+function available({ balance, reserved: amounts }: AccountState): number {
+  return Object.values(amounts).reduce((left, each) => left - each, balance);
 }
 
 function without(state: AccountState, paymentId: string): AccountState {

@@ -46,7 +46,7 @@ export const currency = defineAggregate({
       return currencyCreated(payload);
     },
     'currency.update': (payload, { exists }, { id }) => {
-      if (!exists) throw new Refused('currency-unknown', `Unknown currency ${id}.`);
+      if (!exists) throw new Refused('currency-unknown', `Unknown currency '${id}'.`);
       return currencyUpdated(payload);
     },
   },

@@ -6,7 +6,7 @@ export { processJobId } from './payment-outbox.ts';
 export {
   pretendProvider,
   type Charge,
-  type ChargeAnswer,
+  type ChargeResult,
   type PaymentProvider,
   type PretendProvider,
 } from './payment-provider.ts';

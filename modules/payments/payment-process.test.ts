@@ -54,7 +54,7 @@ test('a declined payment releases the amount', () => {
     .thenStatus('compensated');
 });
 
-test('a payment without an answer in time is withdrawn', () => {
+test('a payment without a response in time is withdrawn', () => {
   givenSaga(saga, [requested])
     .when({ passMs: answerWithinMs - 1 })
     .thenSends([])

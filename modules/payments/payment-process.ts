@@ -1,5 +1,5 @@
-// The saga of a payment: reserve the amount and queue the payment for the provider; after the answer complete and settle it,
-// or compensate.
+// The saga of a payment: reserve the amount and queue the payment for the provider; after the response
+// complete and settle it, or compensate.
 
 import { saga, type Saga } from 'millrace/reactors';
 import { releaseAmount, reserveAmount, settleAmount } from './account.ts';
@@ -48,7 +48,7 @@ export function paymentProcess({ answerWithinMs }: PaymentProcessOptions): Saga 
     },
     steps: {
       reserve: {
-        // Start the timer before the job, so that no answer precedes it.
+        // Start the timer before the job, so that no response precedes it.
         onDone: ({ key }) => [
           { timer: 'answer', afterMs: answerWithinMs },
           { run: 'queue', id: key, command: queuePayment({}) },

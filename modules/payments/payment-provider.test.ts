@@ -68,13 +68,13 @@ test('a declined charge fails the payment', async () => {
 });
 
 test('a charge for a payment that has failed in the meantime is cancelled', async () => {
-  const refusal = 'a payment that is failed cannot process';
+  const reason = 'a payment that is failed cannot process';
   const { send } = recorded(() => {
-    throw new Refused('payment-failed', refusal);
+    throw new Refused('payment-failed', reason);
   });
   const provider = pretendProvider();
   const outcome = await processDestination(provider, { send })(message, context);
-  assert.deepEqual(outcome, { kind: 'sent', skipped: refusal });
+  assert.deepEqual(outcome, { kind: 'sent', skipped: reason });
   assert.deepEqual(provider.charges.get(key), { kind: 'declined', reason: 'cancelled' });
 });
 

@@ -21,7 +21,7 @@ export interface Charge {
   readonly creditor: string;
 }
 
-export type ChargeAnswer =
+export type ChargeResult =
   | { readonly kind: 'accepted'; readonly reference: string }
   | { readonly kind: 'declined'; readonly reason: string };
 
@@ -32,8 +32,8 @@ interface CallContext {
 
 /** Moves the money. A call that throws is retried. */
 export interface PaymentProvider {
-  /** A repeated call with the same key charges nothing and returns the same answer. */
-  charge(charge: Charge, context: CallContext): Promise<ChargeAnswer>;
+  /** A repeated call with the same key charges nothing and returns the same response. */
+  charge(charge: Charge, context: CallContext): Promise<ChargeResult>;
   /** Refunds the charge of this key and declines later ones: a charge may arrive after its cancellation. */
   cancel(charge: Pick<Charge, 'key' | 'tenant' | 'paymentId'>, context: CallContext): Promise<void>;
 }
@@ -55,23 +55,23 @@ export function processDestination(
     const { tenantId: tenant = '' } = message;
     const job = processJob.parse(message.payload);
     const key = processJobId(tenant, job.paymentId);
-    const answer = await provider.charge({ key, tenant, ...job }, context);
+    const result = await provider.charge({ key, tenant, ...job }, context);
     const command =
-      answer.kind === 'accepted'
-        ? processPayment({ reference: answer.reference })
-        : failPayment({ reason: answer.reason });
+      result.kind === 'accepted'
+        ? processPayment({ reference: result.reference })
+        : failPayment({ reason: result.reason });
     try {
       await send(requestFor(message, context, { tenant, id: job.paymentId, command }));
     } catch (error) {
       if (!hasCode(error, 'COMMAND_REFUSED')) throw error;
       // The payment has failed in the meantime, so the charge must be refunded.
-      if (answer.kind === 'accepted') {
+      if (result.kind === 'accepted') {
         await provider.cancel({ key, tenant, paymentId: job.paymentId }, context);
       }
       return { kind: 'sent', skipped: error.message };
     }
-    return answer.kind === 'accepted'
-      ? { kind: 'sent', receipt: answer.reference }
+    return result.kind === 'accepted'
+      ? { kind: 'sent', receipt: result.reference }
       : { kind: 'sent' };
   };
 }
@@ -109,8 +109,8 @@ function requestFor(
 
 /** A provider in memory that moves no money, for `millrace dev` and tests. */
 export interface PretendProvider extends PaymentProvider {
-  /** Results by key. */
-  readonly charges: ReadonlyMap<string, ChargeAnswer>;
+  /** Results of all charges by idempotency key. */
+  readonly charges: ReadonlyMap<string, ChargeResult>;
 }
 
 export interface PretendOptions {
@@ -121,17 +121,17 @@ export interface PretendOptions {
 export function pretendProvider({
   amountMax = Number.MAX_SAFE_INTEGER,
 }: PretendOptions = {}): PretendProvider {
-  const charges = new Map<string, ChargeAnswer>();
-  const answerTo = (charge: Charge): ChargeAnswer =>
+  const charges = new Map<string, ChargeResult>();
+  const resultOf = (charge: Charge): ChargeResult =>
     charge.amount > amountMax
       ? { kind: 'declined', reason: 'limit-exceeded' }
       : { kind: 'accepted', reference: `pretended-${charge.paymentId}` };
   return {
     charges,
     async charge(charge) {
-      const answer = charges.get(charge.key) ?? answerTo(charge);
-      charges.set(charge.key, answer);
-      return answer;
+      const result = charges.get(charge.key) ?? resultOf(charge);
+      charges.set(charge.key, result);
+      return result;
     },
     async cancel({ key }) {
       charges.set(key, { kind: 'declined', reason: 'cancelled' });

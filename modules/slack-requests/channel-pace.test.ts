@@ -35,7 +35,7 @@ test('concurrent callers never reserve the same time', async () => {
   );
 });
 
-test('a pause grants no time before its end', async () => {
+test('a paused channel grants no send time before the pause is over', async () => {
   const clock = fakeClock();
   await using keys = sqliteKeyStore('memory:', { clock });
   const pace = createPace({ keys, clock, waitMaxMs: 2_000 });

@@ -9,7 +9,7 @@ const enabled = z.boolean().default(true);
 
 const workspaceConfig = z.object({
   name,
-  /** Bot token. */
+  /** The encrypted bot token. */
   token: sealed,
   /** Used if a request names neither channel nor recipient. */
   defaultChannelId: channelId.optional(),
@@ -19,7 +19,7 @@ const workspaceConfig = z.object({
 const appConfig = z.object({
   name,
   signingSecret: sealed.optional(),
-  /** Attempts per request. */
+  /** Maximum number of attempts per request. */
   attemptsMax: z.int().min(1).max(50).optional(),
   /** Minimum interval between two messages to a channel. */
   channelIntervalMs: z.int().min(0).max(60_000).optional(),
@@ -41,7 +41,7 @@ export type ChannelConfig = z.output<typeof channelConfig>;
 export type TemplateConfig = z.output<typeof templateConfig>;
 
 export const workspaceConfigured = defineEvent('slack-workspace.configured.v1', workspaceConfig);
-/** The same token, encrypted with another key. */
+/** The unchanged token, encrypted with another key. */
 export const workspaceResealed = defineEvent('slack-workspace.resealed.v1', token);
 export const workspaceRemoved = defineEvent('slack-workspace.removed.v1', nothing);
 export const configureWorkspace = defineCommand('slack-workspace.configure', workspaceConfig);

@@ -85,7 +85,7 @@ test('apps and channels follow the same rules', () => {
   given(app, []).when(removeApp({})).thenRefused('slack-app-unknown');
 });
 
-test('a template with an invalid placeholder is refused', () => {
+test('a template with an invalid placeholder is rejected', () => {
   const good = { text: 'Hi {{ user.name }}', enabled: true };
   given(template, [])
     .when(configureTemplate(good))

@@ -145,7 +145,8 @@ function known(what: string, id: string, { config }: ConfigState<unknown>): void
   if (config === undefined) throw new Refused(`slack-${what}-unknown`, `Unknown ${what} ${id}.`);
 }
 
-// `app:{core}:notification-slack:slack-workspace:v1:<code>` and its like: what the worker finds by codes.
+// `app:{core}:notification-slack:slack-workspace:v1:<code>` and similar keys: the worker finds
+// the configuration of a code by them.
 interface Stamped {
   readonly code: string;
   readonly updatedAt: string;

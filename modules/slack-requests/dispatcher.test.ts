@@ -19,7 +19,7 @@ test('a job contains only tenant, id and thread', () => {
   assert.deepEqual(roundOf(jobIdOf(key)), { round: 2, generation: 3 });
 });
 
-test('of a job in the old format only the ids are used', () => {
+test('the dispatcher uses only the ids of a job in the old format', () => {
   const plain = { messageRequestId: 'r-1', tenant: 'core' };
   assert.deepEqual(readSendJob(plain), { ...plain, wasEnriched: false });
   const old = { workspace: { token: 'xoxb-old' }, template: { text: 'x' }, channel: {} };

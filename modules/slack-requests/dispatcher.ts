@@ -65,7 +65,7 @@ export interface JobKey {
   readonly tenant: string;
   readonly id: string;
   readonly round: number;
-  /** From 1. */
+  /** Counts from 1. */
   readonly generation: number;
 }
 

@@ -131,8 +131,8 @@ function stamped(document: Unstamped, { revision, occurredAt }: ProjectedEvent):
 function updated(before: RequestDocument, update: Payload<typeof requestUpdated>): Unstamped {
   if (update.change === 'attempt') return { ...before, attempts: update.attempt };
   if (update.change === 'deferred') return { ...before, code: update.code };
-  const kept = without(before, 'templateCode', 'channelCode', 'recipient', 'threadTs');
-  return { ...kept, ...contentOf(update) };
+  const unchanged = without(before, 'templateCode', 'channelCode', 'recipient', 'threadTs');
+  return { ...unchanged, ...contentOf(update) };
 }
 
 function contentOf({

@@ -33,9 +33,9 @@ test('creating a request also queues it, once', () => {
 
 test('delay, priority and thread are recorded when a request is queued', () => {
   const nowMs = Date.parse('2026-01-01T00:00:00.000Z');
-  const asked = { ...content, threadTs: '17.1', priority: 3, delayMs: 60_000 };
+  const request = { ...content, threadTs: '17.1', priority: 3, delayMs: 60_000 };
   given(messageRequest, [])
-    .when(createRequest(asked), { nowMs })
+    .when(createRequest(request), { nowMs })
     .then([
       requestCreated({ ...content, threadTs: '17.1' }),
       requestQueued({ round: 1, priority: 3, dueAt: '2026-01-01T00:01:00.000Z', threadTs: '17.1' }),
@@ -68,7 +68,7 @@ test('an open attempt shows the next worker that the message may be posted, and 
     .thenState(({ mayBePosted, fence }) => mayBePosted && fence === 'b');
 });
 
-test('an attempt that posted nothing needs no search, and a rate limit is no attempt', () => {
+test('an attempt that posted nothing needs no search, and a rate limit does not count as an attempt', () => {
   given(messageRequest, [...created, begun('a')])
     .when(deferAttempt({ fence: 'a', code: 'http-502', mayBePosted: false, counts: true }))
     .then([deferred({ mayBePosted: false, counts: true })])

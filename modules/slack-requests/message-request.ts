@@ -128,7 +128,7 @@ export const messageRequest = defineAggregate({
       if (state.status === 'sent' || state.mayBePosted) {
         throw new Refused(
           'message-request-under-way',
-          `Request ${id} was sent or may have been sent.`,
+          `Request ${id} cannot be changed: it was sent or may have been sent.`,
         );
       }
       const content = withChanges(before, changes);

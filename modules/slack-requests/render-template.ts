@@ -71,7 +71,7 @@ export function escapeMrkdwn(text: string): string {
 
 function checked(message: Rendered): Rendering {
   const { text, blocks = [] } = message;
-  if (text.trim() === '') return failed('message-empty', 'there is no text');
+  if (text.trim() === '') return failed('message-empty', 'the message has no text');
   if (text.length > limits.textCharsMax) {
     return failed('message-too-long', `more than ${limits.textCharsMax} characters`);
   }

@@ -14,7 +14,7 @@ export interface SecretKey {
 /** The owner of a secret. */
 interface SecretPlace {
   readonly tenant: string;
-  /** `workspace`, `app`. */
+  /** Kind of the configuration: `workspace` or `app`. */
   readonly kind: string;
   readonly code: string;
 }

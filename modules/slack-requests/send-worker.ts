@@ -263,12 +263,13 @@ function metadataId({ tenant, id }: Pick<JobRun, 'id' | 'tenant'>): string {
   return `${tenant}/${id}`;
 }
 
-// `:send-lock` gives one worker exclusive access to a request for at most 15 minutes. Its value is the fence of the attempt.
+// `:send-lock` gives one worker exclusive access to a request for at most 15 minutes. The value of
+// the key is the fence token of the attempt.
 export const sendLockMs = 900_000;
 
 interface SendLock extends AsyncDisposable {
   readonly fence: string;
-  /** Whether the lock is held for at least this long; checked immediately before a call to Slack. */
+  /** Whether the lock is lock for at least this long; checked immediately before a call to Slack. */
   holdsFor(ms: number): Promise<boolean>;
 }
 
@@ -288,8 +289,8 @@ async function takeSendLock(
   const key = slackAddressing.sendLock(request.tenant, request.id);
   // Measured before the call, so that our view of the expiry is never late.
   const untilMs = clock.now() + ttlMs;
-  const held = await keys.putIfAbsent(key, fence, { ttlMs });
-  if (held.value !== fence) return { kind: 'held', expiresInMs: held.expiresInMs ?? ttlMs };
+  const lock = await keys.putIfAbsent(key, fence, { ttlMs });
+  if (lock.value !== fence) return { kind: 'held', expiresInMs: lock.expiresInMs ?? ttlMs };
   return {
     kind: 'taken',
     lock: {

@@ -160,7 +160,7 @@ async function startSweeping(
   };
 }
 
-/** For `createMetrics`. */
+/** The metrics of this module, for `createMetrics`. */
 export const slackRequestMetrics: readonly MetricDefinition[] = [
   {
     name: 'slack_requests_sent_total',

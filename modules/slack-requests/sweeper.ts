@@ -1,5 +1,5 @@
-// Queues requests again that have neither a live job nor a lock, and restores lost read models. Both are rebuilt from the event
-// store.
+// Queues requests again that have neither a live job nor a lock, and restores lost read models. Jobs and read
+// models are rebuilt from the event store.
 
 import { slackAddressing } from 'millrace/contracts';
 import type { ModuleContext } from 'millrace/platform';

@@ -4,7 +4,7 @@ import { validatePattern, validateSubject } from '../contracts/subject-match.ts'
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { safeObserver } from '../foundation/safe-observer.ts';
 import type { Bus, BusGroup, GroupDefinition, ReadOptions } from './bus.ts';
 import type { BusEngine, EngineEntry, ReadRequest, StoredEntry } from './bus-engine.ts';
 import { busLimits as limits } from './bus-limits.ts';

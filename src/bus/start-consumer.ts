@@ -2,7 +2,7 @@
 
 import { backoffMs, type BackoffPolicy } from '../foundation/backoff.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
-import { outcomeOf } from '../subscriptions/handler-outcome.ts';
+import { outcomeOf } from '../foundation/handler-outcome.ts';
 import type { BusConsumer, ConsumeOptions, MessageHandler } from './bus.ts';
 import { busLimits as limits } from './bus-limits.ts';
 import type { Delivery } from './bus-message.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { Snooze } from '../subscriptions/handler-outcome.ts';
+import { Snooze } from '../foundation/handler-outcome.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createDelivery, deliveryLimits, type DestinationSettings } from './create-delivery.ts';
 import type { DeliveryMessage } from './delivery-message.ts';

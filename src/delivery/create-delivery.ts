@@ -7,7 +7,7 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
 import { nextTurn } from '../foundation/next-turn.ts';
-import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { safeObserver } from '../foundation/safe-observer.ts';
 import { createCallDeadlines } from '../foundation/call-deadlines.ts';
 import type { BreakerStore } from './breaker-store.ts';
 import { createBreakers } from './breakers.ts';

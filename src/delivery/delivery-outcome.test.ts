@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
-import { RetryAfter, Snooze, Terminal } from '../subscriptions/handler-outcome.ts';
+import { RetryAfter, Snooze, Terminal } from '../foundation/handler-outcome.ts';
 import { cleanText } from '../foundation/error-text.ts';
 import { errorText, errorTextLimits, outcomeOfError } from './delivery-outcome.ts';
 

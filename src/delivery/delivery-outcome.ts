@@ -1,7 +1,7 @@
 // The outcome of an attempt: plain values, so that the ledger needs nothing of this folder.
 
 import { errorText as textOfError } from '../foundation/error-text.ts';
-import { outcomeOf as wordOf } from '../subscriptions/handler-outcome.ts';
+import { outcomeOf as wordOf } from '../foundation/handler-outcome.ts';
 
 /** The start of an HTTP response. */
 export interface ReceiverAnswer {

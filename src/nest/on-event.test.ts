@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineEvent } from '../contracts/define-event.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { Terminal } from '../subscriptions/handler-outcome.ts';
+import { Terminal } from '../foundation/handler-outcome.ts';
 import type { HandlerContext } from '../subscriptions/subscription.ts';
 import type { MarkedMethod } from './method-marks.ts';
 import { type OnEventMark, handlerSubscriptions } from './on-event.ts';

@@ -8,7 +8,7 @@ import { buildSubscriptionName } from '../contracts/subscription-name.ts';
 import { MillraceError, hasCode } from '../foundation/error.ts';
 import { isForgotten } from '../store/erasure.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { Terminal } from '../subscriptions/handler-outcome.ts';
+import { Terminal } from '../foundation/handler-outcome.ts';
 import type {
   Handler,
   HandlerContext,

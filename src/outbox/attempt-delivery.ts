@@ -9,7 +9,7 @@ import { errorText } from '../foundation/error-text.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { nextTurn } from '../foundation/next-turn.ts';
-import { outcomeOf } from '../subscriptions/handler-outcome.ts';
+import { outcomeOf } from '../foundation/handler-outcome.ts';
 import {
   decideDelivery,
   killsItsProcess,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually, rejectsWith } from '../testing/assertions.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { RetryAfter, Terminal } from '../subscriptions/handler-outcome.ts';
+import { RetryAfter, Terminal } from '../foundation/handler-outcome.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';

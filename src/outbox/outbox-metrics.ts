@@ -3,7 +3,7 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { runUntilStopped, type Lifecycle } from '../foundation/lifecycle.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { safeObserver } from '../foundation/safe-observer.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 

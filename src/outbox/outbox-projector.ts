@@ -6,8 +6,8 @@ import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { isForgotten } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { Terminal } from '../subscriptions/handler-outcome.ts';
-import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { Terminal } from '../foundation/handler-outcome.ts';
+import { safeObserver } from '../foundation/safe-observer.ts';
 import {
   startSubscription,
   type SubscriptionOptions,

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { safeObserver } from '../foundation/safe-observer.ts';
 import type { Deliver } from './attempt-delivery.ts';
 import type { RetrySchedule } from './decide-delivery.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';

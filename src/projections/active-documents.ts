@@ -4,9 +4,8 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { documentsOf, type DocumentQueries, type Page } from './documents.ts';
-import { familyOf } from './projection-host.ts';
 import type { ReadModelHost, ReadModelStore } from './read-model-store.ts';
-import type { ReadModelVersion, ReadModelVersions } from './read-model-versions.ts';
+import { familyOf, type ReadModelVersion, type ReadModelVersions } from './read-model-versions.ts';
 import type { ReadModel } from './read-model.ts';
 
 export interface ActiveDocumentsOptions {
@@ -57,13 +56,13 @@ export function activeDocuments<Document extends object>(
     });
   }
   const known = new Map(models.map((model) => [model.version, documentsOf(readModels, model)]));
-  let kept: { readonly list: readonly ReadModelVersion[]; readonly untilMs: number } | undefined;
+  let cached: { readonly list: readonly ReadModelVersion[]; readonly untilMs: number } | undefined;
 
   async function current(): Promise<readonly ReadModelVersion[]> {
-    if (kept !== undefined && clock.now() < kept.untilMs) return kept.list;
+    if (cached !== undefined && clock.now() < cached.untilMs) return cached.list;
     const list = await versions?.list(family);
-    kept = { list: list ?? [], untilMs: clock.now() + refreshMs };
-    return kept.list;
+    cached = { list: list ?? [], untilMs: clock.now() + refreshMs };
+    return cached.list;
   }
 
   async function active(): Promise<{ version: number; documents: DocumentQueries<Document> }> {

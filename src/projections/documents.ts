@@ -4,7 +4,6 @@ import { filtersHash } from '../contracts/filters-hash.ts';
 import { checkDocumentId, checkRangeName } from '../contracts/redis-keys.ts';
 import { checkTenant } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { readModelLimits as limits } from './limits.ts';
 import type {
   DocumentOutcome,
   DocumentPage,
@@ -14,7 +13,12 @@ import type {
   ReadModelStore,
   StoredDocument,
 } from './read-model-store.ts';
-import { groupRange, type DocumentSource, type ReadModel } from './read-model.ts';
+import {
+  groupRange,
+  readModelLimits as limits,
+  type DocumentSource,
+  type ReadModel,
+} from './read-model.ts';
 
 export interface Found<Document> {
   readonly id: string;
@@ -97,7 +101,7 @@ export function documentsOf<Document extends object>(
   };
   const limitOf = (limit: number = limits.pageSize): number => {
     if (Number.isInteger(limit) && limit >= 1 && limit <= limits.pageSizeMax) return limit;
-    throw invalid(`limit must be a whole number from 1 to ${limits.pageSizeMax}, not ${limit}`);
+    throw invalid(`limit must be an integer from 1 to ${limits.pageSizeMax}, not ${limit}`);
   };
   const found = (stored: StoredDocument | undefined): Found<Document> | undefined => {
     if (stored === undefined || stored.document === null) return undefined;
@@ -158,7 +162,7 @@ export function documentsOf<Document extends object>(
     async byIndex(tenant, index, value) {
       checkTenant(tenant);
       checkName('index', model.indexes, index);
-      // No document has such a value, and some databases refuse it.
+      // No document has such a value, and some databases reject it.
       if (value === '' || value.length > limits.indexCharsMax || value.includes('\0')) {
         return undefined;
       }

@@ -13,10 +13,9 @@ export {
 export type { InlineAppends, InlineHost, InlinePlan } from './inline-appends.ts';
 export { inlineProjections } from './inline-projections.ts';
 export { memoryReadModels } from './memory/read-models.ts';
-export type { HostOptions, ProjectionStore } from './projection-host.ts';
-export { projectionLimits, readModelLimits } from './limits.ts';
 export {
   projection,
+  projectionLimits,
   type Apply,
   type ProjectedEvent,
   type Projection,
@@ -42,6 +41,7 @@ export type {
 } from './read-model-store.ts';
 export {
   readModel,
+  readModelLimits,
   type DocumentSource,
   type ReadModel,
   type ReadModelDefinition,
@@ -55,8 +55,10 @@ export type {
 export {
   startProjection,
   waitForProjection,
+  type HostOptions,
   type ProjectionOptions,
   type ProjectionRunner,
+  type ProjectionStore,
 } from './start-projection.ts';
 export type { WaitOptions } from './run/wait-with-timeout.ts';
 export type { RebuildProgress } from './rules/rebuild-progress.ts';

@@ -8,7 +8,7 @@ import type { EventStore, StreamAppend } from '../store/event-store.ts';
 import { categoryOf } from '../store/recorded-event.ts';
 import type { RowFilter } from '../store/store-engine.ts';
 import type { InlineHost, InlinePlan } from './inline-appends.ts';
-import { familyOf, hostOf, type HostOptions } from './projection-host.ts';
+import { familyOf } from './read-model-versions.ts';
 import type { ProjectedEvent, Projection } from './projection.ts';
 import type { DocumentWrite, ReadModelHost } from './read-model-store.ts';
 import {
@@ -18,7 +18,7 @@ import {
   toState,
   type DocumentEvents,
 } from './rules/fold-documents.ts';
-import { checkVersion } from './start-projection.ts';
+import { checkVersion, hostOf, type HostOptions } from './start-projection.ts';
 
 /** Attempts to plan an append when other appends come first. */
 const attemptsMax = 50;
@@ -112,7 +112,7 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
       let revision = next.get(stream) ?? -1;
       for (const event of given) {
         revision += 1;
-        // The append itself refuses invalid events.
+        // The append itself rejects invalid events.
         if (isEnvelope(event)) events.push(asStored(event, stream, revision));
       }
       next.set(stream, revision);

@@ -1,5 +1,5 @@
 // Mirrors appended events to user interfaces: to listeners in this process and to a bus such as Redis
-// Pub/Sub. The mirror starts at the head, stores nothing, and drops what it cannot deliver. For guaranteed
+// Pub/Sub. The mirror starts at the head, stores nothing, and drops messages that it cannot deliver. For guaranteed
 // delivery use a subscription with a checkpoint.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';

@@ -8,8 +8,26 @@ import { isForgotten, type Forgotten } from '../store/erasure.ts';
 import { compileFilter, type EventFilter } from '../store/event-filter.ts';
 import type { ReadModel } from './read-model.ts';
 
+/** Defaults and limits of projections. */
+export const projectionLimits = {
+  /** Events per batch, and the number of parallel batches. */
+  batchSize: 1_000,
+  lanes: 4,
+  inFlightMax: 8_000,
+  waitMs: 30_000,
+  /** Events per page of a rebuild. */
+  rebuildPage: 5_000,
+  /** Documents that a rebuild caches in memory, and their total length. */
+  rebuildDocuments: 20_000,
+  rebuildChars: 32 * 1_048_576,
+  rebuildCheckpointMs: 100,
+  /** Maximum length of the documents in one write to the read model store. */
+  writeChars: 8 * 1_048_576,
+  leaseMs: 10_000,
+} as const;
+
 /**
- * The fields of an event that a handler sees. They are the same in the append's transaction, in the
+ * The fields of an event that a handler sees. These fields are the same in the append's transaction, in the
  * subscription, and in a rebuild years later.
  */
 export type ProjectedEvent<Payload = unknown> = DomainEventEnvelope<Payload> & {
@@ -32,7 +50,7 @@ export interface ProjectionDefinition<
   readonly readModel: ReadModel<Document>;
   /** Applies in addition to the event types of `on`. */
   readonly filter?: Omit<EventFilter, 'types'> | undefined;
-  /** Handlers by event type. They must be pure functions. */
+  /** Handlers by event type. Handlers must be pure functions. */
   readonly on: { readonly [Type in keyof Payloads]: Apply<Document, Payloads[Type]> };
   /** Handles events with erased personal data. Default: the document does not change. */
   readonly onForgotten?: Apply<Document, Forgotten> | undefined;
@@ -90,7 +108,7 @@ export function projection<
   if (types.length === 0) throw invalid('on must handle at least one event type');
   if (version !== readModel.version) {
     throw invalid(
-      `its version ${version} differs from version ${readModel.version} of its read model`,
+      `version ${version} in the projection name differs from version ${readModel.version} of the read model`,
     );
   }
   const filter: EventFilter = { ...definition.filter, types };

@@ -44,7 +44,7 @@ export interface DocumentKey {
   readonly id: string;
 }
 
-/** The index entries of a document. They replace all earlier entries of the document. */
+/** The index entries of a document, which replace all its earlier entries. */
 export interface DocumentEntries {
   /**
    * Index → value. A value belongs to the last document written with it; another document that drops the
@@ -98,7 +98,7 @@ export interface DocumentPage {
 
 export interface RangeBounds {
   readonly range: string;
-  /** Both inclusive. */
+  /** The bounds are inclusive. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
 }

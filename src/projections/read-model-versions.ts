@@ -1,18 +1,18 @@
-// The port for the versions of read models: their status, and which version queries use. It is stored in the
+// The port for the versions of read models: their status, and which version queries use. The versions are stored in the
 // event store's database, even if the documents are elsewhere.
 
 import type { Position } from '../store/position.ts';
 
 export type VersionStatus =
-  /** It has not caught up with the head yet. */
+  /** The version has not caught up with the head yet. */
   | 'building'
   | 'ready'
-  /** Its documents are being removed. */
+  /** The documents of the version are being removed. */
   | 'retiring'
   | 'retired';
 
 export interface VersionKey {
-  /** `banking.currency`. */
+  /** Name of the read model without its version, such as `banking.currency`. */
   readonly family: string;
   readonly version: number;
 }
@@ -44,4 +44,14 @@ export interface ReadModelVersions {
   ): Promise<boolean>;
   /** Atomically makes this version active. Returns false unless it is `ready`. */
   activate(key: VersionKey, nowMs: number): Promise<boolean>;
+}
+
+export function familyOf({
+  bc,
+  aggregate,
+}: {
+  readonly bc: string;
+  readonly aggregate: string;
+}): string {
+  return `${bc}.${aggregate}`;
 }

@@ -6,9 +6,30 @@ import { checkIdentifier, checkVersion } from '../contracts/identifier.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
 import { checkDocumentId, checkRangeName } from '../contracts/redis-keys.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { readModelLimits as limits } from './limits.ts';
 import type { DocumentEntries, DocumentWrite, ModelKey } from './read-model-store.ts';
 import { noEntries } from './rules/decide-document.ts';
+
+/** Defaults and limits of read models. */
+export const readModelLimits = {
+  documentBytesMax: 1_048_576,
+  /** Index values are codes, not free text. */
+  indexCharsMax: 255,
+  /** Maximum number of indexes, of sets and of ranges of a model. */
+  entriesMax: 32,
+  /** Maximum number of groups of a document. */
+  groupsMax: 4_096,
+  pageSize: 100,
+  pageSizeMax: 1_000,
+  /** Maximum number of ids in a cached list. */
+  listIdsMax: 10_000,
+  listTtlMs: 30_000,
+  /** Maximum number of documents per write or load. */
+  batchMax: 10_000,
+  /** Documents per step when a version is retired. */
+  clearStep: 500,
+} as const;
+
+const limits = readModelLimits;
 
 export interface ReadModelDefinition<Document extends object> extends ModelKey {
   /** Validates documents before they are written. */
@@ -25,7 +46,7 @@ export interface ReadModelDefinition<Document extends object> extends ModelKey {
     | undefined;
   /**
    * Ranges per group value: returns the score of the document in each of its groups. `chat` with `c-1`
-   * becomes `…:zset:by-chat:c-1`. Group values are ids, not texts.
+   * becomes `…:zset:by-chat:c-1`. Group values are ids, not free text.
    */
   readonly groups?:
     | Readonly<Record<string, (document: Document) => Readonly<Record<string, number>>>>
@@ -53,7 +74,7 @@ export interface ReadModel<Document extends object> extends ModelKey {
   readonly listTtlMs: number;
   /** Null removes the document. Throws if the document is invalid. */
   toWrite(source: DocumentSource, document: Document | null): DocumentWrite;
-  /** Parses the stored text. */
+  /** Parses the stored JSON. */
   parse(text: string): Document;
 }
 
@@ -84,12 +105,12 @@ export function readModel<Document extends object>(
   checkIdentifier('aggregate', aggregate);
   checkVersion(version);
   const name = `${bc}.${aggregate}.v${version}`;
-  const refuse = (reason: string): MillraceError =>
+  const invalid = (reason: string): MillraceError =>
     new MillraceError('READ_MODEL_INVALID', `${name}: ${reason}`, { details: { model: name } });
   const namesOf = (kind: string, entries: Readonly<Record<string, unknown>>): string[] => {
     const names = Object.keys(entries);
     if (names.length > limits.entriesMax) {
-      throw refuse(
+      throw invalid(
         `${names.length} entries of kind '${kind}' exceed the maximum of ${limits.entriesMax}`,
       );
     }
@@ -97,14 +118,14 @@ export function readModel<Document extends object>(
     return names;
   };
   const setNames = namesOf('set', sets);
-  if (setNames.includes('all')) throw refuse("the set 'all' is reserved");
+  if (setNames.includes('all')) throw invalid("the set 'all' is reserved");
   const [rangeNames, groupNames] = [namesOf('range', ranges), namesOf('group', groups)];
   const ambiguous = groupNames.find((each) => rangeNames.includes(each));
-  if (ambiguous !== undefined) throw refuse(`'${ambiguous}' names both a range and a group`);
+  if (ambiguous !== undefined) throw invalid(`'${ambiguous}' names both a range and a group`);
   if (!Number.isInteger(listTtlMs) || listTtlMs < 1)
-    throw refuse('listTtlMs must be a whole number from 1');
+    throw invalid('listTtlMs must be an integer from 1');
   if (!Number.isInteger(documentBytesMax) || documentBytesMax < 2) {
-    throw refuse('documentBytesMax must be a whole number from 2');
+    throw invalid('documentBytesMax must be an integer from 2');
   }
   const indexesOf = Object.entries(indexes);
   const setsOf = Object.entries(sets);
@@ -127,7 +148,7 @@ export function readModel<Document extends object>(
       Object.entries(scoresOf(document)).map(([value, score]) => ({ group, value, score })),
     );
     if (grouped.length > limits.groupsMax) {
-      throw refuse(
+      throw invalid(
         `${grouped.length} groups of a document exceed the maximum of ${limits.groupsMax}`,
       );
     }
@@ -140,7 +161,7 @@ export function readModel<Document extends object>(
 
   const scoreIn = (range: string, score: number): number => {
     if (!Number.isFinite(score))
-      throw refuse(`the score ${score} of range '${range}' is not finite`);
+      throw invalid(`the score ${score} of range '${range}' is not finite`);
     // Normalizes -0.
     return score === 0 ? 0 : score;
   };
@@ -153,8 +174,8 @@ export function readModel<Document extends object>(
       !value.includes('\0') &&
       value.isWellFormed();
     if (isValid) return value;
-    throw refuse(
-      `a value of index '${index}' must be a text of 1 to ${limits.indexCharsMax} characters`,
+    throw invalid(
+      `a value of index '${index}' must be a string of 1 to ${limits.indexCharsMax} characters`,
     );
   };
 
@@ -172,16 +193,16 @@ export function readModel<Document extends object>(
     toWrite({ tenant, id, stream, revision }, document) {
       checkDocumentId(tenant, bc, aggregate, version, id);
       if (!Number.isSafeInteger(revision) || revision < 0) {
-        throw refuse(`invalid revision ${revision}`);
+        throw invalid(`invalid revision ${revision}`);
       }
       if (document === null)
         return { tenant, id, stream, revision, document: null, entries: noEntries };
-      const kept = schema === undefined ? document : applySchema(name, schema, document);
-      if (typeof kept !== 'object' || kept === null || Array.isArray(kept)) {
-        throw refuse('a document must be an object');
+      const validated = schema === undefined ? document : applySchema(name, schema, document);
+      if (typeof validated !== 'object' || validated === null || Array.isArray(validated)) {
+        throw invalid('a document must be an object');
       }
-      const { json } = encodePayload(kept, { payloadBytesMax: documentBytesMax });
-      const entries = entriesOf(kept);
+      const { json } = encodePayload(validated, { payloadBytesMax: documentBytesMax });
+      const entries = entriesOf(validated);
       for (const range of Object.keys(entries.ranges)) {
         if (range.includes(':')) checkRangeName(tenant, bc, aggregate, version, range);
       }

@@ -8,18 +8,22 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { startPosition, toPosition, toSequence, type Position } from '../store/position.ts';
 import { createSubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { Fence } from '../subscriptions/subscription-storage.ts';
-import { projectionLimits as limits } from './limits.ts';
-import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
-import type { Projection } from './projection.ts';
-import type { ReadModelVersion } from './read-model-versions.ts';
+import { projectionLimits as limits, type Projection } from './projection.ts';
+import { familyOf, type ReadModelVersion } from './read-model-versions.ts';
 import { createProgressMeter, type RebuildProgress } from './rules/rebuild-progress.ts';
 import { createPageProjector } from './run/rebuild-pages.ts';
 import { acquireAllShards, type ShardLeases } from './run/shard-leases.ts';
-import { checkVersion, projectionSubscription } from './start-projection.ts';
+import {
+  checkVersion,
+  hostOf,
+  projectionSubscription,
+  type HostOptions,
+  type ProjectionStore,
+} from './start-projection.ts';
 
 export interface RebuildOptions extends HostOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called after every page and at the end. */
+  /** Called after every page and once after the last page. */
   readonly onProgress?: ((progress: RebuildProgress) => void) | undefined;
   readonly pageSize?: number | undefined;
   /** Time after which another process can take over from a dead one. Default: 10 s. */

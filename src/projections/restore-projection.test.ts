@@ -33,19 +33,19 @@ test('lost documents are restored, including events appended during the restore'
     store.append(`banking.account.v1-core-${id}`, [eventOf(type, id)], { expected: 'any' });
   await append('account.opened.v1', 'a');
   await append('account.credited.v1', 'a');
-  const kept = memoryReadModels();
+  const stored = memoryReadModels();
   let isFirst = true;
   // During the write of the only page, one more event is appended; its projection finds no document.
   const readModels = {
-    ...kept,
-    async write(...args: Parameters<typeof kept.write>) {
+    ...stored,
+    async write(...args: Parameters<typeof stored.write>) {
       if (isFirst) await append('account.credited.v1', 'a');
       isFirst = false;
-      return kept.write(...args);
+      return stored.write(...args);
     },
   };
   assert.equal(await restoreProjection(store, accounts, { readModels }), 3);
-  const documents = documentsOf(kept, accounts.readModel);
+  const documents = documentsOf(stored, accounts.readModel);
   assert.deepEqual((await documents.get('core', 'a'))?.document, { count: 3 });
   // Existing documents do not change.
   assert.equal(await restoreProjection(store, accounts, { readModels }), 3);

@@ -3,8 +3,7 @@
 
 import type { EventStore } from '../store/event-store.ts';
 import type { Position } from '../store/position.ts';
-import { projectionLimits } from './limits.ts';
-import type { Projection } from './projection.ts';
+import { projectionLimits, type Projection } from './projection.ts';
 import type { ReadModelStore } from './read-model-store.ts';
 import { projectEvents } from './run/project-events.ts';
 

@@ -1,22 +1,57 @@
 // Runs a projection in this process as a subscription with fenced writes. A repeated event changes nothing,
 // so the checkpoint may lag behind the documents.
 
+import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
+import type { EventStore } from '../store/event-store.ts';
 import { startPosition, type Position } from '../store/position.ts';
-import { Terminal } from '../subscriptions/handler-outcome.ts';
+import type { Observer } from '../foundation/observer.ts';
+import { Terminal } from '../foundation/handler-outcome.ts';
 import {
   createSubscriptionRunner,
   type SubscriptionOptions,
   type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
+import type {
+  SubscriptionHost,
+  SubscriptionStorage,
+} from '../subscriptions/subscription-storage.ts';
 import { subscription, type Subscription } from '../subscriptions/subscription.ts';
-import { projectionLimits } from './limits.ts';
-import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
-import type { Projection } from './projection.ts';
-import type { ReadModelStore } from './read-model-store.ts';
-import type { ReadModelVersion } from './read-model-versions.ts';
+import { projectionLimits, type Projection } from './projection.ts';
+import type { ReadModelHost, ReadModelStore } from './read-model-store.ts';
+import { familyOf, type ReadModelVersion, type ReadModelVersions } from './read-model-versions.ts';
 import { projectEvents } from './run/project-events.ts';
 import { waitWithTimeout, type WaitOptions } from './run/wait-with-timeout.ts';
+
+/** By default, documents, checkpoints and versions are in the event store's database. */
+export type ProjectionStore = EventStore & Partial<SubscriptionHost> & Partial<ReadModelHost>;
+
+export interface HostOptions {
+  /** Storage of the documents. Default: the event store's database. */
+  readonly readModels?: ReadModelStore | undefined;
+  /** Storage of the checkpoints. Default: the event store's database. */
+  readonly storage?: SubscriptionStorage | undefined;
+  /** Storage of the read model versions. Default: the event store's database. */
+  readonly versions?: ReadModelVersions | undefined;
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
+}
+
+interface ProjectionHost {
+  readonly readModels: ReadModelStore;
+  readonly storage: SubscriptionStorage;
+  readonly versions: ReadModelVersions;
+  readonly clock: Clock;
+}
+
+export function hostOf(store: ProjectionStore, options: HostOptions): ProjectionHost {
+  return {
+    readModels: required('read models', options.readModels ?? store.readModels),
+    storage: required('checkpoints', options.storage ?? store.subscriptions),
+    versions: required('read model versions', options.versions ?? store.readModelVersions),
+    clock: options.clock ?? systemClock,
+  };
+}
 
 export type ProjectionOptions = HostOptions & Omit<SubscriptionOptions, 'storage'>;
 
@@ -146,7 +181,7 @@ export function checkVersion(name: string, declared: ReadModelVersion): void {
 const pollMs = 50;
 
 /**
- * Waits until the documents of a projection in any process include all events up to a position. It polls
+ * Waits until the documents of a projection in any process include all events up to a position. Polls
  * the checkpoint, which the owner writes about once a second.
  *
  * @example
@@ -178,5 +213,14 @@ export async function waitForProjection<Document extends object>(
   });
   await waitWithTimeout(projection.name, { ...options, clock }, (signal) =>
     observer.waitFor(position, signal),
+  );
+}
+
+function required<Part>(what: string, part: Part | undefined): Part {
+  if (part !== undefined) return part;
+  throw new MillraceError(
+    'NOT_SUPPORTED',
+    `the event store cannot store ${what}: pass an engine that can, as an option`,
+    { details: { what } },
   );
 }

@@ -4,10 +4,11 @@ import { randomUUID } from 'node:crypto';
 import { aborted } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { subscriptionAdmin } from '../subscriptions/subscription-admin.ts';
-import { projectionLimits as limits, readModelLimits } from './limits.ts';
-import { familyOf, hostOf, type HostOptions, type ProjectionStore } from './projection-host.ts';
+import { projectionLimits as limits } from './projection.ts';
+import { readModelLimits } from './read-model.ts';
+import { hostOf, type HostOptions, type ProjectionStore } from './start-projection.ts';
 import type { ModelKey } from './read-model-store.ts';
-import type { ReadModelVersion, ReadModelVersions } from './read-model-versions.ts';
+import { familyOf, type ReadModelVersion, type ReadModelVersions } from './read-model-versions.ts';
 import { acquireAllShards } from './run/shard-leases.ts';
 
 /** Name and read model of a projection whose code may no longer exist. */
@@ -153,7 +154,7 @@ async function knownVersion(
   if (version !== undefined && version.projection === name) return version;
   throw new MillraceError(
     'PROJECTION_UNKNOWN',
-    `v${readModel.version} of ${family} was never started by ${name}`,
+    `unknown projection version '${name}': start the projection of ${family} v${readModel.version} first`,
     { details: { name, family, version: readModel.version } },
   );
 }
@@ -165,9 +166,13 @@ export async function namedVersion(
 ): Promise<ProjectionVersion> {
   const known = (await versions?.list())?.find(({ projection }) => projection === name);
   if (known === undefined) {
-    throw new MillraceError('PROJECTION_UNKNOWN', `'${name}' was never started on this store`, {
-      details: { name },
-    });
+    throw new MillraceError(
+      'PROJECTION_UNKNOWN',
+      `unknown projection '${name}': start it on this store first`,
+      {
+        details: { name },
+      },
+    );
   }
   const [bc = '', aggregate = ''] = known.family.split('.');
   return { name, readModel: { bc, aggregate, version: known.version } };

@@ -21,7 +21,7 @@ import {
   type DecideWith,
   type SagaWork,
 } from './decide-saga.ts';
-import { outcomeOf } from '../subscriptions/handler-outcome.ts';
+import { outcomeOf } from '../foundation/handler-outcome.ts';
 import { askCommand, type CommandOutcome, type SendCommand } from './reaction.ts';
 import type { Saga } from './saga.ts';
 import type { ParkedAt, SagaFact, SagaRequest } from './saga-fact.ts';

@@ -6,7 +6,7 @@ import { defineCommand } from '../contracts/define-command.ts';
 import { defineEvent } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { Snooze } from '../subscriptions/handler-outcome.ts';
+import { Snooze } from '../foundation/handler-outcome.ts';
 import { until } from '../testing/support/subscriptions/rig.ts';
 import { givenEvent } from '../testing/given-event.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';

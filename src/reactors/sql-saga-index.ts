@@ -1,6 +1,6 @@
 // The saga index in an SQL database: one row per saga, in the event database.
 
-import type { SqlCell, SqlCells, SqlDatabase } from '../subscriptions/sql/database.ts';
+import type { SqlCell, SqlCells, SqlDatabase } from '../store/sql-database.ts';
 import type { SqlTypes } from '../subscriptions/sql/tables.ts';
 import { sagaListLimit, type SagaEntry, type SagaIndex } from './saga-index.ts';
 import type { SagaStatus } from './saga-state.ts';

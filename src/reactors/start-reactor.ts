@@ -4,7 +4,7 @@
 import { isForgotten } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { Terminal } from '../subscriptions/handler-outcome.ts';
+import { Terminal } from '../foundation/handler-outcome.ts';
 import {
   startSubscription,
   type SubscriptionOptions,

@@ -13,7 +13,7 @@ export {
   type ShardFacts,
   type ShardLease,
 } from './rules/decide-shards.ts';
-export { RetryAfter, Snooze, Terminal } from './handler-outcome.ts';
+export { RetryAfter, Snooze, Terminal } from '../foundation/handler-outcome.ts';
 export { shardOf } from './rules/lane-of.ts';
 export { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';
 export type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';

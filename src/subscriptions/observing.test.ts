@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Attributes, Observer, TraceContext } from '../foundation/observer.ts';
 import { newEvent } from '../testing/conformance/store/fixture.ts';
 import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
-import { Snooze, Terminal } from './handler-outcome.ts';
+import { Snooze, Terminal } from '../foundation/handler-outcome.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
 import { startSubscription } from './subscription-runner.ts';
 import { subscription, type Caused } from './subscription.ts';

@@ -39,7 +39,7 @@ test('pausing from another process waits for a handler that runs longer than the
   assert.deepEqual(effects, ['a1', 'a2']);
 });
 
-test('a reset is refused while the subscription runs, and allowed when it is paused or stopped', async () => {
+test('a reset is rejected while the subscription runs, and allowed when it is paused or stopped', async () => {
   const { store, clock, append } = createRig();
   const seen: string[] = [];
   const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });

@@ -48,7 +48,7 @@ export interface SubscriptionAdmin {
 }
 
 export interface ResetOptions {
-  /** Default: the start. */
+  /** Position of the new checkpoint. Default: the start. */
   readonly to?: Position | undefined;
   readonly by?: string | undefined;
   /** Processes that run it lose their leases and restart from the new position. */
@@ -101,11 +101,11 @@ export function subscriptionAdmin(
     });
   };
 
-  const refuseIfRunning = async (name: string): Promise<void> => {
+  const rejectIfRunning = async (name: string): Promise<void> => {
     if ((await checkpoints.get(name))?.paused !== false) return;
-    const held = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
-    if (held.length === 0) return;
-    const owners = [...new Set(held.map(({ owner }) => owner))].toSorted();
+    const active = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
+    if (active.length === 0) return;
+    const owners = [...new Set(active.map(({ owner }) => owner))].toSorted();
     throw new MillraceError('SUBSCRIPTION_RUNNING', `${name} is running: pause it first`, {
       details: { name, owners },
     });
@@ -117,7 +117,7 @@ export function subscriptionAdmin(
     resume: async (name) => checkExists(await checkpoints.setPaused(name, false), name),
     positionBefore: (atMs) => positionBefore(store, atMs),
     async reset(name, { to = startPosition, by = 'unknown', evenIfRunning = false } = {}) {
-      if (!evenIfRunning) await refuseIfRunning(name);
+      if (!evenIfRunning) await rejectIfRunning(name);
       checkExists(await checkpoints.reset(name, to, { by, atMs: clock.now() }), name);
     },
     async lag(name) {
@@ -198,8 +198,8 @@ export async function workersOf(
   { leases }: Pick<SubscriptionStorage, 'leases'>,
   name: string,
 ): Promise<number> {
-  const held = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
-  return new Set(held.map(({ owner }) => owner)).size;
+  const active = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
+  return new Set(active.map(({ owner }) => owner)).size;
 }
 
 /** Parses `start`, a position, or a date and time; undefined for any other text. */

@@ -7,7 +7,7 @@ import {
   simulateProcess,
   type SimulatedProcess,
 } from '../testing/support/subscriptions/simulated-process.ts';
-import { RetryAfter, Snooze, Terminal } from './handler-outcome.ts';
+import { RetryAfter, Snooze, Terminal } from '../foundation/handler-outcome.ts';
 import { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';
 import { createSubscriptionRunner } from './subscription-runner.ts';
 import type { LeaseStore } from './subscription-storage.ts';
@@ -108,8 +108,8 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
     const rows = streams.map((stream) =>
       shared.waiting.next({ subscription: name, shard: 0 }, streamOf(stream), 1_000),
     );
-    const kept = [...(await listing), ...(await Promise.all(rows)).flat()];
-    const known = new Set(kept.map(({ eventId }) => eventId));
+    const storedEvents = [...(await listing), ...(await Promise.all(rows)).flat()];
+    const known = new Set(storedEvents.map(({ eventId }) => eventId));
     for (const event of await store.readAll().toArray()) {
       if (event.position > position) continue;
       const isKnown = applied.has(labelOf(event)) || known.has(event.eventId);

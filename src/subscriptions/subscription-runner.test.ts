@@ -4,7 +4,7 @@ import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
-import { Snooze, Terminal } from './handler-outcome.ts';
+import { Snooze, Terminal } from '../foundation/handler-outcome.ts';
 import type { MemoryTransaction } from './memory/storage.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
 import { createSubscriptionRunner, startSubscription } from './subscription-runner.ts';
@@ -579,7 +579,7 @@ test('shards are rebalanced when processes start and stop', async () => {
   );
 });
 
-test('an invalid definition is refused', () => {
+test('an invalid definition is rejected', () => {
   const handler = (): void => undefined;
   const bad = [
     { name },

@@ -16,7 +16,7 @@ import { slept } from './run/deadline.ts';
 import { createOwnedShards } from './run/owned-shards.ts';
 import { createProgressWaiters } from './run/progress-waiters.ts';
 import type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
-import { safeObserver } from './safe-observer.ts';
+import { safeObserver } from '../foundation/safe-observer.ts';
 import { subscriptionAdmin, type SubscriptionLag } from './subscription-admin.ts';
 import { subscriptionLimits as limits } from './subscription-limits.ts';
 import type { LeaseStore, SubscriptionHost, SubscriptionStorage } from './subscription-storage.ts';
@@ -26,7 +26,7 @@ import { withLeases } from './with-leases.ts';
 type TuningOptions = { readonly [Name in keyof RunnerTuning]?: RunnerTuning[Name] | undefined };
 
 export interface SubscriptionOptions<Transaction = unknown> extends TuningOptions {
-  /** Default: the storage of the store. */
+  /** Storage of checkpoints, leases and dead letters. Default: the event store's database. */
   readonly storage?: SubscriptionStorage<Transaction> | undefined;
   /** Leases in Redis or NATS; the same in all processes. Default: the leases of the storage. */
   readonly leases?: LeaseStore | undefined;
@@ -392,6 +392,6 @@ function storageOf<Transaction>(
   }
   throw new MillraceError(
     'NOT_SUPPORTED',
-    'this store cannot store checkpoints: pass the storage of another engine',
+    'the event store cannot store checkpoints: pass the storage of another engine as `storage`',
   );
 }

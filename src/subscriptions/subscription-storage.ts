@@ -72,7 +72,7 @@ export type Settlement =
   | {
       readonly kind: 'delivered';
       readonly positions: readonly Position[];
-      /** The checkpoint after these events are processed. It never moves back. */
+      /** The checkpoint after these events are processed; a checkpoint never moves back. */
       readonly checkpoint?: Position | undefined;
     }
   /** An event from `waiting`; its dead letter, if any, becomes `replayed`. */
@@ -86,7 +86,7 @@ export type Settlement =
 
 export type SettleResult =
   | 'settled'
-  /** Already settled before: this call changed nothing and kept no effect. */
+  /** The event was settled before: this call changed nothing and committed no effect. */
   | 'duplicate';
 
 /** A transaction of the store's database for the writes of a handler. */
@@ -165,7 +165,7 @@ export interface ClaimKey {
 export type Claim =
   | { readonly kind: 'claimed'; readonly token: number }
   | { readonly kind: 'done' }
-  /** Another process holds the claim, or died while it held it. */
+  /** Another process has the claim; it may have died since. */
   | { readonly kind: 'busy'; readonly retryInMs: number };
 
 /** Claims for effects outside the database, and the events whose effect is confirmed. */

@@ -10,18 +10,18 @@ import { subscriptionLimits as limits } from './subscription-limits.ts';
 
 export interface BatchContext<Transaction> {
   readonly subscription: string;
-  /** From 1. */
+  /** Number of this attempt, from 1. */
   readonly attempt: number;
-  /** Fence token of the shard's owner; it grows with each owner, so receivers can refuse an older one. */
+  /** Fence token of the shard's owner; it grows with each owner, so receivers can reject an older one. */
   readonly token: number;
   /** Fires on the timeout, and when this process must stop. */
   readonly signal: AbortSignal;
   /**
-   * A transaction of the store's database, opened by the first call. Its writes commit together with
+   * A transaction of the store's database, opened by the first call. The writes commit together with
    * the mark that the event is processed, or not at all.
    */
   readonly transaction: () => Promise<Transaction>;
-  /** The same in every attempt and every replay, for receivers that deduplicate by it. */
+  /** Does not change between attempts and replays, so receivers can deduplicate by this key. */
   readonly idempotencyKeyOf: (event: RecordedEvent) => string;
   /** Correlation, causation and trace for the events and commands that this event causes. */
   readonly causedBy: (event: RecordedEvent) => Caused;
@@ -70,11 +70,11 @@ export interface SubscriptionDefinition<Transaction = unknown> {
   readonly lanes?: number | undefined;
   /** Default: 1, 2, 4, 8, 16 s, then the dead letter. */
   readonly retry?: BackoffPolicy | undefined;
-  /** Default: 30 s. */
+  /** Time limit of one handler call. Default: 30 s. */
   readonly timeoutMs?: number | undefined;
   /**
-   * After a dead letter, the aggregate's later events are processed (`continue`, the default) or
-   * parked in order until the dead letter is replayed or discarded (`park`).
+   * Later events of the aggregate after a dead letter. `continue` (default) processes them; `park` parks
+   * them in order until the dead letter is replayed or discarded.
    */
   readonly onDeadLetter?: 'continue' | 'park' | undefined;
   /** How long a claimed effect is remembered. Default: 7 days. */
@@ -128,11 +128,11 @@ export function subscription<Transaction = unknown>(
 ): Subscription<Transaction> {
   const { name, filter, from = 'start', handler, batchHandler } = definition;
   const { service } = parseSubscriptionName(name);
-  const refuse = (reason: string): never => {
+  const fail = (reason: string): never => {
     throw new MillraceError('SUBSCRIPTION_INVALID', `${name}: ${reason}`, { details: { name } });
   };
   if ((handler === undefined) === (batchHandler === undefined)) {
-    refuse('set either handler or batchHandler');
+    fail('set either handler or batchHandler');
   }
   // Report an invalid filter here, not when the first page is read.
   compileFilter(filter);
@@ -141,7 +141,7 @@ export function subscription<Transaction = unknown>(
   const wholeNumber = (field: string, value: number, max: number): number =>
     Number.isInteger(value) && value >= 1 && value <= max
       ? value
-      : refuse(`${field} must be a whole number from 1 to ${max}`);
+      : fail(`${field} must be an integer from 1 to ${max}`);
   return {
     name,
     service,

@@ -6,7 +6,7 @@ import { MillraceError } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createSubjects, type Subjects } from '../contracts/subjects.ts';
-import { safeObserver } from '../subscriptions/safe-observer.ts';
+import { safeObserver } from '../foundation/safe-observer.ts';
 import {
   checkName,
   checkWorker,

@@ -156,7 +156,10 @@ export const metricTable: readonly MetricDefinition[] = [
   counter('tasks_duplicates_total', 'Duplicate jobs by key.', ['type']),
   counter('tasks_refused_total', 'Jobs rejected by a draining type.', ['type']),
   counter('tasks_ended_total', 'Ended jobs by state.', ['type', 'state']),
-  seconds('task_duration_seconds', 'Time from enqueueing a job to its end.', ['type', 'state']),
+  seconds('task_duration_seconds', 'Time from enqueueing a job to its terminal state.', [
+    'type',
+    'state',
+  ]),
   milliseconds('task_start_delay_ms', 'Time from due to claimed.', ['type']),
   milliseconds('task_run_duration_ms', 'Duration of a run by outcome.', ['type', 'outcome']),
   counter('tasks_swept_total', 'Running jobs requeued by the sweeper.'),

@@ -1,7 +1,7 @@
 // The trace index in an SQL database: one small row per event.
 
 import { toPosition, toSequence } from '../store/position.ts';
-import type { SqlCell, SqlDatabase } from '../subscriptions/sql/database.ts';
+import type { SqlCell, SqlDatabase } from '../store/sql-database.ts';
 import type { SqlTypes } from '../subscriptions/sql/tables.ts';
 import type { TraceIndex } from './trace-index.ts';
 

@@ -51,7 +51,7 @@ describe('the bus of a platform', () => {
     assert.match(stdout, /"subject":"gbe\.events\.audit\.change".*"count":1/);
   });
 
-  test('is checked by the doctor', async () => {
+  test('the doctor checks the bus', async () => {
     const folder = home.folder();
     const store = `sqlite:${folder}/events.db`;
     const reports = await examineEngines({ store, bus: `sqlite:${folder}/elsewhere.db` });
@@ -60,7 +60,7 @@ describe('the bus of a platform', () => {
     assert.ok(report.findings.every(({ level }) => level !== 'broken'));
   });
 
-  test('refuses the URL of an unknown engine', async () => {
+  test('rejects the URL of an unknown engine', async () => {
     await assert.rejects(() => openBus('mysql://x'), { code: 'CONFIG_INVALID' });
     await assert.rejects(() => openColdStorage('ftp://x'), { code: 'CONFIG_INVALID' });
     await assert.rejects(() => openColdStorage('s3://bucket/x'), { message: /AWS_ACCESS_KEY_ID/ });
@@ -79,7 +79,7 @@ describe('millrace archive', () => {
     });
   }
 
-  test('lists, reads and restores', async () => {
+  test('the archive commands list, read and restore messages', async () => {
     await archived();
     const listed = await home.millrace('archive list');
     assert.match(listed.stdout, /^gbe\.events\.audit\.change .* 3 messages, \d+ bytes\n$/);

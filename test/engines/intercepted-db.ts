@@ -1,4 +1,4 @@
-// A database whose calls and answers a test can intercept; the adapter runs on it unchanged.
+// A database whose calls and replies a test can intercept; the adapter runs on it unchanged.
 
 import type { Collection, Db } from 'mongodb';
 

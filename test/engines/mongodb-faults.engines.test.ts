@@ -92,7 +92,7 @@ onEachMongodb('a writer that fails in the middle of an append', (target) => {
         assert.deepEqual(revisions, [6]);
         await follower.count(7);
       } else {
-        const { code } = await child.message(hasKind('refused'));
+        const { code } = await child.message(hasKind('rejected'));
         assert.equal(code, 'VERSION_CONFLICT');
       }
       await child.ended;

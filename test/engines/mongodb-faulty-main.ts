@@ -19,7 +19,7 @@ export interface FaultyInput {
 export type FaultyMessage =
   | { readonly kind: 'fault' }
   | { readonly kind: 'appended'; readonly revisions: readonly number[] }
-  | { readonly kind: 'refused'; readonly code: string };
+  | { readonly kind: 'rejected'; readonly code: string };
 
 const input = childInput() as FaultyInput;
 const client = new MongoClient(input.url);
@@ -38,7 +38,7 @@ try {
   const results = await store.appendMany(input.appends.map(withLargePayloads));
   report({ kind: 'appended', revisions: results.map(({ revision }) => revision) });
 } catch (error) {
-  report({ kind: 'refused', code: (error as { readonly code: string }).code });
+  report({ kind: 'rejected', code: (error as { readonly code: string }).code });
 }
 await store[Symbol.asyncDispose]();
 await client.close();

@@ -1,4 +1,4 @@
-// Writers and readers on a network in which every call and every answer can be late or lost.
+// Writers and readers on a network in which every call and every reply can be late or lost.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ import {
 } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 interface Network {
-  /** The percentage of calls that are lost, and of answers that are lost. */
+  /** The percentage of calls that are lost, and of replies that are lost. */
   readonly lostPercent: number;
   readonly lateMsMax: number;
 }
@@ -39,19 +39,19 @@ function badNetwork(db: Db, random: SeededRandom, { lostPercent, lateMsMax }: Ne
   return interceptedDb(db, (operation, call) => async (...args) => {
     await transfer(`the call of ${operation}`);
     const result = await call(...args);
-    await transfer(`the answer to ${operation}`);
+    await transfer(`the reply to ${operation}`);
     return result;
   });
 }
 
-/** Loses the answer to the first call of this operation. */
+/** Loses the reply to the first call of this operation. */
 function losingAnswer(db: Db, lost: string): { readonly db: Db; isLost(): boolean } {
   let isLost = false;
   const losing = interceptedDb(db, (operation, call) => async (...args) => {
     const result = await call(...args);
     if (operation !== lost || isLost) return result;
     isLost = true;
-    throw new MongoNetworkError('the answer was lost');
+    throw new MongoNetworkError('the reply was lost');
   });
   return { db: losing, isLost: () => isLost };
 }
@@ -76,7 +76,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
           await using store = await openPersistently(db);
           using history = openHistory(join(run.workspace.folder, `${index}.history`));
           const leaving = new AbortController();
-          // This reader can see a commit before the append in the same process is answered.
+          // This reader can see a commit before the append in the same process completes.
           const reading = (async () => {
             for await (const { position } of store.subscribe({ signal: leaving.signal })) {
               void position;
@@ -98,7 +98,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     }
   });
 
-  test('a single writer never gets a conflict, however late the answers arrive', async () => {
+  test('a single writer never gets a conflict, however late the replies arrive', async () => {
     await using client = await connect(target);
     const seed = newSeed();
     const random = seededRandom(seed);
@@ -123,7 +123,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     assert.equal((await readPlaces(store)).length, 3 * count, `MILLRACE_SEED=${seed}`);
   });
 
-  test('a commit that is read before its answer arrives does not undo later commits', async () => {
+  test('a commit that is read before its reply arrives does not undo later commits', async () => {
     await using client = await connect(target);
     const insert = gate();
     const copy = gate();
@@ -186,7 +186,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     })();
     // Each append has 6 MiB, and at most 16 MiB wait for the copy.
     await until('three appends are acknowledged', () => acknowledged >= 3);
-    // This takes about as long as another append.
+    // Stripping takes about as long as another append.
     await own.collection('others').insertMany(Array.from({ length: 7 }, () => ({ text })));
     assert.equal(acknowledged, 3);
     copy.open();
@@ -194,7 +194,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     assert.equal((await readPlaces(store)).length, 36);
   });
 
-  test('all commits are stripped in the end, even if stripping starts late', async () => {
+  test('all commits are eventually stripped, even if stripping starts late', async () => {
     await using client = await connect(target);
     const own = client.db(target.newDatabase());
     const strip = gate();
@@ -227,7 +227,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     'events_commit_parts.insertOne',
   ]) {
     for (const expected of ['none', 'any'] as const) {
-      test(`an append is stored once when the answer to ${lost} is lost, expected ${expected}`, async () => {
+      test(`an append is stored once when the reply to ${lost} is lost, expected ${expected}`, async () => {
         await using client = await connect(target);
         const database = target.newDatabase();
         const network = losingAnswer(client.db(database), lost);
@@ -249,7 +249,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
   }
 });
 
-/** Holds answers back between `close` and `open`. */
+/** Delays replies between `close` and `open`. */
 function gate() {
   let reached = Promise.withResolvers<void>();
   let opened: PromiseWithResolvers<void> | undefined;

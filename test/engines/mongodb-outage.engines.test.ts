@@ -36,7 +36,7 @@ onFerretdb('an outage', (target) => {
   afterEach(() => server().start());
 
   for (const how of ['stop', 'kill'] as const) {
-    test(`the same store and its subscriptions continue after the server was gone (${how})`, async ({
+    test(`a store and its subscriptions continue after an outage of the server (${how})`, async ({
       signal,
     }) => {
       await using store = await open();
@@ -65,7 +65,7 @@ onFerretdb('an outage', (target) => {
         () => store.scavenge(),
         () => store.forget('a-person'),
       ]) {
-        assertOutage(await inTime('the refusal', rejection(work())));
+        assertOutage(await inTime('the rejection', rejection(work())));
       }
 
       await server().start();
@@ -87,7 +87,7 @@ onFerretdb('an outage', (target) => {
     await using store = await open();
     await store.append(streamName('a'), [newEvent('before')]);
     await server().kill();
-    // These are more appends than one commit can take.
+    // The test sends more appends than one commit can take.
     const appends = Array.from({ length: 2_000 }, (_, index) =>
       store.append(streamName(index), [newEvent(`e${index}`)]),
     );

@@ -1,5 +1,5 @@
-// A store in its own database, writers in separate processes, a reader that follows the store from the
-// start, and the checks after the last write.
+// One run: a store in a separate database, writers in separate processes, and a reader that follows the
+// store from the start. The checks follow the last write.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -62,7 +62,7 @@ onEachMongodb('the collection of events', (target) => {
     assert.ok(recordedAt instanceof Date);
   });
 
-  test("the indexes are the four of the architecture document, under MongoDB's default names, and our own", async () => {
+  test("the indexes are the four of the architecture document, under MongoDB's default names, and those of Millrace", async () => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
     await (await mongodbEventStore(db))[Symbol.asyncDispose]();
@@ -99,7 +99,7 @@ onEachMongodb('the collection of events', (target) => {
     assert.ok(added === 4 || added === 5, `${added} indexes were added`);
   });
 
-  test('refuses a store that was not migrated, and names what is missing', async () => {
+  test('rejects a store that was not migrated, and names the missing indexes', async () => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
     await db.createCollection('events');

@@ -63,7 +63,7 @@ test('an event of the adapter is JSON with metadata that the tools of KurrentDB 
   assert.equal(metadata['tenant'], 'core');
 });
 
-test('on our own server, an event of the adapter is stored as a Millrace event', async () => {
+test('on the server of Millrace, an event of the adapter is stored as a Millrace event', async () => {
   const stream = newStream();
   const sent = newEvents(2, { eventId: unique('no-uuid-') }).map((each, index) => ({
     ...each,
@@ -103,11 +103,11 @@ test('erasure keys are not among the events of the store', async () => {
 });
 
 test('erasure keys can be stored elsewhere', async () => {
-  const asked: string[] = [];
+  const requestedSubjects: string[] = [];
   await using sealed = await kurrentdbEventStore(served.url, {
     keys: {
       async get(subjects) {
-        asked.push(...subjects);
+        requestedSubjects.push(...subjects);
         return new Map(
           subjects.map((subject) => [subject, { kind: 'key', key: new Uint8Array(32) }] as const),
         );
@@ -117,7 +117,7 @@ test('erasure keys can be stored elsewhere', async () => {
   });
   const subject = unique('person-');
   await sealed.append(newStream(), [newEvent({ headers: { [subjectHeader]: subject } })]);
-  assert.deepEqual(asked, [subject]);
+  assert.deepEqual(requestedSubjects, [subject]);
 });
 
 test('a client of the user is used and not closed', async () => {

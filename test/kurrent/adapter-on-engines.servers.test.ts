@@ -1,4 +1,4 @@
-// The conformance suite of the store through the official client and our own server, on durable engines: a part of it
+// The conformance suite of the store through the official client and Millrace's server, on durable engines: a part of it
 // in `npm test`, all of it in the soak. adapter-on-memory runs the whole suite.
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -40,7 +40,7 @@ for (const [engine, backing] of Object.entries(engines)) {
   for (const { name, skip, run } of eventStoreConformance(fixture)) {
     if (!topics.test(name)) continue;
     test(
-      `KurrentDB on our own server over ${engine}: ${name}`,
+      `KurrentDB on the server of Millrace over ${engine}: ${name}`,
       { skip: skip ?? false },
       ({ signal }) => run(signal),
     );

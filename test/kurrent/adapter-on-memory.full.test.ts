@@ -1,5 +1,5 @@
-// The conformance suite of the store through the official client and our own server, on the memory engine, because
-// adapter and server behave the same on every engine. adapter-on-engines runs a part of it on SQLite and PostgreSQL, and
+// The conformance suite of the store through the official client and Millrace's server, on the memory engine.
+// Adapter and server behave the same on every engine. adapter-on-engines runs a part of it on SQLite and PostgreSQL, and
 // the soak all of it.
 
 import { after, test } from 'node:test';
@@ -23,7 +23,9 @@ after(() => fixture[Symbol.asyncDispose]());
 
 for (const { name, skip, run } of eventStoreConformance(fixture)) {
   if (leftOut.has(name)) continue;
-  test(`KurrentDB on our own server in memory: ${name}`, { skip: skip ?? false }, ({ signal }) =>
-    run(signal),
+  test(
+    `KurrentDB on the server of Millrace in memory: ${name}`,
+    { skip: skip ?? false },
+    ({ signal }) => run(signal),
   );
 }

@@ -94,7 +94,7 @@ test('live subscriptions resume without gaps and duplicates', { timeout }, async
   }
 });
 
-test('repeating an append whose answer was lost has no effect', { timeout }, async () => {
+test('repeating an append whose reply was lost has no effect', { timeout }, async () => {
   await using server = await serveSqlite();
   await using store = await kurrentdbEventStore(server.url);
   const stream = newStream();

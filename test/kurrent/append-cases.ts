@@ -10,13 +10,13 @@ import {
   event,
   events,
   idsOf,
-  refused,
+  rejectsWith,
   revisionsOf,
   unique,
 } from './official-clients.ts';
 
 export const appendCases: ClientCases = ({ api, append, kind }) => {
-  test('any: the first event of a stream has revision 0, at the position that a read returns', async () => {
+  test('the first event of a stream has revision 0 and the position that a read returns', async () => {
     const stream = unique();
     const result = await append(stream, event());
     assert.equal(result.success, true);
@@ -45,38 +45,38 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
   test('no_stream: an existing stream is a version conflict with the expected and the actual version', async () => {
     const stream = unique();
     await append(stream, events(3));
-    const error = await refused('wrong-expected-version', () =>
+    const error = await rejectsWith('wrong-expected-version', () =>
       append(stream, event(), 'no_stream'),
     );
     assert.deepEqual([error.streamName, error.expected, error.actual], [stream, 'no_stream', 2n]);
     assert.equal((await collect(api.readStream(stream))).length, 3);
   });
 
-  test('a revision: appends directly after it', async () => {
+  test('an append that expects a revision follows it directly', async () => {
     const stream = unique();
     await append(stream, events(2));
     assert.equal((await append(stream, events(2), 1n)).nextExpectedRevision, 3n);
   });
 
-  test('a revision: a stream with later events is a version conflict', async () => {
+  test('an append that expects an older revision fails with a version conflict', async () => {
     const stream = unique();
     await append(stream, events(4));
-    const error = await refused('wrong-expected-version', () => append(stream, event(), 1n));
+    const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 1n));
     assert.deepEqual([error.expected, error.actual], [1n, 3n]);
   });
 
-  test('a revision: a stream with fewer events is a version conflict', async () => {
+  test('an append that expects a later revision fails with a version conflict', async () => {
     const stream = unique();
     await append(stream, event());
-    const error = await refused('wrong-expected-version', () => append(stream, event(), 7n));
+    const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 7n));
     assert.deepEqual([error.expected, error.actual], [7n, 0n]);
   });
 
-  test('a revision: an unknown stream is a version conflict, and is not created', async () => {
+  test('an append that expects a revision of an unknown stream fails and does not create it', async () => {
     const stream = unique();
-    const error = await refused('wrong-expected-version', () => append(stream, event(), 3n));
+    const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 3n));
     assert.deepEqual([error.expected, error.actual], [3n, 'no_stream']);
-    await refused('stream-not-found', () => collect(api.readStream(stream)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(stream)));
   });
 
   test('stream_exists: appends to an existing stream', async () => {
@@ -86,7 +86,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
   });
 
   test('stream_exists: an unknown stream is a version conflict', async () => {
-    const error = await refused('wrong-expected-version', () =>
+    const error = await rejectsWith('wrong-expected-version', () =>
       append(unique(), event(), 'stream_exists'),
     );
     assert.deepEqual([error.expected, error.actual], ['stream_exists', 'no_stream']);
@@ -125,7 +125,9 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     const sent = events(2);
     await append(stream, sent);
     for (const expected of ['any', 'no_stream'] as const) {
-      await refused('wrong-expected-version', () => append(stream, [...sent, event()], expected));
+      await rejectsWith('wrong-expected-version', () =>
+        append(stream, [...sent, event()], expected),
+      );
     }
     assert.equal((await collect(api.readStream(stream))).length, 2);
   });
@@ -133,10 +135,10 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
   test('other events at the revisions of an earlier append are a version conflict', async () => {
     const stream = unique();
     await append(stream, events(3), 'no_stream');
-    await refused('wrong-expected-version', () => append(stream, events(3), 'no_stream'));
+    await rejectsWith('wrong-expected-version', () => append(stream, events(3), 'no_stream'));
   });
 
-  test('the same event id in two streams is two events', async () => {
+  test('two streams may contain events with the same id', async () => {
     const [a, b] = [unique(), unique()];
     const sent = event();
     await append(a, sent, 'no_stream');
@@ -188,12 +190,12 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(Buffer.from(read?.event?.data as Uint8Array).toString(), text);
   });
 
-  test('an append above the limit is refused with the limit, and writes nothing', async () => {
+  test('an append above the limit is rejected with the limit, and writes nothing', async () => {
     const stream = unique();
     const large = event({ data: { text: 'x'.repeat(1_100_000) } });
-    const error = await refused('maximum-append-size-exceeded', () => append(stream, large));
+    const error = await rejectsWith('maximum-append-size-exceeded', () => append(stream, large));
     assert.equal(error.maxAppendSize, 1_048_576);
-    await refused('stream-not-found', () => collect(api.readStream(stream)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(stream)));
   });
 
   test('an append in many messages is one append', async () => {
@@ -218,7 +220,7 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(new Set(results.map(({ position }) => position?.commit)).size, 200);
   });
 
-  test('of twenty concurrent appends that expect no stream, one succeeds', async () => {
+  test('one of twenty concurrent appends that expect no stream succeeds', async () => {
     const stream = unique();
     const outcomes = await Promise.allSettled(
       Array.from({ length: 20 }, () => append(stream, event(), 'no_stream')),
@@ -232,20 +234,20 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     await append(stream, event());
     const [read] = await collect(api.readStream(stream));
     assert.equal(read?.event?.streamId, stream);
-    const error = await refused('wrong-expected-version', () => append(stream, event(), 9n));
+    const error = await rejectsWith('wrong-expected-version', () => append(stream, event(), 9n));
     assert.equal(error.streamName, stream);
   });
 
-  test('an event without a type is refused', async () => {
+  test('an event without a type is rejected', async () => {
     const stream = unique();
     await assert.rejects(() => append(stream, event({ type: '' })));
-    await refused('stream-not-found', () => collect(api.readStream(stream)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(stream)));
   });
 
   // With call credentials clients do not use BatchAppend: each append is a separate call.
   const credentials = { username: 'admin', password: 'changeit' };
 
-  test('with credentials: Append returns the same results', async () => {
+  test('Append with credentials returns the same results', async () => {
     const stream = unique();
     const sent = events(3);
     const first = await append(stream, sent, 'no_stream', { credentials });
@@ -259,10 +261,10 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     [5n, 1n],
     ['stream_exists', 'no_stream'],
   ] as const) {
-    test(`with credentials: Append reports a version conflict, expecting ${expected}`, async () => {
+    test(`Append with credentials reports a version conflict, expecting ${expected}`, async () => {
       const stream = unique();
       if (expected !== 'stream_exists') await append(stream, events(2));
-      const error = await refused('wrong-expected-version', () =>
+      const error = await rejectsWith('wrong-expected-version', () =>
         append(stream, event(), expected, { credentials }),
       );
       assert.deepEqual(
@@ -272,9 +274,9 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     });
   }
 
-  test('with credentials: Append refuses an append above the limit', async () => {
+  test('Append with credentials rejects an append above the limit', async () => {
     const large = event({ data: { text: 'x'.repeat(1_100_000) } });
-    const error = await refused('maximum-append-size-exceeded', () =>
+    const error = await rejectsWith('maximum-append-size-exceeded', () =>
       append(unique(), large, 'any', { credentials }),
     );
     assert.equal(error.maxAppendSize, 1_048_576);

@@ -1,4 +1,4 @@
-// Runs cases with one of the official clients, on our own server with a memory store.
+// Runs cases with one of the official clients, on Millrace's server with a memory store.
 
 import { after, describe } from 'node:test';
 import { memoryEventStore } from '../../src/engines/memory/index.ts';

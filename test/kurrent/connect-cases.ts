@@ -4,7 +4,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KurrentServerOptions } from '../../src/server/kurrent/index.ts';
 import { serveMemory, type ClientCases } from './client-cases.ts';
-import { collect, event, idsOf, refused, unique, type OfficialClient } from './official-clients.ts';
+import {
+  collect,
+  event,
+  idsOf,
+  rejectsWith,
+  unique,
+  type OfficialClient,
+} from './official-clients.ts';
 import { throwawayCertificate } from '../../src/testing/support/throwaway-certificate.ts';
 
 /** The gRPC status code. */
@@ -17,20 +24,20 @@ export const connectCases: ClientCases = ({ kind, served }) => {
   const { port } = served.server;
   const quick = 'discoveryInterval=1';
 
-  test('several hosts: the client requests the cluster members and finds the only node', async () => {
+  test('a client with several hosts requests the cluster members and finds the only node', async () => {
     await using client = kind.connect(
       `kurrentdb://127.0.0.1:${port},127.0.0.1:${port}?tls=false&${quick}`,
     );
     await worksWith(client);
   });
 
-  test('discovery by name: the client requests the cluster members and finds the only node', async () => {
+  test('a client with discovery by name requests the cluster members and finds the only node', async () => {
     await using client = kind.connect(`kurrentdb+discover://127.0.0.1:${port}?tls=false&${quick}`);
     await worksWith(client);
   });
 
   for (const preference of ['leader', 'random'] as const) {
-    test(`discovery: a client that prefers ${preference} finds the only node`, async () => {
+    test(`a discovering client that prefers ${preference} finds the only node`, async () => {
       await using client = kind.connect(
         `kurrentdb+discover://127.0.0.1:${port}?tls=false&nodePreference=${preference}&${quick}`,
       );
@@ -52,15 +59,15 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     await client.api.deleteStream(stream, options);
   });
 
-  test('no server: the call fails as unavailable', async () => {
-    const gone = await serveMemory();
-    await gone[Symbol.asyncDispose]();
-    await using client = kind.connect(gone.url);
+  test('a call without a server fails as unavailable', async () => {
+    const stopped = await serveMemory();
+    await stopped[Symbol.asyncDispose]();
+    await using client = kind.connect(stopped.url);
     // Clients that request server features first return the gRPC error.
     await assert.rejects(() => client.append(unique(), event()), { code: unavailable });
   });
 
-  test('over TLS: the certificate is verified with the given authority', async () => {
+  test('a client verifies the TLS certificate with the given authority', async () => {
     using certificate = throwawayCertificate();
     await using secure = await serveMemory({ tls: certificate });
     const url = `${byName(secure.url)}&tlsCAFile=${certificate.authorityFile}`;
@@ -68,7 +75,7 @@ export const connectCases: ClientCases = ({ kind, served }) => {
     await worksWith(client);
   });
 
-  test('over TLS: a certificate of an unknown authority is refused', async () => {
+  test('a client rejects the certificate of an unknown authority', async () => {
     using certificate = throwawayCertificate();
     await using secure = await serveMemory({ tls: certificate });
     await using client = kind.connect(byName(secure.url));
@@ -95,17 +102,17 @@ export const connectCases: ClientCases = ({ kind, served }) => {
   test('credentials of the connection are used for its calls', () =>
     withUsers('jane:secret@', (client) => worksWith(client)));
 
-  test('a wrong password is refused as access denied, in every kind of call', () =>
+  test('a wrong password is rejected as access denied, in every kind of call', () =>
     withUsers('jane:wrong@', async (client) => {
-      await refused('access-denied', () => client.append(unique(), event()));
-      await refused('access-denied', () => collect(client.api.readStream(unique())));
-      await refused('access-denied', () => client.api.deleteStream(unique()));
+      await rejectsWith('access-denied', () => client.append(unique(), event()));
+      await rejectsWith('access-denied', () => collect(client.api.readStream(unique())));
+      await rejectsWith('access-denied', () => client.api.deleteStream(unique()));
     }));
 
   test('a read-only caller cannot write', () =>
     withUsers('reader:secret@', async (client) => {
-      await refused('access-denied', () => client.append(unique(), event()));
-      await refused('stream-not-found', () => collect(client.api.readStream(unique())));
+      await rejectsWith('access-denied', () => client.append(unique(), event()));
+      await rejectsWith('stream-not-found', () => collect(client.api.readStream(unique())));
     }));
 
   test('credentials of a call take precedence over those of the connection', () =>

@@ -3,23 +3,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
-import { collect, event, events, idsOf, refused, revisionsOf, unique } from './official-clients.ts';
+import { collect, event, events, idsOf, rejectsWith, revisionsOf, unique } from './official-clients.ts';
 
 export const deleteCases: ClientCases = ({ api, append }) => {
-  test('deleted: the stream is not found, and $all still has its events', async () => {
+  test('a deleted stream is not found, and $all still has its events', async () => {
     const stream = unique();
     const sent = events(2);
     await append(stream, sent);
     const { position } = await api.deleteStream(stream);
     assert.ok(position !== undefined);
-    await refused('stream-not-found', () => collect(api.readStream(stream)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(stream)));
     const all = await collect(api.readAll());
     const left = all.filter((read) => read.event?.streamId === stream);
     assert.deepEqual(idsOf(left), idsOf(sent));
   });
 
   for (const expected of ['any', 'no_stream', 2n] as const) {
-    test(`deleted: an append with ${expected} restores it and continues its revisions`, async () => {
+    test(`an append with ${expected} restores a deleted stream and continues its revisions`, async () => {
       const stream = unique();
       await append(stream, events(3));
       await api.deleteStream(stream);
@@ -32,15 +32,15 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     });
   }
 
-  test('deleted: an append with stream_exists is refused as deleted', async () => {
+  test('an append with stream_exists to a deleted stream is rejected as deleted', async () => {
     const stream = unique();
     await append(stream, event());
     await api.deleteStream(stream);
-    const error = await refused('stream-deleted', () => append(stream, event(), 'stream_exists'));
+    const error = await rejectsWith('stream-deleted', () => append(stream, event(), 'stream_exists'));
     assert.equal(error.streamName, stream);
   });
 
-  test('deleted: the metadata shows it until the stream is restored', async () => {
+  test('the metadata of a deleted stream shows the deletion until the stream is restored', async () => {
     const stream = unique();
     await append(stream, events(2));
     await api.deleteStream(stream);
@@ -51,70 +51,70 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal(Number(back.metadata?.truncateBefore), 2);
   });
 
-  test('deleting: checks the expected revision', async () => {
+  test('a delete checks the expected revision', async () => {
     const stream = unique();
     await append(stream, events(3));
-    const error = await refused('wrong-expected-version', () =>
+    const error = await rejectsWith('wrong-expected-version', () =>
       api.deleteStream(stream, { expectedRevision: 1n }),
     );
     assert.deepEqual([error.streamName, error.expected, error.actual], [stream, 1n, 2n]);
     assert.equal((await collect(api.readStream(stream))).length, 3);
     await api.deleteStream(stream, { expectedRevision: 2n });
-    await refused('stream-not-found', () => collect(api.readStream(stream)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(stream)));
   });
 
-  test('deleting: no_stream refuses an existing stream', async () => {
+  test('a delete with no_stream rejects an existing stream', async () => {
     const stream = unique();
     await append(stream, event());
-    await refused('wrong-expected-version', () =>
+    await rejectsWith('wrong-expected-version', () =>
       api.deleteStream(stream, { expectedRevision: 'no_stream' }),
     );
   });
 
-  test('tombstone: refuses reads and appends', async () => {
+  test('a tombstoned stream rejects reads and appends', async () => {
     const stream = unique();
     await append(stream, events(2));
     await api.tombstoneStream(stream);
-    const reading = await refused('stream-deleted', () => collect(api.readStream(stream)));
+    const reading = await rejectsWith('stream-deleted', () => collect(api.readStream(stream)));
     assert.equal(reading.streamName, stream);
     for (const expected of ['any', 'no_stream', 'stream_exists', 1n] as const) {
-      const error = await refused('stream-deleted', () => append(stream, event(), expected));
+      const error = await rejectsWith('stream-deleted', () => append(stream, event(), expected));
       assert.equal(error.streamName, stream);
     }
   });
 
-  test('tombstone: with credentials Append is refused the same way', async () => {
+  test('a tombstoned stream rejects Append with credentials', async () => {
     const stream = unique();
     await api.tombstoneStream(stream);
     const credentials = { username: 'admin', password: 'changeit' };
-    const error = await refused('stream-deleted', () =>
+    const error = await rejectsWith('stream-deleted', () =>
       append(stream, event(), 'any', { credentials }),
     );
     assert.equal(error.streamName, stream);
   });
 
-  test('tombstone: checks the expected revision', async () => {
+  test('a tombstone checks the expected revision', async () => {
     const stream = unique();
     await append(stream, events(2));
-    const error = await refused('wrong-expected-version', () =>
+    const error = await rejectsWith('wrong-expected-version', () =>
       api.tombstoneStream(stream, { expectedRevision: 9n }),
     );
     assert.deepEqual([error.expected, error.actual], [9n, 1n]);
     assert.equal((await collect(api.readStream(stream))).length, 2);
   });
 
-  test('tombstone: refuses a second tombstone or delete', async () => {
+  test('a tombstoned stream rejects a second tombstone or delete', async () => {
     const stream = unique();
     await append(stream, event());
     await api.tombstoneStream(stream);
-    await refused('stream-deleted', () => api.tombstoneStream(stream));
-    await refused('stream-deleted', () => api.deleteStream(stream));
+    await rejectsWith('stream-deleted', () => api.tombstoneStream(stream));
+    await rejectsWith('stream-deleted', () => api.deleteStream(stream));
   });
 
-  test('tombstone: works on a stream that does not exist', async () => {
+  test('a stream that does not exist can get a tombstone', async () => {
     const stream = unique('ümläut-');
     await api.tombstoneStream(stream, { expectedRevision: 'no_stream' });
-    const error = await refused('stream-deleted', () => append(stream, event()));
+    const error = await rejectsWith('stream-deleted', () => append(stream, event()));
     assert.equal(error.streamName, stream);
   });
 };

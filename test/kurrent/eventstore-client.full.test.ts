@@ -1,4 +1,4 @@
-// The official EventStoreDB client (the older name of KurrentDB) on our own server. The newer client runs all cases in
+// The official EventStoreDB client (the older name of KurrentDB) on Millrace's server. The newer client runs all cases in
 // `npm test`; the older one runs those of calls that differ, and all of them in the soak.
 // src/server/kurrent/streams/eventstore-client.full.test.ts tests its reads and subscriptions.
 

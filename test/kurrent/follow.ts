@@ -63,7 +63,7 @@ export function followed<T extends ResolvedEvent = ResolvedEvent>(
       };
       const timer = setTimeout(() => {
         leave();
-        reject(new Error(`waited in vain for ${what}; ${seen.length} events came`));
+        reject(new Error(`timeout while waiting for ${what}; ${seen.length} events arrived`));
       }, waitMsMax);
       waiting.add(check);
       check();

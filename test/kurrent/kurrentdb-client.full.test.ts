@@ -1,4 +1,4 @@
-// The official KurrentDB client on our own server.
+// The official KurrentDB client on Millrace's server.
 
 import { runClientCases } from './client-cases.ts';
 import { clientTopics } from './client-topics.ts';

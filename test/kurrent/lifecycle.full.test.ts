@@ -16,14 +16,14 @@ const rounds = soakMinutes > 0 ? 200 : 50;
 
 /** Keeps the result of `open` from start to stop. */
 function holding(open: (signal: AbortSignal) => Promise<AsyncDisposable>) {
-  let held: AsyncDisposable | undefined;
+  let resource: AsyncDisposable | undefined;
   return createLifecycle({
     async start(signal) {
-      held = await open(signal);
+      resource = await open(signal);
     },
     async stop() {
-      const last = held;
-      held = undefined;
+      const last = resource;
+      resource = undefined;
       await last?.[Symbol.asyncDispose]();
     },
   });
@@ -32,7 +32,7 @@ function holding(open: (signal: AbortSignal) => Promise<AsyncDisposable>) {
 const openNow = (kind: string): number =>
   process.getActiveResourcesInfo().filter((name) => name === kind).length;
 
-/** Sockets close asynchronously. */
+/** Waits until the count is reached, because sockets close asynchronously. */
 async function atMost(kind: string, count: number): Promise<void> {
   for (let turn = 0; openNow(kind) > count; turn += 1) {
     assert.ok(turn < 6_000, `${openNow(kind)} of ${kind} are open, not ${count}`);

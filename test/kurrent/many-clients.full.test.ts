@@ -91,7 +91,7 @@ test(
   },
 );
 
-/** Sockets close asynchronously. */
+/** Waits until at most `sockets` are open, because sockets close asynchronously. */
 async function settled(
   server: ServedSqlite,
   sockets: number,

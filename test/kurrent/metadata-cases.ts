@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
-import { collect, event, events, refused, revisionsOf, unique } from './official-clients.ts';
+import { collect, event, events, rejectsWith, revisionsOf, unique } from './official-clients.ts';
 
 export const metadataCases: ClientCases = ({ api, append }) => {
   test('metadata is returned unchanged, including custom members', async () => {
@@ -47,7 +47,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(read?.event?.data, { $maxCount: 3 });
   });
 
-  test('maximum count: only the newest events are visible, in both directions', async () => {
+  test('a maximum count shows only the newest events, in both directions', async () => {
     const stream = unique();
     await append(stream, events(6));
     await api.setStreamMetadata(stream, { maxCount: 2 });
@@ -58,7 +58,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [5, 6]);
   });
 
-  test('truncation: earlier events are hidden, and a read from before starts there', async () => {
+  test('a truncation hides earlier events, and a read from before starts there', async () => {
     const stream = unique();
     await append(stream, events(6));
     await api.setStreamMetadata(stream, { truncateBefore: 4 });
@@ -67,7 +67,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream, from))), [4, 5]);
   });
 
-  test('truncation and count: the stricter one applies', async () => {
+  test('the stricter of truncation and maximum count applies', async () => {
     const stream = unique();
     await append(stream, events(8));
     await api.setStreamMetadata(stream, { truncateBefore: 2, maxCount: 3 });
@@ -76,7 +76,7 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await collect(api.readStream(stream))), [7]);
   });
 
-  test('maximum age: recent events stay visible', async () => {
+  test('a maximum age keeps recent events visible', async () => {
     const stream = unique();
     await append(stream, events(2));
     await api.setStreamMetadata(stream, { maxAge: 3_600 });
@@ -109,10 +109,10 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     assert.equal((await collect(api.readStream(stream))).length, 3);
   });
 
-  test('metadata with a wrong expected revision is refused', async () => {
+  test('metadata with a wrong expected revision is rejected', async () => {
     const stream = unique();
     await api.setStreamMetadata(stream, { maxCount: 1 });
-    await refused('wrong-expected-version', () =>
+    await rejectsWith('wrong-expected-version', () =>
       api.setStreamMetadata(stream, { maxCount: 2 }, expecting(7n)),
     );
   });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
-import { bytesEvent, collect, event, events, idsOf, refused, unique } from './official-clients.ts';
+import { bytesEvent, collect, event, events, idsOf, rejectsWith, unique } from './official-clients.ts';
 
 export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
   const options = { skip: kind.hasMultiStream ? false : 'this client knows one stream at a time' };
@@ -31,26 +31,26 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
   test('a version conflict in one stream prevents all writes', options, async () => {
     const [fine, taken] = [unique(), unique()];
     await append(taken, events(2));
-    const error = await refused('wrong-expected-version', () =>
+    const error = await rejectsWith('wrong-expected-version', () =>
       api.multiStreamAppend([
         { streamName: fine, events: [event()], expectedState: 'no_stream' },
         { streamName: taken, events: [event()], expectedState: 'no_stream' },
       ]),
     );
     assert.deepEqual([error.streamName, error.expected, error.actual], [taken, 'no_stream', 1n]);
-    await refused('stream-not-found', () => collect(api.readStream(fine)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(fine)));
   });
 
   test('a tombstoned stream prevents all writes', options, async () => {
     const [fine, dead] = [unique(), unique()];
     await api.tombstoneStream(dead);
-    await refused('stream-tombstoned', () =>
+    await rejectsWith('stream-tombstoned', () =>
       api.multiStreamAppend([
         { streamName: fine, events: [event()], expectedState: 'any' },
         { streamName: dead, events: [event()], expectedState: 'any' },
       ]),
     );
-    await refused('stream-not-found', () => collect(api.readStream(fine)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(fine)));
   });
 
   test('repeating an append returns the same revisions and stores one copy', options, async () => {
@@ -87,7 +87,7 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(Buffer.from(read?.event?.data as Uint8Array), Buffer.from(data));
   });
 
-  test('records: the order of all streams is the order of sending', options, async () => {
+  test('appended records keep the order of sending across streams', options, async () => {
     const [a, b] = [unique('rec'), unique('rec')];
     const sent = events(5);
     const { responses } = await api.appendRecords(
@@ -105,17 +105,17 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(mine), idsOf(sent));
   });
 
-  test('records: a failed check of an unwritten stream prevents the append', options, async () => {
+  test('a failed check of an unwritten stream prevents the append of records', options, async () => {
     const [written, looked] = [unique(), unique()];
     await append(looked, events(3));
     const check = { type: 'stream_state', streamName: looked } as const;
-    await refused('append-consistency-violation', () =>
+    await rejectsWith('append-consistency-violation', () =>
       api.appendRecords(
         [{ streamName: written, record: event() }],
         [{ ...check, expectedState: 0n }],
       ),
     );
-    await refused('stream-not-found', () => collect(api.readStream(written)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(written)));
     await api.appendRecords(
       [{ streamName: written, record: event() }],
       [{ ...check, expectedState: 2n }],

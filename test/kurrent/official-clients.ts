@@ -125,7 +125,7 @@ export function revisionsOf(items: readonly ResolvedEvent[]): number[] {
   return items.map(({ event: read }) => Number(read?.revision));
 }
 
-interface Refusal {
+interface ClientError {
   readonly type: string;
   readonly streamName?: string;
   readonly groupName?: string;
@@ -135,8 +135,8 @@ interface Refusal {
   readonly actual?: unknown;
 }
 
-/** Asserts that a call is refused with this error type of the client. */
-export async function refused(type: string, work: () => Promise<unknown>): Promise<Refusal> {
+/** Asserts that a call is rejected with this error type of the client. */
+export async function rejectsWith(type: string, work: () => Promise<unknown>): Promise<ClientError> {
   try {
     await work();
   } catch (error) {

@@ -11,7 +11,7 @@ import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { withoutWait, type ClientCases } from './client-cases.ts';
 import { confirmed, followed, type Followed } from './follow.ts';
-import { collect, event, events, idsOf, refused, revisionsOf, unique } from './official-clients.ts';
+import { collect, event, events, idsOf, rejectsWith, revisionsOf, unique } from './official-clients.ts';
 import { filterOn } from './read-all-cases.ts';
 
 type Delivered = ResolvedEvent & { readonly retryCount: number };
@@ -68,7 +68,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     return Object.assign(following, { opened: acks });
   };
 
-  test('from the start: stored events, then new ones', async () => {
+  test('a group that starts at the start gets stored events, then new ones', async () => {
     const [stream, name] = [unique(), group()];
     const sent = events(6);
     await append(stream, sent.slice(0, 3));
@@ -79,7 +79,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(await consumer.count(6)), idsOf(sent));
   });
 
-  test('from the end: only new events', async () => {
+  test('a group that starts at the end gets only new events', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(3));
     await api.createPersistentSubscriptionToStream(stream, name, toStream({ startFrom: 'end' }));
@@ -88,7 +88,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(revisionsOf(await consumer.count(1)), [3]);
   });
 
-  test('from a revision: inclusive', async () => {
+  test('a group that starts at a revision includes that event', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(5));
     await api.createPersistentSubscriptionToStream(stream, name, toStream({ startFrom: 3n }));
@@ -99,7 +99,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
   test('an existing group cannot be created again', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
-    const error = await refused('persistent-subscription-exists', () =>
+    const error = await rejectsWith('persistent-subscription-exists', () =>
       api.createPersistentSubscriptionToStream(stream, name, toStream()),
     );
     assert.deepEqual([error.streamName, error.groupName], [stream, name]);
@@ -110,9 +110,9 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     const type = 'persistent-subscription-does-not-exist';
     await using consumer = consume(stream, name);
     assert.equal(((await consumer.failed()) as { readonly type?: string }).type, type);
-    await refused(type, () => api.updatePersistentSubscriptionToStream(stream, name, toStream()));
-    await refused(type, () => api.deletePersistentSubscriptionToStream(stream, name));
-    await refused(type, () => api.getPersistentSubscriptionToStreamInfo(stream, name));
+    await rejectsWith(type, () => api.updatePersistentSubscriptionToStream(stream, name, toStream()));
+    await rejectsWith(type, () => api.deletePersistentSubscriptionToStream(stream, name));
+    await rejectsWith(type, () => api.getPersistentSubscriptionToStreamInfo(stream, name));
   });
 
   test('deleting a group disconnects its consumers', async () => {
@@ -141,7 +141,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await consumer.count(6);
   });
 
-  test('nack with retry: the event is delivered again with its retry count', async () => {
+  test('a nack with retry delivers the event again with its retry count', async () => {
     const [stream, name] = [unique(), group()];
     await append(stream, events(2));
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
@@ -158,7 +158,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     );
   });
 
-  test('nack with skip: the event is not delivered again', async () => {
+  test('a nack with skip does not deliver the event again', async () => {
     const [stream, name] = [unique(), group()];
     const sent = events(3);
     await append(stream, sent);
@@ -171,7 +171,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(consumer.seen).slice(0, 3), idsOf(sent));
   });
 
-  test('nack with park: the event is parked, counted, and replayed on request', async () => {
+  test('a nack with park parks and counts the event, which is replayed on request', async () => {
     const [stream, name] = [unique(), group()];
     const sent = events(3);
     await append(stream, sent);
@@ -252,7 +252,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(await heir.count(5)).toSorted(), idsOf(sent).toSorted());
   });
 
-  test('RoundRobin: consumers take turns', async () => {
+  test('consumers take turns with RoundRobin', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(stream, name, toStream());
     await using a = consume(stream, name);
@@ -264,7 +264,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.equal(new Set(idsOf([...a.seen, ...b.seen])).size, 20);
   });
 
-  test('DispatchToSingle: one consumer gets everything while it has room', async () => {
+  test('one consumer gets everything while it has room with DispatchToSingle', async () => {
     const [stream, name] = [unique(), group()];
     const consumerStrategyName = 'DispatchToSingle';
     await api.createPersistentSubscriptionToStream(
@@ -284,7 +284,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     );
   });
 
-  test('Pinned: the events of a stream stay with one consumer', async () => {
+  test('the events of a stream stay with one consumer with Pinned', async () => {
     const [category, name] = [unique('c'), group()];
     const settings = toStream({ consumerStrategyName: 'Pinned', resolveLinkTos: true });
     await api.createPersistentSubscriptionToStream(`$ce-${category}`, name, settings);
@@ -331,7 +331,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     },
   );
 
-  test('a group refuses consumers beyond the maximum', async () => {
+  test('a group rejects consumers beyond the maximum', async () => {
     const [stream, name] = [unique(), group()];
     await api.createPersistentSubscriptionToStream(
       stream,
@@ -382,7 +382,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(await consumer.count(4)), idsOf(sent));
   });
 
-  test('all: every event, including stored ones', async () => {
+  test('a group on $all gets every event, including stored ones', async () => {
     const name = group();
     const [stream, sent] = [unique(), events(3)];
     await append(stream, sent);
@@ -394,7 +394,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await api.deletePersistentSubscriptionToAll(name);
   });
 
-  test('all, filtered: only matching events', async () => {
+  test('a filtered group on $all gets only matching events', async () => {
     const [name, word] = [group(), unique('w')];
     const sent = events(4);
     await append(`${word}-1`, sent.slice(0, 2));
@@ -409,7 +409,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await api.deletePersistentSubscriptionToAll(name);
   });
 
-  test('all: groups are listed separately', async () => {
+  test('groups on $all are listed separately', async () => {
     const name = group();
     await api.createPersistentSubscriptionToAll(name, toAll({ startFrom: 'end' }));
     const listed = await api.listPersistentSubscriptionsToAll();

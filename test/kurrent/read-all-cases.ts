@@ -18,7 +18,7 @@ export const readAllCases: ClientCases = ({ api, append, served, kind }) => {
   /** The EventStoreDB client filters only subscriptions. */
   const filtered = { skip: kind.hasMultiStream ? false : 'this client filters no reads' };
 
-  test('forwards: every event of every stream, in the order of their appends', async () => {
+  test('reads every event of every stream forwards, in the order of their appends', async () => {
     const sent = events(9);
     const streams = [unique(), unique(), unique()];
     for (const [index, each] of sent.entries()) await append(streams[index % 3] ?? '', each);
@@ -29,14 +29,14 @@ export const readAllCases: ClientCases = ({ api, append, served, kind }) => {
     assert.ok(commits.every((commit, index) => index === 0 || commit > (commits[index - 1] ?? 0n)));
   });
 
-  test('backwards: the same in reverse', async () => {
+  test('reads every event of every stream backwards, in reverse order', async () => {
     await append(unique(), events(5));
     const forwards = await collect(api.readAll());
     const backwards = await collect(api.readAll({ direction: 'backwards', fromPosition: 'end' }));
     assert.deepEqual(idsOf(backwards), idsOf(forwards.toReversed()));
   });
 
-  test('forwards: from a position, inclusive', async () => {
+  test('reads forwards from a position, inclusive', async () => {
     const sent = events(4);
     await append(unique(), sent);
     const all = await collect(api.readAll());
@@ -46,7 +46,7 @@ export const readAllCases: ClientCases = ({ api, append, served, kind }) => {
     assert.deepEqual(idsOf(rest), idsOf(sent.slice(1, 3)));
   });
 
-  test('backwards: from a position, exclusive', async () => {
+  test('reads backwards from a position, exclusive', async () => {
     const sent = events(4);
     await append(unique(), sent);
     const all = await collect(api.readAll());

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
-import { collect, event, events, idsOf, refused, revisionsOf, unique } from './official-clients.ts';
+import { collect, event, events, idsOf, rejectsWith, revisionsOf, unique } from './official-clients.ts';
 
 export const readCases: ClientCases = ({ api, append }) => {
-  test('forwards: from the first event to the last', async () => {
+  test('reads forwards from the first event to the last', async () => {
     const stream = unique();
     const sent = events(7);
     await append(stream, sent);
@@ -15,7 +15,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(read), [0, 1, 2, 3, 4, 5, 6]);
   });
 
-  test('backwards: from the last event to the first', async () => {
+  test('reads backwards from the last event to the first', async () => {
     const stream = unique();
     const sent = events(7);
     await append(stream, sent);
@@ -25,14 +25,14 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(idsOf(read), idsOf(sent.toReversed()));
   });
 
-  test('forwards: from a revision, inclusive', async () => {
+  test('reads forwards from a revision, inclusive', async () => {
     const stream = unique();
     await append(stream, events(6));
     const read = await collect(api.readStream(stream, { fromRevision: 3n }));
     assert.deepEqual(revisionsOf(read), [3, 4, 5]);
   });
 
-  test('backwards: from a revision, inclusive', async () => {
+  test('reads backwards from a revision, inclusive', async () => {
     const stream = unique();
     await append(stream, events(6));
     const from = { direction: 'backwards', fromRevision: 3n } as const;
@@ -68,7 +68,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     const stream = unique('missing-Grüße-');
     for (const direction of ['forwards', 'backwards'] as const) {
       const fromRevision = direction === 'forwards' ? 'start' : 'end';
-      const error = await refused('stream-not-found', () =>
+      const error = await rejectsWith('stream-not-found', () =>
         collect(api.readStream(stream, { direction, fromRevision })),
       );
       assert.equal(error.streamName, stream);
@@ -178,7 +178,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(idsOf(rest), idsOf(sent.slice(2)));
   });
 
-  test('an event type: its events of all streams', async () => {
+  test('reads the events of an event type from all streams', async () => {
     const type = unique('Type');
     const sent = events(3, { type });
     await append(unique('a-'), [...sent.slice(0, 2), event()]);
@@ -189,7 +189,7 @@ export const readCases: ClientCases = ({ api, append }) => {
   });
 
   test('a category without events is not found', async () => {
-    await refused('stream-not-found', () => collect(api.readStream(`$ce-${unique()}`)));
+    await rejectsWith('stream-not-found', () => collect(api.readStream(`$ce-${unique()}`)));
   });
 };
 

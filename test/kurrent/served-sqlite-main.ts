@@ -30,7 +30,7 @@ const server = await startKurrentServer(store, {
 tell({ kind: 'listening', port: server.port });
 
 process.on('message', () => {
-  // Twice, because the second collection frees what the first one finalizes.
+  // Collect twice, because the second collection frees the objects that the first one finalizes.
   globalThis.gc?.();
   setImmediate(() => {
     globalThis.gc?.();

@@ -17,7 +17,7 @@ export interface ServedSqlite extends AsyncDisposable {
   kill(): Promise<void>;
   /** With the same port and file. */
   startAgain(): Promise<void>;
-  /** After garbage collection. */
+  /** Resource usage after a garbage collection. */
   usage(): Promise<Usage>;
 }
 

@@ -9,7 +9,7 @@ import { event, events, idsOf, revisionsOf, unique } from './official-clients.ts
 import { filterOn } from './read-all-cases.ts';
 
 export const subscribeCases: ClientCases = ({ api, append }) => {
-  test('a stream: stored events, then new ones', async () => {
+  test('a subscription to a stream gets stored events, then new ones', async () => {
     const stream = unique();
     const sent = events(6);
     await append(stream, sent.slice(0, 3));
@@ -20,14 +20,14 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(follower.seen), [0, 1, 2, 3, 4, 5]);
   });
 
-  test('a stream: after a revision, exclusive', async () => {
+  test('a subscription to a stream starts after the given revision', async () => {
     const stream = unique();
     await append(stream, events(5));
     await using follower = followed(api.subscribeToStream(stream, { fromRevision: 2n }));
     assert.deepEqual(revisionsOf(await follower.count(2)), [3, 4]);
   });
 
-  test('a stream: from the end, only new events', async () => {
+  test('a subscription to a stream from the end gets only new events', async () => {
     const stream = unique();
     await append(stream, events(3));
     const opened = api.subscribeToStream(stream, { fromRevision: 'end' });
@@ -46,7 +46,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(await follower.count(2)), [0, 1]);
   });
 
-  test('a stream: events of other streams are not sent', async () => {
+  test('a subscription to a stream gets no events of other streams', async () => {
     const [stream, other] = [unique(), unique()];
     await using follower = followed(api.subscribeToStream(stream));
     for (let round = 0; round < 10; round += 1) {
@@ -58,7 +58,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(revisionsOf(seen), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  test('a stream: a tombstone ends the subscription as deleted', async () => {
+  test('a tombstone ends the subscription to its stream as deleted', async () => {
     const stream = unique();
     await append(stream, event());
     await using follower = followed(api.subscribeToStream(stream));
@@ -68,7 +68,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.equal(error.type, 'stream-deleted');
   });
 
-  test('a stream: reports when it has caught up', async () => {
+  test('a subscription to a stream reports when it has caught up', async () => {
     const stream = unique();
     await append(stream, events(50));
     await using follower = followed(api.subscribeToStream(stream));
@@ -103,7 +103,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.equal(follower.seen.length, 1);
   });
 
-  test('all: stored events in order, then new ones', async () => {
+  test('a subscription to $all gets stored events in order, then new ones', async () => {
     const streams = [unique(), unique()];
     const sent = events(6);
     await append(streams[0] ?? '', sent.slice(0, 2));
@@ -121,7 +121,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     );
   });
 
-  test('all: after a position, exclusive', async () => {
+  test('a subscription to $all starts after the given position', async () => {
     const sent = events(3);
     const { position } = await append(unique(), sent[0] ?? event());
     await append(unique(), sent.slice(1));
@@ -129,7 +129,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.deepEqual(idsOf(await follower.count(2)), idsOf(sent.slice(1)));
   });
 
-  test('all: from the end, only new events', async () => {
+  test('a subscription to $all from the end gets only new events', async () => {
     await append(unique(), events(3));
     const opened = api.subscribeToAll({ fromPosition: 'end' });
     await using follower = followed(opened);
@@ -145,7 +145,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     ['prefixes of the stream', (word: string) => filterOn('streamName', { prefixes: [word] })],
     ['a pattern of the stream', (word: string) => filterOn('streamName', { regex: `^${word}-.$` })],
   ] as const) {
-    test(`all, by ${what}: only matching events, before and after catching up`, async () => {
+    test(`a subscription to $all filtered by ${what} gets only matching events, before and after catching up`, async () => {
       const word = unique('w');
       const sent = events(4, { type: `${word}Done` });
       const appendOne = async (index: number): Promise<void> => {
@@ -162,7 +162,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     });
   }
 
-  test('all, filtered: checkpoints report the progress although no event matches', async () => {
+  test('a filtered subscription to $all reports its progress although no event matches', async () => {
     const reached = Promise.withResolvers<Position>();
     const checkpointReached = (_subscription: unknown, position: Position): void =>
       reached.resolve(position);
@@ -178,7 +178,7 @@ export const subscribeCases: ClientCases = ({ api, append }) => {
     assert.equal(follower.seen.length, 0);
   });
 
-  test('all, filtered: a subscription resumes from a checkpoint without a gap', async () => {
+  test('a filtered subscription to $all resumes from a checkpoint without a gap', async () => {
     const type = unique('T');
     const reached = Promise.withResolvers<Position>();
     const filter = filterOn('eventType', { prefixes: [type] });

@@ -13,7 +13,7 @@ import {
   collect,
   event,
   idsOf,
-  refused,
+  rejectsWith,
   unique,
   type ClientKind,
   type OfficialClient,
@@ -36,7 +36,7 @@ interface Guarded extends AsyncDisposable {
 export const tokenCases: ClientCases = ({ kind }) => {
   const home = useGuarded(kind);
   const own = (tenant = 'core'): string => `banking.account.v1-${tenant}-${unique('a')}`;
-  const denied = (work: () => Promise<unknown>) => refused('access-denied', work);
+  const denied = (work: () => Promise<unknown>) => rejectsWith('access-denied', work);
 
   test('accepts the name or id of a token with its secret', async () => {
     const { token, secret } = await home().tokens.create({ name: unique('t'), scopes: ['admin'] });
@@ -49,7 +49,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     }
   });
 
-  test('missing credentials, a wrong secret and a wrong name are refused', async () => {
+  test('missing credentials, a wrong secret and a wrong name are rejected', async () => {
     const { token, secret } = await home().tokens.create({ name: unique('t'), scopes: ['admin'] });
     const wrong = `${secret.slice(0, -2)}${secret.endsWith('AA') ? 'BB' : 'AA'}`;
     for (const credentials of ['', `${token.name}:${wrong}@`, `other:${secret}@`]) {
@@ -65,7 +65,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     }
   });
 
-  test('an expired token ends its subscriptions and is refused', async () => {
+  test('an expired token ends its subscriptions and is rejected', async () => {
     const { clock } = home();
     const expiresAt = new Date(clock.now() + 60_000).toISOString();
     await using client = await home().as({ scopes: ['admin'], expiresAt });
@@ -77,7 +77,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     await denied(() => client.append(unique(), event()));
   });
 
-  test('revoking a token ends its subscription, and its next call is refused', async () => {
+  test('revoking a token ends its subscription, and its next call is rejected', async () => {
     await using client = await home().as({ scopes: ['admin'] });
     const stream = unique();
     await client.append(stream, event());
@@ -106,7 +106,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     assert.equal(((await consumer.failed()) as { type: string }).type, 'access-denied');
   });
 
-  test('scopes: read does not allow writes, and append does not allow reads', async () => {
+  test('the scope read does not allow writes, and append does not allow reads', async () => {
     await using reader = await home().as({ scopes: ['read'] });
     await using writer = await home().as({ scopes: ['append'] });
     const stream = unique();
@@ -135,7 +135,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
     await denied(() => client.api.deleteStream(theirs));
     await denied(() => client.api.tombstoneStream(theirs));
     if (kind.hasMultiStream) {
-      await refused('access-denied', () =>
+      await rejectsWith('access-denied', () =>
         client.api.multiStreamAppend([
           { streamName: mine, expectedState: 'any', events: [event()] },
           { streamName: theirs, expectedState: 'any', events: [event()] },
@@ -201,7 +201,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
       await denied(() => client.api.listAllPersistentSubscriptions());
       const types = new Set((await collect(client.api.readAll())).map(({ event: e }) => e?.type));
       assert.equal(types.has('$token-created'), false);
-      await refused('stream-not-found', () => collect(client.api.readStream('$et-$token-created')));
+      await rejectsWith('stream-not-found', () => collect(client.api.readStream('$et-$token-created')));
     }
     await admin.append('$settings', event());
     const records = await collect(admin.api.readStream(tokensStream));

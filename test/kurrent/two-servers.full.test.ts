@@ -10,7 +10,7 @@ import {
   event,
   events,
   kurrentClient,
-  refused,
+  rejectsWith,
   unique,
   type OfficialClient,
 } from './official-clients.ts';
@@ -130,7 +130,7 @@ for (const how of ['SIGKILL', 'SIGSTOP'] as const) {
         if (how === 'SIGSTOP') {
           // After it continues, it redirects clients to the new leader and no longer runs the group.
           await using late = kind.connect(first.url);
-          await refused('not-leader', () =>
+          await rejectsWith('not-leader', () =>
             late.api.deletePersistentSubscriptionToStream(stream, 'g'),
           );
         }
@@ -145,12 +145,12 @@ for (const how of ['SIGKILL', 'SIGSTOP'] as const) {
   );
 }
 
-/** A server that does not lead refuses the first call and names the leader. */
+/** A server that does not lead rejects the first call and names the leader. */
 async function assertSentToLeader(follower: ServedSqlite, stream: string): Promise<void> {
   await using client = kind.connect(follower.url);
   const create = (): Promise<void> =>
     client.api.createPersistentSubscriptionToStream(stream, 'h', settings);
-  await refused('not-leader', create);
+  await rejectsWith('not-leader', create);
   // The client is now connected to the leader.
   await create();
   const groups = await client.api.listPersistentSubscriptionsToStream(stream);

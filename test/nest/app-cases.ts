@@ -48,8 +48,8 @@ export function appCases(
     await using receiver = await startHttpReceiver();
     await using running = await start({ ...(await place()), receiver: receiver.url });
     const { url, ledger } = running;
-    const answer = await post(`${url}/payments`, { id: 'p1', amount: 12.5 });
-    const { eventId } = (await answer.json()) as { readonly eventId: string };
+    const response = await post(`${url}/payments`, { id: 'p1', amount: 12.5 });
+    const { eventId } = (await response.json()) as { readonly eventId: string };
     await until('the mail and the webhook have arrived', () => receiver.requests.length >= 2);
     const mail = receiver.requests.find(({ path }) => path === '/mail');
     assert.deepEqual(JSON.parse(mail?.body ?? ''), { amount: 12.5 });
@@ -73,10 +73,10 @@ export function appCases(
     const release = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     receiver.answer(({ path }, response) => {
-      const answer = (): void => void response.writeHead(204).end();
-      if (path !== '/hook') return answer();
+      const respond = (): void => void response.writeHead(204).end();
+      if (path !== '/hook') return respond();
       arrived.resolve();
-      void release.promise.then(answer);
+      void release.promise.then(respond);
     });
     const { runners, dispatcher } = app.get(MillraceRuntime);
     await post(`${url}/payments`, { id: 'p1', amount: 1 });
@@ -104,9 +104,9 @@ export function appCases(
     await using running = await start({ ...(await place()), receiver: receiver.url });
     const { url } = running;
     const ask = async (): Promise<Health> => {
-      const answer = await fetch(`${url}/health`);
-      assert.equal(answer.status, 200);
-      return (await answer.json()) as Health;
+      const response = await fetch(`${url}/health`);
+      assert.equal(response.status, 200);
+      return (await response.json()) as Health;
     };
     const healthy = await ask();
     assert.equal(healthy.status, 'ok', JSON.stringify(healthy));
@@ -137,10 +137,10 @@ export function appCases(
     const load = Array.from({ length: 4 }, async (_, writer) => {
       for (let at = 0; left > 0; at += 1, left -= 1) {
         const id = `w${writer}-${at}`;
-        const answer = await post(`${url}/payments`, { id, amount: at }).catch(() => undefined);
+        const response = await post(`${url}/payments`, { id, amount: at }).catch(() => undefined);
         // The process is ending or has ended.
-        if (answer?.status !== 201) return;
-        const { eventId } = (await answer.json()) as { readonly eventId: string };
+        if (response?.status !== 201) return;
+        const { eventId } = (await response.json()) as { readonly eventId: string };
         accepted.push(eventId);
         if (at === 10) isEnough.resolve();
       }

@@ -22,7 +22,7 @@ test('postgres: TypeORM commits an order and its message together, or neither', 
     const url = `${await app.getUrl()}/orders`;
     const sent = async (id: string): Promise<string> =>
       (await fetch(`${url}/sent?stream=orders-${id}`)).text();
-    assert.equal((await post(url, { id: 'o1', refused: true })).status, 409);
+    assert.equal((await post(url, { id: 'o1', isDeclined: true })).status, 409);
     assert.equal((await post(url, { id: 'o2' })).status, 201);
     await until('the message of the second order is sent', async () => (await sent('o2')) === '1');
     assert.deepEqual(

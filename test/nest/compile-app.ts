@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The same as in `test/nest/app/app-settings.ts`. */
+/** Copy of the type in `test/nest/app/app-settings.ts`. */
 export interface AppSettings {
   readonly store: string;
   readonly database?: string | undefined;

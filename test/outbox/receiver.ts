@@ -21,8 +21,8 @@ export interface Receiver extends AsyncDisposable {
 
 /** Sends a message as the processes of these tests do, and reports it to the parent. */
 export async function sendTo(url: string, received: Received, signal: AbortSignal): Promise<void> {
-  const answer = await fetch(url, { method: 'POST', body: JSON.stringify(received), signal });
-  await answer.text();
+  const response = await fetch(url, { method: 'POST', body: JSON.stringify(received), signal });
+  await response.text();
   tellParent('delivered');
 }
 

@@ -28,8 +28,8 @@ export function outboxRunCases(
       answer({ body }, response) {
         const isHeld = body.includes('held-0');
         if (isHeld) arrived.resolve();
-        const answered = isHeld ? release.promise : Promise.resolve();
-        void answered.then(() => response.writeHead(204).end());
+        const released = isHeld ? release.promise : Promise.resolve();
+        void released.then(() => response.writeHead(204).end());
       },
     });
     await writeConfig(workspace.folder, receiver.url);
@@ -68,9 +68,9 @@ export function outboxRunCases(
     await using workspace = await createWorkspace();
     const url = await place(workspace.folder);
     await using store = await openStore(engine, url);
-    let isAnswering = false;
+    let isResponding = false;
     await using receiver = await startHttpReceiver({
-      answer: (_request, response) => void (isAnswering && response.writeHead(204).end()),
+      answer: (_request, response) => void (isResponding && response.writeHead(204).end()),
     });
     await writeConfig(workspace.folder, receiver.url, 2_000);
     await store.append(streamName(1), newEvents('e', 1));
@@ -78,7 +78,7 @@ export function outboxRunCases(
     await until('the message is being sent', () => receiver.requests.length === 1);
     first.kill('SIGKILL');
     await first.ended;
-    isAnswering = true;
+    isResponding = true;
     const second = runOutbox(workspace.folder, { MILLRACE_STORE: url });
     await using ledger = await openLedger({ engine, url });
     await until('the message is sent', async () => (await ledger.counts()).SENT === 1);

@@ -17,8 +17,8 @@ test('--drain ends when no message is due, after dead letters were reported', as
   const url = `sqlite:${join(workspace.folder, 'events.db')}`;
   await using receiver = await startHttpReceiver({
     answer({ body }, response) {
-      const isRefused = body.includes('bad-0') && !body.includes('outbox.dead-lettered.v1');
-      response.writeHead(isRefused ? 400 : 204).end();
+      const isRejected = body.includes('bad-0') && !body.includes('outbox.dead-lettered.v1');
+      response.writeHead(isRejected ? 400 : 204).end();
     },
   });
   await writeConfig(workspace.folder, receiver.url);

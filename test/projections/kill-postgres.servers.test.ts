@@ -22,7 +22,7 @@ test(
 );
 
 test(
-  'a rebuild on PostgreSQL that is killed resumes, and queries are answered throughout',
+  'a rebuild on PostgreSQL that is killed resumes, and queries succeed throughout',
   onDatabase(killRebuilds),
 );
 

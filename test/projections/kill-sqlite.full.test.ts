@@ -23,7 +23,7 @@ test(
 );
 
 test(
-  'a rebuild on SQLite that is killed resumes, and queries are answered throughout',
+  'a rebuild on SQLite that is killed resumes, and queries succeed throughout',
   onFile(killRebuilds),
 );
 

@@ -34,7 +34,7 @@ test('documents are written and read while their slot moves to another node', as
   try {
     let isMoving = true;
     let round = 0;
-    let refused = 0;
+    let rejected = 0;
     let attempts = 0;
     /** Waits for one whole write attempt. */
     const attempt = async (): Promise<void> => {
@@ -55,7 +55,7 @@ test('documents are written and read while their slot moves to another node', as
           round += 1;
         } catch (error) {
           assert.ok(hasCode(error, 'STORE_UNAVAILABLE') && error.retryable, String(error));
-          refused += 1;
+          rejected += 1;
         }
         attempts += 1;
       }
@@ -64,8 +64,8 @@ test('documents are written and read while their slot moves to another node', as
     await moveSlot(admins, attempt);
     isMoving = false;
     await writing;
-    // While a node has only a part of the keys, every write is refused.
-    assert.ok(refused > 0);
+    // While a node has only a part of the keys, every write is rejected.
+    assert.ok(rejected > 0);
     const last = round - 1;
     for (const id of ids) {
       const found = await documents.byIndex(tenant, 'code', `${id}-${last}`);

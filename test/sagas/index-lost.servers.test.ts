@@ -211,7 +211,7 @@ for (const [name, open] of Object.entries(targets)) {
     await rig.untilComplete();
     await rig.place();
     await rig.untilAll('running');
-    // As after a power loss: the index is marked complete, but its last writes are missing.
+    // Simulates a power loss: the index is marked complete, but its last writes are missing.
     for (const shard of shards) {
       const key = `checkpoint:workflow:{fulfilment}:shop:v1:due:${shard}`;
       await where.redis.zremrangebyscore(key, '-inf', '(+inf');

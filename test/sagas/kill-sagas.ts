@@ -78,7 +78,7 @@ async function appendOrders(store: EventStore, signal: AbortSignal): Promise<rea
     const orderId = `o${orderIds.length}`;
     orderIds.push(orderId);
     const isPaid = kindOf(orderId) !== 'unpaid';
-    // Both are appended at once, in two streams, so their order is random.
+    // The two events are appended concurrently, in two streams, so their order is random.
     await Promise.all([
       append(store, placed({ orderId })),
       isPaid ? append(store, paid({ orderId })) : undefined,

@@ -24,7 +24,7 @@ export const ledger = defineAggregate({
   evolve: { 'ledger.entered.v1': (count) => count + 1 },
   decide: {
     'ledger.enter': ({ orderId, what }) => {
-      if (what === 'ship' && kindOf(orderId) === 'refused') {
+      if (what === 'ship' && kindOf(orderId) === 'rejected') {
         throw new Refused('sold-out', 'there is nothing to ship');
       }
       return entered({ orderId, what });
@@ -32,8 +32,8 @@ export const ledger = defineAggregate({
   },
 });
 
-export type OrderKind = 'completed' | 'refused' | 'unpaid';
-const kinds: readonly OrderKind[] = ['completed', 'refused', 'unpaid'];
+export type OrderKind = 'completed' | 'rejected' | 'unpaid';
+const kinds: readonly OrderKind[] = ['completed', 'rejected', 'unpaid'];
 
 /** The number of the order decides its outcome: `o17`. */
 export function kindOf(orderId: string): OrderKind {
@@ -42,7 +42,7 @@ export function kindOf(orderId: string): OrderKind {
 
 export const expectedEntries: Readonly<Record<OrderKind, readonly string[]>> = {
   completed: ['reserve', 'charge', 'ship'],
-  refused: ['reserve', 'charge', 'refund', 'release'],
+  rejected: ['reserve', 'charge', 'refund', 'release'],
   unpaid: ['reserve', 'release'],
 };
 

@@ -63,7 +63,7 @@ test('every flow completes once although the product is killed after each step',
   let workspaceId = '';
 
   let child: Child | undefined;
-  /** A request without an answer is sent again to the next process. */
+  /** A request without a response is sent again to the next process. */
   let posting: Promise<Answer> | undefined;
   try {
     for (const [index, killPoint] of killPoints.entries()) {
@@ -145,14 +145,14 @@ async function resume(
   return screen;
 }
 
-/** Sends the same message until it is answered. */
+/** Sends the same message until it gets a response. */
 async function post(
   who: Person,
   { chatId, flow, status }: { chatId: string; flow: string; status: string },
 ): Promise<Answer> {
-  let answer: Answer | undefined;
+  let response: Answer | undefined;
   await until(`${flow} is posted`, async () => {
-    answer = await who
+    response = await who
       .send(
         'POST',
         `/api/v1/chats/${chatId}/messages`,
@@ -160,9 +160,9 @@ async function post(
         { 'idempotency-key': flow, 'x-correlation-id': flow },
       )
       .catch(() => undefined);
-    return answer !== undefined;
+    return response !== undefined;
   });
-  return answer as Answer;
+  return response as Answer;
 }
 
 async function isOver(platform: Platform): Promise<void> {
@@ -206,7 +206,7 @@ function contentOf({ flow, status }: { readonly flow: string; readonly status: s
   return `${flow}\n#status ${status}`;
 }
 
-/** The message and the answer of the bot. */
+/** The message and the reply of the bot. */
 function messagesOf(killPoint: {
   readonly flow: string;
   readonly status: string;

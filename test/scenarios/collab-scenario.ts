@@ -22,7 +22,7 @@ const content = 'Закончил работу\n#status Done';
 
 /**
  * Each event with its cause, one notification per recipient. The order of notifications and the bot's
- * answer is not fixed.
+ * reply is not fixed.
  */
 export function chainFor(recipients: number): readonly string[] {
   return [
@@ -254,17 +254,15 @@ async function chatShows(
   { alex, chatId }: Cast,
   { screens, messageId }: { readonly screens: readonly Screen[]; readonly messageId: unknown },
 ): Promise<void> {
-  const isAnswer = ({ message }: SocketMessage): boolean =>
+  const isReply = ({ message }: SocketMessage): boolean =>
     (message as ChatMessage).authorId === 'bot';
   for (const screen of screens) {
-    const answer = (await screen.receive('chat.message.posted', isAnswer))[
-      'message'
-    ] as ChatMessage;
-    assert.deepEqual([answer.content, answer.inReplyTo], ['✅ Status changed to Done', messageId]);
+    const reply = (await screen.receive('chat.message.posted', isReply))['message'] as ChatMessage;
+    assert.deepEqual([reply.content, reply.inReplyTo], ['✅ Status changed to Done', messageId]);
     const posted = screen.received.filter(({ type }) => type === 'chat.message.posted');
     assert.deepEqual(
       posted.map(({ message }) => (message as ChatMessage).content),
-      [content, answer.content],
+      [content, reply.content],
     );
   }
   let page: readonly ChatMessage[] = [];

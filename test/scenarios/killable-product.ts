@@ -13,7 +13,7 @@ interface Flow {
   readonly correlationId?: string | undefined;
 }
 
-/** The same module with callbacks before each consumer, which can kill the process. */
+/** Returns the module with callbacks before each consumer, which can kill the process. */
 export function killableModule(
   module: PlatformModule,
   seen: Seen,

@@ -33,8 +33,8 @@ for (const command of ['start', 'dev']) {
     await shop.ask('PUT', `${customer}/preferences`, preferences, core);
     await shop.ask('PUT', `${customer}/contact`, { topic: 'server-alerts' }, core);
     const message = { category: 'alert', title: 'The disk is full' };
-    const answer = await shop.ask('POST', `${customer}/notifications`, message, core);
-    assert.deepEqual([answer.status, answer.body['outcome']], [201, 'delivered']);
+    const response = await shop.ask('POST', `${customer}/notifications`, message, core);
+    assert.deepEqual([response.status, response.body['outcome']], [201, 'delivered']);
     // Readers of the ntfy topic receive the notification, too.
     const topic = await fetch(`${product.base}/server-alerts/raw?since=all`);
     for await (const chunk of topic.body ?? []) {

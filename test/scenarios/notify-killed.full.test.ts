@@ -89,7 +89,7 @@ test('a product that is killed at a hop notifies every customer once', async () 
   let mails = 0;
   try {
     for (const [index, killPoint] of killPoints.entries()) {
-      // Requests without an answer are sent again to the next process.
+      // Requests without a response are sent again to the next process.
       child = await start(killPoint);
       await requests;
       requests = requestNotifications(shop, index, killPoint);
@@ -119,7 +119,7 @@ test('a product that is killed at a hop notifies every customer once', async () 
   assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
 });
 
-/** A digest of one, an alert with two reminders and an escalation, a broadcast; all repeated until answered. */
+/** A digest of one, an alert with two reminders and an escalation, a broadcast; all repeated until they get a response. */
 async function requestNotifications(
   shop: ApiCaller,
   index: number,
@@ -146,7 +146,7 @@ async function requestNotifications(
   await insist(shop, 'POST', command, { id: broadcastId(index), payload }, `broadcast-${index}`);
 }
 
-/** Sends the same request until it is answered. */
+/** Sends the same request until it gets a response. */
 async function insist(
   shop: ApiCaller,
   method: string,
@@ -154,14 +154,14 @@ async function insist(
   body?: object,
   key?: string,
 ): Promise<ApiAnswer> {
-  let answer: ApiAnswer | undefined;
-  await until(`${method} ${path} is answered`, async () => {
+  let response: ApiAnswer | undefined;
+  await until(`${method} ${path} gets a response`, async () => {
     const headers = key === undefined ? {} : { 'idempotency-key': key };
-    answer = await shop.ask(method, path, body, headers).catch(() => undefined);
-    return answer !== undefined;
+    response = await shop.ask(method, path, body, headers).catch(() => undefined);
+    return response !== undefined;
   });
-  assert.ok((answer?.status ?? 500) < 300, `${path}: ${JSON.stringify(answer?.body)}`);
-  return answer as ApiAnswer;
+  assert.ok((response?.status ?? 500) < 300, `${path}: ${JSON.stringify(response?.body)}`);
+  return response as ApiAnswer;
 }
 
 /** Acknowledges the escalated copy after all reminders, which acknowledges the original, too. */
@@ -173,10 +173,10 @@ async function acknowledgeCopy(shop: ApiCaller, index: number): Promise<void> {
   });
   await until(`boss-${index} is notified`, async () => {
     const path = `${base}/boss-${index}/notifications`;
-    const answer = await shop
+    const response = await shop
       .ask<{ items?: { notificationId: string; category: string }[] }>('GET', path)
       .catch(() => undefined);
-    const copy = answer?.body.items?.find(({ category }) => category === 'alert');
+    const copy = response?.body.items?.find(({ category }) => category === 'alert');
     copyId = copy?.notificationId;
     return copyId !== undefined;
   });

@@ -14,7 +14,7 @@ import {
   requestPayment,
   type AccountDocument,
   type Charge,
-  type ChargeAnswer,
+  type ChargeResult,
 } from '../../modules/payments/index.ts';
 import { createWorkspace, until } from '../store/rig.ts';
 import type { PaymentsWorkerInput } from './payments-worker-main.ts';
@@ -25,7 +25,7 @@ const balance = 1_000_000;
 const orders = Array.from({ length: 12 }, (_, at) => ({ id: `p-${at}`, amount: 100 + at }));
 const isDeclined = ({ amount }: { readonly amount: number }): boolean => amount % 5 === 0;
 
-/** The n-th occurrence of each: a request before or after its answer, or an event. */
+/** The n-th occurrence of each: a request before or after its response, or an event. */
 const killPoints = new Set([
   'account.reserved.v1 4',
   '/charge unanswered 3',
@@ -62,17 +62,17 @@ test('payments whose process is killed at a hop all end, with each effect once',
     restarting = restart(restarting);
   };
 
-  const answers = new Map<string, ChargeAnswer>();
+  const results = new Map<string, ChargeResult>();
   const hooks = new Map<string, string>();
   let charges = 0;
   await using outside = await startHttpReceiver({
     answer({ path, body, headers }, response) {
-      let answer: object = {};
+      let result: object = {};
       if (path === '/charge') {
         const charge = JSON.parse(body) as Charge;
         charges += 1;
-        answer = answers.get(charge.key) ?? answerTo(charge);
-        answers.set(charge.key, answer as ChargeAnswer);
+        result = results.get(charge.key) ?? resultOf(charge);
+        results.set(charge.key, result as ChargeResult);
       } else {
         assert.equal(path, '/hook', 'a payment was cancelled');
         const { id } = verifyWebhook({ body, headers, secrets: [secret] });
@@ -84,7 +84,7 @@ test('payments whose process is killed at a hop all end, with each effect once',
         response.destroy();
         return;
       }
-      response.end(JSON.stringify(answer), () => {
+      response.end(JSON.stringify(result), () => {
         if (isTime(`${path} answered`)) killAndRestart();
       });
     },
@@ -124,7 +124,7 @@ test('payments whose process is killed at a hop all end, with each effect once',
 
   assert.equal(killPoints.size, 0, `these kills did not happen: ${[...killPoints].join(', ')}`);
   assert.equal(kills, killsPlanned);
-  assert.equal(answers.size, orders.length);
+  assert.equal(results.size, orders.length);
   assert.ok(charges > orders.length, 'no charge was repeated');
   const expectedHooks = orders.map((order) => `${order.id} payment.${endOf(order)}.v1`);
   assert.deepEqual([...hooks.values()].toSorted(), expectedHooks.toSorted());
@@ -141,7 +141,7 @@ test('payments whose process is killed at a hop all end, with each effect once',
   assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
 });
 
-function answerTo(charge: Charge): ChargeAnswer {
+function resultOf(charge: Charge): ChargeResult {
   return isDeclined(charge)
     ? { kind: 'declined', reason: 'declined' }
     : { kind: 'accepted', reference: `r-${charge.paymentId}` };

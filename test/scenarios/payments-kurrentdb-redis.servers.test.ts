@@ -7,7 +7,7 @@ import { createWorkspace } from '../store/rig.ts';
 import { paymentsScenario } from './payments-scenario.ts';
 import { assertSeedKeys } from './seed-keys.ts';
 
-test('every payment completes or fails, with the KurrentDB adapter on our own server and Redis for keys', async () => {
+test('every payment completes or fails, with the KurrentDB adapter on the server of Millrace and Redis for keys', async () => {
   await using workspace = await createWorkspace();
   const file = (name: string): string => `sqlite:${join(workspace.folder, name)}`;
   await using served = await sqliteEventStore(file('served.db'), kurrentStoreOptions);

@@ -1,4 +1,4 @@
-// Runs payments on any engines: completed, declined, without funds, and without an answer from the provider.
+// Runs payments on any engines: completed, declined, without funds, and without a response from the provider.
 // Checks the documents, the webhook and the topic afterwards.
 
 import assert from 'node:assert/strict';
@@ -89,7 +89,7 @@ async function answeredPayments(world: World): Promise<void> {
   await outcomesAreReported(world, platform, reportedBefore);
 }
 
-/** Restarts the platform with short timeouts; the provider never answers the only open payment. */
+/** Restarts the platform with short timeouts; the provider never responds to the only open payment. */
 async function unansweredPayment(world: World): Promise<void> {
   await using running = await start(world, { answerWithinMs: 500, providerTimeoutMs: 500 });
   const { platform } = running;
@@ -152,7 +152,7 @@ async function start(
   return { platform, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
-/** Does not answer charges of the creditor `silent` until they are cancelled. */
+/** Does not respond to charges of the creditor `silent` until they are cancelled. */
 function silentForOneCreditor(provider: PretendProvider): PaymentProvider {
   return {
     ...provider,
@@ -160,7 +160,7 @@ function silentForOneCreditor(provider: PretendProvider): PaymentProvider {
       const isSilent = charge.creditor === 'silent' && !provider.charges.has(charge.key);
       if (!isSilent) return provider.charge(charge, context);
       return new Promise((_resolve, reject) => {
-        const end = (): void => reject(new Error('the provider does not answer'));
+        const end = (): void => reject(new Error('the provider does not respond'));
         context.signal.addEventListener('abort', end, { once: true });
       });
     },

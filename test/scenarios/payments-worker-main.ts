@@ -4,7 +4,7 @@
 import { webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { createPlatform } from '../../src/platform/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import { payments, type ChargeAnswer } from '../../modules/payments/index.ts';
+import { payments, type ChargeResult } from '../../modules/payments/index.ts';
 
 export interface PaymentsWorkerInput {
   readonly store: string;
@@ -16,13 +16,13 @@ export interface PaymentsWorkerInput {
 const { store, url, secret } = childInput() as PaymentsWorkerInput;
 
 async function post(path: string, body: object, signal: AbortSignal): Promise<Response> {
-  const answer = await fetch(`${url}${path}`, {
+  const response = await fetch(`${url}${path}`, {
     method: 'POST',
     body: JSON.stringify(body),
     signal,
   });
-  if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
-  return answer;
+  if (!response.ok) throw new Error(`HTTP ${response.status}`);
+  return response;
 }
 
 const platform = await createPlatform({
@@ -38,7 +38,7 @@ const platform = await createPlatform({
     payments({
       provider: {
         charge: async (charge, { signal }) =>
-          (await (await post('/charge', charge, signal)).json()) as ChargeAnswer,
+          (await (await post('/charge', charge, signal)).json()) as ChargeResult,
         cancel: async (charge, { signal }) => void (await post('/cancel', charge, signal)),
       },
       webhooks: {

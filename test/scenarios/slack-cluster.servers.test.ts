@@ -30,7 +30,7 @@ async function onEachNode<Result>(ask: (node: Redis) => Promise<Result>): Promis
 
 /** A single Redis runs all stories; in `npm test` a cluster runs those about locks, delayed jobs and slots. */
 const storiesOfShortForm: readonly string[] = [
-  'a rate limit releases the lock, delays the job and is no attempt',
+  'a rate limit releases the lock, delays the job and does not count as an attempt',
   'workspaces, requests and locks are separate per tenant',
 ];
 const stories = Object.entries(slackStories);

@@ -96,12 +96,12 @@ export async function slackKilledAt(
     await using child = start({ id, at });
     assert.equal(await child.ended, 'SIGKILL', `${at}: ${child.errors()}`);
   }
-  // Slack has posted the message, but the process is killed before the answer.
+  // Slack has posted the message, but the process is killed before the response.
   await ask('r-lost');
   slack.behave('chat.postMessage', { answerAfter: new Promise(() => undefined) });
   const lost = start();
   while (!slack.messages.some(({ text }) => text === 'message r-lost')) {
-    // A recovered request may have used up the delayed answer, so it is set again.
+    // A recovered request may have used up the delayed response, so it is set again.
     if (slack.messages.length > 0)
       slack.behave('chat.postMessage', { answerAfter: new Promise(() => undefined) });
     await pause();

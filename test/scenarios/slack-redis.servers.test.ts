@@ -83,7 +83,7 @@ test('the checklist of the Slack document, line by line', async (t) => {
       engines: { store: 'memory:', keys: redis.url, queue: redis.url },
       observer,
     });
-    // The answer is delayed, so the test can look at Redis while the message is sent.
+    // The response is delayed, so the test can look at Redis while the message is sent.
     const release = Promise.withResolvers<void>();
     rig.slack.behave('chat.postMessage', { answerAfter: release.promise });
     await rig.send('r-1', createRequest({ ...plain, channelCode: 'orders', threadTs: '17.1' }));
@@ -126,7 +126,7 @@ test('the checklist of the Slack document, line by line', async (t) => {
 
     release.resolve();
     const { ts } = await rig.inStatus('r-1', 'sent', 'failed');
-    const kept = await dump(client);
+    const contents = await dump(client);
 
     await t.test('the worker finds the channel by its code, not in the job', () => {
       assert.deepEqual(
@@ -158,7 +158,7 @@ test('the checklist of the Slack document, line by line', async (t) => {
       'the snapshot and its indexes have the fields and keys of the document',
       async () => {
         const fields = JSON.parse(
-          kept.get('notification.slack:v1:{core}:message-request:r-1') ?? '{}',
+          contents.get('notification.slack:v1:{core}:message-request:r-1') ?? '{}',
         ) as Record<string, string>;
         const { createdAt = '', updatedAt = '', correlationId = '', ...rest } = fields;
         assert.ok(Date.parse(createdAt) <= Date.parse(updatedAt) && correlationId !== '');
@@ -185,7 +185,7 @@ test('the checklist of the Slack document, line by line', async (t) => {
       },
     );
     await t.test('no secret is in jobs, keys, events, logs or traces', async () => {
-      // A wrong token, and an answer that contains the token, as the error page of a gateway might.
+      // A wrong token, and a response that contains the token, as the error page of a gateway might.
       const wrong = 'xoxb-wrong-4711-token';
       const sealed = createSecretBox(secretKeys).seal(wrong, {
         tenant,
@@ -254,8 +254,8 @@ test('documents and jobs are restored from the store after Redis lost everything
     await rig.inStatus('r-0', 'sent');
     // Two requests are being sent, the others are queued.
     const release = Promise.withResolvers<void>();
-    const held = { answerAfter: release.promise };
-    rig.slack.behave('chat.postMessage', held, held);
+    const delayed = { answerAfter: release.promise };
+    rig.slack.behave('chat.postMessage', delayed, delayed);
     for (let at = 1; at <= 6; at += 1) await rig.send(`r-${at}`, createRequest(plain));
     while (rig.slack.messages.length < 3) await new Promise(setImmediate);
     await client.flushall();

@@ -88,7 +88,7 @@ const bugs: Readonly<
       return wrong ? results.map((each) => ({ ...each, revision: each.revision + 1 })) : results;
     }),
   },
-  'stores a refused append': {
+  'stores a rejected append': {
     rules: ['refused-but-stored'],
     bug: (store, random) => ({
       ...store,

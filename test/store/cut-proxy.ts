@@ -1,5 +1,5 @@
-// A proxy between a store and its database that can lose an answer: the statement is executed, and the
-// connection breaks before the store gets the answer.
+// A proxy between a store and its database that can lose a reply: the statement is executed, and the
+// connection breaks before the store gets the reply.
 
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
@@ -7,9 +7,9 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 export interface CutProxy extends AsyncDisposable {
   /** The URL of the database through the proxy. */
   readonly url: string;
-  /** How many answers were lost. */
+  /** How many replies were lost. */
   readonly cuts: number;
-  /** Loses the answers to the next `count` statements whose name contains this word. */
+  /** Loses the replies to the next `count` statements whose name contains this word. */
   cut(word: string, count: number): void;
 }
 

@@ -51,7 +51,7 @@ test('a server that is killed while writers append loses nothing, and the writer
       await systemClock.sleep(random.next() * 50);
       await server.kill();
       await server.start();
-      // The same process continues to append.
+      // The process that lost its connection continues to append.
       await more(20);
     }
     assert.equal(await writer.kill(), 'SIGKILL', writer.errors());

@@ -1,4 +1,4 @@
-// The database executed an append, but its answer was lost: the retry must find the stored events.
+// The database executed an append, but its reply was lost: the retry must find the stored events.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,7 @@ const appends: Readonly<Record<string, Append>> = {
 };
 
 for (const [kind, append] of Object.entries(appends)) {
-  test(`an append ${kind} whose answer was lost is stored once, and the retry returns its place`, async () => {
+  test(`an append ${kind} whose reply was lost is stored once, and the retry returns its place`, async () => {
     const { url } = await sharedPostgres();
     await using proxy = await startCutProxy(url);
     await using store = await postgresEventStore(proxy.url);
@@ -51,7 +51,7 @@ for (const [kind, append] of Object.entries(appends)) {
   });
 }
 
-test('an append whose answers are all lost fails as unknown, and repeating it later finds the events', async () => {
+test('an append whose replies are all lost fails as unknown, and repeating it later finds the events', async () => {
   const { url } = await sharedPostgres();
   await using proxy = await startCutProxy(url);
   await using store = await postgresEventStore(proxy.url);
@@ -69,7 +69,7 @@ test('an append whose answers are all lost fails as unknown, and repeating it la
   assert.equal((await readPlaces(store)).length, 2);
 });
 
-test('every append of a batch whose answer was lost gets its own result', async () => {
+test('every append of a batch whose reply was lost gets its own result', async () => {
   const { url } = await sharedPostgres();
   await using proxy = await startCutProxy(url);
   await using store = await postgresEventStore(proxy.url);

@@ -210,7 +210,7 @@ test('a writer that locks after a reader has read the sequence does not delay th
   const { position } = await store.append(streamName('a'), newEvents('a', 3));
   await using client = await connect(url);
   await client.query('begin');
-  // As if other writers had advanced the sequence between the two reads.
+  // Simulates other writers that advance the sequence between the two reads.
   const above = Number.parseInt(position, 16) + 7;
   await client.query('select pg_advisory_xact_lock_shared($1, $2)', [lockClass('millrace'), above]);
   assert.equal(await store.head(), position);

@@ -93,7 +93,7 @@ test('an acknowledged append is on disk, even if the database does not commit sy
 });
 
 for (const how of ['stop', 'kill'] as const) {
-  test(`the same store and its subscriptions continue after the server was gone (${how})`, async () => {
+  test(`a store and its subscriptions continue after an outage of the server (${how})`, async () => {
     const url = await server.createDatabase();
     await using store = await postgresEventStore(url);
     await using follower = follow(store, { pageSize: 2 });
@@ -139,7 +139,7 @@ test('a process that only waits for events survives an outage', async () => {
   });
   await reader.follower('all').caughtUp();
   await server.kill();
-  // This takes long enough for the reader to notice the outage.
+  // The pause is long enough for the reader to notice the outage.
   assertOutage(await rejection(store.head()));
   await server.start();
   await retryDuringOutage(() => store.append(streamName('a'), [newEvent('marker')]));

@@ -117,7 +117,7 @@ export function messageOfKind<M extends { readonly kind: string }>() {
       (message as M).kind === kind;
 }
 
-/** Recognises a message that is this text. */
+/** Recognises a message that equals this string. */
 export function isText(text: string) {
   return (message: unknown): message is string => message === text;
 }

@@ -189,9 +189,9 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
       });
       const reset = (to: string): Promise<Outcome> =>
         millrace('subscriptions', 'reset', name, '--to', to, '--yes');
-      const refused = await reset('start');
-      assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /^SUBSCRIPTION_RUNNING: /);
+      const rejected = await reset('start');
+      assert.equal(rejected.code, 1);
+      assert.match(rejected.stderr, /^SUBSCRIPTION_RUNNING: /);
       assert.equal((await millrace('subscriptions', 'reset', name, '--to', 'start')).code, 2);
       assert.equal((await reset('2026')).code, 2);
 

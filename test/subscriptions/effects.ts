@@ -30,7 +30,7 @@ export function checkEffects(expected: readonly Expected[], effects: readonly Ef
     if (previous !== undefined && previous.revision >= effect.revision) {
       problems.push(`out of order: ${show(effect)} after ${show(previous)}`);
     }
-    // Reported separately: a repeat that is refused anyway would hide a missing fence.
+    // Reported separately: a repeat that is rejected anyway would hide a missing fence.
     if (previous !== undefined && previous.token > effect.token) {
       problems.push(`stale owner: ${show(effect)} by ${effect.worker} after ${previous.worker}`);
     }

@@ -114,10 +114,10 @@ test('two independent lease servers never let two owners write with the same tok
   await using b = await openLeases(other.url);
   const storages = [a, b].map((each) => withLeases(postgres.subscriptions, each));
   await postgres.subscriptions.checkpoints.open(key.subscription, 1);
-  const answers = await Promise.all(
+  const results = await Promise.all(
     storages.map((storage, index) => storage.leases.acquire(key, `o${index}`, 60_000)),
   );
-  const acquired = answers.flatMap((each) => (each.kind === 'acquired' ? [each.token] : []));
+  const acquired = results.flatMap((each) => (each.kind === 'acquired' ? [each.token] : []));
   assert.ok(acquired.length >= 1);
   assert.equal(new Set(acquired).size, acquired.length);
 });

@@ -63,7 +63,7 @@ for (const [name, start] of Object.entries(targets)) {
     const first = await leases.acquire(key, 'a', 60_000);
     assert.ok(first.kind === 'acquired');
     await server.kill();
-    // The NATS client notices by itself, and a call without an answer would wait for its whole time limit. The
+    // The NATS client notices by itself, and a call without a reply would wait for its whole time limit. The
     // client of a cluster notices only by a call.
     await until('the client notices the outage', async () => {
       if (name !== 'Redis Cluster') return log.lines.length > 0;

@@ -67,8 +67,10 @@ export function rebalanceCases(engine: EngineName, open: () => Promise<OpenedRig
       const share = shards / names.length;
       await until(`${names.join(', ')} have ${share} shards each`, async () => {
         const leases = await rig.store.subscriptions.leases.list(subscriptionName);
-        const held = leases.filter(({ remainingMs }) => remainingMs > 0);
-        return names.every((name) => held.filter(({ owner }) => owner === name).length === share);
+        const activeLeases = leases.filter(({ remainingMs }) => remainingMs > 0);
+        return names.every(
+          (name) => activeLeases.filter(({ owner }) => owner === name).length === share,
+        );
       });
     }
   });

@@ -29,7 +29,7 @@ type Storage = SubscriptionStorage<MemoryTransaction>;
 const name = 'sub:banking:bugs:v1';
 const leaseMs = 300;
 
-/** The same storage with another commit. */
+/** Returns the storage with another implementation of commit. */
 function withCommit(
   storage: Storage,
   commit: (
@@ -159,7 +159,7 @@ test('an owner without a fence repeats the work of its successor, and the checke
   let newest = 0;
   const unfenced = (storage: Storage): Storage => ({
     ...withCommit(storage, async (_effect, settlement, fence) => {
-      // As if tokens were not compared: every commit uses the newest one.
+      // Simulates a storage that compares no fence tokens: every commit uses the newest one.
       const lease = await storage.leases.acquire(fence, 'unfenced', 1);
       newest = lease.kind === 'acquired' ? lease.token : newest;
       const open = await storage.begin({ ...fence, token: newest });

@@ -50,7 +50,7 @@ async function newFolder(): Promise<string> {
 }
 
 async function ask<T>(product: StartedProduct, path: string, body?: unknown): Promise<T> {
-  const answer = await fetch(product.base + path, {
+  const response = await fetch(product.base + path, {
     method: body === undefined ? 'GET' : 'POST',
     headers: {
       authorization: `Bearer ${product.token ?? ''}`,
@@ -58,8 +58,8 @@ async function ask<T>(product: StartedProduct, path: string, body?: unknown): Pr
     },
     body: body === undefined ? null : JSON.stringify(body),
   });
-  assert.ok(answer.ok, `${path}: ${answer.status}`);
-  return (await answer.json()) as T;
+  assert.ok(response.ok, `${path}: ${response.status}`);
+  return (await response.json()) as T;
 }
 
 interface Page {

@@ -34,7 +34,7 @@ async function endOne(tasks: Tasks, bus: Bus): Promise<void> {
   const [job] = await tasks.claim({ worker: 'w', types: { [type]: 1 }, waitMs: 20_000 });
   if (job === undefined) assert.fail('no job was claimed');
   await tasks.complete(job.token, 'done');
-  await eventually('the end of the job is published', async () => {
+  await eventually('the terminal signal of the job is published', async () => {
     const stream = await bus.stream(terminal);
     return (stream?.length ?? 0) > before;
   });
@@ -77,7 +77,7 @@ export function groupsCases(
     await orchestrator[Symbol.asyncDispose]();
   });
 
-  test(`${engine}: monitors receive the end of each job once, and again if they did not ack it`, async () => {
+  test(`${engine}: monitors receive the terminal signal of each job once, and again if they did not ack it`, async () => {
     const { place, bus } = await open();
     await using streams = bus;
     await using tasks = await openTasksAt(place);
@@ -138,7 +138,7 @@ export function groupsCases(
       assert.equal(await lag(), 1);
       const trimmed = await streams.trim(terminal, { lengthMax: 0 });
       assert.deepEqual([trimmed.removed, trimmed.heldBack], [2, 1]);
-      // As if the archiver was killed between copy and ack: the copy exists once, and the next run acks.
+      // Simulates an archiver killed between copy and ack: the copy exists once, and the next run acks.
       await copyToArchive(streams, archive, terminal, { before: new Date(inASecond.now()) });
       assert.equal(await lag(), 1);
       assert.equal((await sweepBus(streams, { archive })).archived, 0);

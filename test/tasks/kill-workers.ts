@@ -121,7 +121,7 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   assert.deepEqual(found.slice(0, 10), [], `seed ${plan.seed}: ${found.length} violations`);
 }
 
-/** Enqueues each key twice at about the same time, and again after a call without an answer. */
+/** Enqueues each key twice at about the same time, and again after a call without a reply. */
 async function enqueueAll(
   plan: TaskPlan,
   tasks: Tasks,
@@ -143,8 +143,8 @@ async function enqueueAll(
       // Every other batch is enqueued one by one, because a single job can be handed off to a waiting worker.
       const portions = (at / batch) % 2 === 0 ? [wanted] : wanted.map((job) => [job]);
       for (const portion of portions) {
-        const answers = await retryWhileUnavailable(() => tasks.enqueueMany(portion));
-        answers.forEach(({ id }, each) => enqueued.push({ key: portion[each]?.key ?? '', id }));
+        const jobs = await retryWhileUnavailable(() => tasks.enqueueMany(portion));
+        jobs.forEach(({ id }, each) => enqueued.push({ key: portion[each]?.key ?? '', id }));
       }
     };
     await Promise.all([once(), once()]);
@@ -184,7 +184,7 @@ async function whenAllEnded(tasks: Tasks, plan: TaskPlan): Promise<readonly Task
   }
 }
 
-/** Engines that cannot store record and message together publish the end of a killed worker's job by a sweeper. */
+/** Engines that cannot store record and message together publish the terminal signal of a killed worker's job by a sweeper. */
 async function publishedEnds(
   url: string,
   jobs: readonly TaskOutcome[],

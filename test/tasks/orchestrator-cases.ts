@@ -44,8 +44,8 @@ export function orchestratorCases(
     });
     const again = await claimOne(tasks, 'report-gen');
     assert.equal(again.task.id, parent.task.id);
-    const answer = await tasks.runChildren(again.token, children);
-    assert.equal(answer.kind === 'ended' ? answer.children[0]?.result : undefined, 'sent');
+    const result = await tasks.runChildren(again.token, children);
+    assert.equal(result.kind === 'ended' ? result.children[0]?.result : undefined, 'sent');
     await tasks.complete(again.token);
 
     const progress = await streams.stream('gbe.tasks.email-send.progress');
@@ -58,13 +58,13 @@ export function orchestratorCases(
     await using streams = bus;
     await using tasks = await openTasksAt(place);
     const groups: string[] = [];
-    let refusals = 2;
+    let failuresLeft = 2;
     const added = Promise.withResolvers<void>();
     await using orchestrator = startTaskOrchestrator(tasks, {
       everyMs: 10,
       async consume(definition, handler) {
-        refusals -= 1;
-        if (refusals >= 0) throw new Error('the bus is unreachable');
+        failuresLeft -= 1;
+        if (failuresLeft >= 0) throw new Error('the bus is unreachable');
         groups.push(`${definition.group} of ${definition.subject}`);
         if (groups.length === 2) added.resolve();
         else tasks.setTypes([...tasks.types(), taskType('email-send')]);

@@ -27,10 +27,10 @@ test('a correct history has no violation', () => {
 });
 
 const bugs: readonly (readonly [TaskRule, string, Partial<TaskRunHistory>])[] = [
-  ['lost', 'a job that was acknowledged is gone', { jobs: [], terminals: [], notes: [] }],
-  ['not-ended', 'a job never ended', { jobs: [{ id: 'j1', key: 'k1', state: 'running' }] }],
-  ['ended-twice', 'two workers ended one job', { terminals: ['j1', 'j1'] }],
-  ['end-not-published', 'the end of a job was not published', { terminals: [] }],
+  ['lost', 'an acknowledged job is missing', { jobs: [], terminals: [], notes: [] }],
+  ['not-ended', 'a job never reached a terminal state', { jobs: [{ id: 'j1', key: 'k1', state: 'running' }] }],
+  ['ended-twice', 'two workers completed one job', { terminals: ['j1', 'j1'] }],
+  ['terminal-not-published', 'the terminal signal of a job was not published', { terminals: [] }],
   [
     'step-ran-again',
     'a finished step ran in another process',

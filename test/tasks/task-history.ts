@@ -30,7 +30,7 @@ export type TaskRule =
   | 'lost'
   | 'not-ended'
   | 'ended-twice'
-  | 'end-not-published'
+  | 'terminal-not-published'
   | 'step-ran-again'
   | 'step-missing'
   | 'stored-twice'
@@ -61,7 +61,7 @@ export function checkTaskHistory(run: TaskRunHistory): readonly TaskViolation[] 
   for (const { id, state } of run.jobs) {
     if (state !== 'completed') report('not-ended', `${id} is ${state}`);
     const count = ends.get(id)?.length ?? 0;
-    if (count === 0) report('end-not-published', id);
+    if (count === 0) report('terminal-not-published', id);
     if (count > 1) report('ended-twice', `${id}: ${count} times`);
   }
   const firstEnd = new Map<string, bigint>();

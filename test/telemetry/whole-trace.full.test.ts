@@ -123,7 +123,7 @@ test('one trace covers the flow from the command to the webhook, with the messag
     await using api = await startApi(platform, { port: 0, observer: telemetry.observer });
     const wanted = { name: 'caller', scopes: ['append'], tenant: 'core' } as const;
     const { secret: token } = await platform.tokens.create(wanted);
-    const answer = await fetch(`${api.url}/api/v1/commands/account.open`, {
+    const response = await fetch(`${api.url}/api/v1/commands/account.open`, {
       method: 'POST',
       body: JSON.stringify({ id: 'a-1', payload: { owner: 'Ada' } }),
       headers: {
@@ -134,7 +134,7 @@ test('one trace covers the flow from the command to the webhook, with the messag
         tracestate: 'vendor=1',
       },
     });
-    assert.equal(answer.status, 200);
+    assert.equal(response.status, 200);
     await until(
       'the message is sent',
       async () => (await platform.engines.ledger.counts()).SENT === 1,
@@ -346,7 +346,7 @@ test('an unsampled trace is not exported, and its context says so', async () => 
   );
 });
 
-test('a collector that never answers delays neither the work nor the shutdown', async () => {
+test('a collector that never responds delays neither the work nor the shutdown', async () => {
   await using silent = await startHttpReceiver({ answer: () => undefined });
   const warned: string[] = [];
   const log = (_fields: object, message: string): void => void warned.push(message);
@@ -383,7 +383,7 @@ test('invalid settings are typed errors that name the variable', async () => {
   }
 });
 
-test('without an endpoint there are no spans, and a silent log writes nothing', async () => {
+test('without an endpoint no spans are exported, and a silent log writes nothing', async () => {
   const stream = silentStream();
   for (const env of [
     { MILLRACE_LOG_LEVEL: 'silent' },

@@ -128,8 +128,8 @@ export function flowCases(engine: string, enginesOf: () => Promise<Engines>): vo
       .setExpirationTime('1h')
       .sign(Buffer.from(secret));
     const headers = { authorization: `Bearer ${token}` };
-    const answer = await fetch(`${api.url}/admin/traces/${correlationId}`, { headers });
-    checkFlow((await answer.json()) as Trace, hasJobs);
+    const response = await fetch(`${api.url}/admin/traces/${correlationId}`, { headers });
+    checkFlow((await response.json()) as Trace, hasJobs);
 
     const millrace = (...args: string[]) =>
       runMillrace(['trace', ...args], {

@@ -1,4 +1,4 @@
-// What the last run stored for the next one: which files failed, and how long each file took.
+// The record of the last run for the next one: which files failed, and how long each file took.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// What a test worker reports to the runner.
+// The messages between a test worker and the runner.
 
 export type WorkerMessage =
   | { readonly kind: 'started'; readonly title: string }
@@ -8,5 +8,5 @@ export type WorkerMessage =
   | { readonly kind: 'failed'; readonly title?: string; readonly error: string }
   | { readonly kind: 'done' };
 
-/** What the runner requests from a test worker: to run a test file, or to end. */
+/** A request of the runner to a test worker: run a test file, or exit. */
 export type WorkerRequest = { readonly file: string } | { readonly end: true };

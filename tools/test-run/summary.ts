@@ -1,4 +1,4 @@
-// What a test run prints at its end.
+// The summary that a test run prints when it has finished.
 
 import { budget, budgetSeconds, partOf } from './budget.ts';
 import { minutes } from './progress.ts';

@@ -32,7 +32,7 @@ export interface TestWorker {
   run(file: string, report: (message: WorkerMessage) => void): Promise<boolean>;
   /** Resolves when the process has ended; an open handle is reported as a failure. */
   end(report: (message: WorkerMessage) => void): Promise<void>;
-  /** What the current file printed so far, to show next to a failure. */
+  /** The output of the current file so far, shown next to a failure. */
   output(): string;
   kill(): void;
 }

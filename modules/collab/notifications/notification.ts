@@ -55,10 +55,10 @@ export const notification = defineAggregate({
   },
 });
 
-/** A notification of another user is answered like an unknown one. */
+/** A notification of another user gets the same error as an unknown one. */
 function assertOwn({ status, userId }: NotificationState, by: string, id: string): void {
   if ((status === 'unread' || status === 'read') && userId === by) return;
-  throw new Refused('notification-unknown', `Unknown notification ${id}.`);
+  throw new Refused('notification-unknown', `Unknown notification '${id}'.`);
 }
 
 export const notificationProjection = projection({

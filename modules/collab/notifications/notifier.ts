@@ -163,8 +163,8 @@ function changed(
   return { type: `task.${what}_changed`, title, message: `${title} to ${value}` };
 }
 
-// E-mail: the outbox stores the recipient and the text. The address is looked up when the mail is sent, so it is stored
-// only in the user's events, and a changed or forgotten address takes effect immediately.
+// E-mail: the outbox stores the recipient and the text. The address is looked up when the mail is sent.
+// Therefore only the user's events contain it, and a changed or forgotten address takes effect immediately.
 /** The destination of the outbox rows. */
 export const mailIntegration = 'email:notification';
 

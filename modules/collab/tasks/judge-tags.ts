@@ -1,4 +1,4 @@
-// Decides what a tag does to a task: an event, an answer line of the bot, or both. Pure.
+// Decides what a tag does to a task: an event, a reply line of the bot, or both. Pure.
 
 import { collabLimits, type TagCommand, type TaskType } from '../fields.ts';
 import { dueMs } from './due-date.ts';
@@ -59,7 +59,7 @@ export type TaskChange = ReturnType<
 export interface Judgement {
   /** Undefined: the tag is invalid or changes nothing. */
   readonly change?: TaskChange | undefined;
-  /** Undefined: the bot does not answer. */
+  /** Undefined: the bot does not reply. */
   readonly line?: string | undefined;
 }
 

@@ -139,7 +139,7 @@ describe('the tag grammar', () => {
       'a\nb',
     ],
     [
-      'what every object has is no tag',
+      'a property name of every object is not a tag',
       '#constructor x\n#__proto__ y',
       [],
       '#constructor x\n#__proto__ y',

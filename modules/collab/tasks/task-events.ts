@@ -43,7 +43,7 @@ export const assigneeChanged = defineEvent(
   'task.assignee-changed.v1',
   change.extend({
     oldAssignee: streamId.nullable(),
-    /** Null: unassigned. */
+    /** Null removes the assignee. */
     newAssignee: streamId.nullable(),
   }),
 );

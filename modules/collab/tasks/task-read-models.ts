@@ -145,7 +145,7 @@ export interface TasksRequest extends PageRequest {
 export interface BoardColumn {
   readonly status: TaskStatus;
   readonly count: number;
-  /** Last changed first. */
+  /** Sorted by the time of the last change, newest first. */
   readonly tasks: readonly TaskDocument[];
 }
 

@@ -26,10 +26,14 @@ const place = { taskId: 'given', chatId: 'given', workspaceId: 'w-1' };
 const timestamp = '2025-09-30T10:00:00.000Z';
 const change = { ...place, changedBy: 'ada', timestamp };
 const origin = { workspaceId: 'w-1', isPublic: true };
-const made = { createdBy: 'ada', timestamp, isPublic: true };
-const aTask = [taskCreated({ ...place, ...made, type: 'task', title: 'Ship', status: 'To Do' })];
-const aBug = [taskCreated({ ...place, ...made, type: 'bug', title: 'Crash', status: 'New' })];
-const anEpic = [taskCreated({ ...place, ...made, type: 'epic', title: 'Big', status: 'Planned' })];
+const creation = { createdBy: 'ada', timestamp, isPublic: true };
+const aTask = [
+  taskCreated({ ...place, ...creation, type: 'task', title: 'Ship', status: 'To Do' }),
+];
+const aBug = [taskCreated({ ...place, ...creation, type: 'bug', title: 'Crash', status: 'New' })];
+const anEpic = [
+  taskCreated({ ...place, ...creation, type: 'epic', title: 'Big', status: 'Planned' }),
+];
 type History = Parameters<typeof given<unknown, never, never>>[1];
 
 function tagged(content: string): ReturnType<typeof applyTags> {
@@ -250,7 +254,7 @@ test('a long quoted value is cut between characters', () => {
     .then([answered(`❌ Invalid priority '${family.repeat(5)}…'. Available: High, Medium, Low`)]);
 });
 
-test('the first thousand tags count, and the answer states how many were ignored', () => {
+test('the first thousand tags count, and the reply states how many were ignored', () => {
   const many = '#status Done\n#status To Do\n'.repeat(501);
   const { commands, leftOut } = parseTags(many);
   assert.deepEqual([commands.length, leftOut], [1_000, 2]);

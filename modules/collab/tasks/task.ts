@@ -155,7 +155,7 @@ function placeOf(
   { type, workspaceId }: TaskState,
   id: string,
 ): { readonly taskId: string; readonly chatId: string; readonly workspaceId: string } {
-  if (type === undefined) throw new Refused('task-unknown', `Unknown task ${id}.`);
+  if (type === undefined) throw new Refused('task-unknown', `Unknown task '${id}'.`);
   return { taskId: id, chatId: id, workspaceId };
 }
 

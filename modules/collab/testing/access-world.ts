@@ -16,7 +16,7 @@ export const roles = [
   'anonymous',
   /** A user of another tenant, with the same name as an admin of this one. */
   'foreigner',
-  /** The same user, whose requests name this tenant. */
+  /** A client of the same user whose requests name this tenant. */
   'intruder',
   /** Credentials of the tenant for machines that only read. */
   'reader',

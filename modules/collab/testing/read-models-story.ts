@@ -1,4 +1,4 @@
-// The same events and queries for every engine of read models.
+// Runs the same events and queries on every engine of read models.
 
 import assert from 'node:assert/strict';
 import type { NewCommand } from 'millrace/contracts';

@@ -71,10 +71,10 @@ export async function openRig(): Promise<Rig> {
     },
     known: (claims) => personOf(server, String(claims['sub']), jwtOf(claims)),
     async workspace(of, ...members) {
-      const made = await of.send<{ workspaceId: string }>('POST', '/api/v1/workspaces', {
+      const created = await of.send<{ workspaceId: string }>('POST', '/api/v1/workspaces', {
         name: 'Mill',
       });
-      const { workspaceId } = made.body;
+      const { workspaceId } = created.body;
       for (const member of members) {
         await member.get('/api/v1/users/me');
         const path = `/api/v1/workspaces/${workspaceId}/members`;

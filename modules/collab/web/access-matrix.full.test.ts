@@ -1,4 +1,4 @@
-// Calls every route and every WebSocket message with every role. The expected answers are written here a second time,
+// Calls every route and every WebSocket message with every role. The expected responses are written here a second time,
 // independent of the table that the routes use.
 
 import assert from 'node:assert/strict';
@@ -114,7 +114,7 @@ interface Case {
 
 function expectedOf(target: Target, role: Role, { may = roles }: Row): Expected {
   if (role === 'anonymous') return 401;
-  // The same answer for every target, so it reveals nothing.
+  // Every target gets the same response, so the response reveals nothing.
   if (role === 'reader') return 403;
   if (!seenBy[target].includes(role)) return 404;
   return may.includes(role) ? 'done' : 403;
@@ -186,7 +186,7 @@ test('every route has a row in the matrix', () => {
   assert.deepEqual(new Set(served), rows);
 });
 
-test('every route answers every role by the rules, and strangers with 404', async () => {
+test('every route responds to every role by the rules, and to strangers with 404', async () => {
   const codes = { 401: 'UNAUTHORIZED', 403: 'FORBIDDEN', 404: 'NOT_FOUND' } as const;
   const faults: string[] = [];
   for (const each of cases) {
@@ -202,10 +202,10 @@ test('every route answers every role by the rules, and strangers with 404', asyn
       faults.push(`${title}: ${status} instead of ${expected}, ${JSON.stringify(body)}`);
     }
     if (expected !== 404) continue;
-    // The answer must equal the answer for a resource that never existed, except for the requested id.
+    // The response must equal the response for a resource that never existed, except for the requested id.
     const other = await request(each, none);
-    const textOf = (answer: unknown): string =>
-      JSON.stringify(answer).replaceAll(shared.notification, none.notification);
+    const textOf = (response: unknown): string =>
+      JSON.stringify(response).replaceAll(shared.notification, none.notification);
     if (other.status !== 404 || textOf(other.body) !== textOf(body)) {
       faults.push(`${title}: ${textOf(body)}, but ${textOf(other.body)} for a missing resource`);
     }

@@ -1,5 +1,5 @@
 // Access: the table of rules that routes and WebSocket share, and the lookup of the resource that a request names.
-// A resource that the user may not see is answered like a missing one.
+// A resource that the user may not see gets the same response as a missing one.
 
 import { chatProjection, messageProjection, type MessageDocument } from '../chat-read-models.ts';
 import type { ChatDocument, TaskDocument } from '../documents.ts';
@@ -48,7 +48,7 @@ export const accessRules = {
 
 export type Action = keyof typeof accessRules;
 
-/** `hidden`: answer as if the resource did not exist. */
+/** `hidden`: respond as if the resource did not exist. */
 export type AccessDecision = 'allowed' | 'forbidden' | 'hidden';
 
 export function decideAccess(role: ChatRole | WorkspaceRole, action: Action): AccessDecision {
@@ -138,7 +138,7 @@ export function createResourceReach({ fresh }: Pick<CollabDocuments, 'fresh'>): 
   };
 }
 
-/** `what` names the requested resource, so the answer does not reveal whether the chat exists. */
+/** `what` names the requested resource, so the response does not reveal whether the chat exists. */
 async function reachChat(
   lookup: AccessLookup,
   { tenant, userId }: User,

@@ -27,8 +27,8 @@ const byStatus: Readonly<Record<number, CollabErrorCode>> = {
   429: 'RATE_LIMIT_EXCEEDED',
 };
 
-/** Statuses of refused commands by their reason. Default: 409. */
-const refusals: Readonly<Record<string, number>> = {
+/** Statuses of rejected commands by their reason. Default: 409. */
+const statusByReason: Readonly<Record<string, number>> = {
   'chat-unknown': 404,
   'workspace-unknown': 404,
   'invite-unknown': 404,
@@ -72,10 +72,10 @@ export const collabErrors: ErrorShape = {
 
 function statusOf({ status, details }: ProblemDetails): number {
   if (status !== 422) return status;
-  return refusals[String(details?.['reason'])] ?? 409;
+  return statusByReason[String(details?.['reason'])] ?? 409;
 }
 
-/** State of the message limit; successful answers contain it, too. */
+/** State of the message limit; successful responses contain it, too. */
 export interface RateLimitState {
   readonly limit: number;
   readonly remaining: number;
@@ -100,7 +100,7 @@ export const rateLimitShown = {
   'X-RateLimit-Reset': 'Seconds until the limit frees up.',
 };
 
-/** The same answer for a missing resource and for one that the user may not see. */
+/** A missing resource and a hidden resource get the same response. */
 export function notFound(what: string): MillraceError {
   return new MillraceError('NOT_FOUND', `Unknown ${what}.`);
 }

@@ -1,4 +1,4 @@
-// The routes over real HTTP: their effects, their refusals, and the visibility of their answers.
+// The routes over real HTTP: their effects, their rejections, and the visibility of their responses.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -48,9 +48,9 @@ test('the routes are exactly the rows of the table, with the error format of the
 test('a workspace has members with roles and keeps its last admin', async () => {
   const w = await rig.workspace(zoe, alex);
   const members = `/api/v1/workspaces/${w}/members`;
-  const made = await zoe.get(`/api/v1/workspaces/${w}`);
+  const workspace = await zoe.get(`/api/v1/workspaces/${w}`);
   assert.deepEqual(
-    [made.body['name'], made.body['role'], made.body['memberCount']],
+    [workspace.body['name'], workspace.body['role'], workspace.body['memberCount']],
     ['Mill', 'admin', 2],
   );
   assert.equal((await alex.get(`/api/v1/workspaces/${w}`)).body['role'], 'member');
@@ -165,14 +165,14 @@ test('posting returns the message and its flow, once per key, also under the pat
     (await list()).map(({ content }) => content),
     ['once', 'Finished\n#Status Done'],
   );
-  const made = await zoe.send<{ chatId: string }>('POST', `/api/v1/workspaces/${w}/chats`, {
+  const chat = await zoe.send<{ chatId: string }>('POST', `/api/v1/workspaces/${w}/chats`, {
     title: 'Leak',
     type: 'bug',
     initialMessage: 'It drips',
   });
-  const flow = made.headers.get('x-correlation-id');
+  const flow = chat.headers.get('x-correlation-id');
   const events = await rig.platform.engines.store
-    .readStream(buildStreamName('collab', 'chat', 1, 'core', made.body.chatId))
+    .readStream(buildStreamName('collab', 'chat', 1, 'core', chat.body.chatId))
     .toArray();
   assert.deepEqual([...new Set(events.map(({ correlationId }) => correlationId))], [flow]);
   assert.ok(events.some(({ type }) => type === 'chat.message-posted.v1'));
@@ -211,15 +211,15 @@ test('messages are paged, searched, edited and deleted', async () => {
   assert.deepEqual(statusAndCode(await zoe.get(`${path}?cursor=x`)), [400, 'VALIDATION_ERROR']);
 });
 
-test('the sixty-first message of a user within a minute is refused', async () => {
+test('the sixty-first message of a user within a minute is rejected', async () => {
   const fast = await rig.person('fast');
   const w = await rig.workspace(zoe, fast);
   const chatId = await rig.chat(zoe, w);
   const path = `/api/v1/chats/${chatId}/messages`;
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 60 }, (_each, at) => fast.send('POST', path, { content: `m${at}` })),
   );
-  assert.ok(answers.every(({ status }) => status === 201));
+  assert.ok(responses.every(({ status }) => status === 201));
   const late = await fast.send<Failed>('POST', path, { content: 'late' });
   assert.deepEqual(statusAndCode(late), [429, 'RATE_LIMIT_EXCEEDED']);
   assert.equal(late.headers.get('x-ratelimit-limit'), '60');
@@ -276,14 +276,14 @@ test('all errors have one format', async () => {
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
   const as = async (token: string | undefined, path: string): Promise<Answer<Failed>> => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const answer = await fetch(rig.server.url + path, { headers });
+    const response = await fetch(rig.server.url + path, { headers });
     return {
-      status: answer.status,
-      headers: answer.headers,
-      body: (await answer.json()) as Failed,
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Failed,
     };
   };
-  const answers = [
+  const responses = [
     await as(undefined, '/api/v1/workspaces'),
     await as('mr_wrong', '/api/v1/workspaces'),
     await as(secret, '/api/v1/workspaces'),
@@ -294,7 +294,7 @@ test('all errors have one format', async () => {
     await zoe.send<Failed>('POST', `/api/v1/workspaces/${w}/chats`, { title: 't', type: 'story' }),
     await zoe.send<Failed>('POST', '/api/v1/chats/c1/messages', { content: '' }),
   ];
-  assert.deepEqual(answers.map(statusAndCode), [
+  assert.deepEqual(responses.map(statusAndCode), [
     [401, 'UNAUTHORIZED'],
     [401, 'UNAUTHORIZED'],
     [403, 'FORBIDDEN'],
@@ -305,7 +305,7 @@ test('all errors have one format', async () => {
     [400, 'VALIDATION_ERROR'],
     [400, 'VALIDATION_ERROR'],
   ]);
-  for (const { body } of answers) {
+  for (const { body } of responses) {
     assert.deepEqual(Object.keys(body.error).toSorted(), ['code', 'details', 'message']);
   }
 });

@@ -134,8 +134,8 @@ test('a subscription needs access, and ends when access is lost', async () => {
   const mine = await rig.chat(zoe, w, { isPublic: false });
   using screen = await follow(alex, 'chat', closed);
   screen.send({ type: 'subscribe.chat', chatId: mine, id: 'a' });
-  const refused = await screen.receive('error', ({ id }) => id === 'a');
-  assert.deepEqual([refused['code']], ['NOT_FOUND']);
+  const rejected = await screen.receive('error', ({ id }) => id === 'a');
+  assert.deepEqual([rejected['code']], ['NOT_FOUND']);
   screen.send({ type: 'chat.typing', chatId: mine, id: 'b' });
   await screen.receive('error', ({ id }) => id === 'b');
   const stranger = await rig.person('stranger', 'acme');
@@ -176,7 +176,7 @@ test('a subscriber of a workspace receives only visible tasks', async () => {
     title: { old: null, new: 'T' },
     status: { old: null, new: 'To Do' },
   });
-  // The same rule applies to missed messages.
+  // Replayed messages follow the same access rule.
   using later = alex.connect();
   await later.receive('connected');
   later.send({ type: 'subscribe.workspace', workspaceId: w, since: '0000000000000000' });

@@ -98,17 +98,17 @@ export function collabSocket(
     try {
       user = identify(client.principal);
     } catch (error) {
-      return refuseAll(error);
+      return rejectAll(error);
     }
     return openSession(client, user);
   }
 
   /** For credentials without a user: only the platform's own messages work. */
-  function refuseAll(reason: unknown): Session {
-    const refuse = (): never => {
+  function rejectAll(reason: unknown): Session {
+    const rejectMessage = (): never => {
       throw reason;
     };
-    const on = Object.fromEntries(Object.keys(messages).map((type) => [type, refuse]));
+    const on = Object.fromEntries(Object.keys(messages).map((type) => [type, rejectMessage]));
     return { on: on as unknown as Session['on'] };
   }
 

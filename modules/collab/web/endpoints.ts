@@ -92,11 +92,11 @@ export interface WebUser {
   readonly username: string;
 }
 
-/** What a handler gets in addition to the request. */
+/** The second argument of a handler, in addition to the request. */
 export interface EndpointContext<Name extends EndpointName> {
   readonly me: WebUser;
   readonly rule: (typeof endpoints)[Name]['rule'];
-  /** Sends a command of the user in the flow of the request. The answer gets the flow's `X-Correlation-Id`. */
+  /** Sends a command of the user in the flow of the request. The response gets the flow's `X-Correlation-Id`. */
   readonly send: (request: {
     readonly id: string;
     readonly command: NewCommand;
@@ -146,7 +146,7 @@ type EndpointDefinition<
 /** A well-formed id; it need not exist. */
 export const idText = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9._-]+$' });
 
-/** A request body; other fields are refused. */
+/** A request body; other fields are rejected. */
 export function bodyOf<Fields extends TProperties>(fields: Fields) {
   return Type.Object(fields, { additionalProperties: false });
 }
@@ -183,7 +183,7 @@ export function createEndpointMaker(
           const me = await userOf(request.principal);
           const flow = flowOf(request);
           let correlationId: string | undefined;
-          const answer = await definition.handle(request as EndpointRequest<Name, Query, Body>, {
+          const response = await definition.handle(request as EndpointRequest<Name, Query, Body>, {
             me,
             rule,
             async send({ id, command, key, headers, visibleIn }) {
@@ -205,8 +205,11 @@ export function createEndpointMaker(
             },
             newId: (operation) => newId(me, request.headers['idempotency-key'], operation),
           });
-          if (correlationId === undefined) return answer;
-          return { ...answer, headers: { 'x-correlation-id': correlationId, ...answer.headers } };
+          if (correlationId === undefined) return response;
+          return {
+            ...response,
+            headers: { 'x-correlation-id': correlationId, ...response.headers },
+          };
         },
       });
     };
@@ -228,7 +231,7 @@ function newId({ tenant, userId }: WebUser, given: string | undefined, operation
 /** For endpoints that use `newId`. */
 export const repeatableShown = {
   'Idempotency-Key':
-    'A repeated request with the same key gets the first answer and creates nothing.',
+    'A repeated request with the same key gets the first response and creates nothing.',
 };
 
 /** How many users stay cached. */

@@ -1,4 +1,4 @@
-// The live feed: one reader of the store serves all connections of the process. It stores nothing; missed messages are
+// The live feed: one reader of the store serves all connections of the process. The feed stores nothing; missed messages are
 // read from the store.
 
 import { hasCode } from 'millrace/foundation';
@@ -171,7 +171,7 @@ export function createLiveDocuments<Document extends object>(
   }: { readonly cachedMax: number; readonly recentMax: number } = liveDocumentLimits,
 ): LiveDocuments<Document> {
   const cached = new Map<string, Versioned<Document>>();
-  /** Oldest first. */
+  /** The latest events of the feed, oldest first. */
   let recent: RecordedEvent[] = [];
   const types = new Set(projection.filter.types);
   const keyOf = (tenant: string, id: string): string => `${tenant} ${id}`;

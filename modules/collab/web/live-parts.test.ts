@@ -30,8 +30,8 @@ const message = (count: number): Item => ({
 function subscriptionRig({ since }: { readonly since?: Position } = {}) {
   const rooms = createTopics<Item>();
   const sent: unknown[] = [];
-  /** Pending access checks, which the test passes or refuses. */
-  const checks: { readonly pass: () => void; readonly refuse: () => void }[] = [];
+  /** Pending access checks, which the test passes or rejects. */
+  const checks: { readonly pass: () => void; readonly fail: () => void }[] = [];
   const lost: unknown[] = [];
   const { signal } = new AbortController();
   const subscription = createLiveSubscription({
@@ -42,7 +42,7 @@ function subscriptionRig({ since }: { readonly since?: Position } = {}) {
     feed: { position: at(10), join: (topic, listen) => rooms.join(topic, listen) },
     check: () =>
       new Promise((pass, reject) => {
-        checks.push({ pass, refuse: () => reject(new Error('no')) });
+        checks.push({ pass, fail: () => reject(new Error('no')) });
       }),
     welcome: (position) => ({ welcome: position }),
     async *missed(from) {
@@ -96,7 +96,7 @@ test('messages are buffered during an access check, then sent or dropped', async
   // A recheck during a check makes the running check outdated.
   subscription.recheck();
   (await next()).pass();
-  (await next()).refuse();
+  (await next()).fail();
   await turn();
   rooms.publish('t', message(13));
   assert.deepEqual([sent.slice(1), lost.length, rooms.size], [['11'], 1, 0]);
@@ -105,7 +105,7 @@ test('messages are buffered during an access check, then sent or dropped', async
 test('a subscription without access is rejected and gets no messages', async () => {
   const { rooms, sent, subscription, next } = subscriptionRig({ since: startPosition });
   const begun = subscription.begin();
-  (await next()).refuse();
+  (await next()).fail();
   await assert.rejects(begun, /no/);
   rooms.publish('t', message(11));
   assert.deepEqual([sent, rooms.size], [[], 0]);
@@ -260,7 +260,7 @@ test('the limiter allows sixty messages per minute for each user of each tenant'
   assert.equal(createMessageLimiter(clock, Infinity).take(zoe), undefined);
 });
 
-test('reasons of refused commands map to statuses', () => {
+test('reasons of rejected commands map to statuses', () => {
   const statusAndCode = (reason: string): unknown[] => {
     const { status, code } = collabError({
       type: 'about:blank',

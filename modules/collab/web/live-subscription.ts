@@ -21,9 +21,9 @@ export interface LiveSubscriptionOptions {
   readonly userId: string;
   readonly client: Pick<SocketClient, 'send' | 'signal' | 'whenSent'>;
   readonly feed: Pick<LiveFeed, 'join' | 'position'>;
-  /** Rejects without access. */
+  /** Rejects if the user has no access. */
   readonly check: () => Promise<void>;
-  /** The first message. */
+  /** The first message to the client after the subscription started. */
   readonly welcome: (position: Position) => object;
   readonly since: Position | undefined;
   /** Missed messages that the user may see. */

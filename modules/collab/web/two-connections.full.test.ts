@@ -11,7 +11,7 @@ interface Page {
   readonly items: readonly MessageDocument[];
 }
 
-test('of two concurrent status changes the later one wins, also after a replay', async () => {
+test('the later of two concurrent status changes wins, also after a replay', async () => {
   await using rig = await openRig();
   const [zoe, alex] = [await rig.person('zoe'), await rig.person('alex')];
   const w = await rig.workspace(zoe, alex);
@@ -32,8 +32,8 @@ test('of two concurrent status changes the later one wins, also after a replay',
     }),
   );
 
-  /** The status in the last message, after the bot has answered both. */
-  const asked = async (chatId: string): Promise<string | undefined> => {
+  /** The status in the last message, after the bot has replied to both. */
+  const lastStatusOf = async (chatId: string): Promise<string | undefined> => {
     const { body } = await zoe.get<Page>(`/api/v1/chats/${chatId}/messages?order=asc`);
     const said = body.items.filter(({ authorId }) => authorId !== 'bot');
     const last = said.at(-1);
@@ -48,7 +48,7 @@ test('of two concurrent status changes the later one wins, also after a replay',
     Promise.all(
       chats.map(async (chatId) => (await zoe.get(`/api/v1/tasks/${chatId}`)).body['status']),
     );
-  const wanted = await Promise.all(chats.map(asked));
+  const wanted = await Promise.all(chats.map(lastStatusOf));
   await settled(rig);
   assert.deepEqual(await statuses(), wanted);
 

@@ -159,7 +159,7 @@ export function workspaceRoutes(
       },
     }),
     endpoint('createInvite', {
-      summary: 'Create an invite; only this answer contains its token',
+      summary: 'Create an invite; only this response contains its token',
       body: bodyOf({
         role: Type.Optional(roleSchema),
         expiresInSeconds: Type.Optional(
@@ -180,7 +180,7 @@ export function workspaceRoutes(
       answers: { 201: { description: 'The invite', schema: newInviteSchema } },
       async handle({ params: { w }, body }, { me, rule, send, newId }) {
         await reach.workspace(me, w, rule);
-        // Sent without an idempotency key: the token of the first answer is not stored and cannot be repeated.
+        // Sent without an idempotency key: the token of the first response is not stored and cannot be repeated.
         const { token, tokenHash, inviteId } = newInviteToken({
           workspaceId: w,
           inviteId: newId('create-invite').id,

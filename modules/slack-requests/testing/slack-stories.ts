@@ -34,8 +34,8 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
   'a request is rendered, posted once, and its snapshot contains the channel': async (engines) => {
     await using rig = await slackRig({ engines });
     const odd = { order: { id: 'o<1>' }, by: 'Ada & Co' };
-    const asked = { ...paid, data: odd, channelCode: 'orders', recipient: 'U0BOB' };
-    await rig.send('r-1', createRequest(asked));
+    const request = { ...paid, data: odd, channelCode: 'orders', recipient: 'U0BOB' };
+    await rig.send('r-1', createRequest(request));
     const document = await rig.inStatus('r-1', 'sent', 'failed');
     const [message, ...more] = rig.slack.messages;
     assert.equal(more.length, 0);
@@ -82,8 +82,8 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
       [{ ...plain, channelCode: 'gone' }, 'channel-unknown'],
       [{ ...plain, workspaceCode: 'copied' }, 'secret-unreadable'],
     ] as const;
-    for (const [at, [asked, code]] of cases.entries()) {
-      await rig.send(`r-${at}`, createRequest(asked));
+    for (const [at, [request, code]] of cases.entries()) {
+      await rig.send(`r-${at}`, createRequest(request));
       assert.equal((await rig.inStatus(`r-${at}`, 'sent', 'failed')).code, code);
     }
     assert.deepEqual(rig.slack.calls, []);
@@ -132,7 +132,9 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     assert.equal((await rig.inStatus('r-1', 'sent')).round, 2);
     assert.equal(rig.slack.messages.length, 1);
   },
-  'a rate limit releases the lock, delays the job and is no attempt': async (engines) => {
+  'a rate limit releases the lock, delays the job and does not count as an attempt': async (
+    engines,
+  ) => {
     await using rig = await slackRig({ engines });
     await once(rig);
     rig.slack.behave('chat.postMessage', { status: 429, headers: { 'retry-after': '1' } });

@@ -141,8 +141,8 @@ function routesOf(
       return { ...fields, [kind.secret]: sealed };
     }
     const before = (await documents.get(tenant, code))?.document as Fields | undefined;
-    const kept = before?.[kind.secret];
-    if (kept !== undefined) return { ...fields, [kind.secret]: kept };
+    const storedSecret = before?.[kind.secret];
+    if (storedSecret !== undefined) return { ...fields, [kind.secret]: storedSecret };
     if (one !== 'workspace') return fields;
     throw new MillraceError('REQUEST_INVALID', 'A new workspace needs a token.', {
       details: { field: kind.secret },
@@ -235,9 +235,9 @@ export function boxOf(secrets: SecretBox | undefined): SecretBox {
 
 function withoutSecret({ secret: hidden }: Kind, fields: Fields): Fields {
   if (hidden === undefined) return fields;
-  const { [hidden]: kept, ...rest } = fields;
+  const { [hidden]: storedSecret, ...rest } = fields;
   return {
     ...rest,
-    [`has${hidden.slice(0, 1).toUpperCase()}${hidden.slice(1)}`]: kept !== undefined,
+    [`has${hidden.slice(0, 1).toUpperCase()}${hidden.slice(1)}`]: storedSecret !== undefined,
   };
 }

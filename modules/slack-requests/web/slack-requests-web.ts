@@ -70,10 +70,10 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
         if (config === undefined) throw notFound('workspace');
         const token = boxOf(secrets).open(config.token, { tenant, kind: 'workspace', code });
         await using slack = await createSlackClient({ apiUrl, clock: context.clock });
-        const answer = await slack.test({ token, signal: request.signal });
-        return answer.kind === 'ok'
-          ? { body: { ok: true, team: answer.team } }
-          : { body: { ok: false, code: failureCodeOf(answer.error) } };
+        const response = await slack.test({ token, signal: request.signal });
+        return response.kind === 'ok'
+          ? { body: { ok: true, team: response.team } }
+          : { body: { ok: false, code: failureCodeOf(response.error) } };
       },
     }),
   ];

@@ -68,12 +68,12 @@ const root = '/api/v1/slack';
 test('a request is created, read and listed by status', async () => {
   await using served = await serve();
   const ask = served.as(served.tokens.append);
-  const asked = { workspaceCode: 'acme', data: { text: 'hello' } };
+  const message = { workspaceCode: 'acme', data: { text: 'hello' } };
   const key = { 'idempotency-key': 'order-1' };
-  const first = await ask('POST', `${root}/requests`, asked, key);
+  const first = await ask('POST', `${root}/requests`, message, key);
   assert.deepEqual([first.status, first.body['status']], [202, 'queued']);
   const id = String(first.body['id']);
-  const again = await ask('POST', `${root}/requests`, asked, key);
+  const again = await ask('POST', `${root}/requests`, message, key);
   assert.equal(again.body['id'], id);
   await served.rig.inStatus(id, 'sent', 'failed');
   assert.equal(served.rig.slack.messages.length, 1);
@@ -94,8 +94,8 @@ test('a request is created, read and listed by status', async () => {
 test('a failed request can be changed and is queued again; a sent one cannot', async () => {
   await using served = await serve();
   const ask = served.as(served.tokens.append);
-  const asked = { workspaceCode: 'acme', templateCode: 'paid', data: {} };
-  const id = String((await ask('POST', `${root}/requests`, asked)).body['id']);
+  const message = { workspaceCode: 'acme', templateCode: 'paid', data: {} };
+  const id = String((await ask('POST', `${root}/requests`, message)).body['id']);
   await served.rig.inStatus(id, 'failed');
   assert.equal((await ask('POST', `${root}/requests/${id}/queue`, {})).status, 202);
   const data = { order: { id: 'o-1' }, by: 'Ada' };

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { namedVersion } from '../../projections/switch-projection.ts';
-import type { ProjectionStore } from '../../projections/projection-host.ts';
+import type { ProjectionStore } from '../../projections/start-projection.ts';
 import type { Projection } from '../../projections/projection.ts';
 import type { ReadModelStore } from '../../projections/read-model-store.ts';
 import type { RebuildProgress } from '../../projections/rules/rebuild-progress.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createDelivery } from '../../delivery/create-delivery.ts';
 import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
-import { Terminal } from '../../subscriptions/handler-outcome.ts';
+import { Terminal } from '../../foundation/handler-outcome.ts';
 import { reservePort } from '../../testing/servers/reserve-port.ts';
 import { kafkaDestination } from './destination.ts';
 

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readModelsConformance } from '../../testing/conformance/projections/read-models.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { readModelLimits } from '../limits.ts';
-import { readModel } from '../read-model.ts';
+import { readModel, readModelLimits } from '../read-model.ts';
 import { memoryReadModels } from './read-models.ts';
 
 const store = memoryReadModels();
@@ -33,7 +32,7 @@ test('a cached list expires after its TTL by the given clock', async () => {
   assert.equal((await readModels.list(model, key)).ids, undefined);
 });
 
-test('a document in too many groups is refused, and so is a shared name of a range and a group', () => {
+test('a document in too many groups is rejected, and so is a shared name of a range and a group', () => {
   const at = { bc: 'banking', aggregate: 'currency', version: 1 };
   const source = { tenant: 'core', id: 'USD', stream: 'banking.currency.v1-core-USD', revision: 0 };
   const model = readModel<{ readonly groups: number }>({

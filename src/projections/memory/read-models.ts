@@ -36,7 +36,7 @@ export function memoryReadModels(
   options: { readonly clock?: Clock | undefined } = {},
 ): ReadModelStore & AsyncDisposable {
   const { clock = systemClock } = options;
-  /** Model → tenant. */
+  /** Documents by model, then by tenant. */
   const models = new Map<string, Map<string, Space>>();
   let isClosed = false;
   /** Never reset, so that a list from before `clear` is not valid afterwards. */
@@ -68,10 +68,10 @@ export function memoryReadModels(
 
   function writeOne(model: ModelKey, write: DocumentWrite): DocumentOutcome {
     const space = spaceOf(model, write.tenant);
-    const kept = space.documents.get(write.id);
-    const outcome = decideDocument(kept, write);
+    const stored = space.documents.get(write.id);
+    const outcome = decideDocument(stored, write);
     if (outcome !== 'written') return outcome;
-    for (const [index, value] of Object.entries(kept?.entries.indexes ?? {})) {
+    for (const [index, value] of Object.entries(stored?.entries.indexes ?? {})) {
       const values = space.indexes.get(index);
       if (values?.get(value) === write.id) values.delete(value);
     }

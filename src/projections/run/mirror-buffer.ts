@@ -6,7 +6,7 @@ import type { Observer } from '../../foundation/observer.ts';
 
 export interface MirrorPost {
   readonly channel: string;
-  /** JSON text. */
+  /** The message as JSON. */
   readonly text: string;
 }
 
@@ -68,7 +68,7 @@ export function createMirrorBuffer(
     const end = (): void => ended.reject(aborted(signal));
     signal.addEventListener('abort', end, { once: true });
     try {
-      // A hanging outlet must not delay a stop.
+      // A hanging outlet must not delay the shutdown.
       await Promise.race([outlet.publish(posts), ended.promise]);
       observer.count?.('live_mirror_published_total', {}, posts.length);
       isFailing = false;

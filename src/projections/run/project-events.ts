@@ -1,8 +1,7 @@
 // Folds a batch of events and writes the documents; shared by all ways to run a projection.
 
 import { MillraceError } from '../../foundation/error.ts';
-import { projectionLimits } from '../limits.ts';
-import type { ProjectedEvent, Projection } from '../projection.ts';
+import { projectionLimits, type ProjectedEvent, type Projection } from '../projection.ts';
 import type { DocumentWrite, ReadModelStore } from '../read-model-store.ts';
 import {
   foldDocument,
@@ -34,10 +33,10 @@ export async function writeDocuments<Document extends object>(
 ): Promise<void> {
   for (const chunk of chunksOf(writes, projectionLimits.writeChars)) {
     const outcomes = await store.write(readModel, chunk);
-    const refused = chunk[outcomes.indexOf('foreign')];
-    if (refused === undefined) continue;
+    const foreign = chunk[outcomes.indexOf('foreign')];
+    if (foreign === undefined) continue;
     // Two streams wrote the document concurrently; on a later batch `foldDocument` reports this.
-    const { tenant, id, stream } = refused;
+    const { tenant, id, stream } = foreign;
     throw new MillraceError(
       'DOCUMENT_FOREIGN',
       `${name}: document '${id}' belongs to another stream, not to '${stream}'`,

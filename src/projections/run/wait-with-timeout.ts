@@ -3,7 +3,7 @@
 import { aborted, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { slept } from '../../subscriptions/run/deadline.ts';
-import { projectionLimits } from '../limits.ts';
+import { projectionLimits } from '../projection.ts';
 
 export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;

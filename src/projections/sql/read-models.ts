@@ -1,12 +1,7 @@
 // Queries and cached lists of read models on an SQL database. Engines write and load documents themselves,
 // because the databases differ too much there.
 
-import type {
-  SqlCell,
-  SqlCells,
-  SqlDatabase,
-  SqlDialect,
-} from '../../subscriptions/sql/database.ts';
+import type { SqlCell, SqlCells, SqlDatabase, SqlDialect } from '../../store/sql-database.ts';
 import type {
   DocumentPage,
   ModelKey,
@@ -18,7 +13,7 @@ import { fromCursor, toCursor } from '../rules/page-cursor.ts';
 
 export interface SqlReadModelsOptions {
   readonly dialect: SqlDialect;
-  /** Reads committed data. */
+  /** Runs a query that sees committed data only. */
   readonly query: (sql: string, values: readonly SqlCell[]) => Promise<readonly SqlCells[]>;
   readonly run: SqlDatabase['run'];
   readonly write: ReadModelStore['write'];
@@ -158,12 +153,12 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
     async keepList(key, { tenant, hash }, list) {
       const name = modelName(key);
       const values = [name, tenant, hash, Number(list.generation), JSON.stringify(list.ids)];
-      const [, kept = []] = await run([
+      const [, storedRows = []] = await run([
         { sql: sql.name, values: [name] },
         { sql: sql.keepList, values: [...values, list.ttlMs] },
         { sql: sql.sweepLists, values: [name, tenant] },
       ]);
-      return kept.length > 0;
+      return storedRows.length > 0;
     },
   };
 }

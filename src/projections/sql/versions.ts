@@ -1,9 +1,5 @@
 import { toPosition, toSequence } from '../../store/position.ts';
-import {
-  SqlExpectationFailed,
-  type SqlCells,
-  type SqlDatabase,
-} from '../../subscriptions/sql/database.ts';
+import { SqlExpectationFailed, type SqlCells, type SqlDatabase } from '../../store/sql-database.ts';
 import type { ReadModelVersion, ReadModelVersions, VersionStatus } from '../read-model-versions.ts';
 
 export function sqlVersions({ dialect, run }: SqlDatabase): ReadModelVersions {

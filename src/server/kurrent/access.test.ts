@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAccess, parseCredentials } from './access.ts';
 import type { KurrentIdentity } from './kurrent-server.ts';
-import { Refusal, status } from './refusal.ts';
+import { RpcError, status } from './rpc-error.ts';
 
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
@@ -21,10 +21,10 @@ test('parses credentials, and ignores unsupported headers', () => {
 test('without authentication all callers have full access; with it only known ones', async () => {
   const open = createAccess({});
   assert.equal((await open.identify(undefined)).isAdmin, true);
-  const asked = createAccess({ authenticate: () => undefined });
+  const denying = createAccess({ authenticate: () => undefined });
   await assert.rejects(
-    asked.identify(basic('jane:x')),
-    (error) => error instanceof Refusal && error.parts.status === status.unauthenticated,
+    denying.identify(basic('jane:x')),
+    (error) => error instanceof RpcError && error.parts.status === status.unauthenticated,
   );
 });
 
@@ -40,7 +40,7 @@ test('checks read and write access by identity and stream', () => {
       check();
       return true;
     } catch (error) {
-      assert.ok(error instanceof Refusal && error.parts.exception === 'access-denied');
+      assert.ok(error instanceof RpcError && error.parts.exception === 'access-denied');
       return false;
     }
   };
@@ -88,7 +88,7 @@ test('checks read and write access by identity and stream', () => {
     may(() => access.checkGroup(user, 'orders-1', 'read')),
     true,
   );
-  // These groups would deliver system events.
+  // Groups on these sources would deliver system events.
   for (const source of ['$all', '$et-$token-created']) {
     assert.equal(
       may(() => access.checkGroup(user, source, 'read')),
@@ -120,16 +120,16 @@ test('without authentication internal streams of Millrace are read-only', async 
   const access = createAccess({});
   const anybody = await access.identify(undefined);
   for (const stream of ['$millrace-tokens', '$$$millrace-tokens']) {
-    assert.throws(() => access.checkWrite(anybody, stream), Refusal);
+    assert.throws(() => access.checkWrite(anybody, stream), RpcError);
   }
   access.checkWrite(anybody, '$settings');
 });
 
-test('an ended identity is refused like an unknown one', async () => {
+test('an ended identity is rejected like an unknown one', async () => {
   const ended = AbortSignal.abort();
   const access = createAccess({ authenticate: () => ({ ...admin, ended }) });
   await assert.rejects(
     access.identify(basic('jane:x')),
-    (error) => error instanceof Refusal && error.parts.status === status.unauthenticated,
+    (error) => error instanceof RpcError && error.parts.status === status.unauthenticated,
   );
 });

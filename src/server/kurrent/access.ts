@@ -7,10 +7,10 @@ import type {
   KurrentIdentity,
   KurrentServerOptions,
 } from './kurrent-server.ts';
-import { accessDenied, notAuthenticated } from './refusal.ts';
+import { accessDenied, notAuthenticated } from './rpc-error.ts';
 
 export interface Access {
-  /** The identity of the `authorization` header; throws a refusal for invalid credentials. */
+  /** The identity of the `authorization` header; throws an RpcError for invalid credentials. */
   identify(authorization: string | undefined): Promise<KurrentIdentity>;
   checkRead(identity: KurrentIdentity, stream: string): void;
   checkWrite(identity: KurrentIdentity, stream: string): void;

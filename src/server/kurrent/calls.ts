@@ -1,5 +1,5 @@
-// The four kinds of gRPC calls as async functions: with the identity of the caller, a signal for the end of the call,
-// backpressure, and errors as refusals.
+// The four kinds of gRPC calls as async functions: with the identity of the caller, a signal that aborts when the call ends,
+// backpressure, and errors as gRPC statuses.
 
 import type * as GrpcJs from '@grpc/grpc-js';
 import { aborted } from '../../foundation/clock.ts';
@@ -13,12 +13,12 @@ import { nothing } from './protocol/shared-messages.ts';
 import {
   encodeStatus,
   notAuthenticated,
-  Refusal,
+  RpcError,
   status,
   toStatus,
   trailerText,
-} from './refusal.ts';
-import { toRefusal } from './to-refusal.ts';
+} from './rpc-error.ts';
+import { toRpcError } from './to-rpc-error.ts';
 
 export interface CallInfo {
   readonly identity: KurrentIdentity;
@@ -69,14 +69,14 @@ export function createCallKit(
   let running = 0;
   let waiting: (() => void)[] = [];
 
-  /** Runs one call; its error goes to `fail` as a refusal. */
+  /** Runs one call; its error goes to `fail` as a gRPC error. */
   const run = async <T>(
     call: AnyCall,
     work: (info: CallInfo) => Promise<T>,
     done: (result: T) => void,
     fail: (error: GrpcJs.ServiceError) => void,
   ): Promise<void> => {
-    if (running >= context.limits.callsMax) return fail(refuse(tooManyCalls()));
+    if (running >= context.limits.callsMax) return fail(toServiceError(tooManyCalls()));
     running += 1;
     const cancelling = new AbortController();
     const cancel = (): void => cancelling.abort();
@@ -97,10 +97,10 @@ export function createCallKit(
       count(call, 0);
     } catch (error) {
       const hasEnded = identity?.ended?.aborted === true && hasCode(error, 'ABORTED');
-      const refusal = refuse(hasEnded ? notAuthenticated('the credentials have ended') : error);
-      count(call, call.cancelled ? status.cancelled : refusal.code);
+      const rpcError = toServiceError(hasEnded ? notAuthenticated('the credentials have ended') : error);
+      count(call, call.cancelled ? status.cancelled : rpcError.code);
       // A cancelled call has no receiver for the error.
-      if (!call.cancelled) fail(refusal);
+      if (!call.cancelled) fail(rpcError);
     } finally {
       identity?.ended?.removeEventListener('abort', cancel);
       running -= 1;
@@ -115,12 +115,12 @@ export function createCallKit(
     context.observer.count?.('kurrent_calls_total', { method: call.getPath(), status: code });
   };
 
-  const refuse = (error: unknown): GrpcJs.ServiceError => {
-    const refusal = toRefusal(error, context.limits);
-    if (refusal.parts.status === status.internal) {
-      context.observer.log?.error({ err: refusal.cause ?? refusal }, 'kurrent call failed');
+  const toServiceError = (error: unknown): GrpcJs.ServiceError => {
+    const rpcError = toRpcError(error, context.limits);
+    if (rpcError.parts.status === status.internal) {
+      context.observer.log?.error({ err: rpcError.cause ?? rpcError }, 'kurrent call failed');
     }
-    return serviceError(context.protocol, refusal);
+    return serviceError(context.protocol, rpcError);
   };
 
   return {
@@ -144,7 +144,7 @@ export function createCallKit(
         try {
           callback(null, work());
         } catch (error) {
-          callback(refuse(error));
+          callback(toServiceError(error));
         }
       };
       return { request: nothing, response, handler };
@@ -175,7 +175,7 @@ export function createCallKit(
           call,
           async (info) => {
             await work(call.request, sender(call, info.signal), info);
-            refuseAborted(info.signal);
+            rejectAborted(info.signal);
           },
           () => call.end(),
           (error) => call.emit('error', error),
@@ -203,7 +203,7 @@ export function createCallKit(
             using stop = whenAborted(info.signal);
             const over = stop.aborted.then(() => Promise.reject(aborted(info.signal)));
             const either = Promise.race([ended, over]);
-            // The handler may return before the end, so a later rejection must not be unhandled.
+            // The handler may return before the call ends, so a later rejection must not be unhandled.
             either.catch(() => undefined);
             await work(
               {
@@ -229,7 +229,7 @@ export function createCallKit(
   };
 }
 
-function refuseAborted(signal: AbortSignal): void {
+function rejectAborted(signal: AbortSignal): void {
   if (signal.aborted) throw aborted(signal);
 }
 
@@ -259,8 +259,8 @@ async function* untilAborted<Q>(
   }
 }
 
-function tooManyCalls(): Refusal {
-  return new Refusal('the server has reached its maximum of calls', {
+function tooManyCalls(): RpcError {
+  return new RpcError('the server has reached its maximum of calls', {
     status: status.resourceExhausted,
   });
 }
@@ -300,15 +300,15 @@ function sender<R>(
   };
 }
 
-function serviceError(protocol: Protocol, refusal: Refusal): GrpcJs.ServiceError {
-  const { status: code, exception, trailers = {}, details } = refusal.parts;
+function serviceError(protocol: Protocol, rpcError: RpcError): GrpcJs.ServiceError {
+  const { status: code, exception, trailers = {}, details } = rpcError.parts;
   const metadata = new protocol.grpc.Metadata();
   if (exception !== undefined) metadata.set('exception', exception);
   for (const [name, value] of Object.entries(trailers)) metadata.set(name, trailerText(value));
   if (details !== undefined) {
-    const { message } = refusal;
+    const { message } = rpcError;
     const bytes = encodeStatus(protocol, toStatus(protocol, { code, message, details }));
     metadata.set('grpc-status-details-bin', bytes);
   }
-  return Object.assign(new Error(refusal.message), { code, details: refusal.message, metadata });
+  return Object.assign(new Error(rpcError.message), { code, details: rpcError.message, metadata });
 }

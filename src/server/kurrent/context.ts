@@ -7,7 +7,7 @@ import type { EventStore } from '../../store/event-store.ts';
 import type { Access } from './access.ts';
 import type { KurrentLimits } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
-import { Refusal, status } from './refusal.ts';
+import { RpcError, status } from './rpc-error.ts';
 
 export interface KurrentContext {
   readonly store: EventStore;
@@ -25,7 +25,7 @@ export interface KurrentContext {
 /** Limits the live subscriptions of all clients. */
 export interface SubscriptionSlots {
   readonly used: number;
-  /** Acquires a slot and returns its release; throws a refusal at the maximum. */
+  /** Acquires a slot and returns its release; throws an RpcError at the maximum. */
   acquire(): () => void;
 }
 
@@ -37,7 +37,7 @@ export function createSubscriptionSlots(max: number): SubscriptionSlots {
     },
     acquire() {
       if (used >= max) {
-        throw new Refusal('the server has reached its maximum of subscriptions', {
+        throw new RpcError('the server has reached its maximum of subscriptions', {
           status: status.resourceExhausted,
         });
       }

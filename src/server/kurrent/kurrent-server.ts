@@ -18,11 +18,11 @@ export interface KurrentServerOptions {
   readonly port?: number | undefined;
   /** The address that other servers on the same database announce to clients. Default: the listening address. */
   readonly advertise?: { readonly host: string; readonly port: number } | undefined;
-  /** PEM texts. Default: no TLS. */
+  /** Keys and certificates in PEM format. Default: no TLS. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly observer?: Observer | undefined;
   /**
-   * Returns the identity of the caller; undefined refuses the call. Default: all callers may do everything except
+   * Returns the identity of the caller; undefined rejects the call. Default: all callers may do everything except
    * writing to the streams that store tokens.
    */
   readonly authenticate?:
@@ -75,13 +75,13 @@ export interface KurrentLimits {
   readonly appendBytesInFlightMax: number;
   /** Incomplete batches per BatchAppend call. */
   readonly openBatchesMax: number;
-  /** Persistent subscription groups. */
+  /** Maximum number of persistent subscription groups. */
   readonly groupsMax: number;
   /** The time until another server takes over the groups of a killed one. */
   readonly groupLeaseMs: number;
   readonly keepaliveIntervalMs: number;
   readonly keepaliveTimeoutMs: number;
-  /** The time that a stop waits for running calls. */
+  /** The time that `stop` waits for running calls. */
   readonly stopMsMax: number;
 }
 

@@ -12,7 +12,7 @@ export interface ListenOptions {
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
 }
 
-/** Returns the port. */
+/** Opens the port and returns its number. */
 export async function listen(
   { grpc }: Protocol,
   server: GrpcJs.Server,

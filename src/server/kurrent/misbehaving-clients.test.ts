@@ -93,26 +93,26 @@ test('a batch without a correlation id fails only its call', async (t) => {
     proposedMessages: [proposed(1)],
     isFinal: true,
   });
-  const [answer] = (await once(second, 'data')) as [Record<string, unknown>];
-  assert.ok(answer['success'] !== undefined);
+  const [reply] = (await once(second, 'data')) as [Record<string, unknown>];
+  assert.ok(reply['success'] !== undefined);
   second.end();
   second.resume();
   await once(second, 'end');
 });
 
-test('an endless batch is refused once, as soon as it is too large', async (t) => {
+test('an endless batch is rejected once, as soon as it is too large', async (t) => {
   const raw = await serve(t, { limits: { appendBytesMax: 10_000 } });
   const call = raw.duplex('BatchAppend');
-  const answers: Record<string, unknown>[] = [];
-  call.on('data', (answer: Record<string, unknown>) => answers.push(answer));
+  const replies: Record<string, unknown>[] = [];
+  call.on('data', (reply: Record<string, unknown>) => replies.push(reply));
   const chunk = { correlationId: { string: id }, proposedMessages: [proposed(4_000)] };
   call.write({ ...chunk, options });
   for (let count = 0; count < 20; count += 1) call.write(chunk);
   call.write({ ...chunk, isFinal: true });
   call.end();
   await once(call, 'end');
-  assert.equal(answers.length, 1);
-  const error = answers[0]?.['error'] as { details: { typeUrl: string } } | undefined;
+  assert.equal(replies.length, 1);
+  const error = replies[0]?.['error'] as { details: { typeUrl: string } } | undefined;
   assert.match(error?.details.typeUrl ?? '', /MaximumAppendSizeExceeded$/);
 });
 
@@ -123,26 +123,26 @@ test('the number of incomplete batches is limited', async (t) => {
     const correlationId = { string: crypto.randomUUID() };
     call.write({ correlationId, options, proposedMessages: [proposed(1)] });
   }
-  const [answer] = (await once(call, 'data')) as [{ error?: { code: number } }];
-  assert.equal(answer.error?.code, grpc.status.RESOURCE_EXHAUSTED);
+  const [reply] = (await once(call, 'data')) as [{ error?: { code: number } }];
+  assert.equal(reply.error?.code, grpc.status.RESOURCE_EXHAUSTED);
   call.cancel();
   await once(call, 'error');
 });
 
-test('a batch after its deadline is refused and not written', async (t) => {
+test('a batch after its deadline is rejected and not written', async (t) => {
   const raw = await serve(t);
   const call = raw.duplex('BatchAppend');
   const late = { ...options, deadlineAt: { seconds: 1, nanos: 0 } };
   const correlationId = { string: id };
   call.write({ correlationId, options: late, proposedMessages: [proposed(1)], isFinal: true });
-  const [answer] = (await once(call, 'data')) as [{ error?: { code: number } }];
-  assert.equal(answer.error?.code, grpc.status.DEADLINE_EXCEEDED);
+  const [reply] = (await once(call, 'data')) as [{ error?: { code: number } }];
+  assert.equal(reply.error?.code, grpc.status.DEADLINE_EXCEEDED);
   call.end();
   call.resume();
   await once(call, 'end');
 });
 
-test('a batch that the store does not complete in time is refused', async (t) => {
+test('a batch that the store does not complete in time is rejected', async (t) => {
   const store = memoryEventStore(kurrentStoreOptions);
   const gate = Promise.withResolvers<void>();
   const raw = await serve(t, {
@@ -162,8 +162,8 @@ test('a batch that the store does not complete in time is refused', async (t) =>
     proposedMessages: [proposed(1)],
     isFinal: true,
   });
-  const [answer] = (await once(call, 'data')) as [{ error?: { details: { typeUrl: string } } }];
-  assert.match(answer.error?.details.typeUrl ?? '', /Timeout$/);
+  const [reply] = (await once(call, 'data')) as [{ error?: { details: { typeUrl: string } } }];
+  assert.match(reply.error?.details.typeUrl ?? '', /Timeout$/);
   gate.resolve();
   call.end();
   call.resume();
@@ -187,11 +187,11 @@ test('a client that appends faster than the store writes is slowed down', async 
       },
     });
     const call = raw.duplex('BatchAppend');
-    let answered = 0;
+    let replyCount = 0;
     const all = new Promise<void>((resolve) => {
       call.on('data', () => {
-        answered += 1;
-        if (answered === 100) resolve();
+        replyCount += 1;
+        if (replyCount === 100) resolve();
       });
     });
     for (let count = 0; count < 100; count += 1) {
@@ -255,7 +255,7 @@ test('the server stops reading for a client that never reads, and frees its reso
   await left.promise;
 });
 
-test('subscriptions beyond the maximum are refused', async (t) => {
+test('subscriptions beyond the maximum are rejected', async (t) => {
   const raw = await serve(t, { limits: { subscriptionsMax: 1 } });
   const request = { options: { all: { start: {} }, subscription: {}, noFilter: {} } };
   const first = raw.serverStream('Read', request);
@@ -268,7 +268,7 @@ test('subscriptions beyond the maximum are refused', async (t) => {
   first.cancel();
 });
 
-test('huge filters and patterns without linear time are refused', async (t) => {
+test('huge filters and patterns without linear time are rejected', async (t) => {
   const raw = await serve(t);
   const filters = [
     { eventType: { regex: 'a'.repeat(2_000) } },
@@ -287,7 +287,7 @@ test('huge filters and patterns without linear time are refused', async (t) => {
   }
 });
 
-test('an empty request is refused and does not crash the server', async (t) => {
+test('an empty request is rejected and does not crash the server', async (t) => {
   const raw = await serve(t);
   for (const request of [
     {},

@@ -33,9 +33,9 @@ test('addresses other than loopback need authentication and TLS', async () => {
     hasCode(error, 'CONFIG_INVALID'),
   );
   // Passwords would be sent unencrypted.
-  const asked = { host: '0.0.0.0', port: 0, authenticate: () => undefined };
+  const options = { host: '0.0.0.0', port: 0, authenticate: () => undefined };
   await assert.rejects(
-    startKurrentServer(store, asked),
+    startKurrentServer(store, options),
     (error) => hasCode(error, 'CONFIG_INVALID') && error.details['field'] === 'tls',
   );
 });
@@ -59,14 +59,14 @@ test('a client that discovers its cluster finds the only member', async () => {
   await client.dispose();
 });
 
-test('a stop ends subscriptions as unavailable, after running appends are answered', async () => {
+test('stopping the server ends subscriptions as unavailable, after running appends complete', async () => {
   const store = memoryEventStore(kurrentStoreOptions);
   const gate = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<void>();
+  const appendStarted = Promise.withResolvers<void>();
   const slow: EventStore = {
     ...store,
     async append(...args): Promise<AppendResult> {
-      asked.resolve();
+      appendStarted.resolve();
       await gate.promise;
       return store.append(...args);
     },
@@ -78,7 +78,7 @@ test('a stop ends subscriptions as unavailable, after running appends are answer
   await once(subscription, 'confirmation');
   const ended = once(subscription, 'error');
   const appended = client.appendToStream('a-1', [event()]);
-  await asked.promise;
+  await appendStarted.promise;
   let isStopped = false;
   const stopped = server[Symbol.asyncDispose]().then(() => (isStopped = true));
   assert.ok((await ended)[0] instanceof UnavailableError);
@@ -145,7 +145,7 @@ const identities: Readonly<Record<string, KurrentIdentity>> = {
   core: { tenant: 'core', mayRead: true, mayWrite: true, isAdmin: false },
 };
 
-test('unknown callers are refused, and readers cannot write', async () => {
+test('unknown callers are rejected, and readers cannot write', async () => {
   await using store = memoryEventStore(kurrentStoreOptions);
   await using server = await startKurrentServer(store, {
     ...secure(),

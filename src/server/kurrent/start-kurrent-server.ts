@@ -1,4 +1,4 @@
-// Starts the KurrentDB-compatible server: opens the port, serves the protocol, and completes running calls at a stop.
+// Starts the KurrentDB-compatible server: opens the port, serves the protocol, and completes running calls before it stops.
 
 import type * as GrpcJs from '@grpc/grpc-js';
 import { hostname } from 'node:os';
@@ -14,7 +14,7 @@ import { groupConfigStream } from './persistent/group-records.ts';
 import { createGroups, type Groups } from './persistent/groups.ts';
 import type { Address } from './persistent/leadership.ts';
 import { loadProtocol } from './protocol/load-protocol.ts';
-import { Refusal } from './refusal.ts';
+import { RpcError } from './rpc-error.ts';
 import { createServices, toDefinition } from './services.ts';
 import { authorityOf, isLoopback, listen, shutDown } from './listen.ts';
 
@@ -37,7 +37,7 @@ export async function startKurrentServer(
   const { host = '127.0.0.1', port = 2113, tls, observer = silentObserver } = options;
   const { clock = systemClock, tenants, signal } = options;
   checkHost(host, options);
-  refuseAborted(signal);
+  rejectAborted(signal);
   const limits = { ...kurrentLimits, ...options.limits };
   const protocol = await loadProtocol();
   const stopping = new AbortController();
@@ -81,9 +81,9 @@ export async function startKurrentServer(
   try {
     bound = await listen(protocol, server, { host, port, tls });
     // The signal may have fired before the listener below is added.
-    refuseAborted(signal);
+    rejectAborted(signal);
     await resumeGroups(store, groups);
-    refuseAborted(signal);
+    rejectAborted(signal);
   } catch (error) {
     await stop();
     throw error;
@@ -103,8 +103,8 @@ async function resumeGroups(store: EventStore, groups: Pick<Groups, 'lead'>): Pr
   try {
     await groups.lead();
   } catch (error) {
-    // Another server leads.
-    if (!(error instanceof Refusal)) throw error;
+    // An RpcError means that another server leads.
+    if (!(error instanceof RpcError)) throw error;
   }
 }
 
@@ -118,11 +118,11 @@ function once(work: () => Promise<void>): () => Promise<void> {
   return () => (done ??= work());
 }
 
-function refuseAborted(signal: AbortSignal | undefined): void {
+function rejectAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw aborted(signal);
 }
 
-/** The host for clients: they refuse TLS with an IP address instead of a name. */
+/** The host for clients: they reject TLS with an IP address instead of a name. */
 function nameOf(host: string, tls: KurrentServerOptions['tls']): string {
   return tls !== undefined && host === '127.0.0.1' ? 'localhost' : host;
 }
@@ -144,7 +144,7 @@ function checkHost(host: string, { authenticate, tls }: KurrentServerOptions): v
 
 /**
  * Sends response headers as soon as request headers arrive. The official client sends header and body of a call as two
- * packets, the second after the acknowledgement of the first, which a kernel delays by 40 ms unless it has data to send.
+ * packets, the second after the acknowledgement of the first. A kernel delays that by 40 ms unless it has data to send.
  */
 export function earlyHeaders(grpc: typeof GrpcJs): GrpcJs.ServerInterceptor {
   return (_method, call) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Refusal } from './refusal.ts';
+import { RpcError } from './rpc-error.ts';
 import { toUuid, uuidText, wireUuid } from './uuid.ts';
 
 test('text and halves give the same id', () => {
@@ -14,9 +14,9 @@ test('text and halves give the same id', () => {
   );
 });
 
-test('an invalid id is refused', () => {
+test('an invalid id is rejected', () => {
   for (const uuid of [undefined, {}, { string: '' }, { string: 'order-7' }]) {
-    assert.throws(() => uuidText(uuid), Refusal);
+    assert.throws(() => uuidText(uuid), RpcError);
   }
 });
 

@@ -3,7 +3,7 @@
 import { idFromKey } from '../../foundation/ids.ts';
 import { toBigInt } from './protocol/wire-number.ts';
 import type { WireUuid } from './protocol/shared-messages.ts';
-import { badRequest } from './refusal.ts';
+import { badRequest } from './rpc-error.ts';
 
 const shape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 

@@ -44,14 +44,16 @@ export function memoryDeadLetters(tables: MemoryTables): DeadLetterStore {
       };
       letters.set(letter.id, letter);
       shard.done.add(letter.position);
-      const held = shard.blocked.get(letter.stream);
+      const blockedStream = shard.blocked.get(letter.stream);
       if (letter.parked) {
-        const parked = held ?? { due: undefined, events: [] };
+        const parked = blockedStream ?? { due: undefined, events: [] };
         shard.blocked.set(letter.stream, parked);
         parked.due = undefined;
         insertWaiting(parked, waitingOf(letter));
-      } else if (held !== undefined) {
-        held.events = held.events.filter(({ position }) => position !== letter.position);
+      } else if (blockedStream !== undefined) {
+        blockedStream.events = blockedStream.events.filter(
+          ({ position }) => position !== letter.position,
+        );
       }
       return { letter, isNew: (before?.replayRequestedAt ?? null) === null };
     },
@@ -71,10 +73,10 @@ export function memoryDeadLetters(tables: MemoryTables): DeadLetterStore {
           subscription: letter.handler,
           shard: letter.shard,
         });
-        const held = blocked.get(letter.stream) ?? { due: 0, events: [] };
-        blocked.set(letter.stream, held);
-        held.due = 0;
-        insertWaiting(held, waitingOf(letter));
+        const blockedStream = blocked.get(letter.stream) ?? { due: 0, events: [] };
+        blocked.set(letter.stream, blockedStream);
+        blockedStream.due = 0;
+        insertWaiting(blockedStream, waitingOf(letter));
       }
       return found.length;
     },
@@ -90,10 +92,12 @@ export function memoryDeadLetters(tables: MemoryTables): DeadLetterStore {
           replayRequestedAt: null,
         });
         const key = { subscription: letter.handler, shard: letter.shard };
-        const held = shardIn(tables, key).blocked.get(letter.stream);
-        if (held === undefined) continue;
-        held.due = 0;
-        held.events = held.events.filter(({ position }) => position !== letter.position);
+        const blockedStream = shardIn(tables, key).blocked.get(letter.stream);
+        if (blockedStream === undefined) continue;
+        blockedStream.due = 0;
+        blockedStream.events = blockedStream.events.filter(
+          ({ position }) => position !== letter.position,
+        );
       }
       return found.length;
     },

@@ -117,9 +117,9 @@ function memoryCheckpoints(tables: MemoryTables): CheckpointStore {
         const shard = shardIn(tables, { subscription, shard: each });
         shard.position = to;
         shard.done.clear();
-        for (const [stream, held] of shard.blocked) {
-          held.events = held.events.filter(({ position }) => position <= to);
-          if (held.events.length === 0) shard.blocked.delete(stream);
+        for (const [stream, blockedStream] of shard.blocked) {
+          blockedStream.events = blockedStream.events.filter(({ position }) => position <= to);
+          if (blockedStream.events.length === 0) shard.blocked.delete(stream);
         }
         const lease = tables.leases.get(keyOf({ subscription, shard: each }));
         if (lease !== undefined) {
@@ -224,11 +224,11 @@ function memoryProcessed(clock: Clock): ProcessedEvents {
     async claim({ eventId, handler }, { leaseMs, ttlMs }) {
       const key = `${handler} ${eventId}`;
       const nowMs = clock.now();
-      const held = claims.get(key);
-      const isExpired = held !== undefined && held.expiresAtMs <= nowMs;
-      if (held?.isDone === true && !isExpired) return { kind: 'done' };
-      if (held !== undefined && !held.isDone && held.leasedUntilMs > nowMs) {
-        return { kind: 'busy', retryInMs: held.leasedUntilMs - nowMs };
+      const claim = claims.get(key);
+      const isExpired = claim !== undefined && claim.expiresAtMs <= nowMs;
+      if (claim?.isDone === true && !isExpired) return { kind: 'done' };
+      if (claim !== undefined && !claim.isDone && claim.leasedUntilMs > nowMs) {
+        return { kind: 'busy', retryInMs: claim.leasedUntilMs - nowMs };
       }
       tokens += 1;
       claims.set(key, {
@@ -240,15 +240,15 @@ function memoryProcessed(clock: Clock): ProcessedEvents {
       return { kind: 'claimed', token: tokens };
     },
     async confirm({ eventId, handler }, token) {
-      const held = claims.get(`${handler} ${eventId}`);
-      if (held?.token !== token) return false;
-      held.isDone = true;
+      const claim = claims.get(`${handler} ${eventId}`);
+      if (claim?.token !== token) return false;
+      claim.isDone = true;
       return true;
     },
     async release({ eventId, handler }, token) {
       const key = `${handler} ${eventId}`;
-      const held = claims.get(key);
-      if (held?.token !== token || held.isDone) return false;
+      const claim = claims.get(key);
+      if (claim?.token !== token || claim.isDone) return false;
       claims.delete(key);
       return true;
     },
@@ -272,18 +272,20 @@ function memoryWaiting(tables: MemoryTables): WaitingEvents {
       checkFence(tables, fence);
       const { blocked, done } = shardIn(tables, fence);
       for (const { stream, due, events } of streams) {
-        const held = blocked.get(stream) ?? { due: 0, events: [] };
-        blocked.set(stream, held);
+        const blockedStream = blocked.get(stream) ?? { due: 0, events: [] };
+        blocked.set(stream, blockedStream);
         if (due !== 'behind') {
-          held.due = due;
+          blockedStream.due = due;
           // The first event has been retried, so replace its attempts.
           const known = new Set(events.map(({ position }) => position));
-          held.events = held.events.filter(({ position }) => !known.has(position));
+          blockedStream.events = blockedStream.events.filter(
+            ({ position }) => !known.has(position),
+          );
         }
         for (const event of events) {
           // The feed may deliver an event again that was drained above the checkpoint.
           if (due === 'behind' && done.has(event.position)) continue;
-          insertWaiting(held, event);
+          insertWaiting(blockedStream, event);
         }
       }
     },

@@ -13,7 +13,7 @@ import {
   type WaitingEvent,
 } from '../subscription-storage.ts';
 
-export interface MemoryHeld {
+export interface MemoryBlockedStream {
   /** Undefined while the stream is parked by a dead letter. */
   due: number | undefined;
   events: WaitingEvent[];
@@ -22,7 +22,7 @@ export interface MemoryHeld {
 interface MemoryShard {
   position: Position | undefined;
   readonly done: Set<Position>;
-  readonly blocked: Map<string, MemoryHeld>;
+  readonly blocked: Map<string, MemoryBlockedStream>;
 }
 
 export interface MemoryTables {
@@ -73,10 +73,11 @@ export function settleIn(tables: MemoryTables, fence: Fence, settlement: Settlem
     return 'settled';
   }
   const { stream, position, eventId, atMs } = settlement;
-  const held = shard.blocked.get(stream);
-  const rest = held?.events.filter((each) => each.position !== position);
-  if (held === undefined || rest?.length === held.events.length) return 'duplicate';
-  held.events = rest ?? [];
+  const blockedStream = shard.blocked.get(stream);
+  const rest = blockedStream?.events.filter((each) => each.position !== position);
+  if (blockedStream === undefined || rest?.length === blockedStream.events.length)
+    return 'duplicate';
+  blockedStream.events = rest ?? [];
   shard.done.add(position);
   for (const [id, letter] of tables.letters) {
     const isThis = letter.eventId === eventId && letter.handler === fence.subscription;
@@ -91,8 +92,8 @@ export function moveCheckpoint(shard: MemoryShard, to: Position): void {
   if (shard.position === undefined || shard.position < to) shard.position = to;
 }
 
-export function insertWaiting(held: MemoryHeld, event: WaitingEvent): void {
-  if (held.events.some(({ position }) => position === event.position)) return;
-  held.events.push(event);
-  held.events.sort((a, b) => (a.position < b.position ? -1 : 1));
+export function insertWaiting(blockedStream: MemoryBlockedStream, event: WaitingEvent): void {
+  if (blockedStream.events.some(({ position }) => position === event.position)) return;
+  blockedStream.events.push(event);
+  blockedStream.events.sort((a, b) => (a.position < b.position ? -1 : 1));
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventFlowBackoff } from '../../foundation/backoff.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { RetryAfter, Snooze, Terminal } from '../handler-outcome.ts';
+import { RetryAfter, Snooze, Terminal } from '../../foundation/handler-outcome.ts';
 import { decideRetry } from './decide-retry.ts';
 
 const nowMs = 1_000_000;
@@ -39,11 +39,11 @@ test('Snooze never counts as an attempt', () => {
   });
 });
 
-test('an unavailable database does not count as an attempt, but a refusal does', () => {
+test('an unavailable database does not count as an attempt, but a permanent store error does', () => {
   const away = new MillraceError('STORE_UNAVAILABLE', 'cut off');
   assert.deepEqual(decide(away, 5), { kind: 'retry', atMs: nowMs + 1_000, failures: 5 });
-  const refused = new MillraceError('STORE_UNAVAILABLE', 'no such table', { retryable: false });
-  assert.equal(decide(refused, 5).kind, 'dead-letter');
+  const rejected = new MillraceError('STORE_UNAVAILABLE', 'no such table', { retryable: false });
+  assert.equal(decide(rejected, 5).kind, 'dead-letter');
 });
 
 test('outcomes are recognized by name, even from another copy of the package', () => {

@@ -2,7 +2,7 @@
 
 import { nextAttempt, type BackoffPolicy } from '../../foundation/backoff.ts';
 import { hasCode } from '../../foundation/error.ts';
-import { outcomeOf } from '../handler-outcome.ts';
+import { outcomeOf } from '../../foundation/handler-outcome.ts';
 
 export type RetryDecision =
   /** `failures` includes this attempt if it counts as one. */

@@ -32,16 +32,16 @@ export interface ShardDecision {
 export function decideShards({ shards, self, workers, leases }: ShardFacts): ShardDecision {
   const alive = new Set([...workers, self]);
   const share = Math.ceil(shards / alive.size);
-  const held = leases.filter(({ remainingMs }) => remainingMs > 0);
-  const mine = held.filter(({ owner }) => owner === self).map(({ shard }) => shard);
+  const activeLeases = leases.filter(({ remainingMs }) => remainingMs > 0);
+  const mine = activeLeases.filter(({ owner }) => owner === self).map(({ shard }) => shard);
   // Keep the rounded-up share; keep the rounded-down share while another worker has less than that.
   const least = Math.floor(shards / alive.size);
   const isShort = [...alive].some(
-    (worker) => held.filter(({ owner }) => owner === worker).length < least,
+    (worker) => activeLeases.filter(({ owner }) => owner === worker).length < least,
   );
   const keep = isShort && mine.length > least ? least : share;
   if (mine.length > keep) return { acquire: [], release: mine.toSorted(ascending).slice(keep) };
-  const taken = new Set(held.map(({ shard }) => shard));
+  const taken = new Set(activeLeases.map(({ shard }) => shard));
   const free = Array.from({ length: shards }, (_, shard) => shard).filter(
     (shard) => !taken.has(shard),
   );

@@ -13,7 +13,7 @@ export interface CheckpointWriterOptions {
   readonly position: () => Position | undefined;
   /** The position once these tickets are done. */
   readonly positionWith: (tickets: readonly number[]) => Position | undefined;
-  /** Stores what the checkpoint is about to pass. */
+  /** Stores the buffered events before the checkpoint passes them. */
   readonly beforeSave: () => Promise<void>;
   readonly save: (position: Position) => Promise<void>;
   /** Called for every failed write, even if it is retried. */

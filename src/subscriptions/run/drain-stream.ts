@@ -16,7 +16,7 @@ import type {
 import type { Subscription } from '../subscription.ts';
 import type { Deadline } from './deadline.ts';
 import type { HandlerCalls } from './handler-call.ts';
-import type { HeldStreams } from './held-streams.ts';
+import type { ParkedStreams } from './parked-streams.ts';
 import type { LaneItem } from './lane-work.ts';
 
 export interface DrainOptions {
@@ -26,12 +26,12 @@ export interface DrainOptions {
   readonly fence: Fence;
   readonly clock: Clock;
   readonly observer: Observer;
-  readonly held: HeldStreams;
+  readonly parkedStreams: ParkedStreams;
   readonly calls: HandlerCalls;
   readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
   readonly signal: AbortSignal;
   readonly isStopping: () => boolean;
-  /** The stream is unblocked; these items arrived during the drain. */
+  /** The stream is no longer parked; these items arrived during the drain. */
   readonly onReleased: (items: readonly LaneItem[]) => void;
 }
 
@@ -44,7 +44,7 @@ const noTicket = -1;
 export function createDrain(
   options: DrainOptions,
 ): (stream: string, deadline: Deadline) => Promise<boolean> {
-  const { store, storage, subscription, fence, clock, held, calls, signal } = options;
+  const { store, storage, subscription, fence, clock, parkedStreams, calls, signal } = options;
   const { waiting } = storage;
 
   /** Returns true to continue with the next event. */
@@ -92,10 +92,10 @@ export function createDrain(
       const [row] = await waiting.next(fence, stream, 1);
       if (row !== undefined) {
         if (!(await handle(stream, row, deadline))) return false;
-        held.drained(stream, row.position);
+        parkedStreams.drained(stream, row.position);
         continue;
       }
-      const released = await held.close(stream);
+      const released = await parkedStreams.close(stream);
       if (released === undefined) continue;
       options.onReleased(released);
       return false;
@@ -113,7 +113,7 @@ export function createDrain(
       if (hasCode(error, 'STORE_UNAVAILABLE')) return false;
       throw error;
     } finally {
-      if (!hasMore) held.endDrain(stream);
+      if (!hasMore) parkedStreams.endDrain(stream);
     }
   };
 }

@@ -5,7 +5,7 @@ import { hasCode } from '../../foundation/error.ts';
 import type { TraceContext } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { Snooze } from '../handler-outcome.ts';
+import { Snooze } from '../../foundation/handler-outcome.ts';
 import type {
   ClaimKey,
   EffectTransaction,

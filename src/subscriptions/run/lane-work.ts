@@ -1,5 +1,5 @@
 // The lanes of a shard process events in order per stream and several streams in parallel. An event that
-// waits for a retry blocks only its own stream; under load, waiting events move to the database.
+// waits for a retry parks only the stream of that event; under load, waiting events move to the database.
 
 import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
@@ -10,7 +10,7 @@ import { laneOf } from '../rules/lane-of.ts';
 import type { Subscription } from '../subscription.ts';
 import { createDeadline, slept, type Deadline } from './deadline.ts';
 import type { HandlerCalls } from './handler-call.ts';
-import type { HeldStreams } from './held-streams.ts';
+import type { ParkedStreams } from './parked-streams.ts';
 
 /** An event in a lane. */
 export interface LaneItem {
@@ -18,7 +18,7 @@ export interface LaneItem {
   readonly ticket: number;
   readonly failures: number;
   readonly history: readonly Attempt[];
-  /** Its batch failed, so the event is retried alone to find the cause. */
+  /** The batch of the event failed, so the event is retried alone to find the cause. */
   readonly alone?: boolean | undefined;
 }
 
@@ -29,7 +29,7 @@ interface DrainEntry {
 
 type LaneEntry = LaneItem | DrainEntry;
 
-interface Blocked {
+interface ParkedItems {
   readonly items: LaneItem[];
   readonly atMs: number;
   /**
@@ -45,7 +45,7 @@ interface Lane {
   /** Processed before the queue. */
   urgent: LaneEntry[];
   isRunning: boolean;
-  readonly blocked: Map<string, Blocked>;
+  readonly parked: Map<string, ParkedItems>;
   readonly deadline: Deadline;
 }
 
@@ -53,14 +53,14 @@ export interface LaneWorkOptions {
   readonly subscription: Subscription;
   readonly calls: HandlerCalls;
   readonly clock: Clock;
-  /** Stops all lanes. */
+  /** Aborting this signal stops all lanes. */
   readonly signal: AbortSignal;
-  readonly held: HeldStreams;
+  readonly parkedStreams: ParkedStreams;
   /** The event is processed or dead-lettered, so the checkpoint may pass it. */
   readonly onDone: (item: LaneItem) => void;
   readonly onFailed: (item: LaneItem, error: unknown) => void;
   /** One more event waits in memory. */
-  readonly onSetAside: () => void;
+  readonly onParked: () => void;
   /** Stores the dead letter; rejects if that fails. */
   readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
   /** Handles the waiting events of a stream; returns true if more remain after its turn. */
@@ -75,27 +75,27 @@ export interface LaneWork {
   takeFirst(items: readonly LaneItem[]): void;
   drain(stream: string): void;
   /** Number of events in memory that wait for a retry and can move to the database. */
-  readonly blockedItems: number;
-  /** Moves the blocked items to `held`, which stores them. */
+  readonly parkedCount: number;
+  /** Moves the parked items to `parkedStreams`, which stores them. */
   spill(): void;
   /** Waits for running handlers and starts no new ones. */
   stop(): Promise<void>;
 }
 
 export function createLaneWork(options: LaneWorkOptions): LaneWork {
-  const { subscription, calls, clock, signal, held } = options;
+  const { subscription, calls, clock, signal, parkedStreams } = options;
   const { shards, retry, batchSize, timeoutMs } = subscription;
   const lanes = Array.from({ length: subscription.lanes }, (): Lane => ({
     queue: [],
     head: 0,
     urgent: [],
     isRunning: false,
-    blocked: new Map(),
+    parked: new Map(),
     deadline: createDeadline(clock, timeoutMs, signal),
   }));
   const running = new Set<Promise<void>>();
   let isStopping = false;
-  let blockedItems = 0;
+  let parkedCount = 0;
 
   const laneFor = (stream: string): Lane =>
     lanes[laneOf(stream, { shards, lanes: lanes.length })] as Lane;
@@ -142,28 +142,28 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     const first = next(lane);
     if (first === undefined) return 'empty';
     if ('drain' in first) return drain(lane, first.drain);
-    if (isSetAside(lane, first)) return undefined;
+    if (parkIfNeeded(lane, first)) return undefined;
     if (batchSize === 1 || first.alone === true) return handle(lane, [first]);
     const batch = [first];
     while (batch.length < batchSize) {
       const more = peek(lane);
       if (more === undefined || 'drain' in more || more.alone === true) break;
       next(lane);
-      if (!isSetAside(lane, more)) batch.push(more);
+      if (!parkIfNeeded(lane, more)) batch.push(more);
     }
     return handle(lane, batch);
   }
 
-  /** Queues the item if its stream is blocked. */
-  function isSetAside(lane: Lane, item: LaneItem): boolean {
-    const blocked = lane.blocked.get(item.event.stream);
-    if (blocked !== undefined) {
-      blocked.items.push(item);
-      if (!blocked.isUnavailable) blockedItems += 1;
-    } else if (!held.keep(item)) {
+  /** Queues the item if its stream is parked. */
+  function parkIfNeeded(lane: Lane, item: LaneItem): boolean {
+    const parked = lane.parked.get(item.event.stream);
+    if (parked !== undefined) {
+      parked.items.push(item);
+      if (!parked.isUnavailable) parkedCount += 1;
+    } else if (!parkedStreams.keep(item)) {
       return false;
     }
-    options.onSetAside();
+    options.onParked();
     return true;
   }
 
@@ -203,7 +203,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
       // No event caused the failure, so the items of each stream stay together.
       for (const each of items) options.onFailed(each, error);
       for (const own of Map.groupBy(items, ({ event }) => event.stream).values()) {
-        block(lane, { items: own, atMs: nowMs + retry.initialMs, isUnavailable: true });
+        park(lane, { items: own, atMs: nowMs + retry.initialMs, isUnavailable: true });
       }
       return;
     }
@@ -216,7 +216,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     const tried = { ...item, history: withAttempt(item.history, error, nowMs) };
     if (decision.kind === 'retry') {
       const again = { ...tried, failures: decision.failures };
-      block(lane, { items: [again], atMs: decision.atMs, isUnavailable: false });
+      park(lane, { items: [again], atMs: decision.atMs, isUnavailable: false });
       return;
     }
     try {
@@ -224,36 +224,36 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     } catch (reason) {
       if (!hasCode(reason, 'STORE_UNAVAILABLE')) throw reason;
       // The outage may also have caused the failure, so retry once more before dead-lettering.
-      block(lane, { items: [item], atMs: nowMs + retry.initialMs, isUnavailable: true });
+      park(lane, { items: [item], atMs: nowMs + retry.initialMs, isUnavailable: true });
       return;
     }
     options.onDone(item);
   }
 
-  function block(lane: Lane, blocked: Blocked): void {
-    const stream = blocked.items[0]?.event.stream ?? '';
-    lane.blocked.set(stream, blocked);
-    if (!blocked.isUnavailable) blockedItems += blocked.items.length;
-    options.onSetAside();
-    void wakeLater(lane, stream, blocked);
+  function park(lane: Lane, parked: ParkedItems): void {
+    const stream = parked.items[0]?.event.stream ?? '';
+    lane.parked.set(stream, parked);
+    if (!parked.isUnavailable) parkedCount += parked.items.length;
+    options.onParked();
+    void wakeLater(lane, stream, parked);
   }
 
-  async function wakeLater(lane: Lane, stream: string, blocked: Blocked): Promise<void> {
-    const isDue = await slept(clock, blocked.atMs - clock.now(), signal);
+  async function wakeLater(lane: Lane, stream: string, parked: ParkedItems): Promise<void> {
+    const isDue = await slept(clock, parked.atMs - clock.now(), signal);
     // The events may have moved to the database while this timer ran.
-    if (!isDue || lane.blocked.get(stream) !== blocked) return;
-    unblock(lane, stream, blocked);
-    lane.urgent.unshift(...blocked.items);
+    if (!isDue || lane.parked.get(stream) !== parked) return;
+    unpark(lane, stream, parked);
+    lane.urgent.unshift(...parked.items);
     start(lane);
   }
 
-  function unblock(
+  function unpark(
     lane: Lane,
     stream: string,
-    { items, isUnavailable: wasUnavailable }: Blocked,
+    { items, isUnavailable: wasUnavailable }: ParkedItems,
   ): void {
-    lane.blocked.delete(stream);
-    if (!wasUnavailable) blockedItems -= items.length;
+    lane.parked.delete(stream);
+    if (!wasUnavailable) parkedCount -= items.length;
   }
 
   async function drain(lane: Lane, stream: string): Promise<void> {
@@ -279,15 +279,15 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
       lane.queue.push({ drain: stream });
       start(lane);
     },
-    get blockedItems() {
-      return blockedItems;
+    get parkedCount() {
+      return parkedCount;
     },
     spill() {
       for (const lane of lanes) {
-        for (const [stream, blocked] of lane.blocked) {
-          if (blocked.isUnavailable) continue;
-          unblock(lane, stream, blocked);
-          held.spill(stream, blocked.items, blocked.atMs);
+        for (const [stream, parked] of lane.parked) {
+          if (parked.isUnavailable) continue;
+          unpark(lane, stream, parked);
+          parkedStreams.spill(stream, parked.items, parked.atMs);
         }
       }
     },

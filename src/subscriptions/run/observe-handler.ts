@@ -5,7 +5,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import type { Attributes, Observer, Span } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { outcomeOf } from '../handler-outcome.ts';
+import { outcomeOf } from '../../foundation/handler-outcome.ts';
 import type { HandlerCalls, HandlerWork } from './handler-call.ts';
 
 export interface ObserveOptions {

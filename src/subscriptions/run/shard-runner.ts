@@ -15,7 +15,7 @@ import { createCheckpointWriter } from './checkpoint-writer.ts';
 import { slept } from './deadline.ts';
 import { createDrain } from './drain-stream.ts';
 import { createHandlerCalls } from './handler-call.ts';
-import { createHeldStreams } from './held-streams.ts';
+import { createParkedStreams } from './parked-streams.ts';
 import { createLaneWork, type LaneItem } from './lane-work.ts';
 import { observeHandler } from './observe-handler.ts';
 import type { SharedFeed } from './shared-feed.ts';
@@ -108,7 +108,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     options.onProgress();
   };
 
-  const held = createHeldStreams({ fence, waiting: storage.waiting, onHeld: settled });
+  const parkedStreams = createParkedStreams({ fence, waiting: storage.waiting, onStored: settled });
   const calls = observeHandler(
     createHandlerCalls(subscription, storage, {
       fence,
@@ -119,21 +119,21 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
   );
   const deadLetter = async (item: LaneItem, error: unknown): Promise<void> => {
     const { failures, history, event } = item;
-    const parked = subscription.onDeadLetter === 'park';
+    const isParked = subscription.onDeadLetter === 'park';
     const added = await storage.deadLetters.add(
       fence,
       newDeadLetter(event, {
         id: options.ids.next(),
         handler: subscription.name,
         shard: fence.shard,
-        parked,
+        parked: isParked,
         error,
         attempts: failures,
         history,
         nowMs: clock.now(),
       }),
     );
-    if (parked) held.add(event.stream);
+    if (isParked) parkedStreams.add(event.stream);
     options.onDeadLetter(added);
   };
   const lanes = createLaneWork({
@@ -141,7 +141,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     calls,
     clock,
     signal: ending.signal,
-    held,
+    parkedStreams,
     onDone: settled,
     onFailed({ event, failures }, err) {
       // The runner logs an unavailable database once, not per event.
@@ -160,7 +160,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
         'event handler failed',
       );
     },
-    onSetAside: () => {
+    onParked: () => {
       writer.note();
       wakeReader();
     },
@@ -172,7 +172,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
       fence,
       clock,
       observer,
-      held,
+      parkedStreams,
       calls,
       deadLetter,
       signal: ending.signal,
@@ -188,7 +188,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     afterMs: tuning.checkpointMs,
     position: () => tracker.position,
     positionWith: (tickets) => tracker.positionWith(tickets),
-    beforeSave: () => held.flush(),
+    beforeSave: () => parkedStreams.flush(),
     save: (position) => storage.checkpoints.save(fence, position),
     onFailure: (error) => {
       if (hasCode(error, 'STORE_UNAVAILABLE')) return;
@@ -201,7 +201,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     const after = progress.position ?? (await firstPosition());
     tracker = createCheckpointTracker(after);
     done = new Set(progress.done);
-    for (const stream of progress.blocked) held.add(stream);
+    for (const stream of progress.blocked) parkedStreams.add(stream);
     options.onProgress();
     void pollRegularly();
     for await (const item of options.feed.read({
@@ -246,11 +246,11 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
       (inFlight >= inFlightMax || tracker.size >= tuning.windowMax)
     ) {
       const isCrowded =
-        lanes.blockedItems + held.buffered >= inFlightMax / 2 ||
-        (tracker.size >= tuning.windowMax && lanes.blockedItems > 0);
+        lanes.parkedCount + parkedStreams.buffered >= inFlightMax / 2 ||
+        (tracker.size >= tuning.windowMax && lanes.parkedCount > 0);
       if (isCrowded) {
         lanes.spill();
-        await held.flush();
+        await parkedStreams.flush();
         continue;
       }
       await new Promise<void>((resolve) => {
@@ -269,17 +269,17 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     try {
       const due = await storage.waiting.due(fence, clock.now(), dueMax);
       if (reading.signal.aborted) return;
-      for (const stream of due) if (held.beginDrain(stream)) lanes.drain(stream);
+      for (const stream of due) if (parkedStreams.beginDrain(stream)) lanes.drain(stream);
     } catch (err) {
       // Poll again later; the reader and the checkpoints report an unavailable database.
       if (!hasCode(err, 'STORE_UNAVAILABLE')) fail(err);
     }
   }
 
-  async function drainAndSave(): Promise<void> {
+  async function stopAndSave(): Promise<void> {
     reading.abort();
     wakeReader();
-    await Promise.race([lanes.stop(), drainDeadline()]);
+    await Promise.race([lanes.stop(), stopDeadline()]);
     if (!ending.signal.aborted) await writer.finish();
     ending.abort(new Error('stopped'));
     writer.stop();
@@ -287,7 +287,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
   }
 
   /** Aborts handlers that do not end in time; their events are read again. */
-  async function drainDeadline(): Promise<void> {
+  async function stopDeadline(): Promise<void> {
     const isLate = await slept(clock, tuning.drainMs, ending.signal);
     if (isLate) ending.abort(new Error('stopped'));
   }
@@ -302,13 +302,13 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
         shard: fence.shard,
         position: tracker.position,
         inFlight,
-        held: held.size,
+        held: parkedStreams.size,
         isLive: isLive && tracker.isIdle,
       };
     },
     ended: ended.promise,
     stop: () =>
-      (stopping ??= drainAndSave()
+      (stopping ??= stopAndSave()
         .catch(fail)
         .then(() => running)),
     abandon: fail,

@@ -1,7 +1,7 @@
 import type { EventFilter } from '../../store/event-filter.ts';
 import { toPosition, toSequence } from '../../store/position.ts';
 import type { CheckpointStore, SubscriptionState } from '../subscription-storage.ts';
-import type { SqlCells, SqlDatabase } from './database.ts';
+import type { SqlCells, SqlDatabase } from '../../store/sql-database.ts';
 import { fenced, sqlSettlements } from './settlement.ts';
 
 export function sqlCheckpoints({ dialect, run }: SqlDatabase): CheckpointStore {

@@ -8,7 +8,7 @@ import {
   type SqlCells,
   type SqlDatabase,
   type SqlStatement,
-} from './database.ts';
+} from '../../store/sql-database.ts';
 import { fenced, sqlSettlements } from './settlement.ts';
 
 const columns = `id, event_id, event_type, aggregate_id, payload, error, attempts, created_at_ms, status,

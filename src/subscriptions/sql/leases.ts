@@ -1,5 +1,5 @@
 import type { FenceTokens, LeaseStore } from '../subscription-storage.ts';
-import type { SqlDatabase } from './database.ts';
+import type { SqlDatabase } from '../../store/sql-database.ts';
 
 export function sqlLeases({ dialect, run }: SqlDatabase): LeaseStore {
   const shards = dialect.table('subscription_shards');

@@ -7,7 +7,11 @@ import {
   type Settlement,
   type SettleResult,
 } from '../subscription-storage.ts';
-import { SqlExpectationFailed, type SqlDialect, type SqlStatement } from './database.ts';
+import {
+  SqlExpectationFailed,
+  type SqlDialect,
+  type SqlStatement,
+} from '../../store/sql-database.ts';
 
 export interface SqlSettlements {
   /** The first statement of an owner's transaction; it fails once another owner took over. */

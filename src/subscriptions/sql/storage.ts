@@ -2,7 +2,7 @@
 
 import type { SubscriptionStorage, ProcessedEvents } from '../subscription-storage.ts';
 import { sqlCheckpoints } from './checkpoints.ts';
-import type { SqlDatabase, SqlDialect } from './database.ts';
+import type { SqlDatabase, SqlDialect } from '../../store/sql-database.ts';
 import { sqlDeadLetters } from './dead-letters.ts';
 import { sqlLeases, sqlTokens } from './leases.ts';
 import { settling, sqlSettlements } from './settlement.ts';

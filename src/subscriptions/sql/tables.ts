@@ -1,5 +1,5 @@
 // The tables of subscriptions and dead letters, for the migrations of every SQL engine. A change of a table is a new
-// migration: databases that exist have run these texts.
+// migration: existing databases have run these statements.
 
 /** How a dialect writes column types and table options. */
 export interface SqlTypes {
@@ -9,11 +9,11 @@ export interface SqlTypes {
   readonly key: string;
   readonly bigint: string;
   readonly double: string;
-  /** 0 or 1. */
+  /** Column type of a flag, 0 or 1. */
   readonly flag: string;
   /** The options of a table that is read by its primary key. */
   readonly byKey: string;
-  /** The same, for a table whose rows are updated constantly. */
+  /** Table options for a table whose rows are updated constantly. */
   readonly updated: string;
   /** The options of any other table. */
   readonly plain: string;

@@ -1,7 +1,7 @@
 import { toPosition, toSequence } from '../../store/position.ts';
 import type { Attempt } from '../dead-letter.ts';
 import type { WaitingEvents } from '../subscription-storage.ts';
-import type { SqlDatabase, SqlStatement } from './database.ts';
+import type { SqlDatabase, SqlStatement } from '../../store/sql-database.ts';
 import { fenced, sqlSettlements } from './settlement.ts';
 
 export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {

@@ -7,7 +7,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import { whenAborted } from '../../foundation/when-aborted.ts';
-import { outcomeOf } from '../../subscriptions/handler-outcome.ts';
+import { outcomeOf } from '../../foundation/handler-outcome.ts';
 import type { Duration } from '../../foundation/duration.ts';
 import { durationMs } from '../rules/check-task.ts';
 import { undoName } from '../rules/decide-end.ts';

@@ -5,7 +5,7 @@
 import { hasCode } from '../../foundation/error.ts';
 import { repeatWork } from '../../foundation/repeat-work.ts';
 import { consumerGroups } from '../../contracts/subjects.ts';
-import { Terminal } from '../../subscriptions/handler-outcome.ts';
+import { Terminal } from '../../foundation/handler-outcome.ts';
 import type { Tasks } from '../tasks.ts';
 
 export interface TaskOrchestratorOptions {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { RetryAfter, Terminal } from '../../subscriptions/handler-outcome.ts';
+import { RetryAfter, Terminal } from '../../foundation/handler-outcome.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { createTasks } from '../create-tasks.ts';
 import { memoryTaskEngine } from '../memory-task-engine.ts';

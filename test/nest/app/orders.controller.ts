@@ -20,7 +20,7 @@ export class OrdersController {
   ) {}
 
   @Post()
-  async pay(@Body() order: { readonly id: string; readonly refused?: boolean }): Promise<void> {
+  async pay(@Body() order: { readonly id: string; readonly isDeclined?: boolean }): Promise<void> {
     await this.dataSource.transaction(async (manager) => {
       await manager.insert(OrderEntity, { id: order.id, paid: true });
       await this.outbox.enqueueIn(manager, [
@@ -32,7 +32,7 @@ export class OrdersController {
           payload: { orderId: order.id },
         },
       ]);
-      if (order.refused === true) throw new ConflictException('the card was refused');
+      if (order.isDeclined === true) throw new ConflictException('the card was declined');
     });
   }
 

@@ -18,13 +18,13 @@ export class PaymentMailer {
     { idempotencyKey, signal }: HandlerContext<unknown>,
   ): Promise<void> {
     if (payload.amount < 0) throw new Terminal('a payment cannot be negative');
-    const answer = await fetch(`${this.settings.receiver}/mail`, {
+    const response = await fetch(`${this.settings.receiver}/mail`, {
       method: 'POST',
       headers: { 'idempotency-key': idempotencyKey },
       body: JSON.stringify({ amount: payload.amount }),
       signal,
     });
-    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+    if (!response.ok) throw new Error(`HTTP ${response.status}`);
     this.logger.info({ correlationId, tenant, operation: 'MAIL', phase: 'SENT' }, 'mail was sent');
   }
 

@@ -9,7 +9,7 @@ import {
   type SqlDatabase,
   type SqlDialect,
   type SqlStatement,
-} from '../../../subscriptions/sql/database.ts';
+} from '../../../store/sql-database.ts';
 import {
   inTransaction,
   unavailable,

@@ -8,7 +8,7 @@ import type {
   DocumentOutcome,
   DocumentWrite,
 } from '../../../projections/read-model-store.ts';
-import type { SqlDialect } from '../../../subscriptions/sql/database.ts';
+import type { SqlDialect } from '../../../store/sql-database.ts';
 import type { Execute } from '../connection/database.ts';
 
 export interface PostgresDocuments {

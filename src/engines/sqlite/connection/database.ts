@@ -2,7 +2,7 @@
 // reads run on the calling thread.
 
 import { convertErrors, hasCode, MillraceError } from '../../../foundation/error.ts';
-import type { SqlCells, SqlDatabase, SqlDialect } from '../../../subscriptions/sql/database.ts';
+import type { SqlCells, SqlDatabase, SqlDialect } from '../../../store/sql-database.ts';
 import type { SqliteReader } from '../store/reader.ts';
 import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
 import type { SqliteWriter } from '../thread/writer.ts';

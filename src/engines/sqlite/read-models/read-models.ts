@@ -3,7 +3,7 @@
 import type { InlinePlan } from '../../../projections/inline-appends.ts';
 import { modelName, sqlReadModels, toStored } from '../../../projections/sql/read-models.ts';
 import type { ReadModelStore } from '../../../projections/read-model-store.ts';
-import type { SqlCells } from '../../../subscriptions/sql/database.ts';
+import type { SqlCells } from '../../../store/sql-database.ts';
 import type { SqliteFile } from '../connection/file.ts';
 import type { InlineWrites } from '../thread/protocol.ts';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { SqlExpectationFailed } from '../../../subscriptions/sql/database.ts';
+import { SqlExpectationFailed } from '../../../store/sql-database.ts';
 import { startSqliteWriter } from '../thread/writer.ts';
 
 test('the group of a type exists after its first claim, even if the shared commit was rolled back', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
-import { SqlExpectationFailed } from '../../../subscriptions/sql/database.ts';
+import { SqlExpectationFailed } from '../../../store/sql-database.ts';
 import { fromFailure, toFailure, type WriterFailure } from './failure.ts';
 import { startSqliteWriter } from './writer.ts';
 

@@ -3,7 +3,7 @@
 
 import type { ErrorCode } from '../../../foundation/error-codes.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import { SqlExpectationFailed, type SqlExpectation } from '../../../subscriptions/sql/database.ts';
+import { SqlExpectationFailed, type SqlExpectation } from '../../../store/sql-database.ts';
 import { describeFailure, sqliteError } from '../connection/error.ts';
 
 export type WriterFailure =

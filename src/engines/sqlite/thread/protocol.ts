@@ -2,7 +2,7 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
-import type { SqlExpectation } from '../../../subscriptions/sql/database.ts';
+import type { SqlExpectation } from '../../../store/sql-database.ts';
 import type { BusOperations } from '../bus/writer.ts';
 import type { DocumentOperations, ModelWrites } from '../read-models/documents.ts';
 import type { TaskOperations } from '../tasks/writer.ts';

@@ -7,7 +7,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { documentsToWrite, hasMoved } from '../../../projections/inline-appends.ts';
 import { isRejected } from '../../../store/expected-revision.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
-import { SqlExpectationFailed } from '../../../subscriptions/sql/database.ts';
+import { SqlExpectationFailed } from '../../../store/sql-database.ts';
 import { createBusHandlers } from '../bus/writer.ts';
 import { describeFailure, isBusy } from '../connection/error.ts';
 import { configureSqlite, migrateSqlite } from '../connection/schema.ts';

@@ -55,7 +55,7 @@ test('any bytes are returned unchanged', () => {
   );
 });
 
-test('JSON in our own format is stored as the payload only', () => {
+test('JSON in the format of Millrace is stored as the payload only', () => {
   const envelope = store(foreign('{"amount":12.5}', '{"k":1}'));
   assert.deepEqual(envelope.payload, { amount: 12.5 });
   assert.deepEqual(envelope.headers, { k: 1, [markHeader]: { json: true } });
@@ -179,7 +179,7 @@ test('the data of a person is only in the payload, and is erased with the person
   }
 });
 
-test('a subject that the store would refuse is ordinary metadata', () => {
+test('a subject that the store would reject is ordinary metadata', () => {
   const envelope = store(foreign('{}', JSON.stringify({ [subjectHeader]: 7 })));
   assert.equal(envelope.headers?.[subjectHeader], undefined);
   assert.equal(contentOf(recorded(envelope)).metadata.toString(), '{"dataSubject":7}');

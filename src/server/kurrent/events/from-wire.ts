@@ -6,7 +6,7 @@ import { subjectHeader } from '../../../store/erasure.ts';
 import { metadataType } from '../../../store/stream-metadata.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { WireProposed } from '../protocol/streams-messages.ts';
-import { badRequest } from '../refusal.ts';
+import { badRequest } from '../rpc-error.ts';
 import { toUuid, uuidText } from '../uuid.ts';
 import type { EventPlace } from './event-place.ts';
 import { fromNativeMetadata, nativeMetadata } from './native-metadata.ts';
@@ -27,9 +27,9 @@ export interface Mark {
 
 export interface FromWireOptions {
   readonly place: EventPlace;
-  /** ISO 8601. */
+  /** The current time in ISO 8601. */
   readonly now: string;
-  /** Stores the bytes unparsed: for JSON that a store refuses, such as deep nesting. */
+  /** Stores the bytes unparsed: for JSON that a store rejects, such as deep nesting. */
   readonly opaque?: boolean | undefined;
 }
 
@@ -87,8 +87,8 @@ export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainE
     if (native !== undefined) return native;
   }
   const { headers, sealed } = headersOf(event, metadata, members);
-  const kept = keepData(data, { event, sealed });
-  const mark: Mark = { json: isJson, ...kept.mark, ...headers.mark };
+  const content = keepData(data, { event, sealed });
+  const mark: Mark = { json: isJson, ...content.mark, ...headers.mark };
   const correlated = metadata?.kind === 'text' ? membersOf(metadata.value) : members;
   return {
     type,
@@ -98,11 +98,11 @@ export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainE
     ...optional('causationId', idMember(correlated, '$causationId')),
     ...place,
     headers: { ...headers.members, [markHeader]: mark },
-    payload: kept.payload,
+    payload: content.payload,
   };
 }
 
-/** An event of Millrace that our own adapter sent, recognized by its exact metadata. */
+/** An event that Millrace's KurrentDB adapter sent, recognized by its exact metadata. */
 function asNative(
   { eventId, type, metadata }: ForeignEvent,
   payload: unknown,
@@ -136,11 +136,11 @@ function headersOf(
     members[markHeader] === undefined &&
     (subject === undefined || isSubject(subject));
   if (usable) return { headers: { members, mark: {} }, sealed: subject !== undefined };
-  const kept: Mark['metadata'] =
+  const original: Mark['metadata'] =
     metadata?.kind === 'text'
       ? { text: metadata.text }
       : { base64: Buffer.from(bytes).toString('base64') };
-  return { headers: { mark: { metadata: kept } }, sealed: false };
+  return { headers: { mark: { metadata: original } }, sealed: false };
 }
 
 function keepData(
@@ -194,7 +194,7 @@ function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]
 type StoredBytes =
   /** `JSON.stringify(value)` equals the bytes. */
   | { readonly kind: 'json'; readonly value: unknown }
-  /** JSON of another serializer: the value for our readers, the text for clients. */
+  /** JSON of another serializer: the value for Millrace readers, the string for clients. */
   | { readonly kind: 'text'; readonly value: unknown; readonly text: string }
   | { readonly kind: 'bytes'; readonly base64: string };
 
@@ -225,7 +225,7 @@ function exactText(bytes: Uint8Array): string | undefined {
   try {
     return utf8.decode(bytes);
   } catch {
-    // Invalid UTF-8.
+    // The bytes are not valid UTF-8.
     return undefined;
   }
 }

@@ -119,7 +119,7 @@ export function rebalance(buckets: (string | undefined)[], consumers: readonly s
   }
 }
 
-/** FNV-1a. */
+/** FNV-1a hash of the key, as a bucket number. */
 function bucketOf(key: string): number {
   let hash = 0x811c_9dc5;
   for (let index = 0; index < key.length; index += 1) {

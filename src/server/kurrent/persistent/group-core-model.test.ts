@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { strategyNames } from './consumer-strategy.ts';
-import { createGroupCore } from './group-core.ts';
-import type { Effect } from './group-types.ts';
+import { createGroupCore, type Effect } from './group-core.ts';
 import { propertyRuns } from '../../../testing/property-runs.ts';
 
 type Step =

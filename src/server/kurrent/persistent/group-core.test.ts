@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createGroupCore } from './group-core.ts';
-import type { CoreSettings, Effect, Message } from './group-types.ts';
+import { createGroupCore, type CoreSettings, type Effect, type Message } from './group-core.ts';
 
 const defaults: CoreSettings = {
   after: -1,
@@ -143,7 +142,7 @@ test('a blocked consumer gets no messages', () => {
   assert.deepEqual(effects(), ['a<m0']);
 });
 
-test('refuses consumers beyond the maximum', () => {
+test('rejects consumers beyond the maximum', () => {
   const { connect } = begin({ maxSubscriberCount: 1 });
   assert.deepEqual([connect('a'), connect('b')], [true, false]);
 });

@@ -1,9 +1,93 @@
 // The decisions of a persistent subscription: dispatch, retries, parking and checkpoints. Pure: inputs are calls with
 // the current time, outputs are effects in order.
 
-import { createStrategy, type Candidate, type ConsumerStrategy } from './consumer-strategy.ts';
-import type { CoreSettings, Effect, GroupCore, Message } from './group-types.ts';
+import {
+  createStrategy,
+  type Candidate,
+  type ConsumerStrategy,
+  type Pin,
+} from './consumer-strategy.ts';
+import type { GroupSettings } from './group-settings.ts';
 import { createLedger, type Slot } from './ledger.ts';
+
+export interface Message<T> {
+  /** The id in acknowledgements. */
+  readonly id: string;
+  /** The increasing number of the message in the source. */
+  readonly at: number;
+  readonly pin: Pin;
+  readonly content: T;
+}
+
+export type Effect<T> =
+  | {
+      readonly kind: 'send';
+      readonly consumer: string;
+      readonly message: Message<T>;
+      readonly retryCount: number;
+    }
+  /** Followed by a call of `parked` when the message is stored, or of `parkFailed`. */
+  | { readonly kind: 'park'; readonly message: Message<T>; readonly reason: string }
+  /** All messages up to this number are processed. */
+  | { readonly kind: 'checkpoint'; readonly at: number }
+  /** All replayed messages up to this one are processed. */
+  | { readonly kind: 'unpark'; readonly upTo: number };
+
+export type CoreSettings = Pick<
+  GroupSettings,
+  | 'after'
+  | 'strategy'
+  | 'maxRetryCount'
+  | 'messageTimeoutMs'
+  | 'checkpointAfterMs'
+  | 'minCheckpointCount'
+  | 'maxCheckpointCount'
+  | 'maxSubscriberCount'
+>;
+
+interface Replay<T> {
+  readonly message: Message<T> | undefined;
+  readonly parkedAt: number;
+}
+
+export type NackAction = 'park' | 'retry' | 'skip' | 'stop';
+
+interface ConsumerStats {
+  readonly id: string;
+  readonly availableSlots: number;
+  readonly inFlight: number;
+  readonly delivered: number;
+}
+
+export interface GroupCore<T> {
+  /** False: the group has the maximum number of consumers. */
+  connect(id: string, bufferSize: number, nowMs: number): boolean;
+  disconnect(id: string): void;
+  /** A blocked consumer gets no messages. */
+  block(id: string, blocked: boolean): void;
+  /** Messages of the source, in its order. */
+  push(messages: readonly Message<T>[]): void;
+  /** The source has no other messages for this group up to this number. */
+  passed(at: number): void;
+  /** Parked messages to deliver again; `message` is undefined if its event was deleted. */
+  replay(messages: readonly Replay<T>[]): void;
+  ack(consumer: string, ids: readonly string[]): void;
+  nack(consumer: string, ids: readonly string[], action: NackAction, reason: string): void;
+  parked(id: string): void;
+  parkFailed(id: string): void;
+  tick(nowMs: number): void;
+  /** The effects of all inputs since the last call. */
+  effects(nowMs: number): readonly Effect<T>[];
+  stats(): {
+    readonly waiting: number;
+    readonly retrying: number;
+    readonly inFlight: number;
+    readonly parking: number;
+    readonly checkpoint: number;
+    readonly delivered: number;
+    readonly consumers: readonly ConsumerStats[];
+  };
+}
 
 interface Entry<T> {
   readonly message: Message<T>;
@@ -46,7 +130,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
 
   /** Sends messages from the front of the queue; those pinned to a busy consumer keep their place. */
   const dispatch = (queue: Entry<T>[], nowMs: number): void => {
-    let kept = 0;
+    let undelivered = 0;
     let index = 0;
     for (; index < queue.length; index += 1) {
       const entry = queue[index];
@@ -56,8 +140,8 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       if (choice.kind === 'full') break;
       // An acknowledgement names only the id, so an id must not be in flight twice.
       if (choice.kind === 'busy' || isKnown(message.id)) {
-        queue[kept] = entry;
-        kept += 1;
+        queue[undelivered] = entry;
+        undelivered += 1;
         continue;
       }
       const consumer = consumers.get(choice.id);
@@ -70,12 +154,12 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       flights.set(message.id, { entry, consumer: choice.id, dueMs });
       effects.push({ kind: 'send', consumer: choice.id, message, retryCount });
     }
-    queue.splice(kept, index - kept);
+    queue.splice(undelivered, index - undelivered);
   };
 
   const land = (id: string, consumer: string | undefined): Entry<T> | undefined => {
     const flight = flights.get(id);
-    // Ignore a late answer, because the message is in flight to another consumer.
+    // Ignore a late acknowledgement, because the message is in flight to another consumer.
     if (flight === undefined || (consumer !== undefined && flight.consumer !== consumer)) {
       return undefined;
     }

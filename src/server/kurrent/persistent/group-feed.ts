@@ -9,7 +9,7 @@ import { correlationOf, type ReadEvent } from '../events/to-wire.ts';
 import { indexFilter } from '../streams/index-stream.ts';
 import { asLinks, eventAt, resolveLinks, type LinkTarget } from '../streams/resolve-links.ts';
 import { toUuid } from '../uuid.ts';
-import type { Message } from './group-types.ts';
+import type { Message } from './group-core.ts';
 import type { GroupSettings } from './group-settings.ts';
 
 type FeedStep =

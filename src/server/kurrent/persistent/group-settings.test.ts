@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refusal } from '../refusal.ts';
+import { RpcError } from '../rpc-error.ts';
 import { parseNumber, showNumber } from './group-records.ts';
 import { parseSettings } from './group-settings.ts';
 import type { WireSettings } from '../protocol/persistent-messages.ts';
@@ -30,7 +30,7 @@ test('a strategy is set by number or by name, and the name takes precedence', ()
   assert.deepEqual(names, ['DispatchToSingle', 'RoundRobin', 'Pinned']);
   const named = parse({ consumerStrategy: 'PinnedByCorrelation', namedConsumerStrategy: 0 });
   assert.equal(named.strategy, 'PinnedByCorrelation');
-  assert.throws(() => parse({ consumerStrategy: 'Random' }), Refusal);
+  assert.throws(() => parse({ consumerStrategy: 'Random' }), RpcError);
 });
 
 test('times are in milliseconds or in ticks', () => {
@@ -43,7 +43,7 @@ test('times are in milliseconds or in ticks', () => {
   assert.deepEqual([ticks.messageTimeoutMs, ticks.checkpointAfterMs], [5, 2]);
 });
 
-test('invalid buffer sizes are refused', () => {
+test('invalid buffer sizes are rejected', () => {
   for (const bad of [
     { readBatchSize: 0 },
     { readBatchSize: 500 },
@@ -54,7 +54,7 @@ test('invalid buffer sizes are refused', () => {
     assert.throws(
       () => parse(bad),
       (error) =>
-        error instanceof Refusal && error.parts.exception === 'persistent-subscription-failed',
+        error instanceof RpcError && error.parts.exception === 'persistent-subscription-failed',
     );
   }
 });

@@ -2,7 +2,7 @@
 
 import type { EventFilter } from '../../../store/event-filter.ts';
 import { toCount } from '../protocol/wire-number.ts';
-import { Refusal, status } from '../refusal.ts';
+import { RpcError, status } from '../rpc-error.ts';
 import type { From } from '../streams/read-plan.ts';
 import { strategyNames, type StrategyName } from './consumer-strategy.ts';
 import type { WireSettings } from '../protocol/persistent-messages.ts';
@@ -14,13 +14,13 @@ export interface GroupSettings {
   readonly after: number;
   readonly resolveLinks: boolean;
   readonly extraStatistics: boolean;
-  /** 0: never. */
+  /** Time after which an unacknowledged message is retried; 0 disables it. */
   readonly messageTimeoutMs: number;
   readonly maxRetryCount: number;
   readonly checkpointAfterMs: number;
   readonly minCheckpointCount: number;
   readonly maxCheckpointCount: number;
-  /** 0: no bound. */
+  /** Maximum number of consumers; 0 means no limit. */
   readonly maxSubscriberCount: number;
   readonly liveBufferSize: number;
   readonly readBatchSize: number;
@@ -83,8 +83,8 @@ function fromTicks(ticks: Parameters<typeof toCount>[0] | undefined): number | u
   return ticks === undefined ? undefined : Math.floor(toCount(ticks) / ticksPerMs);
 }
 
-function invalid(reason: string): Refusal {
-  return new Refusal(reason, {
+function invalid(reason: string): RpcError {
+  return new RpcError(reason, {
     status: status.invalidArgument,
     exception: 'persistent-subscription-failed',
     trailers: { reason },

@@ -3,10 +3,9 @@
 import { hasCode } from '../../../foundation/error.ts';
 import type { KurrentContext } from '../context.ts';
 import type { ReadEvent } from '../events/to-wire.ts';
-import { createGroupCore } from './group-core.ts';
-import type { Effect, GroupCore, NackAction } from './group-types.ts';
+import { createGroupCore, type Effect, type GroupCore, type NackAction } from './group-core.ts';
 import { createGroupFeed } from './group-feed.ts';
-import { groupDropped, groupIsFull } from './group-refusals.ts';
+import { groupDropped, groupIsFull } from './group-errors.ts';
 import type { GroupKey, GroupRecords } from './group-records.ts';
 import type { GroupSettings } from './group-settings.ts';
 

@@ -3,9 +3,9 @@
 import type { EventStore } from '../../../store/event-store.ts';
 import type { LeaseStore, SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import type { KurrentContext } from '../context.ts';
-import { Refusal, shuttingDown, status } from '../refusal.ts';
+import { RpcError, shuttingDown, status } from '../rpc-error.ts';
 import { createGroupRecords, keyText, type GroupKey } from './group-records.ts';
-import { groupDropped, groupExists, groupMissing, notLeader } from './group-refusals.ts';
+import { groupDropped, groupExists, groupMissing, notLeader } from './group-errors.ts';
 import type { GroupSettings } from './group-settings.ts';
 import { startGroup, type Group } from './group.ts';
 import { createLeadership, soleLeadership, type Address, type Member } from './leadership.ts';
@@ -13,7 +13,7 @@ import { createLeadership, soleLeadership, type Address, type Member } from './l
 export interface Groups extends AsyncDisposable {
   /** The servers on the same database that take part in the election. */
   readonly members: readonly Member[];
-  /** Resolves if this server runs the groups; throws a refusal if another server does. */
+  /** Resolves if this server runs the groups; throws an RpcError if another server does. */
   lead(): Promise<void>;
   create(key: GroupKey, settings: GroupSettings): Promise<void>;
   /** Disconnects consumers; they reconnect to the changed group. */
@@ -95,7 +95,7 @@ export function createGroups(context: KurrentContext, address: () => Address): G
       whileLeading(async () => {
         if (groups.has(keyText(key))) throw groupExists(key);
         if (groups.size >= context.limits.groupsMax) {
-          throw new Refusal('the server has reached its maximum of persistent subscriptions', {
+          throw new RpcError('the server has reached its maximum of persistent subscriptions', {
             status: status.resourceExhausted,
           });
         }

@@ -4,13 +4,13 @@ import type { CallInfo, CallKit, Method } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { toSequence } from '../../../store/position.ts';
 import { toCount } from '../protocol/wire-number.ts';
-import { badRequest } from '../refusal.ts';
+import { badRequest } from '../rpc-error.ts';
 import type { Services } from '../services.ts';
-import { indexFilter, refuseUnsupported } from '../streams/index-stream.ts';
+import { indexFilter, rejectUnsupported } from '../streams/index-stream.ts';
 import { streamNameOf } from '../streams/stream-name.ts';
 import { keyOf, readGroup } from './read-group.ts';
 import { type GroupKey, showNumber } from './group-records.ts';
-import { groupMissing } from './group-refusals.ts';
+import { groupMissing } from './group-errors.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
 import {
@@ -134,7 +134,7 @@ interface GroupPlan {
   readonly settings: GroupSettings;
 }
 
-/** The settings of a new or updated group; a start at the end becomes a fixed number here. */
+/** The settings of a new or updated group; the start position `end` becomes a fixed number here. */
 async function planGroup(
   store: Pick<EventStore, 'head' | 'streamInfo'>,
   options: WireWriteRequest['options'],
@@ -145,7 +145,7 @@ async function planGroup(
   if (all !== undefined) {
     const from = fromOf(all.position?.commitPosition, all.end !== undefined);
     const filter = all.filter === undefined ? undefined : toEventFilter(all.filter);
-    // An invalid pattern is refused now, not when the group first reads.
+    // An invalid pattern is rejected now, not when the group first reads.
     compileFilter(filter);
     const after =
       from === 'end' ? await lastNumber(store, '$all') : from === 'start' ? 0 : from - 1;
@@ -155,7 +155,7 @@ async function planGroup(
     };
   }
   const source = streamNameOf(options.stream?.streamIdentifier ?? options.streamIdentifier);
-  refuseUnsupported(source);
+  rejectUnsupported(source);
   // Clients send the start only in the deprecated field.
   const from = fromOf(options.stream?.revision ?? wire.revision, options.stream?.end !== undefined);
   const after = from === 'end' ? await lastNumber(store, source) : from === 'start' ? -1 : from - 1;

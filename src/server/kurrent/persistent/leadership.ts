@@ -73,11 +73,11 @@ export function createLeadership(options: LeadershipOptions): Leadership {
   };
 
   const stepDown = async (): Promise<void> => {
-    const held = fence;
+    const lastFence = fence;
     fence = undefined;
     leads = false;
     await onLost();
-    if (held !== undefined) await leases.release(held);
+    if (lastFence !== undefined) await leases.release(lastFence);
   };
 
   /** Runs one election step; returns the delay until the next one. */
@@ -99,7 +99,7 @@ export function createLeadership(options: LeadershipOptions): Leadership {
     return pauseMs;
   };
 
-  /** A late answer counts as lost, because another server may have the lease by then. */
+  /** A late reply counts as lost, because another server may have the lease by then. */
   const renewed = async (held: Fence): Promise<boolean> => {
     try {
       const renewing = leases.renew(held, ttlMs);

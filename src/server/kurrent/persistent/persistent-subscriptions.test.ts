@@ -61,13 +61,13 @@ type Delivered = Awaited<ReturnType<typeof take>>[number];
 async function take(
   subscription: PersistentSubscriptionToStream,
   count: number,
-  answer: (event: Delivery) => Promise<void> = (event) => subscription.ack(event),
+  acknowledge: (event: Delivery) => Promise<void> = (event) => subscription.ack(event),
 ) {
   const taken: Delivery[] = [];
   for (let left = count; left > 0; left -= 1) {
     const event = (subscription.read() ?? (await nextOf(subscription))) as Delivery;
     taken.push(event);
-    await answer(event);
+    await acknowledge(event);
   }
   return taken;
 }
@@ -253,7 +253,7 @@ test('groups and checkpoints survive a restart of the server', async (t) => {
   await after.unsubscribe();
 });
 
-test('invalid requests are refused with the errors of the client', async (t) => {
+test('invalid requests are rejected with the errors of the client', async (t) => {
   const { client } = await serve(t);
   const create = (): Promise<void> =>
     client.createPersistentSubscriptionToStream('s', 'g', settings({ maxSubscriberCount: 1 }));
@@ -289,11 +289,11 @@ test('invalid requests are refused with the errors of the client', async (t) => 
 });
 
 /** Polls until there is a result. */
-async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
+async function eventually<T>(read: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < 500; tries += 1) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
+    const result = await read();
+    if (result !== undefined) return result;
     await new Promise(setImmediate);
   }
-  throw new assert.AssertionError({ message: 'it did not come about' });
+  throw new assert.AssertionError({ message: 'no result after 500 attempts' });
 }

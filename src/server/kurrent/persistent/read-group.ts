@@ -5,9 +5,9 @@ import { whenAborted } from '../../../foundation/when-aborted.ts';
 import type { CallInfo, Requests, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { toWireEvent } from '../events/to-wire.ts';
-import { badRequest, shuttingDown } from '../refusal.ts';
+import { badRequest, shuttingDown } from '../rpc-error.ts';
 import { uuidText } from '../uuid.ts';
-import type { NackAction } from './group-types.ts';
+import type { NackAction } from './group-core.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
 import type {
@@ -65,7 +65,7 @@ export async function readGroup(
     group = found;
   };
 
-  const answer = (request: WireGroupReadRequest): void => {
+  const settle = (request: WireGroupReadRequest): void => {
     if (request.ack !== undefined) group?.ack(id, request.ack.ids.map(uuidText));
     if (request.nack === undefined) return;
     const { ids: nacked, action, reason } = request.nack;
@@ -74,7 +74,7 @@ export async function readGroup(
 
   requests.listen((request) => {
     try {
-      if (group !== undefined) answer(request);
+      if (group !== undefined) settle(request);
       else if (request.options === undefined)
         throw badRequest('the first message must be the options');
       else connect(request.options);

@@ -80,7 +80,7 @@ export function list<Of extends Field['of']>(
   return { id, of, kind: 'list', has: 'always' };
 }
 
-/** With texts as keys. */
+/** With strings as keys. */
 export function map<Of extends Field['of']>(
   id: number,
   of: Of,

@@ -72,7 +72,7 @@ export const deleteGroupRequest = {
 /** The group of a request. */
 export type WireGroup = NonNullable<Wire<typeof deleteGroupRequest>['options']>;
 
-/** The same fields with other numbers. */
+/** Has the fields of the other group requests, with other numbers. */
 export const getInfoRequest = {
   options: one(1, {
     streamIdentifier: one(1, streamIdentifier),

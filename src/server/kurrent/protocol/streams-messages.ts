@@ -128,7 +128,7 @@ export type WireDeleteRequest = Wire<typeof deleteRequest>;
 export const deleteResponse = { position: one(1, position), noPosition: one(2, nothing) };
 export type WireDeleteResponse = Wire<typeof deleteResponse>;
 
-// The details of a refused batch.
+// The details of a rejected batch.
 export const wrongExpectedVersion = {
   currentStreamRevision: maybe(1, 'uint64'),
   currentNoStream: one(2, nothing),

@@ -7,9 +7,9 @@ import { toSequence } from '../../../store/position.ts';
 import type { CallInfo } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { bytesOf, type ForeignEvent } from '../events/from-wire.ts';
-import { badRequest, Refusal } from '../refusal.ts';
+import { badRequest, RpcError } from '../rpc-error.ts';
 import { toEnvelopes, withOpaqueRetry } from '../streams/append-events.ts';
-import { streamOf } from '../to-refusal.ts';
+import { streamOf } from '../to-rpc-error.ts';
 import { expectedState, readRecord } from './read-record.ts';
 import {
   alreadyInSession,
@@ -19,7 +19,7 @@ import {
   transactionTooLarge,
   withDetails,
   type Violation,
-} from './refusals.ts';
+} from './append-errors.ts';
 import type {
   WireRecord,
   WireRecordsRequest,
@@ -147,7 +147,7 @@ async function checkUnwritten(
 
 /** A conflict of a checked stream becomes a violation of its check. */
 function asViolation(error: unknown, expectations: readonly Omit<Violation, 'actual'>[]): unknown {
-  const conflict = error instanceof Refusal ? error.cause : error;
+  const conflict = error instanceof RpcError ? error.cause : error;
   if (!hasCode(conflict, 'VERSION_CONFLICT')) return error;
   const { stream, actual } = conflict.details;
   const violated = expectations.filter((each) => each.stream === stream);

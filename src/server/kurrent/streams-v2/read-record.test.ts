@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refusal } from '../refusal.ts';
+import { RpcError } from '../rpc-error.ts';
 import { expectedState, readRecord } from './read-record.ts';
 
 const id = '77f06aaa-3a3b-4148-8c99-02c33147c54d';
@@ -33,12 +33,12 @@ test('properties of every type become members of the metadata', () => {
 });
 
 test('a record needs a type, and gets an id if it has none', () => {
-  assert.throws(() => readRecord(record), Refusal);
+  assert.throws(() => readRecord(record), RpcError);
   const schema = { format: 4, name: 'a' };
   const { eventId, isJson } = readRecord({ ...record, recordId: undefined, schema });
   assert.match(eventId, /^[0-9a-f-]{36}$/);
   assert.equal(isJson, false);
-  assert.throws(() => readRecord({ ...record, recordId: 'x', schema }), Refusal);
+  assert.throws(() => readRecord({ ...record, recordId: 'x', schema }), RpcError);
 });
 
 test('converts expected states', () => {
@@ -50,5 +50,5 @@ test('converts expected states', () => {
     'exists',
     7,
   ]);
-  assert.throws(() => expectedState(long(-3)), Refusal);
+  assert.throws(() => expectedState(long(-3)), RpcError);
 });

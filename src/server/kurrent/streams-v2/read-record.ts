@@ -4,7 +4,7 @@ import { createIds } from '../../../foundation/ids.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { ForeignEvent } from '../events/from-wire.ts';
 import { toCount } from '../protocol/wire-number.ts';
-import { badRequest } from '../refusal.ts';
+import { badRequest } from '../rpc-error.ts';
 import { uuidText } from '../uuid.ts';
 import type { WireRecord, WireValue } from '../protocol/streams-v2-messages.ts';
 
@@ -28,7 +28,7 @@ export function readRecord({ recordId, properties, schema, data }: WireRecord): 
   };
 }
 
-/** Undefined: any state. */
+/** Returns undefined if any state is accepted. */
 export function expectedState(state: Parameters<typeof toCount>[0] | undefined): ExpectedRevision {
   if (state === undefined) return 'any';
   const number = toCount(state);

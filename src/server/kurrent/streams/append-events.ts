@@ -41,7 +41,7 @@ export async function appendForeign(
   return withOpaqueRetry(write);
 }
 
-/** JSON that the store refuses (deep nesting, huge numbers) is stored as bytes. */
+/** JSON that the store rejects (deep nesting, huge numbers) is stored as bytes. */
 export async function withOpaqueRetry<T>(write: (opaque: boolean) => Promise<T>): Promise<T> {
   try {
     return await write(false);

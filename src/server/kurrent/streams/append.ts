@@ -10,8 +10,8 @@ import type {
   WireAppendResponse,
   WireAppendSuccess,
 } from '../protocol/streams-messages.ts';
-import { badRequest, Refusal } from '../refusal.ts';
-import { tooLarge } from '../to-refusal.ts';
+import { badRequest, RpcError } from '../rpc-error.ts';
+import { tooLarge } from '../to-rpc-error.ts';
 import { appendForeign, type Appended } from './append-events.ts';
 import { expectedOf, wrongVersion } from './expected.ts';
 import { streamNameOf } from './stream-name.ts';
@@ -47,8 +47,8 @@ export async function append(
   }
 }
 
-export function appendTooLarge(appendBytesMax: number): Refusal {
-  return new Refusal(
+export function appendTooLarge(appendBytesMax: number): RpcError {
+  return new RpcError(
     `Maximum Append Size of ${appendBytesMax} Exceeded.`,
     tooLarge(appendBytesMax),
   );

@@ -1,4 +1,4 @@
-// Streams/BatchAppend: one call for all appends of a client. Each append is answered with its correlation id when it is
+// Streams/BatchAppend: one call for all appends of a client. Each append gets a reply with its correlation id when it is
 // durable, in any order.
 
 import { whenAborted } from '../../../foundation/when-aborted.ts';
@@ -14,13 +14,13 @@ import {
   type WireBatchRequest,
   type WireBatchResponse,
 } from '../protocol/streams-messages.ts';
-import { Refusal, shuttingDown, status, toStatus, type StatusDetails } from '../refusal.ts';
+import { RpcError, shuttingDown, status, toStatus, type StatusDetails } from '../rpc-error.ts';
 import { appendForeign } from './append-events.ts';
 import { toSuccess } from './append.ts';
 import { createBatchCollector, type Batch, type Collected } from './batch-collector.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
-import { toRefusal } from '../to-refusal.ts';
+import { toRpcError } from '../to-rpc-error.ts';
 import { wrongVersionDetails } from './expected.ts';
 import { wireStream } from './stream-name.ts';
 
@@ -36,8 +36,8 @@ export async function batchAppend(
   let bytesInFlight = 0;
   let drained: (() => void) | undefined;
 
-  const answer = (request: WireBatchRequest, response: WireBatchResponse): void => {
-    // Stop reading requests while the client does not read its answers.
+  const reply = (request: WireBatchRequest, response: WireBatchResponse): void => {
+    // Stop reading requests while the client does not read its replies.
     const full = send({ ...aboutBatch(request), ...response });
     if (full === undefined) return;
     requests.pause();
@@ -49,10 +49,10 @@ export async function batchAppend(
     if (drained === undefined && hasRoom()) requests.resume();
   };
 
-  const refuse = (request: WireBatchRequest, error: unknown): void => {
+  const rejectBatch = (request: WireBatchRequest, error: unknown): void => {
     const failure = batchError(error, limits);
-    context.observer.log?.debug({ err: error }, 'kurrent batch refused');
-    answer(request, { error: toStatus(protocol, failure) });
+    context.observer.log?.debug({ err: error }, 'kurrent batch rejected');
+    reply(request, { error: toStatus(protocol, failure) });
   };
 
   const run = async (batch: Batch): Promise<void> => {
@@ -60,21 +60,21 @@ export async function batchAppend(
     inFlight += 1;
     bytesInFlight += bytes;
     if (!hasRoom()) requests.pause();
-    let answered = false;
+    let hasReplied = false;
     const giveUp = (): void => {
-      if (!answered) refuse(request, deadlinePassed());
-      answered = true;
+      if (!hasReplied) rejectBatch(request, deadlinePassed());
+      hasReplied = true;
     };
     const timer =
       deadlineMs === undefined ? undefined : atDeadline(deadlineMs - clock.now(), giveUp);
     try {
       context.access.checkWrite(identity, stream);
       const appended = await appendForeign(context, { stream, expected, events });
-      if (!answered) answer(request, { success: toSuccess(appended) });
+      if (!hasReplied) reply(request, { success: toSuccess(appended) });
     } catch (error) {
-      if (!answered) refuse(request, error);
+      if (!hasReplied) rejectBatch(request, error);
     } finally {
-      answered = true;
+      hasReplied = true;
       clearTimeout(timer);
       inFlight -= 1;
       bytesInFlight -= bytes;
@@ -84,11 +84,11 @@ export async function batchAppend(
   };
 
   const onCollected = (collected: Collected): void => {
-    if (collected.kind === 'refused') refuse(collected.request, collected.error);
+    if (collected.kind === 'rejected') rejectBatch(collected.request, collected.error);
     if (collected.kind !== 'complete') return;
     const { batch } = collected;
     if (batch.deadlineMs !== undefined && batch.deadlineMs <= clock.now()) {
-      refuse(batch.request, deadlinePassed());
+      rejectBatch(batch.request, deadlinePassed());
     } else {
       void run(batch);
     }
@@ -109,7 +109,7 @@ export async function batchAppend(
     if (context.stopping.aborted) throw shuttingDown();
   } finally {
     requests.pause();
-    // Running appends complete and are answered after the last request.
+    // Running appends complete and get their replies after the last request.
     if (inFlight > 0) await new Promise<void>((resolve) => (drained = resolve));
   }
 }
@@ -125,8 +125,8 @@ function aboutBatch({ correlationId, options }: WireBatchRequest): WireBatchResp
   };
 }
 
-function deadlinePassed(): Refusal {
-  return new Refusal('the deadline has passed', { status: status.deadlineExceeded });
+function deadlinePassed(): RpcError {
+  return new RpcError('the deadline has passed', { status: status.deadlineExceeded });
 }
 
 /** Rounded up to 100 ms, so that many appends share a few timer lists. */
@@ -134,7 +134,7 @@ function atDeadline(ms: number, giveUp: () => void): NodeJS.Timeout {
   return setTimeout(giveUp, Math.min(Math.ceil(ms / 100) * 100, 0x7fff_ffff));
 }
 
-/** A refused batch has its status in the answer; the call itself continues. */
+/** A rejected batch has its status in the reply; the call itself continues. */
 interface BatchError {
   readonly code: number;
   readonly message: string;
@@ -155,13 +155,13 @@ function batchError(error: unknown, limits: { readonly appendBytesMax: number })
       ),
     };
   }
-  const { message, parts } = toRefusal(error, limits);
+  const { message, parts } = toRpcError(error, limits);
   return { code: parts.status, message, details: detailsOf(message, parts, limits) };
 }
 
 function detailsOf(
   message: string,
-  { status: code, exception, trailers }: ReturnType<typeof toRefusal>['parts'],
+  { status: code, exception, trailers }: ReturnType<typeof toRpcError>['parts'],
   { appendBytesMax }: { readonly appendBytesMax: number },
 ): StatusDetails {
   switch (exception) {

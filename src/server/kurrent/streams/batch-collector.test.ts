@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WireBatchRequest } from '../protocol/streams-messages.ts';
-import { Refusal } from '../refusal.ts';
+import { RpcError } from '../rpc-error.ts';
 import { createBatchCollector } from './batch-collector.ts';
 
 const id = (last: number): { string: string } => ({
@@ -43,24 +43,24 @@ test('chunks of several batches interleave, and each batch is complete with its 
   assert.equal(collector.size, 0);
 });
 
-test('a too large batch is refused once, and its later chunks are ignored', () => {
+test('a too large batch is rejected once, and its later chunks are ignored', () => {
   const collector = createBatchCollector(limits);
   collector.add(chunk(1, { options, bytes: 60 }), 0);
-  const refused = collector.add(chunk(1, { bytes: 60 }), 0);
-  assert.ok(refused.kind === 'refused' && refused.error instanceof Refusal);
-  assert.equal(refused.error.parts.exception, 'maximum-append-size-exceeded');
-  assert.ok(refused.request.options !== undefined);
+  const rejected = collector.add(chunk(1, { bytes: 60 }), 0);
+  assert.ok(rejected.kind === 'rejected' && rejected.error instanceof RpcError);
+  assert.equal(rejected.error.parts.exception, 'maximum-append-size-exceeded');
+  assert.ok(rejected.request.options !== undefined);
   assert.equal(collector.add(chunk(1, { bytes: 60 }), 0).kind, 'open');
   assert.equal(collector.add(chunk(1, { isFinal: true }), 0).kind, 'open');
   assert.equal(collector.size, 0);
 });
 
-test('a batch without options, and batches beyond the maximum, are refused', () => {
+test('a batch without options, and batches beyond the maximum, are rejected', () => {
   const collector = createBatchCollector(limits);
-  assert.equal(collector.add(chunk(1), 0).kind, 'refused');
+  assert.equal(collector.add(chunk(1), 0).kind, 'rejected');
   collector.add(chunk(2, { options }), 0);
   collector.add(chunk(3, { options }), 0);
-  assert.equal(collector.add(chunk(4, { options }), 0).kind, 'refused');
+  assert.equal(collector.add(chunk(4, { options }), 0).kind, 'rejected');
 });
 
 test('a deadline is a time or a duration', () => {

@@ -1,4 +1,4 @@
-// Collects the interleaved chunks of BatchAppend into batches, and refuses batches that are too large or have no start.
+// Collects the interleaved chunks of BatchAppend into batches, and rejects batches that are too large or have no start.
 // Pure.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
@@ -6,7 +6,7 @@ import { bytesOf, readProposed, type ForeignEvent } from '../events/from-wire.ts
 import { toCount } from '../protocol/wire-number.ts';
 import type { WireTime } from '../protocol/shared-messages.ts';
 import type { WireBatchRequest } from '../protocol/streams-messages.ts';
-import { badRequest, Refusal, status } from '../refusal.ts';
+import { badRequest, RpcError, status } from '../rpc-error.ts';
 import { uuidText } from '../uuid.ts';
 import { appendTooLarge } from './append.ts';
 import { expectedOf } from './expected.ts';
@@ -23,10 +23,10 @@ export interface Batch {
 }
 
 export type Collected =
-  /** Incomplete, or refused before. */
+  /** Incomplete, or rejected before. */
   | { readonly kind: 'open' }
   | { readonly kind: 'complete'; readonly batch: Batch }
-  | { readonly kind: 'refused'; readonly request: WireBatchRequest; readonly error: unknown };
+  | { readonly kind: 'rejected'; readonly request: WireBatchRequest; readonly error: unknown };
 
 interface OpenBatch {
   readonly request: WireBatchRequest;
@@ -35,7 +35,7 @@ interface OpenBatch {
   readonly events: ForeignEvent[];
   readonly deadlineMs: number | undefined;
   bytes: number;
-  refused: boolean;
+  isRejected: boolean;
 }
 
 export function createBatchCollector(limits: {
@@ -54,7 +54,7 @@ export function createBatchCollector(limits: {
       events: [],
       deadlineMs: deadlineOf(options, nowMs),
       bytes: 0,
-      refused: false,
+      isRejected: false,
     };
   };
 
@@ -63,30 +63,30 @@ export function createBatchCollector(limits: {
       return open.size;
     },
     add(request, nowMs) {
-      // Without a correlation id there is no answer for the batch, so the whole call fails.
+      // Without a correlation id no reply can name the batch, so the whole call fails.
       const id = uuidText(request.correlationId);
       let batch = open.get(id);
       try {
         if (batch === undefined) {
           if (open.size >= limits.openBatchesMax) {
-            throw new Refusal('too many incomplete batches', { status: status.resourceExhausted });
+            throw new RpcError('too many incomplete batches', { status: status.resourceExhausted });
           }
           batch = begin(request, nowMs);
           if (!request.isFinal) open.set(id, batch);
         }
-        if (!batch.refused) take(batch, request, limits.appendBytesMax);
+        if (!batch.isRejected) take(batch, request, limits.appendBytesMax);
       } catch (error) {
         if (batch !== undefined) {
           // Later chunks of this batch are ignored.
-          batch.refused = true;
+          batch.isRejected = true;
           batch.events.length = 0;
         }
         if (request.isFinal) open.delete(id);
-        return { kind: 'refused', request: batch?.request ?? request, error };
+        return { kind: 'rejected', request: batch?.request ?? request, error };
       }
       if (!request.isFinal) return { kind: 'open' };
       open.delete(id);
-      return batch.refused ? { kind: 'open' } : { kind: 'complete', batch };
+      return batch.isRejected ? { kind: 'open' } : { kind: 'complete', batch };
     },
   };
 }

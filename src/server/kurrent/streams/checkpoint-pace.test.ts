@@ -10,7 +10,7 @@ test('a checkpoint is due after each interval of examined events', () => {
   assert.deepEqual(pace.reached(30), [30]);
 });
 
-test('of many due checkpoints only the latest are returned', () => {
+test('returns only the latest of many due checkpoints', () => {
   const pace = createCheckpointPace(5, 10);
   const points = pace.reached(10_005);
   assert.equal(points.length, 10);

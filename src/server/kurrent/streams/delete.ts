@@ -1,4 +1,4 @@
-// Streams/Delete and Streams/Tombstone.
+// Handles the calls Streams/Delete and Streams/Tombstone.
 
 import { toSequence } from '../../../store/position.ts';
 import { metadataStream, tombstoneType } from '../../../store/stream-metadata.ts';
@@ -6,7 +6,7 @@ import type { CallInfo } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { empty } from '../protocol/shared-messages.ts';
 import type { WireDeleteRequest, WireDeleteResponse } from '../protocol/streams-messages.ts';
-import { badRequest } from '../refusal.ts';
+import { badRequest } from '../rpc-error.ts';
 import { expectedOf } from './expected.ts';
 import { streamNameOf } from './stream-name.ts';
 

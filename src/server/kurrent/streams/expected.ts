@@ -8,7 +8,7 @@ import type {
   WireWrongExpectedVersion,
   WireWrongVersion,
 } from '../protocol/streams-messages.ts';
-import { badRequest } from '../refusal.ts';
+import { badRequest } from '../rpc-error.ts';
 
 export function expectedOf(
   options: WireExpected,

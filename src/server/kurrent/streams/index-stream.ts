@@ -2,7 +2,7 @@
 // sequence of the store: stable and increasing, but with gaps.
 
 import type { EventFilter } from '../../../store/event-filter.ts';
-import { Refusal, status } from '../refusal.ts';
+import { RpcError, status } from '../rpc-error.ts';
 
 /** Undefined: an ordinary stream. */
 export function indexFilter(stream: string): EventFilter | undefined {
@@ -21,10 +21,10 @@ const unsupported: readonly (readonly [test: RegExp, what: string])[] = [
 ];
 
 /** An error is better than a stream that is always empty. */
-export function refuseUnsupported(stream: string): void {
+export function rejectUnsupported(stream: string): void {
   const [, what] = unsupported.find(([test]) => test.test(stream)) ?? [];
   if (what === undefined) return;
-  throw new Refusal(
+  throw new RpcError(
     `'${stream}' (${what}) is not supported by this server: read $all, $ce-<category> or $et-<type>`,
     { status: status.unimplemented },
   );

@@ -1,4 +1,4 @@
-// The page size of reads: starts small and grows while events are small. This bounds the memory of a reader in bytes,
+// The page size of reads: starts small and grows while events are small. The growing page bounds the memory of a reader in bytes,
 // although stores count in events. Pure.
 
 export interface PageSize {

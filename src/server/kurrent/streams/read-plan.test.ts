@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WireReadRequest } from '../protocol/streams-messages.ts';
-import { Refusal, status } from '../refusal.ts';
+import { RpcError, status } from '../rpc-error.ts';
 import { planRead } from './read-plan.ts';
 import { parseLink } from './resolve-links.ts';
 
@@ -17,7 +17,7 @@ const stream = (name: string, more: object = {}) => ({
   stream: { streamIdentifier: { streamName: Buffer.from(name) }, ...more },
 });
 
-test('the start of a read is a number, the start or the end', () => {
+test('a read starts at a number, at the start or at the end of the stream', () => {
   const count = { count: long(5) };
   assert.equal(plan({ ...stream('a-1', { revision: long(3) }), ...count }).from, 3);
   assert.equal(plan({ ...stream('a-1', { revision: u64Max }), ...count }).from, 'end');
@@ -29,11 +29,11 @@ test('the start of a read is a number, the start or the end', () => {
   assert.equal(plan({ all: {}, count: u64Max }).limit, Number.MAX_SAFE_INTEGER);
 });
 
-test('streams of unsupported projections are refused instead of empty', () => {
+test('streams of unsupported projections are rejected instead of empty', () => {
   for (const name of ['$streams', '$category-orders', '$bc-1']) {
     assert.throws(
       () => plan({ ...stream(name), count: long(1) }),
-      (error) => error instanceof Refusal && error.parts.status === status.unimplemented,
+      (error) => error instanceof RpcError && error.parts.status === status.unimplemented,
     );
   }
   assert.equal(plan({ ...stream('$streamsX'), count: long(1) }).source.kind, 'stream');
@@ -71,8 +71,8 @@ test('a pattern takes precedence over prefixes, and checkpoints follow window an
   );
 });
 
-test('invalid requests are refused', () => {
-  const refused: readonly Partial<Options>[] = [
+test('invalid requests are rejected', () => {
+  const rejected: readonly Partial<Options>[] = [
     {},
     { all: {} },
     { count: long(1) },
@@ -88,8 +88,8 @@ test('invalid requests are refused', () => {
       },
     },
   ];
-  for (const options of refused) assert.throws(() => plan(options), Refusal);
-  assert.throws(() => planRead({}), Refusal);
+  for (const options of rejected) assert.throws(() => plan(options), RpcError);
+  assert.throws(() => planRead({}), RpcError);
 });
 
 test('parses links to streams with any name', () => {

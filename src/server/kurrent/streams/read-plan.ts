@@ -10,8 +10,8 @@ import type {
   WireStreamOptions,
 } from '../protocol/shared-messages.ts';
 import type { WireReadRequest } from '../protocol/streams-messages.ts';
-import { badRequest } from '../refusal.ts';
-import { indexFilter, refuseUnsupported } from './index-stream.ts';
+import { badRequest } from '../rpc-error.ts';
+import { indexFilter, rejectUnsupported } from './index-stream.ts';
 import { streamNameOf } from './stream-name.ts';
 
 /** A revision or a sequence: inclusive for reads, exclusive for subscriptions. */
@@ -55,7 +55,7 @@ export function planRead({ options }: WireReadRequest): ReadPlan {
   } as const;
   if (options.stream !== undefined) {
     const stream = streamNameOf(options.stream.streamIdentifier);
-    refuseUnsupported(stream);
+    rejectUnsupported(stream);
     const from = fromOf(options.stream, options.stream.revision, direction);
     const filter = indexFilter(stream);
     if (filter === undefined) return { ...about, from, source: { kind: 'stream', stream } };

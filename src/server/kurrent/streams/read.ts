@@ -106,11 +106,11 @@ async function* readPages(
   while (left > 0) {
     const limit = Math.min(left, size.current);
     const page = await openReader(store, { ...plan, from, limit }, signal).toArray();
-    const kept = keep === undefined ? page : page.filter(keep);
-    if (kept.length > 0) yield kept;
+    const visible = keep === undefined ? page : page.filter(keep);
+    if (visible.length > 0) yield visible;
     const last = page.at(-1);
     if (last === undefined || page.length < limit) return;
-    left -= kept.length;
+    left -= visible.length;
     from = fromAfter(last, plan);
     if (from < 0) return;
   }

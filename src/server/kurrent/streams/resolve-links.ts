@@ -15,7 +15,7 @@ export interface LinkTarget {
   readonly revision: number;
 }
 
-/** Undefined: not the text of a link. */
+/** Undefined if the payload does not have the form of a link. */
 export function parseLink(text: string): LinkTarget | undefined {
   const match = /^(\d{1,16})@(.+)$/s.exec(text);
   if (match === null) return undefined;

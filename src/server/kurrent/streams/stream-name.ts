@@ -1,7 +1,7 @@
 // Stream names on the wire are bytes.
 
 import type { WireStreamIdentifier } from '../protocol/shared-messages.ts';
-import { badRequest } from '../refusal.ts';
+import { badRequest } from '../rpc-error.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

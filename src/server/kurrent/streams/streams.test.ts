@@ -139,7 +139,7 @@ test('an append in many chunks is one append', async (t) => {
   assert.equal((await all(client.readStream('things-1'))).length, 30);
 });
 
-test('an append over one mebibyte is refused with its own error', async (t) => {
+test('an append over one mebibyte is rejected with its own error', async (t) => {
   const { client } = await serve(t);
   const large = binaryEvent({ type: 'large', data: Buffer.alloc(1_100_000) });
   for (const more of [{}, { credentials: { username: 'a', password: 'b' } }]) {
@@ -179,8 +179,8 @@ test('unknown, deleted and tombstoned streams have their own errors', async (t) 
   await assert.rejects(client.deleteStream('things-1'), StreamDeletedError);
   const subscription = client.subscribeToStream('things-1', { fromRevision: START });
   subscription.resume();
-  const [refused] = (await once(subscription, 'error')) as [unknown];
-  assert.ok(refused instanceof StreamDeletedError);
+  const [rejected] = (await once(subscription, 'error')) as [unknown];
+  assert.ok(rejected instanceof StreamDeletedError);
   await client.tombstoneStream('größe-2');
   await assert.rejects(client.deleteStream('größe-2'), StreamDeletedError);
 });
@@ -237,9 +237,9 @@ test('links of clients resolve, and a link without a target has no event', async
   await client.appendToStream('things-1', many(2));
   const link = (to: string) => binaryEvent({ type: '$>', data: Buffer.from(to) });
   await client.appendToStream('links-1', [link('1@things-1'), link('7@things-1')]);
-  const [one, gone] = await all(client.readStream('links-1', { resolveLinkTos: true }));
+  const [one, dangling] = await all(client.readStream('links-1', { resolveLinkTos: true }));
   assert.deepEqual([one?.event?.streamId, one?.link?.revision], ['things-1', 0n]);
-  assert.deepEqual([gone?.event, gone?.link?.revision], [undefined, 1n]);
+  assert.deepEqual([dangling?.event, dangling?.link?.revision], [undefined, 1n]);
   const [plain] = await all(client.readStream('links-1'));
   assert.equal(plain?.event?.type, '$>');
 });

@@ -7,7 +7,7 @@ import type { KurrentContext } from '../context.ts';
 import { toWireEvent, wireBytes } from '../events/to-wire.ts';
 import type { WirePosition, WireTime } from '../protocol/shared-messages.ts';
 import type { WireReadResponse } from '../protocol/streams-messages.ts';
-import { shuttingDown } from '../refusal.ts';
+import { shuttingDown } from '../rpc-error.ts';
 import { followInPages } from './follow-in-pages.ts';
 import { createPageSize } from './page-size.ts';
 import { createCheckpointPace } from './checkpoint-pace.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { eventually, rejectsWith } from '../../assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import { RetryAfter, Terminal } from '../../../subscriptions/handler-outcome.ts';
+import { RetryAfter, Terminal } from '../../../foundation/handler-outcome.ts';
 import type { Delivery } from '../../../bus/bus-message.ts';
 import {
   bytes,

@@ -1,10 +1,10 @@
-// Refusals of calls in the terms of the protocol: status, exception name, and the trailers that official clients read.
+// Errors of calls in the terms of the protocol: status, exception name, and the trailers that official clients read.
 
 import type { Protocol } from './protocol/load-protocol.ts';
 import type { Fields } from './protocol/message.ts';
 import { rpcStatus, type WireStatus } from './protocol/shared-messages.ts';
 
-export interface RefusalParts {
+export interface RpcErrorParts {
   /** A gRPC status code. */
   readonly status: number;
   /** The trailer `exception`. */
@@ -15,11 +15,11 @@ export interface RefusalParts {
   readonly cause?: unknown;
 }
 
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
-  readonly parts: RefusalParts;
+export class RpcError extends Error {
+  override readonly name = 'RpcError';
+  readonly parts: RpcErrorParts;
 
-  constructor(message: string, parts: RefusalParts) {
+  constructor(message: string, parts: RpcErrorParts) {
     super(message, parts.cause === undefined ? undefined : { cause: parts.cause });
     this.parts = parts;
   }
@@ -43,21 +43,21 @@ export const status = {
   unauthenticated: 16,
 } as const;
 
-export function badRequest(message: string): Refusal {
-  return new Refusal(message, { status: status.invalidArgument });
+export function badRequest(message: string): RpcError {
+  return new RpcError(message, { status: status.invalidArgument });
 }
 
-export function accessDenied(message = 'Access Denied'): Refusal {
-  return new Refusal(message, { status: status.permissionDenied, exception: 'access-denied' });
+export function accessDenied(message = 'Access Denied'): RpcError {
+  return new RpcError(message, { status: status.permissionDenied, exception: 'access-denied' });
 }
 
 /** Official clients show this as access denied as well. */
-export function notAuthenticated(message: string): Refusal {
-  return new Refusal(message, { status: status.unauthenticated });
+export function notAuthenticated(message: string): RpcError {
+  return new RpcError(message, { status: status.unauthenticated });
 }
 
-export function shuttingDown(): Refusal {
-  return new Refusal('the server is shutting down', { status: status.unavailable });
+export function shuttingDown(): RpcError {
+  return new RpcError('the server is shutting down', { status: status.unavailable });
 }
 
 /** Trailers must be printable ASCII: other characters are percent-encoded. */

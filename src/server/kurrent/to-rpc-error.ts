@@ -1,9 +1,9 @@
-// Converts errors of the store to refusals.
+// Converts errors of the store to gRPC errors.
 
 import type { MillraceError } from '../../foundation/error.ts';
 import type { ErrorCode } from '../../foundation/error-codes.ts';
 import type { ExpectedRevision } from '../../store/expected-revision.ts';
-import { Refusal, status, type RefusalParts } from './refusal.ts';
+import { RpcError, status, type RpcErrorParts } from './rpc-error.ts';
 
 /** The numbers of the protocol for expected revisions. */
 export function expectedNumber(expected: ExpectedRevision): number {
@@ -11,19 +11,19 @@ export function expectedNumber(expected: ExpectedRevision): number {
   return expected === 'any' ? -2 : expected === 'none' ? -1 : -4;
 }
 
-/** Converts any error of a handler to a refusal, without stacks and payloads. */
-export function toRefusal(error: unknown, limits: { readonly appendBytesMax: number }): Refusal {
-  if (error instanceof Refusal) return error;
+/** Converts any error of a handler to a gRPC error, without stacks and payloads. */
+export function toRpcError(error: unknown, limits: { readonly appendBytesMax: number }): RpcError {
+  if (error instanceof RpcError) return error;
   if (!isMillraceError(error)) {
-    return new Refusal('internal error; see the log of the server', {
+    return new RpcError('internal error; see the log of the server', {
       status: status.internal,
       cause: error,
     });
   }
-  return new Refusal(error.message, { ...partsOf(error, limits), cause: error });
+  return new RpcError(error.message, { ...partsOf(error, limits), cause: error });
 }
 
-function partsOf(error: MillraceError, limits: { readonly appendBytesMax: number }): RefusalParts {
+function partsOf(error: MillraceError, limits: { readonly appendBytesMax: number }): RpcErrorParts {
   const stream = streamOf(error);
   switch (error.code) {
     case 'VERSION_CONFLICT': {
@@ -58,7 +58,7 @@ export function streamOf({ details }: MillraceError): string {
   return typeof details['stream'] === 'string' ? details['stream'] : '';
 }
 
-export function tooLarge(appendBytesMax: number): RefusalParts {
+export function tooLarge(appendBytesMax: number): RpcErrorParts {
   return {
     status: status.invalidArgument,
     exception: 'maximum-append-size-exceeded',

@@ -1,4 +1,4 @@
-// Refusals of version 2, with typed details in the trailers.
+// Errors of version 2 of the protocol, with typed details in the trailers.
 
 import { hasCode } from '../../../foundation/error.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
@@ -12,8 +12,8 @@ import {
   streamError,
   transactionSizeError,
 } from '../protocol/streams-v2-messages.ts';
-import { Refusal, status, type StatusDetails } from '../refusal.ts';
-import { expectedNumber, streamOf } from '../to-refusal.ts';
+import { RpcError, status, type StatusDetails } from '../rpc-error.ts';
+import { expectedNumber, streamOf } from '../to-rpc-error.ts';
 
 function named<Message extends Fields>(
   type: string,
@@ -31,7 +31,7 @@ function aboutStream(type: string, stream: string): StatusDetails {
 export function withDetails(error: unknown, deleted: 'soft' | 'tombstone'): unknown {
   if (hasCode(error, 'VERSION_CONFLICT')) {
     const { stream, expected, actual } = error.details;
-    return new Refusal(error.message, {
+    return new RpcError(error.message, {
       status: status.failedPrecondition,
       details: named('StreamRevisionConflictErrorDetails', revisionConflictError, {
         stream: String(stream),
@@ -43,14 +43,14 @@ export function withDetails(error: unknown, deleted: 'soft' | 'tombstone'): unkn
   }
   if (hasCode(error, 'STREAM_DELETED')) {
     const type = deleted === 'soft' ? 'StreamDeletedErrorDetails' : 'StreamTombstonedErrorDetails';
-    return new Refusal(error.message, {
+    return new RpcError(error.message, {
       status: status.failedPrecondition,
       details: aboutStream(type, streamOf(error)),
       cause: error,
     });
   }
-  if (error instanceof Refusal && error.parts.exception === 'access-denied') {
-    return new Refusal(error.message, {
+  if (error instanceof RpcError && error.parts.exception === 'access-denied') {
+    return new RpcError(error.message, {
       ...error.parts,
       details: {
         type: 'kurrent.rpc.AccessDeniedErrorDetails',
@@ -65,15 +65,15 @@ export function withDetails(error: unknown, deleted: 'soft' | 'tombstone'): unkn
 export function recordTooLarge(
   record: { readonly stream: string; readonly recordId: string; readonly size: number },
   maxSize: number,
-): Refusal {
-  return new Refusal(`a record of stream '${record.stream}' exceeds ${maxSize} bytes`, {
+): RpcError {
+  return new RpcError(`a record of stream '${record.stream}' exceeds ${maxSize} bytes`, {
     status: status.invalidArgument,
     details: named('AppendRecordSizeExceededErrorDetails', recordSizeError, { ...record, maxSize }),
   });
 }
 
-export function transactionTooLarge(size: number, maxSize: number): Refusal {
-  return new Refusal(`the append exceeds ${maxSize} bytes`, {
+export function transactionTooLarge(size: number, maxSize: number): RpcError {
+  return new RpcError(`the append exceeds ${maxSize} bytes`, {
     status: status.aborted,
     details: named('AppendTransactionSizeExceededErrorDetails', transactionSizeError, {
       size,
@@ -82,15 +82,15 @@ export function transactionTooLarge(size: number, maxSize: number): Refusal {
   });
 }
 
-export function alreadyInSession(stream: string): Refusal {
-  return new Refusal(`duplicate stream '${stream}' in the append`, {
+export function alreadyInSession(stream: string): RpcError {
+  return new RpcError(`duplicate stream '${stream}' in the append`, {
     status: status.aborted,
     details: aboutStream('StreamAlreadyInAppendSessionErrorDetails', stream),
   });
 }
 
-export function emptySession(): Refusal {
-  return new Refusal('the session has no requests', {
+export function emptySession(): RpcError {
+  return new RpcError('the session has no requests', {
     status: status.failedPrecondition,
     details: named('AppendSessionNoRequestsErrorDetails', nothing, {}),
   });
@@ -103,9 +103,9 @@ export interface Violation {
   readonly actual: number;
 }
 
-export function inconsistent(violations: readonly Violation[]): Refusal {
+export function inconsistent(violations: readonly Violation[]): RpcError {
   const [first] = violations;
-  return new Refusal(`stream '${first?.stream ?? ''}' is not in the expected state`, {
+  return new RpcError(`stream '${first?.stream ?? ''}' is not in the expected state`, {
     status: status.failedPrecondition,
     details: named('AppendConsistencyViolationErrorDetails', consistencyError, {
       violations: violations.map(({ checkIndex, stream, expected, actual }) => ({

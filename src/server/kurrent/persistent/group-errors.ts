@@ -1,6 +1,6 @@
-// Refusals about groups, in the words that official clients parse.
+// Errors about groups, with the texts that official clients parse.
 
-import { Refusal, status } from '../refusal.ts';
+import { RpcError, status } from '../rpc-error.ts';
 import type { GroupKey } from './group-records.ts';
 import type { Address } from './leadership.ts';
 
@@ -9,32 +9,32 @@ const names = ({ source, group }: GroupKey): Readonly<Record<string, string>> =>
   'group-name': group,
 });
 
-export function groupMissing(key: GroupKey): Refusal {
-  return new Refusal(`Subscription group ${key.group} on stream ${key.source} does not exist.`, {
+export function groupMissing(key: GroupKey): RpcError {
+  return new RpcError(`Subscription group ${key.group} on stream ${key.source} does not exist.`, {
     status: status.notFound,
     exception: 'persistent-subscription-does-not-exist',
     trailers: names(key),
   });
 }
 
-export function groupExists(key: GroupKey): Refusal {
-  return new Refusal(`Subscription group ${key.group} on stream ${key.source} exists.`, {
+export function groupExists(key: GroupKey): RpcError {
+  return new RpcError(`Subscription group ${key.group} on stream ${key.source} exists.`, {
     status: status.alreadyExists,
     exception: 'persistent-subscription-exists',
     trailers: names(key),
   });
 }
 
-export function groupDropped(key: GroupKey): Refusal {
-  return new Refusal(`Subscription group ${key.group} on stream ${key.source} was dropped.`, {
+export function groupDropped(key: GroupKey): RpcError {
+  return new RpcError(`Subscription group ${key.group} on stream ${key.source} was dropped.`, {
     status: status.cancelled,
     exception: 'persistent-subscription-dropped',
     trailers: names(key),
   });
 }
 
-export function groupIsFull(key: GroupKey): Refusal {
-  return new Refusal(
+export function groupIsFull(key: GroupKey): RpcError {
+  return new RpcError(
     `Maximum subscriptions reached for subscription group ${key.group} on stream ${key.source}.`,
     {
       status: status.failedPrecondition,
@@ -45,12 +45,12 @@ export function groupIsFull(key: GroupKey): Refusal {
 }
 
 /** Clients reconnect to the named leader; without one they retry later. */
-export function notLeader(leader: Address | undefined): Refusal {
+export function notLeader(leader: Address | undefined): RpcError {
   const about = 'another server runs the persistent subscriptions';
   if (leader === undefined) {
-    return new Refusal(`${about}; the election is in progress`, { status: status.unavailable });
+    return new RpcError(`${about}; the election is in progress`, { status: status.unavailable });
   }
-  return new Refusal(`${about}: ${leader.host}:${leader.port}`, {
+  return new RpcError(`${about}: ${leader.host}:${leader.port}`, {
     status: status.notFound,
     exception: 'not-leader',
     trailers: {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../../foundation/error.ts';
-import { Refusal, status, trailerText } from './refusal.ts';
-import { toRefusal } from './to-refusal.ts';
+import { RpcError, status, trailerText } from './rpc-error.ts';
+import { toRpcError } from './to-rpc-error.ts';
 
 const limits = { appendBytesMax: 1_000 };
 
 test('a conflict has the stream and both versions, without the actual version for an unknown stream', () => {
   const conflict = (actual: number) =>
-    toRefusal(
+    toRpcError(
       new MillraceError('VERSION_CONFLICT', 'x', {
         details: { stream: 'a-1', expected: 'exists', actual },
       }),
@@ -28,7 +28,7 @@ test('a conflict has the stream and both versions, without the actual version fo
 
 test('each error of the store has its status', () => {
   const statusOf = (code: ConstructorParameters<typeof MillraceError>[0]) =>
-    toRefusal(new MillraceError(code, 'x'), limits).parts.status;
+    toRpcError(new MillraceError(code, 'x'), limits).parts.status;
   assert.equal(statusOf('FILTER_INVALID'), status.invalidArgument);
   assert.equal(statusOf('STORE_UNAVAILABLE'), status.unavailable);
   assert.equal(statusOf('STREAM_DELETED'), status.failedPrecondition);
@@ -38,11 +38,11 @@ test('each error of the store has its status', () => {
 });
 
 test('an unexpected error reveals no details to the client', () => {
-  const refusal = toRefusal(new Error('password is hunter2'), limits);
-  assert.equal(refusal.parts.status, status.internal);
-  assert.ok(!refusal.message.includes('hunter2'));
-  const own = new Refusal('mine', { status: status.notFound });
-  assert.equal(toRefusal(own, limits), own);
+  const rpcError = toRpcError(new Error('password is hunter2'), limits);
+  assert.equal(rpcError.parts.status, status.internal);
+  assert.ok(!rpcError.message.includes('hunter2'));
+  const own = new RpcError('mine', { status: status.notFound });
+  assert.equal(toRpcError(own, limits), own);
 });
 
 test('trailers are printable ASCII, and ASCII is unchanged', () => {

@@ -1,6 +1,6 @@
 // An observer must not break the code that it observes: its errors are logged once and ignored.
 
-import type { Logger, Observer, Span } from '../foundation/observer.ts';
+import type { Logger, Observer, Span } from './observer.ts';
 
 const silentSpan: Span = {
   context: undefined,

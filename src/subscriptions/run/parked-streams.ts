@@ -1,10 +1,10 @@
-// Streams whose events wait in the database. New events of these streams are stored there too, in batches.
+// Parked streams: their events wait in the database. New events of these streams are stored there too, in batches.
 
 import type { Position } from '../../store/position.ts';
 import type { Fence, HeldStream, WaitingEvents } from '../subscription-storage.ts';
 import type { LaneItem } from './lane-work.ts';
 
-interface Held {
+interface ParkedStream {
   buffer: LaneItem[];
   /** Retry time to write with the next batch. */
   due: number | undefined;
@@ -15,14 +15,14 @@ interface Held {
   isClosing: boolean;
 }
 
-interface Taken {
-  readonly held: Held;
+interface PendingWrite {
+  readonly parked: ParkedStream;
   readonly buffer: LaneItem[];
   readonly due: number | undefined;
 }
 
-export interface HeldStreams {
-  /** Buffers the item and returns true if its stream is blocked. */
+export interface ParkedStreams {
+  /** Buffers the item and returns true if its stream is parked. */
   keep(item: LaneItem): boolean;
   /** Moves items from memory to the database. */
   spill(stream: string, items: readonly LaneItem[], dueAtMs: number): void;
@@ -32,7 +32,7 @@ export interface HeldStreams {
   beginDrain(stream: string): boolean;
   drained(stream: string, position: Position): void;
   endDrain(stream: string): void;
-  /** Unblocks an empty stream and returns its buffered items; undefined if more events wait. */
+  /** Unparks an empty stream and returns its buffered items; undefined if more events wait. */
   close(stream: string): Promise<readonly LaneItem[] | undefined>;
   /** Writes the buffered items. */
   flush(): Promise<void>;
@@ -40,43 +40,47 @@ export interface HeldStreams {
   readonly size: number;
 }
 
-export interface HeldStreamsOptions {
+export interface ParkedStreamsOptions {
   readonly fence: Fence;
   readonly waiting: WaitingEvents;
   /** The database stores the event, so the checkpoint may pass it. */
-  readonly onHeld: (item: LaneItem) => void;
+  readonly onStored: (item: LaneItem) => void;
 }
 
-export function createHeldStreams({ fence, waiting, onHeld }: HeldStreamsOptions): HeldStreams {
-  const streams = new Map<string, Held>();
+export function createParkedStreams({
+  fence,
+  waiting,
+  onStored,
+}: ParkedStreamsOptions): ParkedStreams {
+  const streams = new Map<string, ParkedStream>();
   let buffered = 0;
   let flushing: Promise<void> = Promise.resolve();
 
-  const entry = (stream: string): Held => {
-    let held = streams.get(stream);
-    if (held === undefined) {
-      held = {
+  const entry = (stream: string): ParkedStream => {
+    let parked = streams.get(stream);
+    if (parked === undefined) {
+      parked = {
         buffer: [],
         due: undefined,
         isDraining: false,
         drainedUpTo: undefined,
         isClosing: false,
       };
-      streams.set(stream, held);
+      streams.set(stream, parked);
     }
-    return held;
+    return parked;
   };
 
   async function write(): Promise<void> {
     if (buffered === 0) return;
     const batch: HeldStream[] = [];
-    const taken: Taken[] = [];
-    for (const [stream, held] of streams) {
-      const { buffer, due } = held;
-      if (buffer.length === 0 || held.isClosing) continue;
-      taken.push({ held, buffer, due });
-      held.buffer = [];
-      held.due = undefined;
+    const pending: PendingWrite[] = [];
+    for (const [stream, parked] of streams) {
+      const { buffer, due } = parked;
+      if (buffer.length === 0 || parked.isClosing) continue;
+      pending.push({ parked, buffer, due });
+      parked.buffer = [];
+      parked.due = undefined;
       const events = buffer.map(({ event: { position, eventId }, failures, history }) => ({
         position,
         eventId,
@@ -89,15 +93,15 @@ export function createHeldStreams({ fence, waiting, onHeld }: HeldStreamsOptions
     try {
       await waiting.hold(fence, batch);
     } catch (error) {
-      for (const { held, buffer, due } of taken) {
-        held.buffer = [...buffer, ...held.buffer];
-        held.due ??= due;
+      for (const { parked, buffer, due } of pending) {
+        parked.buffer = [...buffer, ...parked.buffer];
+        parked.due ??= due;
       }
       throw error;
     }
-    for (const { buffer } of taken) {
+    for (const { buffer } of pending) {
       buffered -= buffer.length;
-      for (const item of buffer) onHeld(item);
+      for (const item of buffer) onStored(item);
     }
   }
 
@@ -110,48 +114,48 @@ export function createHeldStreams({ fence, waiting, onHeld }: HeldStreamsOptions
 
   return {
     keep(item) {
-      const held = streams.get(item.event.stream);
-      if (held === undefined) return false;
-      held.buffer.push(item);
+      const parked = streams.get(item.event.stream);
+      if (parked === undefined) return false;
+      parked.buffer.push(item);
       buffered += 1;
       return true;
     },
     spill(stream, items, dueAtMs) {
-      const held = entry(stream);
-      held.buffer.unshift(...items);
-      held.due = dueAtMs;
+      const parked = entry(stream);
+      parked.buffer.unshift(...items);
+      parked.due = dueAtMs;
       buffered += items.length;
     },
     add: (stream) => void entry(stream),
     beginDrain(stream) {
-      const held = entry(stream);
-      if (held.isDraining) return false;
-      held.isDraining = true;
+      const parked = entry(stream);
+      if (parked.isDraining) return false;
+      parked.isDraining = true;
       return true;
     },
     drained(stream, position) {
-      const held = streams.get(stream);
-      if (held !== undefined) held.drainedUpTo = position;
+      const parked = streams.get(stream);
+      if (parked !== undefined) parked.drainedUpTo = position;
     },
     endDrain(stream) {
-      const held = streams.get(stream);
-      if (held !== undefined) held.isDraining = false;
+      const parked = streams.get(stream);
+      if (parked !== undefined) parked.isDraining = false;
     },
     async close(stream) {
-      const held = entry(stream);
-      held.isClosing = true;
+      const parked = entry(stream);
+      parked.isClosing = true;
       try {
         // A running flush may still store events of the stream.
         await flushing;
         if (!(await waiting.unblock(fence, stream))) return undefined;
         streams.delete(stream);
-        buffered -= held.buffer.length;
-        const upTo = held.drainedUpTo;
+        buffered -= parked.buffer.length;
+        const upTo = parked.drainedUpTo;
         const isNew = ({ event }: LaneItem): boolean => upTo === undefined || event.position > upTo;
-        for (const item of held.buffer) if (!isNew(item)) onHeld(item);
-        return held.buffer.filter(isNew);
+        for (const item of parked.buffer) if (!isNew(item)) onStored(item);
+        return parked.buffer.filter(isNew);
       } finally {
-        held.isClosing = false;
+        parked.isClosing = false;
       }
     },
     flush,
