@@ -84,9 +84,6 @@ describe('the audit log of the command line', () => {
     const env = { MILLRACE_STORE: 'sqlite:nowhere.db', MILLRACE_OUTBOX: 'sqlite:outbox.db' };
     await home.fill('outbox.db', async () => undefined);
     const { code, stderr } = await home.millrace('outbox pause webhook:x', { env });
-    assert.deepEqual(
-      [code, stderr],
-      [0, 'not audited: no event store at sqlite:nowhere.db\n'],
-    );
+    assert.deepEqual([code, stderr], [0, 'not audited: no event store at sqlite:nowhere.db\n']);
   });
 });

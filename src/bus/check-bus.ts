@@ -35,7 +35,7 @@ export function checkStart(
     if (typeof start.sequence !== 'string' || !isSequence(start.sequence)) {
       throw invalid(
         field,
-        `has the invalid sequence '${String(start.sequence)}': pass the sequence of a message`,
+        `has the invalid sequence '${start.sequence}': pass the sequence of a message`,
       );
     }
     if (/(?:^|\.)[*>](?:\.|$)/.test(subject)) {
@@ -52,7 +52,7 @@ export function checkStart(
   } else if (typeof start.position !== 'string' || !isSequence(start.position)) {
     throw invalid(
       field,
-      `has the invalid position '${String(start.position)}': pass the position of a message`,
+      `has the invalid position '${start.position}': pass the position of a message`,
     );
   }
 }

@@ -3,7 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
-import { collect, event, events, idsOf, rejectsWith, revisionsOf, unique } from './official-clients.ts';
+import {
+  collect,
+  event,
+  events,
+  idsOf,
+  rejectsWith,
+  revisionsOf,
+  unique,
+} from './official-clients.ts';
 
 export const deleteCases: ClientCases = ({ api, append }) => {
   test('a deleted stream is not found, and $all still has its events', async () => {
@@ -36,7 +44,9 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     const stream = unique();
     await append(stream, event());
     await api.deleteStream(stream);
-    const error = await rejectsWith('stream-deleted', () => append(stream, event(), 'stream_exists'));
+    const error = await rejectsWith('stream-deleted', () =>
+      append(stream, event(), 'stream_exists'),
+    );
     assert.equal(error.streamName, stream);
   });
 

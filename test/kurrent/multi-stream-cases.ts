@@ -3,7 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
-import { bytesEvent, collect, event, events, idsOf, rejectsWith, unique } from './official-clients.ts';
+import {
+  bytesEvent,
+  collect,
+  event,
+  events,
+  idsOf,
+  rejectsWith,
+  unique,
+} from './official-clients.ts';
 
 export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
   const options = { skip: kind.hasMultiStream ? false : 'this client knows one stream at a time' };
@@ -105,21 +113,25 @@ export const multiStreamCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(mine), idsOf(sent));
   });
 
-  test('a failed check of an unwritten stream prevents the append of records', options, async () => {
-    const [written, looked] = [unique(), unique()];
-    await append(looked, events(3));
-    const check = { type: 'stream_state', streamName: looked } as const;
-    await rejectsWith('append-consistency-violation', () =>
-      api.appendRecords(
+  test(
+    'a failed check of an unwritten stream prevents the append of records',
+    options,
+    async () => {
+      const [written, looked] = [unique(), unique()];
+      await append(looked, events(3));
+      const check = { type: 'stream_state', streamName: looked } as const;
+      await rejectsWith('append-consistency-violation', () =>
+        api.appendRecords(
+          [{ streamName: written, record: event() }],
+          [{ ...check, expectedState: 0n }],
+        ),
+      );
+      await rejectsWith('stream-not-found', () => collect(api.readStream(written)));
+      await api.appendRecords(
         [{ streamName: written, record: event() }],
-        [{ ...check, expectedState: 0n }],
-      ),
-    );
-    await rejectsWith('stream-not-found', () => collect(api.readStream(written)));
-    await api.appendRecords(
-      [{ streamName: written, record: event() }],
-      [{ ...check, expectedState: 2n }],
-    );
-    assert.equal((await collect(api.readStream(written))).length, 1);
-  });
+        [{ ...check, expectedState: 2n }],
+      );
+      assert.equal((await collect(api.readStream(written))).length, 1);
+    },
+  );
 };

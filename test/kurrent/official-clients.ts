@@ -136,7 +136,10 @@ interface ClientError {
 }
 
 /** Asserts that a call is rejected with this error type of the client. */
-export async function rejectsWith(type: string, work: () => Promise<unknown>): Promise<ClientError> {
+export async function rejectsWith(
+  type: string,
+  work: () => Promise<unknown>,
+): Promise<ClientError> {
   try {
     await work();
   } catch (error) {

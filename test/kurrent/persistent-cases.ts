@@ -11,7 +11,15 @@ import { memoryEventStore } from '../../src/engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { withoutWait, type ClientCases } from './client-cases.ts';
 import { confirmed, followed, type Followed } from './follow.ts';
-import { collect, event, events, idsOf, rejectsWith, revisionsOf, unique } from './official-clients.ts';
+import {
+  collect,
+  event,
+  events,
+  idsOf,
+  rejectsWith,
+  revisionsOf,
+  unique,
+} from './official-clients.ts';
 import { filterOn } from './read-all-cases.ts';
 
 type Delivered = ResolvedEvent & { readonly retryCount: number };
@@ -110,7 +118,9 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     const type = 'persistent-subscription-does-not-exist';
     await using consumer = consume(stream, name);
     assert.equal(((await consumer.failed()) as { readonly type?: string }).type, type);
-    await rejectsWith(type, () => api.updatePersistentSubscriptionToStream(stream, name, toStream()));
+    await rejectsWith(type, () =>
+      api.updatePersistentSubscriptionToStream(stream, name, toStream()),
+    );
     await rejectsWith(type, () => api.deletePersistentSubscriptionToStream(stream, name));
     await rejectsWith(type, () => api.getPersistentSubscriptionToStreamInfo(stream, name));
   });

@@ -3,7 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
-import { collect, event, events, idsOf, rejectsWith, revisionsOf, unique } from './official-clients.ts';
+import {
+  collect,
+  event,
+  events,
+  idsOf,
+  rejectsWith,
+  revisionsOf,
+  unique,
+} from './official-clients.ts';
 
 export const readCases: ClientCases = ({ api, append }) => {
   test('reads forwards from the first event to the last', async () => {

@@ -201,7 +201,9 @@ export const tokenCases: ClientCases = ({ kind }) => {
       await denied(() => client.api.listAllPersistentSubscriptions());
       const types = new Set((await collect(client.api.readAll())).map(({ event: e }) => e?.type));
       assert.equal(types.has('$token-created'), false);
-      await rejectsWith('stream-not-found', () => collect(client.api.readStream('$et-$token-created')));
+      await rejectsWith('stream-not-found', () =>
+        collect(client.api.readStream('$et-$token-created')),
+      );
     }
     await admin.append('$settings', event());
     const records = await collect(admin.api.readStream(tokensStream));

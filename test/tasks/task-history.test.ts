@@ -28,7 +28,11 @@ test('a correct history has no violation', () => {
 
 const bugs: readonly (readonly [TaskRule, string, Partial<TaskRunHistory>])[] = [
   ['lost', 'an acknowledged job is missing', { jobs: [], terminals: [], notes: [] }],
-  ['not-ended', 'a job never reached a terminal state', { jobs: [{ id: 'j1', key: 'k1', state: 'running' }] }],
+  [
+    'not-ended',
+    'a job never reached a terminal state',
+    { jobs: [{ id: 'j1', key: 'k1', state: 'running' }] },
+  ],
   ['ended-twice', 'two workers completed one job', { terminals: ['j1', 'j1'] }],
   ['terminal-not-published', 'the terminal signal of a job was not published', { terminals: [] }],
   [

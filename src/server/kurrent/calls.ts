@@ -97,7 +97,9 @@ export function createCallKit(
       count(call, 0);
     } catch (error) {
       const hasEnded = identity?.ended?.aborted === true && hasCode(error, 'ABORTED');
-      const rpcError = toServiceError(hasEnded ? notAuthenticated('the credentials have ended') : error);
+      const rpcError = toServiceError(
+        hasEnded ? notAuthenticated('the credentials have ended') : error,
+      );
       count(call, call.cancelled ? status.cancelled : rpcError.code);
       // A cancelled call has no receiver for the error.
       if (!call.cancelled) fail(rpcError);
