@@ -85,7 +85,7 @@ test('reports an invalid variable or configuration before anything runs', async 
   const wrong = { OUTBOX_CLAIM_BATCH_SIZE: 'many', WEBHOOK_TIMEOUT_MS: '0' };
   assert.match(
     await run(wrong),
-    /^CONFIG_INVALID: OUTBOX_CLAIM_BATCH_SIZE takes .*; WEBHOOK_TIMEOUT_MS takes /,
+    /^CONFIG_INVALID: OUTBOX_CLAIM_BATCH_SIZE must be .*; WEBHOOK_TIMEOUT_MS must be /,
   );
   assert.match(await run({}), /^CONFIG_INVALID: no outbox.config.ts in this folder: .*new outbox/);
   assert.match(await run({}, '--config', 'x.ts'), /^CONFIG_INVALID: file 'x.ts' does not exist/);
