@@ -51,7 +51,7 @@ export const readCases: ClientCases = ({ api, append }) => {
     for (const stream of ['$streams', '$bc-1']) {
       await assert.rejects(
         collect(api.readStream(stream)),
-        /not kept by this server|unsupported by the server/,
+        /not supported by this server|unsupported by the server/,
       );
     }
   });
