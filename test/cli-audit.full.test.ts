@@ -62,20 +62,20 @@ describe('the audit log of the command line', () => {
     for (const [name, [rest, action, target, outcome]] of Object.entries(actions)) {
       const { code, stderr } = await home.millrace(`${name} ${rest}`, { env });
       assert.equal(code, outcome === 'done' ? 0 : 1, `${name}: ${stderr}`);
-      const [entry] = (await audit.list({}, { limit: 1 })).entries;
+      const [entry] = (await audit.list({}, { limit: 1 })).items;
       assert.ok(entry !== undefined, name);
       assert.deepEqual([entry.action, entry.error ?? entry.outcome], [action, outcome], name);
       assert.deepEqual(entry.actor, { kind: 'cli', name: `cli:${userInfo().username}` });
       assert.match(entry.target, target);
     }
-    assert.equal((await audit.list({})).entries.length, Object.keys(actions).length);
+    assert.equal((await audit.list({})).items.length, Object.keys(actions).length);
   });
 
   test('names the operator of MILLRACE_USER', async () => {
     await home.fillDefault(async () => undefined);
     await home.millrace('token create shop', { env: { MILLRACE_USER: 'ann' } });
     await home.fillDefault(async (store) => {
-      const [entry] = (await createAuditLog(store).list({})).entries;
+      const [entry] = (await createAuditLog(store).list({})).items;
       assert.equal(entry?.actor.name, 'cli:ann');
     });
   });

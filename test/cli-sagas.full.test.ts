@@ -41,7 +41,7 @@ async function run(
   await using runner = await startSaga(store, order, { send: receiver.send, tenants });
   const admin = sagaAdmin(store, order, { tenants });
   await until(`${key} is ${status}`, async () => {
-    const { sagas } = await admin.list({ status, tenant });
+    const { items: sagas } = await admin.list({ status, tenant });
     return sagas.some((each) => each.key === key);
   });
   assert.equal(runner.state, 'started');
@@ -124,8 +124,8 @@ describe('millrace sagas', () => {
       ['sagas list x', 2, /takes options only/],
       ['sagas list --status lost', 2, /--status takes waiting, running/],
       ['sagas list --limit few', 2, /non-negative integer/],
-      ['sagas show', 2, /takes one saga's stream/],
-      ['sagas resume', 2, /takes one saga's stream/],
+      ['sagas show', 2, /needs one saga's stream/],
+      ['sagas resume', 2, /needs one saga's stream/],
       [`sagas show ${stream}`, 1, /^SAGA_UNKNOWN: unknown saga 'o1' of 'fulfilment'/],
       ['sagas show what', 1, /^NAME_INVALID/],
     ] as const) {

@@ -173,7 +173,7 @@ describe('millrace export and import', () => {
     assert.match(wrong.stderr, /^POSITION_INVALID: /);
   });
 
-  test('an import rejects a target that has diverged, by stream and line', async () => {
+  test('an import rejects a target that has diverged, and the error names the stream and the line', async () => {
     await fillSome();
     await fillSome('other.db');
     await home.millrace('export --out events.ndjson');

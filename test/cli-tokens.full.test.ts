@@ -49,7 +49,7 @@ describe('millrace token', () => {
       ['token create other --expires soon', 2, /--expires takes a duration/],
       ['token create other --expires 2020-01-01', 1, /^TOKEN_INVALID: token: expiresAt/],
       ['token create other --tenant A', 1, /^NAME_INVALID/],
-      ['token create', 2, /takes one name/],
+      ['token create', 2, /needs one name/],
       ['token revoke other', 1, /^TOKEN_UNKNOWN/],
       ['token list --store sqlite:none.db', 1, /^CONFIG_INVALID: there is no event store/],
     ] as const) {

@@ -540,7 +540,7 @@ test('the second of two concurrent wake-ups sends no reminder', () => {
     .then([]);
 });
 
-test('an acknowledgement ends the reminders and names the copies', () => {
+test('an acknowledgement ends the reminders and lists the escalated copies', () => {
   const acknowledged = (more: object = {}) =>
     inboxAcknowledged({ at, notificationId: 'n-1', by: 'ada', ...more });
   const acknowledge = acknowledgeNotification({ notificationId: 'n-1', by: 'ada' });

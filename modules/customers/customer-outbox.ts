@@ -89,7 +89,7 @@ function withContact(
 }
 
 /**
- * The option `compose` of `smtpDestination` for mails to customers.
+ * The option `compose` of `smtpDestination` for emails to customers.
  *
  * @example
  * import { smtpDestination } from 'millrace/adapters/smtp';

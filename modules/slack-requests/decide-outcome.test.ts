@@ -58,7 +58,7 @@ test('an ambiguous result waits before the search, and the last attempt ends wit
   });
 });
 
-test('a found message is sent, an absent one may be posted, and a failed search is not repeated', () => {
+test('a message found in Slack counts as sent, a missing one may be posted, and a failed lookup is not retried', () => {
   assert.equal(afterLookup({ kind: 'absent' }, rules), undefined);
   assert.deepEqual(afterLookup({ kind: 'found', ts: '1.2', channel: 'C1' }, rules), {
     kind: 'sent',

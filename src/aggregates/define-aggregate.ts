@@ -302,10 +302,10 @@ function checkSnapshotPolicy<State>(
   const { every = snapshotDefaults.every, codeVersion = snapshotDefaults.codeVersion } = policy;
   const { afterMs, holdsPersonalData = true } = policy;
   if (!Number.isInteger(every) || every < 1) {
-    throw invalid(`snapshot.every must be an integer of at least 1, not ${every}`);
+    throw invalid(`snapshot.every must be a positive integer, not ${every}`);
   }
   if (!Number.isInteger(codeVersion) || codeVersion < 1) {
-    throw invalid(`snapshot.codeVersion must be an integer of at least 1, not ${codeVersion}`);
+    throw invalid(`snapshot.codeVersion must be a positive integer, not ${codeVersion}`);
   }
   if (afterMs !== undefined && !(afterMs > 0)) {
     throw invalid(`snapshot.afterMs must be greater than 0, not ${afterMs}`);

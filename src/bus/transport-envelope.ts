@@ -104,7 +104,7 @@ export function encodeTransportEnvelope(envelope: TransportEnvelope): Uint8Array
   if (bytes.length <= limits.messageBytesMax) return bytes;
   throw new MillraceError(
     'PAYLOAD_TOO_LARGE',
-    `the message has ${bytes.length} bytes including its envelope, at most ${limits.messageBytesMax} are allowed: store the content elsewhere and send a reference`,
+    `the message has ${bytes.length} bytes including its envelope; the limit is ${limits.messageBytesMax}. Store the content elsewhere and send a reference`,
     { details: { bytes: bytes.length, messageBytesMax: limits.messageBytesMax } },
   );
 }

@@ -148,7 +148,7 @@ interface Arguments {
 function oneArgument({ name, positionals }: Arguments, what: string): string {
   const [argument, ...rest] = positionals;
   if (argument === undefined || argument === '' || rest.length > 0) {
-    throw usage(`${name} takes one ${what}`);
+    throw usage(`${name} needs one ${what}`);
   }
   return argument;
 }

@@ -61,7 +61,7 @@ export function bulkFilter<Filter extends object>(
 ): Filter | { readonly ids: readonly string[] } {
   const ways = [ids.length > 0, values.all === true, Object.keys(filter).length > 0];
   if (ways.filter(Boolean).length !== 1) {
-    throw usage(`${name} takes ids, a filter (such as ${example}), or --all`);
+    throw usage(`${name} needs ids, a filter (such as ${example}), or --all`);
   }
   if (ids.length > 0) return { ids };
   checkConfirmed(values, warning);

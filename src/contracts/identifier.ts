@@ -61,7 +61,7 @@ export function checkIdentifier(kind: string, text: string): void {
 
 export function checkVersion(version: number): void {
   if (Number.isInteger(version) && version >= 1 && version <= 999_999_999) return;
-  throw nameInvalid('version', String(version), 'must be an integer of at least 1');
+  throw nameInvalid('version', String(version), 'must be a positive integer');
 }
 
 export function checkId(kind: string, text: string): void {
@@ -100,7 +100,7 @@ export function checkLength(name: string, charsMax: number): void {
   if (name.length <= charsMax) return;
   throw new MillraceError(
     'KEY_TOO_LONG',
-    `'${name.slice(0, 60)}…' has ${name.length} characters, at most ${charsMax} are allowed`,
+    `'${name.slice(0, 60)}…' has ${name.length} characters; the limit is ${charsMax}`,
     { details: { length: name.length, charsMax } },
   );
 }

@@ -35,7 +35,7 @@ export function encodePayload(payload: unknown, limits: PayloadOptions = {}): En
   if (bytes > payloadBytesMax) {
     throw new MillraceError(
       'PAYLOAD_TOO_LARGE',
-      `the payload has ${bytes} bytes, at most ${payloadBytesMax} are allowed: store large data elsewhere and refer to it`,
+      `the payload has ${bytes} bytes; the limit is ${payloadBytesMax}. Store large data elsewhere and refer to it`,
       { details: { bytes, payloadBytesMax } },
     );
   }

@@ -132,7 +132,7 @@ export const redisKeys = {
   /** ZSET of the streams of all tenants, scored by due time; the saga is the hash tag. */
   workflowDue: (saga: string, bc: string, v: number, shard: number): string => {
     if (!Number.isSafeInteger(shard) || shard < 0) {
-      throw nameInvalid('shard', String(shard), 'must be an integer of at least 0');
+      throw nameInvalid('shard', String(shard), 'must be a non-negative integer');
     }
     return bounded(`${workflowSpace(saga, bc, v)}:due:${shard}`);
   },

@@ -136,7 +136,7 @@ export function eventTypeStream(type: string): string {
 function streamInvalid(stream: string): MillraceError {
   const reason =
     stream.length > nameLimits.streamCharsMax
-      ? `has ${stream.length} characters, at most ${nameLimits.streamCharsMax} are allowed`
+      ? `has ${stream.length} characters; the limit is ${nameLimits.streamCharsMax}`
       : streamName.test(stream)
         ? 'needs -<tenant>-<id> after its category'
         : 'must be <bc>.<agg>.v<version>-<tenant>-<id>, hyphens in bc and agg written in camelCase';

@@ -148,7 +148,7 @@ function problemOf(text: string, wildcards: boolean): string | undefined {
     }
   }
   if (tokens > subjectLimits.tokensMax) {
-    return `has ${tokens} tokens, at most ${subjectLimits.tokensMax} are allowed`;
+    return `has ${tokens} tokens; the limit is ${subjectLimits.tokensMax}`;
   }
   return unprintable.test(text)
     ? 'contains whitespace, control or invisible characters: use letters, digits, "_" and "-"'

@@ -123,7 +123,7 @@ function misread(
   if (tenants?.has(tenant) !== true && tenant.includes('-')) {
     return new MillraceError(
       'TENANT_UNKNOWN',
-      `tenant '${tenant}' contains a hyphen and is not in the tenant directory: add it, and pass the directory`,
+      `tenant '${tenant}' contains a hyphen and is not in the tenant directory: add the tenant, and pass the directory as \`tenants\``,
       { details: { tenant } },
     );
   }

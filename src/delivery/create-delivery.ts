@@ -347,9 +347,13 @@ function checkedSettings(name: string, each: Destination | DestinationSettings):
   const { concurrency } = rest;
   for (const [key, value = 1] of Object.entries({ timeoutMs, concurrency, ...policy })) {
     if (Number.isFinite(value) && value > 0) continue;
-    throw new MillraceError('CONFIG_INVALID', `${name}: ${key} must be above 0`, {
-      details: { destination: name, [key]: value },
-    });
+    throw new MillraceError(
+      'CONFIG_INVALID',
+      `${name}: ${key} must be greater than 0, not ${value}`,
+      {
+        details: { destination: name, [key]: value },
+      },
+    );
   }
   return { ...rest, timeoutMs, breaker: policy };
 }

@@ -37,7 +37,10 @@ export function inboxSettings(options: InboxOptions = {}): InboxSettings {
   const { table = inboxLimits.table, consumer = inboxLimits.consumer } = options;
   const { ttlMs = inboxLimits.ttlMs } = options;
   if (consumer === '' || consumer.length > inboxLimits.idCharsMax || !(ttlMs > 0)) {
-    throw new MillraceError('CONFIG_INVALID', 'invalid inbox: set a consumer, and a ttlMs above 0');
+    throw new MillraceError(
+      'CONFIG_INVALID',
+      'invalid inbox: set a consumer, and a ttlMs greater than 0',
+    );
   }
   return { table: tableName(table), consumer, ttlMs };
 }

@@ -17,7 +17,7 @@ export function checkRateLimit(limit: RateLimit, where: string): void {
   if (isValid) return;
   throw new MillraceError(
     'CONFIG_INVALID',
-    `${where}: perSecond must be above 0 and burst an integer of at least 1`,
+    `${where}: perSecond must be greater than 0 and burst a positive integer`,
     { details: { limit } },
   );
 }

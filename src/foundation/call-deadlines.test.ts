@@ -21,7 +21,7 @@ test('each call expires after its time limit, unless it ended before', async () 
   assert.equal(clock.sleepers, 0);
 });
 
-test('calls of different lengths expire independently', async () => {
+test('calls with different time limits expire independently', async () => {
   const clock = fakeClock();
   const deadlines = createCallDeadlines(clock);
   const expired: string[] = [];

@@ -53,7 +53,7 @@ export function createLifecycle(hooks: LifecycleHooks): Lifecycle {
     try {
       await hooks.start(abort.signal);
       if (abort.signal.aborted)
-        throw new MillraceError('LIFECYCLE_STOPPED', 'stopped while starting');
+        throw new MillraceError('LIFECYCLE_STOPPED', 'stopped before the start completed');
       state = 'started';
     } catch (error) {
       await releaseHeld();

@@ -105,7 +105,7 @@ test('a message that was not attempted is released for later, without counting a
   assert.equal(outcome.kind === 'released' ? outcome.dueAt?.getTime() : 0, nowMs + 7_000);
 });
 
-test('errors are cut at 5,000 characters', () => {
+test('error texts are truncated to 5,000 characters', () => {
   const outcome = decideDelivery(claimed(), { ...retry, error: 'x'.repeat(9_999) }, { nowMs });
   assert.equal(outcome.kind === 'failed' ? outcome.error.length : 0, 5_000);
 });

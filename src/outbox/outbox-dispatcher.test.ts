@@ -249,7 +249,7 @@ test('in a backlog, two claims run concurrently, and stopping releases the messa
   assert.equal(new Set(sent).size, sent.length);
 });
 
-test('a failed second claim is repeated, and no message is lost', async () => {
+test('a failed second claim is retried, and no message is lost', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, ...Array.from({ length: 600 }, () => ({})));
   const sent: string[] = [];

@@ -174,7 +174,7 @@ function asTerminal(error: unknown, eventCount: number): unknown {
     hasCode(error, 'PAYLOAD_NOT_JSON') ||
     hasCode(error, 'PAYLOAD_TOO_LARGE');
   if (!isRejected || eventCount > 1) return error;
-  return new Terminal(`the outbox rejected it: ${error.message}`, { cause: error });
+  return new Terminal(`the outbox rejected the message: ${error.message}`, { cause: error });
 }
 
 function reporterOf(observer: Observer, source: string) {

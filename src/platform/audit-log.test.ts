@@ -14,7 +14,7 @@ const nothing = async (): Promise<void> => {};
 test('an action is recorded before it is executed, and its outcome after it', async () => {
   await using store = memoryEventStore();
   const audit = createAuditLog(store);
-  const seen = await audit.run(purge, async () => (await audit.list({})).entries);
+  const seen = await audit.run(purge, async () => (await audit.list({})).items);
   assert.deepEqual(
     seen.map(({ outcome }) => outcome),
     ['unknown'],
@@ -23,9 +23,9 @@ test('an action is recorded before it is executed, and its outcome after it', as
     throw new MillraceError('OUTBOX_UNKNOWN', 'not there');
   });
   await assert.rejects(failing, { code: 'OUTBOX_UNKNOWN' });
-  const { entries } = await audit.list({});
+  const { items } = await audit.list({});
   assert.deepEqual(
-    entries.map(({ outcome, error, action }) => [outcome, error, action]),
+    items.map(({ outcome, error, action }) => [outcome, error, action]),
     [
       ['failed', 'OUTBOX_UNKNOWN', 'outbox.purge'],
       ['done', undefined, 'outbox.purge'],
@@ -72,13 +72,13 @@ test('an outcome is found although it is on the previous page', async () => {
   );
   const first = await audit.list({}, { limit: 1 });
   assert.deepEqual(
-    first.entries.map(({ target, outcome }) => [target, outcome]),
+    first.items.map(({ target, outcome }) => [target, outcome]),
     [['inner', 'done']],
   );
   const { cursor = '' } = first;
   const second = await audit.list({}, { limit: 1, cursor });
   assert.deepEqual(
-    second.entries.map(({ target, outcome }) => [target, outcome]),
+    second.items.map(({ target, outcome }) => [target, outcome]),
     [['outer', 'done']],
   );
   assert.equal(second.cursor, undefined);
@@ -90,7 +90,7 @@ test('entries are kept for a year, or for the age in the stream metadata', async
   await using store = memoryEventStore({ clock });
   const audit = createAuditLog(store, { clock, keptSeconds: 60 });
   await audit.run(purge, nothing);
-  assert.equal((await audit.list({})).entries.length, 1);
+  assert.equal((await audit.list({})).items.length, 1);
   await clock.advance(61_000);
-  assert.equal((await audit.list({})).entries.length, 0);
+  assert.equal((await audit.list({})).items.length, 0);
 });

@@ -47,7 +47,7 @@ export interface AuditFilter {
 }
 
 export interface AuditPage {
-  readonly entries: readonly AuditEntry[];
+  readonly items: readonly AuditEntry[];
   /** The cursor of the next page; undefined: this is the last page. */
   readonly cursor: string | undefined;
 }
@@ -95,7 +95,7 @@ interface Ended {
  * const audit = createAuditLog(store);
  * const actor = { kind: 'token', name: 'ada' };
  * await audit.run({ action: 'outbox.purge', target: 'all', actor }, async () => 0);
- * console.log((await audit.list({ actor: 'ada' })).entries[0]?.outcome); // done
+ * console.log((await audit.list({ actor: 'ada' })).items[0]?.outcome); // done
  */
 export function createAuditLog(store: EventStore, options: AuditLogOptions = {}): AuditLog {
   const { clock = systemClock, observer = silentObserver } = options;
@@ -164,7 +164,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
         else if (isOlder(event, filter)) break;
         else if (isRequest(event) && matches(event, filter)) found.push(event);
       }
-      const entries = await Promise.all(
+      const items = await Promise.all(
         found.map(async (requestEvent) => {
           const { eventId } = requestEvent;
           // The outcome follows the action in the stream, so it may be on the previous page.
@@ -173,7 +173,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
           return entryOf(requestEvent, ending);
         }),
       );
-      return { entries, cursor: next === undefined ? undefined : String(next) };
+      return { items, cursor: next === undefined ? undefined : String(next) };
     },
   };
 }

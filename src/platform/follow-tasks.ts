@@ -21,7 +21,7 @@ export interface FollowedSignal {
 }
 
 /**
- * Signals from now on, until the abort signal fires. The subscription exists when the promise resolves.
+ * Yields the task signals that are published from now on, until `signal` aborts. The subscription exists when the promise resolves.
  *
  * @example
  * import { createPlatform, followTasks } from 'millrace/platform';

@@ -105,7 +105,7 @@ export function projection<
   const invalid = (reason: string): MillraceError =>
     new MillraceError('PROJECTION_INVALID', `${name}: ${reason}`, { details: { name } });
   const types = Object.keys(on);
-  if (types.length === 0) throw invalid('on must handle at least one event type');
+  if (types.length === 0) throw invalid('`on` must have a handler for at least one event type');
   if (version !== readModel.version) {
     throw invalid(
       `version ${version} in the projection name differs from version ${readModel.version} of the read model`,

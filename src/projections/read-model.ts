@@ -123,7 +123,7 @@ export function readModel<Document extends object>(
   const ambiguous = groupNames.find((each) => rangeNames.includes(each));
   if (ambiguous !== undefined) throw invalid(`'${ambiguous}' names both a range and a group`);
   if (!Number.isInteger(listTtlMs) || listTtlMs < 1)
-    throw invalid('listTtlMs must be an integer from 1');
+    throw invalid('listTtlMs must be a positive integer');
   if (!Number.isInteger(documentBytesMax) || documentBytesMax < 2) {
     throw invalid('documentBytesMax must be an integer from 2');
   }

@@ -23,7 +23,7 @@ test('an empty index is filled with the running sagas, and their timers fire', a
   const admin = sagaAdmin(store, saga, { index, clock });
   await using _ = await startSaga(store, saga, { ...options, index });
   const count = async (status: 'running' | 'compensated'): Promise<number> =>
-    (await admin.list({ status })).sagas.length;
+    (await admin.list({ status })).items.length;
   await until(clock, async () => (await count('running')) === orderIds.length);
   assert.equal(receiver.effects.length, orderIds.length);
   await clock.advance(paymentMs);

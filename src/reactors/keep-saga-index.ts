@@ -4,6 +4,7 @@
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { repeatWork } from '../foundation/repeat-work.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { shardOf } from '../subscriptions/rules/lane-of.ts';
 import { sagaLimits, type Saga } from './saga.ts';
@@ -25,10 +26,9 @@ export interface KeepSagaIndexOptions {
 
 export function keepSagaIndex(options: KeepSagaIndexOptions): AsyncDisposable {
   const { saga, upkeep, clock, observer, pollMs } = options;
-  const end = new AbortController();
   let isFailing = false;
 
-  async function rebuildIncomplete(): Promise<void> {
+  async function rebuildIncomplete(signal: AbortSignal): Promise<void> {
     const shards = options.shards();
     if (shards.length === 0) return;
     const incomplete = await upkeep.incomplete({ saga: saga.category, shards });
@@ -36,33 +36,27 @@ export function keepSagaIndex(options: KeepSagaIndexOptions): AsyncDisposable {
     const fields = { saga: saga.subscription, shards: incomplete };
     observer.log?.info(fields, 'rebuilding saga index from its streams');
     const done = await upkeep.renew({ saga: saga.category, shards: incomplete });
-    const sagas = await fill(options, new Set(incomplete), end.signal);
+    const sagas = await fill(options, new Set(incomplete), signal);
     await done();
     observer.log?.info({ ...fields, sagas }, 'saga index rebuilt');
   }
 
-  async function run(): Promise<void> {
-    while (!end.signal.aborted) {
-      try {
-        await rebuildIncomplete();
-        isFailing = false;
-      } catch (err) {
-        if (end.signal.aborted || hasCode(err, 'STORE_CLOSED')) return;
+  return repeatWork(
+    async (signal) => {
+      await rebuildIncomplete(signal);
+      isFailing = false;
+    },
+    {
+      everyMs: pollMs,
+      clock,
+      onFailure(err, stop) {
+        if (hasCode(err, 'STORE_CLOSED')) return stop();
         // Log only the first of consecutive failures.
         if (!isFailing) observer.log?.warn({ saga: saga.category, err }, 'saga index unavailable');
         isFailing = true;
-      }
-      await clock.sleep(pollMs, end.signal).catch(() => undefined);
-    }
-  }
-
-  const running = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      end.abort();
-      await running;
+      },
     },
-  };
+  );
 }
 
 /** Concurrent changes are written by the handler of their event. Returns the number of sagas. */

@@ -59,7 +59,7 @@ async function runKilledAt(killAt: number, scenario: Scenario): Promise<string |
   await append(store, placed({ orderId: 'o1' }));
   if (scenario.isPaid) await append(store, paid({ orderId: 'o1' }));
   const isOver = async (): Promise<boolean> => {
-    const { sagas } = await admin.list({ status: scenario.end });
+    const { items: sagas } = await admin.list({ status: scenario.end });
     return sagas.length === 1;
   };
   await until(clock, async () => killedAt !== undefined || (await isOver()));

@@ -49,9 +49,9 @@ export interface SagaInfo extends SagaAddress {
 }
 
 export interface SagaPage {
-  readonly sagas: readonly SagaEntry[];
-  /** `after` of the next page; undefined: this is the last page. */
-  readonly next: string | undefined;
+  readonly items: readonly SagaEntry[];
+  /** Pass it as `after` for the next page; undefined: this is the last page. */
+  readonly cursor: string | undefined;
 }
 
 export interface SagaAdmin {
@@ -77,7 +77,7 @@ export interface SagaAdmin {
  *
  * await using store = memoryEventStore();
  * const sagas = sagaAdmin(store, { bc: 'shop', name: 'fulfilment', version: 1 });
- * const { sagas: parked } = await sagas.list({ status: 'parked' });
+ * const { items: parked } = await sagas.list({ status: 'parked' });
  * for (const { tenant, key } of parked) await sagas.resume({ tenant, key }, { by: 'ada' });
  */
 export function sagaAdmin(
@@ -138,8 +138,8 @@ export function sagaAdmin(
         saga: sagaCategory(saga),
         limit: size + 1,
       });
-      const sagas = found.slice(0, size);
-      return { sagas, next: found.length > size ? sagas.at(-1)?.stream : undefined };
+      const items = found.slice(0, size);
+      return { items, cursor: found.length > size ? items.at(-1)?.stream : undefined };
     },
     resume: (address, operator) => unpark(address, 'resume', operator),
     skip: (address, operator) => unpark(address, 'skip', operator),

@@ -203,7 +203,7 @@ test('two events of one key, handled concurrently by two processes, are serialis
     ]),
   );
   await until(rig.clock, async () => {
-    const { sagas } = await rig.admin.list({ status: 'completed' });
+    const { items: sagas } = await rig.admin.list({ status: 'completed' });
     return sagas.length === keys.length;
   });
   for (const orderId of keys) {
@@ -331,7 +331,7 @@ test('an old version with an empty startOn finishes its running sagas', async ()
   await append(rig.store, paid({ orderId: 'o1' }));
   await rig.untilStatus('o1', 'completed');
   await runner.subscription.whenCaughtUp();
-  assert.equal((await rig.admin.list()).sagas.length, 1);
+  assert.equal((await rig.admin.list()).items.length, 1);
 });
 
 test('a reset rebuilds a lost index without sending commands', async () => {

@@ -305,8 +305,8 @@ test('the admin lists sagas by status, page by page', async () => {
   assert.equal(started.state, 'started');
   for (let each = 0; each < 7; each += 1) await append(store, placed({ orderId: `n${each}` }));
   await append(store, paid({ orderId: 'n3' }));
-  await until(clock, async () => (await admin.list({ status: 'completed' })).sagas.length === 1);
-  await until(clock, async () => (await admin.list({ status: 'running' })).sagas.length === 6);
+  await until(clock, async () => (await admin.list({ status: 'completed' })).items.length === 1);
+  await until(clock, async () => (await admin.list({ status: 'running' })).items.length === 6);
   const keys: string[] = [];
   let after: string | undefined;
   do {
@@ -315,8 +315,8 @@ test('the admin lists sagas by status, page by page', async () => {
       limit: 2,
       after,
     });
-    keys.push(...page.sagas.map(({ key }) => key));
-    after = page.next;
+    keys.push(...page.items.map(({ key }) => key));
+    after = page.cursor;
   } while (after !== undefined);
   assert.deepEqual(keys, ['n0', 'n1', 'n2', 'n4', 'n5', 'n6']);
 });

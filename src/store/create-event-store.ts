@@ -428,7 +428,7 @@ function checkTransaction({ capabilities }: StoreEngine, transaction: unknown): 
   });
 }
 
-/** True without personal data: then the append needs no await. */
+/** True if no event has personal data, so that the append needs no await. */
 function isReady(
   prepared: readonly (StreamWrite | Promise<StreamWrite>)[],
 ): prepared is readonly StreamWrite[] {

@@ -86,7 +86,7 @@ describe('eventFeed', () => {
     );
   });
 
-  test('fellBehind carries the position reached before', async () => {
+  test('a fellBehind item has the last delivered position', async () => {
     const source = scripted([page(1, { end: true }), page(5), page(9, { end: true })]);
     const items = await take(start(source), 6);
     assert.deepEqual(

@@ -36,7 +36,7 @@ export function parsePosition(text: string): Position {
   if (shape.test(text)) return text as Position;
   throw new MillraceError(
     'POSITION_INVALID',
-    `'${text.slice(0, 40)}' is not a position of a store`,
+    `invalid position '${text.slice(0, 40)}': expected 16 hexadecimal digits`,
     {
       details: { text: text.slice(0, 40) },
     },

@@ -131,7 +131,7 @@ export function checkStream(stream: string, names: 'strict' | 'open' | undefined
     typeof stream !== 'string' || stream === ''
       ? 'must not be empty'
       : stream.length > nameLimits.streamCharsMax
-        ? `has ${stream.length} characters, at most ${nameLimits.streamCharsMax} are allowed`
+        ? `has ${stream.length} characters; the limit is ${nameLimits.streamCharsMax}`
         : control.test(stream) || !stream.isWellFormed()
           ? 'must not contain control characters or lone surrogates'
           : names !== 'open' && stream.startsWith('$')

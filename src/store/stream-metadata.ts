@@ -28,9 +28,9 @@ export function checkMetadata(stream: string, metadata: StreamMetadata): void {
       ? Number.isSafeInteger(maxCount) && maxCount >= 1
         ? Number.isSafeInteger(maxAgeSeconds) && maxAgeSeconds >= 1
           ? undefined
-          : 'maxAgeSeconds must be an integer of at least 1'
-        : 'maxCount must be an integer of at least 1'
-      : 'truncateBefore must be an integer of at least 0';
+          : 'maxAgeSeconds must be a positive integer'
+        : 'maxCount must be a positive integer'
+      : 'truncateBefore must be a non-negative integer';
   if (bad === undefined) return;
   throw new MillraceError('APPEND_INVALID', `metadata of '${stream}': ${bad}`, {
     details: { stream, reason: bad },

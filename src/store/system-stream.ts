@@ -14,7 +14,7 @@ export interface SystemStreamOptions {
   readonly stream: string;
   /** Called once for each event, in order. Throws `STORE_CORRUPT` for an event that it cannot read. */
   readonly apply: (event: RecordedEvent) => void;
-  /** An event could not be read, so later changes are unknown. */
+  /** An event could not be read, so later changes were not read. */
   readonly onCorrupt: () => void;
   readonly clock: Clock;
   readonly observer: Observer;

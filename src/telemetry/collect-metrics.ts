@@ -78,7 +78,13 @@ function cachedCollector(collector: Collector, options: CollectOptions): () => P
     // A collector that ignores the signal may still run: its result is for the next scrape.
     running ??= collect(late.signal);
     const timeUp = clock.sleep(timeoutMs, done.signal).then(
-      () => late.abort(new MillraceError('HANDLER_TIMEOUT', `no metrics within ${timeoutMs} ms`)),
+      () =>
+        late.abort(
+          new MillraceError(
+            'HANDLER_TIMEOUT',
+            `the metrics were not collected within ${timeoutMs} ms`,
+          ),
+        ),
       () => undefined,
     );
     try {

@@ -214,7 +214,7 @@ test('handlers are shown as passed, waiting, dead or pending', async () => {
   );
 });
 
-test('events without a flow and events that are too old are not indexed', async () => {
+test('events without a valid correlation id and expired events are not indexed', async () => {
   const clock = fakeClock();
   await using store = memoryEventStore({ clock, names: 'open' });
   const odd = [undefined, 7, 'a\u0000b', '\ud800', 'x'.repeat(2_000)];

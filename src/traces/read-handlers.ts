@@ -1,10 +1,8 @@
 // The progress of subscriptions on the events of a flow, from their filters, checkpoints, completion marks
 // and waiting events.
 
-import { compileFilter } from '../store/event-filter.ts';
+import { compileFilter, matchesRow } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
-import { categoryOf } from '../store/recorded-event.ts';
-import type { RowFilter } from '../store/store-engine.ts';
 import { shardOf } from '../subscriptions/rules/lane-of.ts';
 import type {
   SubscriptionState,
@@ -26,7 +24,7 @@ export async function readHandlers(
   for (const state of known) {
     if (state.subscription === traceSubscriptionName) continue;
     const filter = compileFilter(state.filter);
-    const own = events.filter((event) => matches(filter, event));
+    const own = events.filter((event) => matchesRow(filter, event, event.tenant));
     if (own.length > 0) all.push(await factsOf(storage, state, own));
   }
   return all.flat();
@@ -65,13 +63,4 @@ async function factsOf(
 function failuresOf({ failures, history }: WaitingEvent): Partial<HandlerFact> {
   const last = history.at(-1);
   return { failures, error: last?.error };
-}
-
-function matches(filter: RowFilter, { type, stream, tenant }: TracedEvent): boolean {
-  return (
-    filter.type?.(type) !== false &&
-    (filter.tenant === undefined || filter.tenant === tenant) &&
-    (filter.category === undefined || filter.category === categoryOf(stream)) &&
-    filter.stream?.(stream) !== false
-  );
 }

@@ -99,7 +99,7 @@ describe('millrace archive', () => {
 
   test('reports wrong arguments with their error code', async () => {
     for (const [line, code, problem] of [
-      ['archive read', 2, /takes one subject or pattern/],
+      ['archive read', 2, /needs one subject or pattern/],
       ['archive read gbe.a*', 1, /^NAME_INVALID/],
       ['archive list --archive ftp://x', 1, /^CONFIG_INVALID/],
       [`archive restore ${audit}`, 2, /--to <subject>, or --same-subject/],

@@ -92,7 +92,7 @@ async function openRig(where: Target, options: { readonly timeoutMs?: number } =
   const untilAll = (status: SagaStatus): Promise<void> =>
     until(`all sagas are ${status}`, async () => {
       const found = await admin.list({ status }).catch(() => undefined);
-      return found?.sagas.length === tenants.length * keys.length;
+      return found?.items.length === tenants.length * keys.length;
     });
   return {
     index,

@@ -100,13 +100,13 @@ async function append(store: EventStore, event: NewEvent): Promise<void> {
 async function untilAllEnded(store: Store, index: SagaIndex, orders: number): Promise<void> {
   const admin = sagaAdmin(store, orderSaga, { index });
   const isOver = async (): Promise<boolean> => {
-    for (const { tenant, key } of (await admin.list({ status: 'parked' })).sagas) {
+    for (const { tenant, key } of (await admin.list({ status: 'parked' })).items) {
       await admin.resume({ tenant, key }, { by: 'rig' }).catch(() => undefined);
     }
     const ended = await Promise.all(
       (['completed', 'compensated'] as const).map((status) => admin.list({ status, limit: 1_000 })),
     );
-    return ended.reduce((sum, { sagas }) => sum + sagas.length, 0) === orders;
+    return ended.reduce((sum, { items }) => sum + items.length, 0) === orders;
   };
   const isOverOrUnreachable = async (): Promise<boolean> => {
     try {

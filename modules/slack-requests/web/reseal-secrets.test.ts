@@ -6,7 +6,7 @@ import { createSecretBox } from '../secret-box.ts';
 import { secretKeys, slackRig, tenant } from '../testing/slack-rig.ts';
 import { resealSecrets } from './slack-requests-web.ts';
 
-test('secrets are encrypted with a new key and work without the old one', async () => {
+test('re-encrypted secrets are readable without the old key', async () => {
   const young = { id: 'k2', key: Buffer.alloc(32, 9).toString('base64') };
   const both = createSecretBox([young, ...secretKeys]);
   await using rig = await slackRig({ module: { secretKeys: [young] } });

@@ -134,7 +134,7 @@ const restore = defineCommand({
     const pattern = patternOf(context.argument);
     const { to: subject } = values;
     if ((subject === undefined) === (values['same-subject'] !== true)) {
-      throw usage(`${name} takes --to <subject>, or --same-subject`);
+      throw usage(`${name} needs --to <subject>, or --same-subject`);
     }
     const storage = await openArchive(context, values.archive);
     const { busUrlOf, openBus } = await import('../../platform/engines/open-bus.ts');

@@ -215,7 +215,7 @@ const note = defineCommand({
   async run(context) {
     const [id, notes, ...rest] = context.positionals;
     if (id === undefined || notes === undefined || rest.length > 0) {
-      throw usage('dlq note takes an id and one note in quotes');
+      throw usage('dlq note needs an id and one note in quotes');
     }
     await using subscriptions = await openSubscriptions(context, context.values.store);
     const { store, admin } = subscriptions;

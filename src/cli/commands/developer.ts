@@ -113,13 +113,13 @@ function namesOf(
 ): { readonly bc: string; readonly agg: string } {
   if (kind === 'outbox') {
     if (bc === undefined || agg !== undefined) {
-      throw usage('new outbox takes a bounded context, such as banking');
+      throw usage('new outbox needs a bounded context, such as banking');
     }
     checkIdentifier('bounded context', bc);
     return { bc, agg: 'outbox' };
   }
   if (bc === undefined || agg === undefined || rest.length > 0) {
-    throw usage('new aggregate takes a bounded context and an aggregate, such as banking currency');
+    throw usage('new aggregate needs a bounded context and an aggregate, such as banking currency');
   }
   checkIdentifier('bounded context', bc);
   checkIdentifier('aggregate', agg);

@@ -148,7 +148,7 @@ const purge = defineCommand({
   async run(context) {
     const { name, values, signal, paint } = context;
     const before = sentBeforeOf(values);
-    if (before === undefined) throw usage(`${name} takes --older-than, such as --older-than 30d`);
+    if (before === undefined) throw usage(`${name} needs --older-than, such as --older-than 30d`);
     checkConfirmed(values, 'purged messages cannot be restored');
     await using ledger = await openOutbox(context, values.store);
     const target = `sent before ${before.toISOString()}`;
@@ -181,7 +181,7 @@ const archive = defineCommand({
     const { to } = values;
     const sentBefore = sentBeforeOf(values);
     if (sentBefore === undefined || to === undefined) {
-      throw usage(`${name} takes --older-than, such as 30d, and --to, such as sent.ndjson.gz`);
+      throw usage(`${name} needs --older-than, such as 30d, and --to, such as sent.ndjson.gz`);
     }
     const { archiveOutbox } = await import('../../platform/transfer/archive-outbox.ts');
     await using ledger = await openOutbox(context, values.store);

@@ -86,7 +86,7 @@ const enqueue = defineCommand({
     const [type, payload, ...rest] = positionals;
     const isLines = values.lines === true;
     if (type === undefined || rest.length > 0 || (payload === undefined) !== isLines) {
-      throw usage(`${name} takes a type and a payload (JSON), or --lines`);
+      throw usage(`${name} needs a type and a payload (JSON), or --lines`);
     }
     if (isLines && values.key !== undefined) {
       throw usage('--key and --lines cannot be combined: --key is for a single job');

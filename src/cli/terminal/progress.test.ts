@@ -10,7 +10,7 @@ test('clamps a progress bar to 0 and 100 percent', () => {
   assert.equal(progressBar(-1, 'a'), progressBar(0, 'a'));
 });
 
-test('an event rate is measured from its creation', () => {
+test('the event rate counts from the creation of the meter', () => {
   let now = 1_000;
   const rate = createEventRate(() => now);
   now = 3_000;

@@ -126,7 +126,7 @@ describe('suppressions', () => {
   });
 });
 
-describe('unusual sources', () => {
+describe('source files with errors, long expressions or unusual characters', () => {
   test('a syntax error is a finding', async () => {
     const finding = await only('const a = 1;\nconst = 2;');
     assert.deepEqual([finding.rule, finding.line, finding.severity], ['syntax', 2, 'error']);

@@ -162,7 +162,7 @@ const neverAborted = new AbortController().signal;
 function check(numbers: Readonly<Record<string, number>>): void {
   for (const [field, value] of Object.entries(numbers)) {
     if (Number.isInteger(value) && value >= 1) continue;
-    throw new MillraceError('CONFIG_INVALID', `${field} must be an integer of at least 1`, {
+    throw new MillraceError('CONFIG_INVALID', `${field} must be a positive integer`, {
       details: { field },
     });
   }

@@ -57,7 +57,7 @@ export function createKafkaQueue(options: KafkaQueueOptions): KafkaQueue {
   async function flush(): Promise<void> {
     if (queued.records < recordsMax && queued.bytes < bytesMax) {
       lingering = new AbortController();
-      // Rejects when the batch is full or the queue closes.
+      // The sleep ends early when the batch is full or the queue closes.
       await clock.sleep(lingerMs, lingering.signal).catch(() => undefined);
       lingering = undefined;
     }

@@ -101,7 +101,7 @@ export async function createSlackApi(
     '@slack/web-api',
     () => import('@slack/web-api'),
   );
-  // The outcome reports what the client would log.
+  // The log of the client is off: the outcome of the delivery contains the same error.
   const silent: Logger = {
     debug: () => undefined,
     info: () => undefined,

@@ -30,7 +30,7 @@ export interface BullmqWorkQueueOptions extends RedisConnectionOptions {
   readonly lockMs?: number | undefined;
 }
 
-/** From the states of BullMQ to those of the port. */
+/** Maps BullMQ's job states to those of the port. */
 const states: Readonly<Record<string, JobState>> = {
   waiting: 'waiting',
   prioritized: 'waiting',

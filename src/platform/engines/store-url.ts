@@ -117,7 +117,7 @@ function postgresTarget(url: string): { readonly connection: string; readonly sc
   return { connection: rest === '' ? address : `${address}?${rest}`, schema };
 }
 
-/** The error does not quote the schema, because a malformed URL may contain a password here. */
+/** The error does not quote the schema: in a malformed URL this part may be a password. */
 export function checkSchema(schema: string): void {
   if (schemaShape.test(schema)) return;
   throw invalid(

@@ -37,7 +37,7 @@ const text = Type.String({ minLength: 1, description: 'a non-empty string' });
 const eventSchema = compileSchema(
   Type.Object({
     stream: text,
-    revision: Type.Integer({ minimum: 0, description: 'an integer of at least 0' }),
+    revision: Type.Integer({ minimum: 0, description: 'a non-negative integer' }),
     type: text,
     eventId: text,
     occurredAt: text,

@@ -98,7 +98,10 @@ interface Seen {
 const ids = createIds();
 // These errors are created once, because creating an error with its stack for each abort is slow.
 const clientDisconnected = new MillraceError('ABORTED', 'the client disconnected');
-const credentialsEnded = new MillraceError('ABORTED', 'the credentials ended');
+const credentialsEnded = new MillraceError(
+  'ABORTED',
+  'the credentials have expired or were revoked',
+);
 const responseLate = new MillraceError('ABORTED', 'the response took too long');
 const serverStopping = new MillraceError('ABORTED', 'the server is stopping');
 const timerMsMax = 0x7fff_ffff;
@@ -274,7 +277,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 
   async function authenticate(request: IncomingMessage): Promise<Principal | undefined> {
     const principal = await options.authenticate(request.headers.authorization);
-    if (principal?.ended?.aborted === true) throw notAuthenticated('the credentials have ended');
+    if (principal?.ended?.aborted === true)
+      throw notAuthenticated('the credentials have expired or were revoked');
     return principal;
   }
 

@@ -260,7 +260,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     admit?.({ address, principal: undefined });
     const principal = await authenticate(`Bearer ${token}`);
     if (principal === undefined || principal.ended?.aborted === true) {
-      throw notAuthenticated('the credentials have ended');
+      throw notAuthenticated('the credentials have expired or were revoked');
     }
     startSession(principal);
     return principal;
@@ -271,7 +271,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     clearTimeout(authTimer);
     for (const signal of credentialSignals(principal)) {
       const leave = (): void =>
-        closeWith(wsCloseCodes.notAuthenticated, 'the credentials have ended');
+        closeWith(wsCloseCodes.notAuthenticated, 'the credentials have expired or were revoked');
       signal.addEventListener('abort', leave, { once: true, signal: lifetime.signal });
     }
     void send({ type: 'ready', name, scopes, tenant });

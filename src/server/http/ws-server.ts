@@ -67,7 +67,8 @@ export function createWsServer(options: WsServerOptions): WsServer {
     const principal = await authenticate(
       request.headers.authorization ?? bearerOf(new URLSearchParams(search).get('token')),
     );
-    if (principal?.ended?.aborted === true) throw notAuthenticated('the credentials have ended');
+    if (principal?.ended?.aborted === true)
+      throw notAuthenticated('the credentials have expired or were revoked');
     admit?.({ address, principal });
     server ??= await openWebSocketServer({
       maxPayload: limits.messageBytesMax,

@@ -98,7 +98,7 @@ export function createCallKit(
     } catch (error) {
       const hasEnded = identity?.ended?.aborted === true && hasCode(error, 'ABORTED');
       const rpcError = toServiceError(
-        hasEnded ? notAuthenticated('the credentials have ended') : error,
+        hasEnded ? notAuthenticated('the credentials have expired or were revoked') : error,
       );
       count(call, call.cancelled ? status.cancelled : rpcError.code);
       // A cancelled call has no receiver for the error.
@@ -214,7 +214,7 @@ export function createCallKit(
                 resume: () => void call.resume(),
                 ended: either,
               },
-              // Results of completed work are sent even after the credentials have ended.
+              // Results of completed work are sent even after the credentials have expired or were revoked.
               sender(call, cancelled.signal),
               info,
             );

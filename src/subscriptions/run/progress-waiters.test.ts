@@ -36,7 +36,7 @@ test('one timer wakes all waiters after the poll interval and ends with the last
   assert.equal(clock.sleepers, 0);
 });
 
-test('a signal wakes only its own waiter, even if it fired before', async () => {
+test('an aborted signal wakes only its own waiter, even if it was aborted before the wait', async () => {
   const waiters = createProgressWaiters(systemClock, 60_000);
   const ending = new AbortController();
   const mine = waiters.wait(at(1), ending.signal);

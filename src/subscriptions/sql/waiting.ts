@@ -22,7 +22,7 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
     select cast(?1 as text), cast(?2 as integer), r.stream, r.position, r.event_id, r.failures, r.history
     from ${rows} where ${where}
     on conflict (subscription, shard, stream, position)`;
-  // The feed may deliver an event again that was drained above the checkpoint.
+  // An event that was already processed as a waiting event may be read again, because the checkpoint is lower.
   const isUnprocessed = `not exists (select 1 from ${marks} m
     where m.subscription = ?1 and m.shard = ?2 and m.position = r.position)`;
   const sql = {

@@ -11,7 +11,7 @@ export interface DeliveredMessage {
   readonly consumerSequence: number;
   /** The number of messages that the consumer has not delivered yet. */
   readonly pending: number;
-  /** The subject for its ack. */
+  /** The subject to which the ack of this message is published. */
   readonly ackSubject: string;
   /** The server's id, `<subject>:<id>`; `''`: another program published it. */
   readonly messageId: string;

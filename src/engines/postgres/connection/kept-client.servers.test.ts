@@ -59,7 +59,7 @@ test('a small pool has no kept client', async () => {
   assert.equal(pool.idleCount, 1);
 });
 
-test('a kept connection that the server terminates is replaced without an error', async () => {
+test('a reused connection that the server terminates is replaced without an error', async () => {
   await using pool = await openPool(4);
   const keptClient = createKeptClient(pool);
   const first = await keptClient.use(backend);

@@ -323,7 +323,7 @@ interface GroupView {
   readonly filters: readonly string[];
   readonly domains: Map<string, DomainView>;
   readonly streams: Set<string>;
-  /** Streams that may have messages. */
+  /** Streams that may have unread messages. */
   readonly ready: Set<string>;
   version: number;
   sweptAtMs: number;

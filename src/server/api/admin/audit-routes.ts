@@ -64,7 +64,7 @@ export function auditRoutes({ audit }: AdminContext): readonly Route[] {
           },
           { limit, cursor },
         );
-        return { body: { items: page.entries, cursor: page.cursor } };
+        return { body: { items: page.items, cursor: page.cursor } };
       },
     }),
   ];

@@ -212,7 +212,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
   async function purge(before: Date, signal: AbortSignal): Promise<number> {
     for (let purged = 0; ;) {
       if (signal.aborted)
-        throw new MillraceError('ABORTED', `aborted after ${purged} deleted messages`);
+        throw new MillraceError('ABORTED', `aborted after deleting ${purged} messages`);
       const count = await ledger.purge(before, outboxLimits.purgeBatchDefault);
       purged += count;
       if (count < outboxLimits.purgeBatchDefault) return purged;

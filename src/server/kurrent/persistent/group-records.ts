@@ -37,7 +37,7 @@ export interface GroupRecords {
   readParked(key: GroupKey, from: number, limit: number): Promise<readonly ParkedMessage[]>;
   /** Deletes parked messages up to this one. */
   unpark(key: GroupKey, upTo: number): Promise<void>;
-  /** The number of parked messages from this one on. */
+  /** The count of parked messages whose number is `from` or higher. */
   countParked(key: GroupKey, from: number): Promise<number>;
 }
 

@@ -185,7 +185,7 @@ test('unknown, deleted and tombstoned streams have their own errors', async (t) 
   await assert.rejects(client.deleteStream('größe-2'), StreamDeletedError);
 });
 
-test('metadata is stored, hides events, and is returned unchanged', async (t) => {
+test('stream metadata is returned unchanged, and its limits hide older events', async (t) => {
   const { client, store } = await serve(t);
   await client.appendToStream('things-1', many(10));
   const metadata = {
@@ -285,7 +285,7 @@ test('a filtered subscription gets what matches, and checkpoints for the rest', 
   await subscription.unsubscribe();
 });
 
-test('stream and type filters select the same events as patterns and prefixes', async (t) => {
+test('filters select events by stream or type, by prefix or regular expression', async (t) => {
   const { client } = await serve(t);
   await client.appendToStream('a-1', [counted(0, 'x.one'), counted(1, 'y.one')]);
   await client.appendToStream('b-1', [counted(2, 'x.two')]);

@@ -91,7 +91,7 @@ export function createSagaRig(saga: Saga) {
     /** Waits until the index shows this status. */
     untilStatus: (key: string, status: SagaStatus): Promise<void> =>
       until(clock, async () => {
-        const { sagas } = await admin.list({ status });
+        const { items: sagas } = await admin.list({ status });
         return sagas.some((each) => each.key === key);
       }),
   };
