@@ -115,7 +115,7 @@ const invalid: readonly (readonly [text: string, reason: RegExp])[] = [
   ['a\ud800', /invisible/],
   ['a\ufffd', /invisible/],
   ['a:b', /Redis/],
-  [deep(33), /33 tokens, at most 32/],
+  [deep(33), /33 tokens; the limit is 32/],
 ];
 
 test('rejects subjects that a transport cannot carry, with the reason', () => {

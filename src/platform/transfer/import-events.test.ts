@@ -206,7 +206,7 @@ describe('the import', () => {
     ['is not an object', '7', /^line 2 is not a recorded event/],
     ['lacks fields', '{"stream":"a"}', /\/type is missing.*\/payload is missing/],
     ['has a wrong revision', '{"revision":-1}', /\/revision must be a non-negative integer/],
-    ['has a wrong checkpoint', '{"checkpoint":"x"}', /not a position/],
+    ['has a wrong checkpoint', '{"checkpoint":"x"}', /invalid position 'x'/],
   ] as const) {
     test(`a line that ${title} is named by its number, without its content`, async () => {
       await using source = memoryEventStore();
