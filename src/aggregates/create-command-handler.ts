@@ -9,7 +9,7 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
-import { unlessAborted } from '../foundation/when-aborted.ts';
+import { unlessAborted } from '../foundation/async/when-aborted.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import {

@@ -4,7 +4,7 @@ import { encodePayload } from '../contracts/json-payload.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { withinTime } from '../foundation/within-time.ts';
+import { withinTime } from '../foundation/async/within-time.ts';
 
 import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
 

@@ -3,7 +3,7 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { repeatWork } from '../foundation/repeat-work.ts';
+import { repeatWork } from '../foundation/async/repeat-work.ts';
 import { archiveStream, copyToArchive, type ArchiveStreamOptions } from './archive.ts';
 import type { Bus, GroupDefinition, Trimmed } from './bus.ts';
 import type { ColdStorage } from './cold-storage.ts';

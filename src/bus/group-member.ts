@@ -1,7 +1,7 @@
 // A member of a group: fetches, dead-letters messages that cannot be handled, and settles in batches.
 
 import { validatePattern } from '../contracts/subject-match.ts';
-import { createBatcher } from '../foundation/batcher.ts';
+import { createBatcher } from '../foundation/async/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { withinTime } from '../foundation/within-time.ts';
+import { withinTime } from '../foundation/async/within-time.ts';
 import type { BreakerStore, SharedBreaker } from './breaker-store.ts';
 import {
   admitCall,

@@ -1,6 +1,6 @@
 // For drivers that cannot cancel a call: the call is not waited for after its signal fires.
 
-import { whenAborted } from '../foundation/when-aborted.ts';
+import { whenAborted } from '../foundation/async/when-aborted.ts';
 import type { DeliveryOutcome } from './delivery-outcome.ts';
 
 const cancelled: DeliveryOutcome = {

@@ -1,7 +1,7 @@
 // The findings of `millrace doctor`; its checks are in the adapters.
 
 import { MillraceError } from './error.ts';
-import { withinTime } from './within-time.ts';
+import { withinTime } from './async/within-time.ts';
 
 /** `broken`: it does not work, or loses data. `unknown`: it could not be checked. */
 export type FindingLevel = 'ok' | 'warning' | 'broken' | 'unknown';

@@ -3,7 +3,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { withinTime } from '../foundation/within-time.ts';
+import { withinTime } from '../foundation/async/within-time.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import {

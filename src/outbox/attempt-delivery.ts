@@ -3,12 +3,12 @@
 // `createDelivery` passes the time limit of the destination to `limit` instead of starting its own timer.
 
 import { idempotencyKeyOf } from '../contracts/idempotency-key.ts';
-import type { CallDeadlines } from '../foundation/call-deadlines.ts';
+import type { CallDeadlines } from '../foundation/async/call-deadlines.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { errorText } from '../foundation/error-text.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { nextTurn } from '../foundation/next-turn.ts';
+import { nextTurn } from '../foundation/async/next-turn.ts';
 import { outcomeOf } from '../foundation/handler-outcome.ts';
 import {
   decideDelivery,

@@ -1,7 +1,7 @@
 // The work of a dispatcher between two round trips: queues claimed messages, sends them, and collects the outcomes
 // that wait to be stored.
 
-import { createWaiters } from '../foundation/waiters.ts';
+import { createWaiters } from '../foundation/async/waiters.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 import type { SettledMessage } from './report-outcome.ts';

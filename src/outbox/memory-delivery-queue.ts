@@ -1,6 +1,6 @@
 // A queue in memory, for unit tests and for a process that is both dispatcher and worker.
 
-import { createWaiters } from '../foundation/waiters.ts';
+import { createWaiters } from '../foundation/async/waiters.ts';
 import { deliveryJobId, deliveryQueueName, fitsType } from './delivery-job.ts';
 import type { DeliveryJob, DeliveryQueue, WorkOptions } from './delivery-queue.ts';
 

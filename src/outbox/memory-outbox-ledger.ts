@@ -2,7 +2,7 @@
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { createIds } from '../foundation/ids.ts';
-import { createWaiters, waitWithPoll } from '../foundation/waiters.ts';
+import { createWaiters, waitWithPoll } from '../foundation/async/waiters.ts';
 import type { OutboxRow } from './check-outbox.ts';
 import {
   createOutboxLedger,

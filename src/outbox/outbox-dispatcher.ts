@@ -1,11 +1,11 @@
 // From the ledger to the destinations: claims messages, sends them with bounded concurrency, and stores the
 // outcomes of a batch in the round trip that claims the next one.
 
-import { createCallDeadlines } from '../foundation/call-deadlines.ts';
+import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
 import { hasCode } from '../foundation/error.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
-import { nextTurn } from '../foundation/next-turn.ts';
-import { createWaiters } from '../foundation/waiters.ts';
+import { nextTurn } from '../foundation/async/next-turn.ts';
+import { createWaiters } from '../foundation/async/waiters.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import {

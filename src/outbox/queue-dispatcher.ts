@@ -2,7 +2,7 @@
 // settles only claims that no queue accepted.
 
 import { runUntilStopped, type Lifecycle } from '../foundation/lifecycle.ts';
-import { createWaiters } from '../foundation/waiters.ts';
+import { createWaiters } from '../foundation/async/waiters.ts';
 import { checkNumbers } from './check-outbox.ts';
 import { toDeliveryJob } from './delivery-job.ts';
 import type { DeliveryQueue } from './delivery-queue.ts';

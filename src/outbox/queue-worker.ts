@@ -1,11 +1,11 @@
 // Strategy B, second half: takes jobs from queues, takes over their claims in the ledger, sends the messages and
 // stores the outcomes. Calls of the ledger are made in batches.
 
-import { createCallDeadlines } from '../foundation/call-deadlines.ts';
-import { createBatcher } from '../foundation/batcher.ts';
+import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
+import { createBatcher } from '../foundation/async/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
-import { whenAborted } from '../foundation/when-aborted.ts';
+import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts';

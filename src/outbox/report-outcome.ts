@@ -2,7 +2,7 @@
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { withinTime } from '../foundation/within-time.ts';
+import { withinTime } from '../foundation/async/within-time.ts';
 import { logOutbox } from './observe-outbox.ts';
 import type { OutboxOutcome, SettleOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';

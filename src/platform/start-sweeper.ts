@@ -2,7 +2,7 @@
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { repeatWork } from '../foundation/repeat-work.ts';
+import { repeatWork } from '../foundation/async/repeat-work.ts';
 
 interface SweeperOptions {
   /** The name in log lines. */

@@ -5,7 +5,7 @@ import { buildIdempotencyKey } from '../contracts/idempotency-key.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
-import { withinTime } from '../foundation/within-time.ts';
+import { withinTime } from '../foundation/async/within-time.ts';
 import { isForgotten, subjectOf } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';

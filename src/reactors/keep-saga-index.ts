@@ -4,7 +4,7 @@
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { repeatWork } from '../foundation/repeat-work.ts';
+import { repeatWork } from '../foundation/async/repeat-work.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { shardOf } from '../subscriptions/rules/lane-of.ts';
 import { sagaLimits, type Saga } from './saga.ts';

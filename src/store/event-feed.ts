@@ -4,7 +4,7 @@
 import { aborted } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { EventReader, FeedItem, ReadOptions } from './event-store.ts';
-import { nextTurn } from '../foundation/next-turn.ts';
+import { nextTurn } from '../foundation/async/next-turn.ts';
 import { toPosition } from './position.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 

@@ -8,7 +8,7 @@ import { createIds, type IdSource } from '../foundation/ids.ts';
 import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
-import { nextTurn } from '../foundation/next-turn.ts';
+import { nextTurn } from '../foundation/async/next-turn.ts';
 import type { Position } from '../store/position.ts';
 import type { DeadLetter } from './dead-letter.ts';
 import { decideShards } from './rules/decide-shards.ts';

@@ -1,7 +1,7 @@
 // The wait of a claim, the same in the engines that wake their claims in the process.
 
 import { aborted, sleepMsMax, type Clock } from '../foundation/clock.ts';
-import type { Waiters } from '../foundation/waiters.ts';
+import type { Waiters } from '../foundation/async/waiters.ts';
 import type { ClaimRequest, ClaimWait } from './task-engine.ts';
 import type { StoredTask } from './task-job.ts';
 

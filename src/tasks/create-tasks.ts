@@ -1,6 +1,6 @@
 // Tasks over an engine: checks at the edge, decisions, and the batches in which calls reach the engine.
 
-import { createBatcher } from '../foundation/batcher.ts';
+import { createBatcher } from '../foundation/async/batcher.ts';
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';

@@ -2,7 +2,7 @@
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { createWaiters } from '../foundation/waiters.ts';
+import { createWaiters } from '../foundation/async/waiters.ts';
 import { claimUntilFound, type ClaimAnswer } from './claim-until-found.ts';
 import { cursorOf, placeOf } from './list-cursor.ts';
 import { createMemoryClaims, createMemoryTaskRows } from './memory-task-rows.ts';

@@ -1,11 +1,11 @@
 // Changes of jobs that no worker of this process holds. Each change is guarded by the record's revision, and
 // repeated if another process changed the job first. Also the consequences when a job reaches a terminal state.
 
-import { createBatcher } from '../foundation/batcher.ts';
+import { createBatcher } from '../foundation/async/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { createWaiters, waitWithPoll } from '../foundation/waiters.ts';
+import { createWaiters, waitWithPoll } from '../foundation/async/waiters.ts';
 import { refOf } from './rules/check-task.ts';
 import { decideWake } from './rules/decide-queued.ts';
 import type { DecideContext, Decision } from './rules/task-decision.ts';

@@ -3,7 +3,7 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { repeatWork } from '../foundation/repeat-work.ts';
+import { repeatWork } from '../foundation/async/repeat-work.ts';
 import type { AttachmentStore } from './file-attachments.ts';
 import { buildMessage, changeMessage, pollRequest, type MessageFacts } from './build-message.ts';
 import { detectContentType } from './detect-content-type.ts';

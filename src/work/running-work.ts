@@ -1,6 +1,6 @@
 // The workers of a queue in this process: closing the queue stops them and waits for them.
 
-import { createOngoingCalls } from '../foundation/ongoing-calls.ts';
+import { createOngoingCalls } from '../foundation/async/ongoing-calls.ts';
 
 export interface RunningWork {
   /** Runs a worker until its signal fires or the queue is closed. */

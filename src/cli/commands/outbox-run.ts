@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { MillraceError } from '../../foundation/error.ts';
-import { whenAborted } from '../../foundation/when-aborted.ts';
+import { whenAborted } from '../../foundation/async/when-aborted.ts';
 import type { OutboxDefinition, OutboxModule } from '../../platform/define-outbox.ts';
 import type { OutboxSettings } from '../../platform/config/outbox-environment.ts';
 import { defineCommand, exitCodes, type CommandContext } from '../command.ts';

@@ -10,7 +10,7 @@ import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parseHostPort } from '../../foundation/host-port.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
-import { withinTime } from '../../foundation/within-time.ts';
+import { withinTime } from '../../foundation/async/within-time.ts';
 import { publishRecords, noResponse, type KafkaWire } from './publisher.ts';
 import { createKafkaQueue } from './queue.ts';
 import { kafkaRecord, type KafkaFormat, type KafkaRecord } from './record.ts';

@@ -2,7 +2,7 @@
 // response of each partition into outcomes.
 
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
-import { batchesOf } from '../../foundation/batches-of.ts';
+import { batchesOf } from '../../foundation/async/batches-of.ts';
 import { outcomeOfCode, outcomeOfFailure, resultsInError, type PartitionResult } from './error.ts';
 import { isTopicName, type KafkaRecord } from './record.ts';
 

@@ -6,7 +6,7 @@ import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver } from '../../foundation/observer.ts';
-import { createOngoingCalls } from '../../foundation/ongoing-calls.ts';
+import { createOngoingCalls } from '../../foundation/async/ongoing-calls.ts';
 import {
   claimOfJobId,
   deliveryJobId,

@@ -4,8 +4,8 @@ import type { Job as BullmqJob, Queue } from 'bullmq';
 import { systemClock } from '../../foundation/clock.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver } from '../../foundation/observer.ts';
-import { createOngoingCalls } from '../../foundation/ongoing-calls.ts';
-import { whenAborted } from '../../foundation/when-aborted.ts';
+import { createOngoingCalls } from '../../foundation/async/ongoing-calls.ts';
+import { whenAborted } from '../../foundation/async/when-aborted.ts';
 import { checkJob, checkQueueName } from '../../work/check-job.ts';
 import { createRunningWork } from '../../work/running-work.ts';
 import {

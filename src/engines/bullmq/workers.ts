@@ -4,8 +4,8 @@ import type * as Bullmq from 'bullmq';
 import type { Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import { createOngoingCalls, type OngoingCalls } from '../../foundation/ongoing-calls.ts';
-import { withinTime } from '../../foundation/within-time.ts';
+import { createOngoingCalls, type OngoingCalls } from '../../foundation/async/ongoing-calls.ts';
+import { withinTime } from '../../foundation/async/within-time.ts';
 import {
   deliveryQueueName,
   fitsType,

@@ -1,7 +1,7 @@
 // Wakes live readers. One subscription to all events serves all readers. The filter of the subscription matches
 // nothing, so the server sends only its progress, not the events.
 
-import { createWaiters } from '../../foundation/waiters.ts';
+import { createWaiters } from '../../foundation/async/waiters.ts';
 import type { ClientSubscription } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { positionOf } from './reader.ts';

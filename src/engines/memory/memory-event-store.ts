@@ -44,7 +44,7 @@ import type {
   StreamWrite,
   WriteOutcome,
 } from '../../store/store-engine.ts';
-import { createWaiters } from '../../foundation/waiters.ts';
+import { createWaiters } from '../../foundation/async/waiters.ts';
 
 interface MemoryStream {
   state: StreamState;

@@ -2,7 +2,7 @@
 // otherwise by polling at growing intervals.
 
 import type { ChangeStream } from 'mongodb';
-import { createWaiters } from '../../foundation/waiters.ts';
+import { createWaiters } from '../../foundation/async/waiters.ts';
 import { coalesce } from './coalesce.ts';
 import type { CommitLog } from './commit-log.ts';
 import type { MongodbCollections } from './collections.ts';

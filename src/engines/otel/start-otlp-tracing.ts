@@ -6,7 +6,7 @@ import type * as Sdk from '@opentelemetry/sdk-trace';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import type { Logger, Observer } from '../../foundation/observer.ts';
-import { withinTime } from '../../foundation/within-time.ts';
+import { withinTime } from '../../foundation/async/within-time.ts';
 import { otelObserver } from './otel-observer.ts';
 
 export interface OtlpTracingOptions {

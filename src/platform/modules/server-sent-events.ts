@@ -1,6 +1,6 @@
 // Server-sent events, with periodic comments as keep-alives for proxies and clients.
 
-import { withinTime } from '../../foundation/within-time.ts';
+import { withinTime } from '../../foundation/async/within-time.ts';
 import type { StreamAnswer } from './route.ts';
 
 export interface SentEvent {

@@ -1,7 +1,7 @@
 // Imports exported events into a store, in order, each once, also if the import is repeated.
 
 import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { unlessAborted } from '../../foundation/when-aborted.ts';
+import { unlessAborted } from '../../foundation/async/when-aborted.ts';
 import { isForgotten } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { startPosition } from '../../store/position.ts';

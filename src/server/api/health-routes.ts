@@ -1,7 +1,7 @@
 // Liveness and readiness for orchestrators and load balancers, and metrics for Prometheus.
 
 import { MillraceError } from '../../foundation/error.ts';
-import { withinTime } from '../../foundation/within-time.ts';
+import { withinTime } from '../../foundation/async/within-time.ts';
 import { Type } from '../../contracts/type.ts';
 import { metricsContentType } from '../../telemetry/create-metrics.ts';
 import { route, type Route } from '../../platform/modules/route.ts';

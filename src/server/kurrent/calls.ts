@@ -4,7 +4,7 @@
 import type * as GrpcJs from '@grpc/grpc-js';
 import { aborted } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
-import { whenAborted } from '../../foundation/when-aborted.ts';
+import { whenAborted } from '../../foundation/async/when-aborted.ts';
 import type { KurrentContext } from './context.ts';
 import type { KurrentIdentity } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';

@@ -3,7 +3,7 @@
 import type * as GrpcJs from '@grpc/grpc-js';
 import { isIP } from 'node:net';
 import { MillraceError } from '../../foundation/error.ts';
-import { withinTime } from '../../foundation/within-time.ts';
+import { withinTime } from '../../foundation/async/within-time.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
 
 export interface ListenOptions {

@@ -6,7 +6,7 @@ import { applySchema } from '../../contracts/apply-schema.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
-import { whenAborted } from '../../foundation/when-aborted.ts';
+import { whenAborted } from '../../foundation/async/when-aborted.ts';
 import { outcomeOf } from '../../foundation/handler-outcome.ts';
 import type { Duration } from '../../foundation/duration.ts';
 import { durationMs } from '../rules/check-task.ts';

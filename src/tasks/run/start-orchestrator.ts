@@ -3,7 +3,7 @@
 // sweeper as the last resort.
 
 import { hasCode } from '../../foundation/error.ts';
-import { repeatWork } from '../../foundation/repeat-work.ts';
+import { repeatWork } from '../../foundation/async/repeat-work.ts';
 import { consumerGroups } from '../../contracts/subjects.ts';
 import { Terminal } from '../../foundation/handler-outcome.ts';
 import type { Tasks } from '../tasks.ts';

@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { whenAborted } from '../../foundation/when-aborted.ts';
-import { withinTime } from '../../foundation/within-time.ts';
+import { whenAborted } from '../../foundation/async/when-aborted.ts';
+import { withinTime } from '../../foundation/async/within-time.ts';
 import { startBeatThread } from './beat-thread.ts';
 import { invalid } from '../rules/check-task.ts';
 import { runTask } from './run-task.ts';

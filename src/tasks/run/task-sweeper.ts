@@ -4,7 +4,7 @@
 
 import { hasCode } from '../../foundation/error.ts';
 import { idFromKey } from '../../foundation/ids.ts';
-import { repeatWork } from '../../foundation/repeat-work.ts';
+import { repeatWork } from '../../foundation/async/repeat-work.ts';
 import { parseCron } from '../cron.ts';
 import { decideLost } from '../rules/decide-end.ts';
 import { decideDue } from '../rules/decide-queued.ts';

@@ -1,7 +1,7 @@
 // The file of task types, reloaded when it changes. If it is invalid, the error is logged and the previous types stay.
 
 import { readFile } from 'node:fs/promises';
-import { repeatWork } from '../../foundation/repeat-work.ts';
+import { repeatWork } from '../../foundation/async/repeat-work.ts';
 import { parseTaskTypes } from '../parse-task-types.ts';
 import type { TaskType } from '../task-type.ts';
 import type { Tasks } from '../tasks.ts';

@@ -1,7 +1,7 @@
 // Publishes batches to the streams of the bus, with all replies over one inbox.
 
 import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import type { BusParts, BusStreams } from './streams.ts';
 import { metaHeader } from '../connection/delivered-message.ts';
 import {

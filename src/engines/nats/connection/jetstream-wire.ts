@@ -2,7 +2,7 @@
 // thousand small messages and one promise.
 
 import type { Msg, MsgHdrs, NatsConnection as Driver } from '@nats-io/transport-node';
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 import { renameError } from '../../../foundation/rename-error.ts';

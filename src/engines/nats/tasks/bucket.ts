@@ -1,7 +1,7 @@
 // The key-value bucket of the jobs. A batch writes many keys at once, each with its expected sequence, and gets all
 // replies over one inbox. The KV client of NATS cannot do that.
 
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import { renameError } from '../../../foundation/rename-error.ts';
 import type { BusLayout } from '../bus/layout.ts';

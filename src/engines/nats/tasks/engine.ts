@@ -7,7 +7,7 @@ import { systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import { closedError } from '../../../foundation/rename-error.ts';
 import { createSubjects } from '../../../contracts/subjects.ts';
-import { createWaiters } from '../../../foundation/waiters.ts';
+import { createWaiters } from '../../../foundation/async/waiters.ts';
 import { claimUntilFound } from '../../../tasks/claim-until-found.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type {

@@ -3,7 +3,7 @@
 
 import type { PoolClient } from 'pg';
 import type { Clock } from '../../../foundation/clock.ts';
-import { createWaiters, waitWithPoll } from '../../../foundation/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
 import { checkOut, type PostgresConnection } from '../connection/connection.ts';
 import { quoteName } from '../connection/schema.ts';
 

@@ -2,7 +2,7 @@
 // commits that no notification announced.
 
 import type { PoolClient } from 'pg';
-import { createWaiters, type Waiters } from '../../../foundation/waiters.ts';
+import { createWaiters, type Waiters } from '../../../foundation/async/waiters.ts';
 import { checkOut, type PostgresConnection } from '../connection/connection.ts';
 import { lockClass, quoteName } from '../connection/schema.ts';
 

@@ -1,7 +1,7 @@
 // Stores messages in order, with one script call for each slot domain and batch.
 
 import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { forEachGroup, pairsOf, textOf } from '../connection/engine.ts';
 import type { ScriptValue } from '../connection/script.ts';

@@ -4,10 +4,10 @@
 
 import type { FetchRequest, GroupSettings, LeasedEntry } from '../../../bus/bus-engine.ts';
 import { unknownGroup } from '../../../bus/group-errors.ts';
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import { createWaiters, waitWithPoll, type Waiters } from '../../../foundation/waiters.ts';
+import { createWaiters, waitWithPoll, type Waiters } from '../../../foundation/async/waiters.ts';
 import { textOf } from '../connection/engine.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
 import { storedEntry } from './entry.ts';

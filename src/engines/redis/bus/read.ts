@@ -1,10 +1,10 @@
 // Reads streams without a group: up to the last stored message, or live.
 
 import { matchesFilter, type ReadRequest, type StoredEntry } from '../../../bus/bus-engine.ts';
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import { createWaiters, waitWithPoll } from '../../../foundation/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
 import { eachOf, textOf } from '../connection/engine.ts';
 import type { RedisBusContext } from './context.ts';
 import { idBefore, storedEntry } from './entry.ts';

@@ -9,7 +9,7 @@ import type {
 } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
 import type { SettleOutcome } from '../../../bus/bus-message.ts';
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { forEachGroup } from '../connection/engine.ts';
 import type { ScriptValue } from '../connection/script.ts';
 import { asBuffer, batchMax } from './append.ts';

@@ -1,6 +1,6 @@
 // Helpers of all Redis engines: opening a connection, calls for many items, and parsing their replies.
 
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { PortPrefix } from '../../../foundation/rename-error.ts';
 import {

@@ -1,7 +1,7 @@
 // Writes documents of one tenant with as few script calls as their number and size allow. Each call declares the
 // keys of all entries that its documents have or had.
 
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import type {
   DocumentOutcome,
   DocumentWrite,

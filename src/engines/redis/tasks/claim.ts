@@ -3,7 +3,7 @@
 // offers to take the next job as a direct hand-off.
 
 import { aborted } from '../../../foundation/clock.ts';
-import { createWaiters, waitWithPoll } from '../../../foundation/waiters.ts';
+import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
 import type {
   ClaimRequest,
   ClaimRule,

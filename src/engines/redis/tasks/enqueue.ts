@@ -1,7 +1,7 @@
 // Enqueues jobs, with one script call for each type and batch.
 
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from '../../../tasks/task-engine.ts';
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { batchMax } from '../bus/append.ts';
 import { forEachGroup } from '../connection/engine.ts';
 import type { ScriptValue } from '../connection/script.ts';

@@ -3,7 +3,7 @@
 import { cursorOf, placeOf } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter, TypeCount } from '../../../tasks/task-engine.ts';
 import { taskStates, type StoredTask, type TaskRef } from '../../../tasks/task-job.ts';
-import { batchesOf } from '../../../foundation/batches-of.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { eachOf, forEachGroup } from '../connection/engine.ts';
 import type { RedisScript } from '../connection/script.ts';
 import { taskScripts, type RedisTaskContext } from './context.ts';

@@ -3,7 +3,7 @@
 
 import { matchesFilter } from '../../../bus/bus-engine.ts';
 import { sleepMsMax, type Clock } from '../../../foundation/clock.ts';
-import { createWaiters, type Waiters } from '../../../foundation/waiters.ts';
+import { createWaiters, type Waiters } from '../../../foundation/async/waiters.ts';
 
 /** When a group has a message to deliver: 0 means now, undefined never. */
 type DueAtMs = number | undefined;

@@ -13,8 +13,8 @@ import {
 } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
-import { nextTurn } from '../../../foundation/next-turn.ts';
-import { createWaiters, waitWithPoll } from '../../../foundation/waiters.ts';
+import { nextTurn } from '../../../foundation/async/next-turn.ts';
+import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
 import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
 import { decodeToken, encodeToken } from '../connection/lease-token.ts';
 import { renewedFields, toClaimed, toMessage } from './rows.ts';

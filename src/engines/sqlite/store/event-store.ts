@@ -34,7 +34,7 @@ import {
 } from '../subscriptions/subscriptions.ts';
 import { createAppendTail } from '../../../store/append-tail.ts';
 import { isReplyNear, watchSqlite } from '../connection/watch.ts';
-import { createWaiters } from '../../../foundation/waiters.ts';
+import { createWaiters } from '../../../foundation/async/waiters.ts';
 
 export interface SqliteOptions extends EventStoreOptions {
   /** How long a write waits for a write of another process. Default: 10 s. */

@@ -5,7 +5,7 @@ import { extname } from 'node:path';
 import { createMessageCodec } from '../../../bus/message-codec.ts';
 import { consumerGroups, createSubjects } from '../../../contracts/subjects.ts';
 import { systemClock } from '../../../foundation/clock.ts';
-import { createWaiters } from '../../../foundation/waiters.ts';
+import { createWaiters } from '../../../foundation/async/waiters.ts';
 import { claimUntilFound, type ClaimAnswer } from '../../../tasks/claim-until-found.ts';
 import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { ClaimRequest, ClaimWait, TaskEngine } from '../../../tasks/task-engine.ts';

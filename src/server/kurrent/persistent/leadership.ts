@@ -5,7 +5,7 @@ import type { Clock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { createIds } from '../../../foundation/ids.ts';
 import type { Observer } from '../../../foundation/observer.ts';
-import { withinTime } from '../../../foundation/within-time.ts';
+import { withinTime } from '../../../foundation/async/within-time.ts';
 import type { Fence, LeaseStore } from '../../../subscriptions/subscription-storage.ts';
 
 export interface Address {

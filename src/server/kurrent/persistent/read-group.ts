@@ -1,7 +1,7 @@
 // PersistentSubscriptions/Read: the client sends options, then acknowledgements; the server sends messages.
 
 import { createIds } from '../../../foundation/ids.ts';
-import { whenAborted } from '../../../foundation/when-aborted.ts';
+import { whenAborted } from '../../../foundation/async/when-aborted.ts';
 import type { CallInfo, Requests, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { toWireEvent } from '../events/to-wire.ts';

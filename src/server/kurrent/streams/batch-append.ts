@@ -1,7 +1,7 @@
 // Streams/BatchAppend: one call for all appends of a client. Each append gets a reply with its correlation id when it is
 // durable, in any order.
 
-import { whenAborted } from '../../../foundation/when-aborted.ts';
+import { whenAborted } from '../../../foundation/async/when-aborted.ts';
 import type { CallInfo, Requests, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import type { Fields, Wire } from '../protocol/message.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fakeClock } from '../testing/fake-clock.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
 import { withinTime } from './within-time.ts';
 
 const never = new Promise<never>(() => undefined);

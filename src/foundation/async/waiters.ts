@@ -1,6 +1,6 @@
 // Callers that wait for a change: all are woken together, each at most once.
 
-import { aborted, type Clock } from './clock.ts';
+import { aborted, type Clock } from '../clock.ts';
 
 export interface Waiters {
   readonly size: number;

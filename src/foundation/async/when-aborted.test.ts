@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { hasCode } from './error.ts';
+import { hasCode } from '../error.ts';
 import { unlessAborted, whenAborted } from './when-aborted.ts';
 
 test('resolves when the signal fires, and at once for an aborted signal', async () => {

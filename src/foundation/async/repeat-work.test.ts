@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fakeClock } from '../testing/fake-clock.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
 import { repeatWork } from './repeat-work.ts';
 
 async function whenAsleep(clock: { readonly sleepers: number }): Promise<void> {

@@ -1,6 +1,6 @@
 // Background work at intervals, such as a sweep: a failed run is reported and does not end the following runs.
 
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 
 export interface RepeatOptions {
   /** The pause after each run. */

@@ -1,7 +1,7 @@
 // Waits for an abort signal. `util.aborted` of Node is not a substitute: it holds its listener weakly, so a
 // wait that nothing else refers to is collected and never ends.
 
-import { aborted as abortError } from './clock.ts';
+import { aborted as abortError } from '../clock.ts';
 
 export interface AbortWait extends Disposable {
   /** Resolves when the signal fires; stays pending after the wait is disposed. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { fakeClock } from '../testing/fake-clock.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
 import { createCallDeadlines } from './call-deadlines.ts';
 
 test('each call expires after its time limit, unless it ended before', async () => {

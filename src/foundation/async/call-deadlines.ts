@@ -1,7 +1,7 @@
 // Time limits of many concurrent calls with one timer per length: calls of the same length expire in the order
 // in which they began. A timer and its signals for each call would cost more than most calls.
 
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 
 export interface CallDeadlines {
   /** Calls `expire` after `timeoutMs`, or when the process stops, unless the returned function was called before. */

@@ -1,6 +1,6 @@
 // A wait with a time limit, for work that may never finish and may ignore its signal.
 
-import { systemClock, type Clock } from './clock.ts';
+import { systemClock, type Clock } from '../clock.ts';
 
 /** The result of the work, or, after `ms`, the result or the error of `late`. Leaves no timer. */
 export async function withinTime<Result, Late>(
