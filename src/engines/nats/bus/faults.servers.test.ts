@@ -71,6 +71,40 @@ test('a server that is killed repeatedly loses no acknowledged message and keeps
   assert.equal((await bus.stream(queue))?.length, count);
 });
 
+test('connections that publish to new subjects at the same time all succeed', async () => {
+  for (let round = 0; round < 6; round += 1) {
+    await using opened = new AsyncDisposableStack();
+    const buses = await Promise.all(
+      Array.from({ length: 12 }, async () =>
+        opened.use(await natsBus(server.url, { prefix: `race-${round}` })),
+      ),
+    );
+    await Promise.all(
+      buses.map((bus, at) => bus.publish({ subject: `root${at}.events.api.error`, payload: at })),
+    );
+    const [bus] = buses;
+    const lengths = await Promise.all(
+      buses.map(async (_, at) => (await bus?.stream(`root${at}.events.api.error`))?.length),
+    );
+    assert.deepEqual(lengths, Array(buses.length).fill(1));
+  }
+});
+
+test('a stream of another program that has all subjects is reported', async () => {
+  await using other = await startNats();
+  const connection = await connect({ servers: other.url });
+  try {
+    const manager = await jetstreamManager(connection);
+    await manager.streams.add({ name: 'everything', subjects: ['>'], no_ack: true });
+    await using bus = await natsBus(other.url);
+    await assert.rejects(bus.publish({ subject: queue, payload: 1 }), (error) =>
+      hasCode(error, 'BUS_INVALID'),
+    );
+  } finally {
+    await connection.close();
+  }
+});
+
 test('creates streams and groups again after the server lost its disk, and logs the loss once', async () => {
   const { texts, observer } = recordLog();
   await using bus = await natsBus(server.url, { prefix: 'wiped', observer });

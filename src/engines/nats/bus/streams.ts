@@ -46,6 +46,8 @@ const windowMsMin = 100;
 const msToNs = 1_000_000;
 /** The age after which a lock is broken: a live process releases it earlier. */
 const lockMsMax = 5_000;
+/** A server may report an overlap while another process creates the same lock, but not this many times in a row. */
+const overlapsMax = 20;
 
 export function createBusStreams(
   { wire, layout, observer }: BusParts,
@@ -69,13 +71,7 @@ export function createBusStreams(
     try {
       await wire.request(verb, wanted);
     } catch (error) {
-      if (isApiError(error, apiErrorCodes.subjectsOverlap)) {
-        throw new MillraceError(
-          'BUS_INVALID',
-          `another NATS stream has some of the subjects ${wanted.subjects.join(', ')}: give the bus a prefix, or delete that stream`,
-          { cause: error, details: { field: 'subject' } },
-        );
-      }
+      if (isApiError(error, apiErrorCodes.subjectsOverlap)) throw overlap(wanted.subjects, error);
       throw error;
     }
   }
@@ -99,7 +95,12 @@ export function createBusStreams(
    */
   async function withLock(stream: string, work: () => Promise<void>): Promise<void> {
     const lock = `${stream}-widening`;
-    for (let beganMs = performance.now(); !(await tryLock(lock));) {
+    let overlaps = 0;
+    for (let beganMs = performance.now(); ;) {
+      const failure = await tryLock(lock);
+      if (failure === undefined) break;
+      overlaps = isApiError(failure, apiErrorCodes.subjectsOverlap) ? overlaps + 1 : 0;
+      if (overlaps === overlapsMax) throw overlap([lock], failure);
       await systemClock.sleep(5 + Math.random() * 20);
       if (performance.now() - beganMs < lockMsMax) continue;
       // The process that held the lock has died.
@@ -113,13 +114,15 @@ export function createBusStreams(
     }
   }
 
-  async function tryLock(lock: string): Promise<boolean> {
+  /** Resolves to undefined, or to the server's reason why the lock could not be created. */
+  async function tryLock(lock: string): Promise<unknown> {
     const unique = { description: randomUUID(), subjects: [lock], storage: 'memory' };
     try {
       await wire.request(`STREAM.CREATE.${lock}`, { name: lock, retention: 'limits', ...unique });
-      return true;
+      return undefined;
     } catch (error) {
-      if (isApiError(error, apiErrorCodes.streamNameInUse)) return false;
+      const { streamNameInUse, subjectsOverlap } = apiErrorCodes;
+      if (isApiError(error, streamNameInUse) || isApiError(error, subjectsOverlap)) return error;
       throw error;
     }
   }
@@ -166,6 +169,14 @@ export interface BusParts {
   readonly wire: JetStreamWire;
   readonly layout: BusLayout;
   readonly observer: Observer;
+}
+
+function overlap(subjects: readonly string[], cause: unknown): MillraceError {
+  return new MillraceError(
+    'BUS_INVALID',
+    `another NATS stream has some of the subjects ${subjects.join(', ')}: give the bus a prefix, or delete that stream`,
+    { cause, details: { field: 'subject' } },
+  );
 }
 
 function newStream(name: string, replicas: number): StreamConfig & Record<string, unknown> {
