@@ -11,7 +11,7 @@ import { safeObserver } from '../foundation/safe-observer.ts';
 import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
 import type { BreakerStore } from './breaker-store.ts';
 import { createBreakers } from './breakers.ts';
-import { createCallPlaces } from './call-places.ts';
+import { createCallSlots } from './call-slots.ts';
 import {
   breakerLimits,
   type BreakerPolicy,
@@ -123,7 +123,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   );
   const deadlines = createCallDeadlines(clock);
   const limiter = createRateLimiter();
-  const places = createCallPlaces(clock, rateWaitMsMax);
+  const slots = createCallSlots(clock, rateWaitMsMax);
   const breakers = createBreakers({
     clock,
     observer,
@@ -259,7 +259,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return outcome;
   }
 
-  async function attemptInPlace(
+  async function attemptInSlot(
     message: DeliveryMessage,
     settings: CheckedSettings,
     context: CallContext,
@@ -268,18 +268,18 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const { concurrency, breaker } = settings;
     if (context.signal.aborted) return stopped;
     const state = breakers.stateOf(integrationType);
-    // While the breaker is open, no place and no token is used.
+    // While the breaker is open, no slot and no token is used.
     if (breaker !== undefined && state.kind === 'open' && clock.now() < state.untilMs) {
       return notTried('the breaker is open', state.untilMs - clock.now());
     }
     if (concurrency === undefined) return attemptCall(message, settings, context);
-    const place = await places
-      .enter(integrationType, concurrency, context.signal)
+    const slot = await slots
+      .acquire(integrationType, concurrency, context.signal)
       .catch(() => undefined);
-    if (place === undefined) return stopped;
-    if (place.kind === 'full') return notTried('concurrency limit', place.backInMs);
+    if (slot === undefined) return stopped;
+    if (slot.kind === 'full') return notTried('concurrency limit', slot.backInMs);
     const outcome = await attemptCall(message, settings, context);
-    place.leave({ isTried: isTried(outcome) });
+    slot.release({ isTried: isTried(outcome) });
     return outcome;
   }
 
@@ -293,7 +293,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const outcome =
         settings === undefined
           ? unknownDestination(integrationType)
-          : await attemptInPlace(message, settings, { signal, attempt, limit });
+          : await attemptInSlot(message, settings, { signal, attempt, limit });
       observer.count?.('delivery_attempts_total', {
         destination: integrationType,
         outcome: outcome.kind,
