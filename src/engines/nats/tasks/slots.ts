@@ -3,12 +3,12 @@
 
 import type { TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
-import type { PlacedRow } from './row.ts';
+import type { StoredTaskRow } from './row.ts';
 import type { TaskRows } from './rows.ts';
 
 export interface TaskSlots {
   /** Returns false if all slots of the key are taken. */
-  take(row: PlacedRow, slotCount: number): Promise<boolean>;
+  take(row: StoredTaskRow, slotCount: number): Promise<boolean>;
   /** Slots that no running job holds. */
   unused(): Promise<readonly { readonly key: string; readonly seq: number }[]>;
 }

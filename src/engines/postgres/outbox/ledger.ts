@@ -181,8 +181,8 @@ export async function postgresOutboxLedger(
     }
     const isClaimed = (row: Row): boolean => row[0] !== null;
     const claimed = rows.filter(isClaimed);
-    const places = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
-    floors.claimed(scan, places, claimed.length >= limit);
+    const positions = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
+    floors.claimed(scan, positions, claimed.length >= limit);
     const results = rows.filter((row) => !isClaimed(row)).map((row) => row.slice(17));
     return { stale: staleOf(results), claimed, isPart };
   }

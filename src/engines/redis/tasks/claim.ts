@@ -53,7 +53,7 @@ export function createTaskClaims(
     if (view === undefined) {
       view = { isReady: true, freeAtMs: Infinity, pollAtMs: 0, limits: undefined };
       views.set(type, view);
-      subjects.set(keyspace.place(type).queue.subject, type);
+      subjects.set(keyspace.typeKeys(type).queue.subject, type);
     }
     return view;
   }

@@ -106,7 +106,7 @@ export function createHandOffs({
     const unknown = rules.filter(({ type }) => (joined.get(type) ?? 0) < nowMs + memberMs / 2);
     if (unknown.length === 0) return;
     for (const { type } of unknown) joined.set(type, nowMs + memberMs);
-    const bases = unknown.map(({ type }) => keyspace.place(type).base);
+    const bases = unknown.map(({ type }) => keyspace.typeKeys(type).base);
     const values = [id, nowMs, nowMs + memberMs, memberMs * 2, ...bases];
     redis.run(taskScripts.joinHandOffs, [keyspace.offers], values).catch(forget);
   }
@@ -159,7 +159,7 @@ export function createHandOffs({
       // The caller of each withdrawal receives its error. Without the list, no process finds an open offer here.
       await Promise.allSettled(withdrawing);
       if (joined.size === 0) return;
-      const bases = [...joined.keys()].map((type) => keyspace.place(type).base);
+      const bases = [...joined.keys()].map((type) => keyspace.typeKeys(type).base);
       await Promise.allSettled([redis.run(taskScripts.leaveHandOffs, [key], [id, ...bases])]);
     },
   };

@@ -68,9 +68,11 @@ function createEngine(
     const { taskId, step } = signal.payload;
     const entry = codec.encode(signal);
     const id = typeof taskId === 'string' ? taskId : undefined;
-    if (signal.subject.endsWith('.queue')) return { entry, taskId: id, place: 'queue_seq' };
-    if (signal.subject.endsWith('.terminal')) return { entry, taskId: id, place: 'terminal_seq' };
-    return { entry, taskId: id, place: typeof step === 'string' ? { step } : undefined };
+    if (signal.subject.endsWith('.queue'))
+      return { entry, taskId: id, sequenceTarget: 'queue_seq' };
+    if (signal.subject.endsWith('.terminal'))
+      return { entry, taskId: id, sequenceTarget: 'terminal_seq' };
+    return { entry, taskId: id, sequenceTarget: typeof step === 'string' ? { step } : undefined };
   }
   const withMessages = <T extends { readonly signals: readonly TaskSignal[] }>(item: T) => {
     const { signals, ...rest } = item;
