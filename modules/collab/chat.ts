@@ -176,8 +176,8 @@ export const chat = defineAggregate({
     },
     'chat.post-answer': (answer, state, { id, nowMs, nextId }) => {
       assertKnown(state, id);
-      const place = { messageId: nextId(), chatId: id, authorId: botId, timestamp: at(nowMs) };
-      return messagePosted({ ...place, ...answer });
+      const message = { messageId: nextId(), chatId: id, authorId: botId, timestamp: at(nowMs) };
+      return messagePosted({ ...message, ...answer });
     },
     'chat.edit-message': ({ messageId, by, content }, state, { id, nowMs }) => {
       assertMayChange(state, { id, messageId, by, nowMs });

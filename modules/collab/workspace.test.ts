@@ -188,8 +188,8 @@ test('a token identifies its invite, and only its hash is stored', () => {
 });
 
 test('two tokens of one invite have different secrets', () => {
-  const place = { workspaceId: 'w', inviteId: 'i' };
-  assert.notEqual(newInviteToken(place).tokenHash, newInviteToken(place).tokenHash);
+  const ids = { workspaceId: 'w', inviteId: 'i' };
+  assert.notEqual(newInviteToken(ids).tokenHash, newInviteToken(ids).tokenHash);
 });
 
 test('malformed tokens are rejected', () => {

@@ -303,12 +303,12 @@ export interface InviteToken {
 
 /** The token is returned once, to the user who creates the invite. */
 export function newInviteToken(
-  place: Pick<InviteToken, 'workspaceId' | 'inviteId'>,
+  ids: Pick<InviteToken, 'workspaceId' | 'inviteId'>,
   secret: string = randomBytes(32).toString('base64url'),
 ): InviteToken & { readonly token: string } {
-  const { workspaceId, inviteId } = place;
+  const { workspaceId, inviteId } = ids;
   return {
-    ...place,
+    ...ids,
     tokenHash: hashOf(secret),
     // Ids never contain `~`.
     token: `${workspaceId}~${inviteId}~${secret}`,

@@ -333,10 +333,10 @@ export function newsOf(event: RecordedEvent): CustomerNews | undefined {
 }
 
 /** Undefined: the store starts before the first event. */
-function startOf<Place>(
+function startOf<Start>(
   after: string | undefined,
-  parse: (text: string) => Place,
-): Place | 'end' | undefined {
+  parse: (text: string) => Start,
+): Start | 'end' | undefined {
   if (after === 'start') return undefined;
   return after === undefined ? 'end' : parse(after);
 }

@@ -210,9 +210,9 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       ],
     ] as const;
     for (const [line, intervalMs] of lines) {
-      const place = await pace.take(line, intervalMs);
-      if ('delayMs' in place) return place;
-      if (place.waitMs > 0) await clock.sleep(place.waitMs);
+      const reservation = await pace.take(line, intervalMs);
+      if ('delayMs' in reservation) return reservation;
+      if (reservation.waitMs > 0) await clock.sleep(reservation.waitMs);
     }
     return undefined;
   }

@@ -221,8 +221,8 @@ test('lists and board counts contain only visible resources', async () => {
   const seen: Record<string, unknown[]> = {};
   for (const role of inside) {
     const of = async <Body>(path: string): Promise<Body> => {
-      const place = `/api/v1/workspaces/${shared.workspace}/${path}`;
-      const { status, body } = await people[role].get<Body>(place);
+      const fullPath = `/api/v1/workspaces/${shared.workspace}/${path}`;
+      const { status, body } = await people[role].get<Body>(fullPath);
       assert.equal(status, 200);
       return body;
     };

@@ -88,8 +88,8 @@ export async function resealSecrets(
   let count = 0;
   const reseal = (sealed: string, kind: string, code: string): string | undefined => {
     if (secrets.isCurrent(sealed)) return undefined;
-    const place = { tenant, kind, code };
-    return secrets.seal(secrets.open(sealed, place), place);
+    const owner = { tenant, kind, code };
+    return secrets.seal(secrets.open(sealed, owner), owner);
   };
   const send = async (id: string, command: NewCommand): Promise<void> => {
     await handle({ tenant, id, command });
