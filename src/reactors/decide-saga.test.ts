@@ -15,8 +15,8 @@ import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
 
 const saga = orderSaga();
 const context = { saga, tenant: 'test', key: 'o1', nowMs: givenNowMs };
-const start = givenEvent(placed({ orderId: 'o1' }), { place: 0, nowMs: givenNowMs });
-const payment = givenEvent(paid({ orderId: 'o1' }), { place: 1, nowMs: givenNowMs });
+const start = givenEvent(placed({ orderId: 'o1' }), { index: 0, nowMs: givenNowMs });
+const payment = givenEvent(paid({ orderId: 'o1' }), { index: 1, nowMs: givenNowMs });
 
 function after(state: SagaState, facts: readonly SagaFact[]): SagaState {
   const event = { eventId: 'e', occurredAt: start.occurredAt, correlationId: 'c' };

@@ -87,9 +87,9 @@ for (const scenario of scenarios) {
       if (label === undefined) break;
       seen.add(label);
     }
-    const places = ['append', 'append answered', 'sagas.put', 'sagas.put answered'];
-    for (const place of [...places, 'send stock.reserve', 'send stock.reserve answered']) {
-      assert.ok(seen.has(place), `${place} is not among ${[...seen].join(', ')}`);
+    const calls = ['append', 'append answered', 'sagas.put', 'sagas.put answered'];
+    for (const call of [...calls, 'send stock.reserve', 'send stock.reserve answered']) {
+      assert.ok(seen.has(call), `${call} is not among ${[...seen].join(', ')}`);
     }
   });
 }

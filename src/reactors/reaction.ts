@@ -46,7 +46,7 @@ export interface ReactionSource {
 
 /**
  * The command requests for the reactions to an event. The idempotency key depends on event, command and
- * target, not on the place in the list: a handler that returns fewer or more reactions the next time
+ * target, not on the index in the list: a handler that returns fewer or more reactions the next time
  * still gives the same command the same key.
  */
 export function toRequests(

@@ -288,7 +288,7 @@ test('an event with a forgotten data subject causes no command', async () => {
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
 });
 
-test('the key of a command does not depend on its place in the list', () => {
+test('the key of a command does not depend on its index in the list', () => {
   const event = {
     ...createEnvelope(deposited({ amount: 1 }), {
       tenant: 'core',

@@ -25,10 +25,10 @@ const answered = defineEvent('question.answered.v1', z.object({ orderId: z.strin
 const think = defineCommand('mind.think', z.object({ orderId: z.string() }));
 const forget = defineCommand('mind.forget', z.object({ orderId: z.string() }));
 
-/** A saga whose code throws at the given places. */
+/** A saga whose code throws in the given methods. */
 function faultySaga(faults: Set<string>) {
-  const mayFail = (place: string): void => {
-    if (faults.has(place)) throw new Error(`a mistake at ${place}`);
+  const mayFail = (method: string): void => {
+    if (faults.has(method)) throw new Error(`a mistake at ${method}`);
   };
   return saga({
     bc: 'help',
@@ -80,13 +80,13 @@ function faultySaga(faults: Set<string>) {
 
 const q1 = { orderId: 'q1' };
 
-for (const [place, at] of [
+for (const [method, at] of [
   ['onDone', 'answer'],
   ['timer', 'timer'],
   ['compensate', 'compensation'],
 ] as const) {
-  test(`an error in ${place} parks the saga; fixed and resumed, it continues`, async () => {
-    const faults = new Set([place as string]);
+  test(`an error in ${method} parks the saga; fixed and resumed, it continues`, async () => {
+    const faults = new Set([method as string]);
     const faulty = faultySaga(faults);
     const rig = createSagaRig(faulty);
     await using runner = await startSaga(rig.store, faulty, rig.options);
@@ -95,7 +95,7 @@ for (const [place, at] of [
     const { parked } = await rig.admin.get(rig.at('q1'));
     assert.equal(parked?.at, at);
     assert.equal(parked.reason, 'handler-failed');
-    assert.equal(parked.message, `a mistake at ${place}`);
+    assert.equal(parked.message, `a mistake at ${method}`);
     faults.clear();
     await rig.admin.resume(rig.at('q1'), { by: 'ada' });
     await rig.untilStatus('q1', 'compensated');
@@ -221,7 +221,7 @@ test('a command accepted from an expired owner after its refusal to the new one 
   const stream = 'shop.fulfilment.v1-core-o1';
   const { signal } = new AbortController();
   const start = { attempt: 1, signal, trace: {} };
-  const event = givenEvent(placed({ orderId: 'o1' }), { place: 0, nowMs: clock.now() });
+  const event = givenEvent(placed({ orderId: 'o1' }), { index: 0, nowMs: clock.now() });
   const context = { saga: order, tenant: 'core', key: 'o1', nowMs: clock.now() };
   await journal.change(stream, (state) => ({
     facts: decideEvent(state, event, context),

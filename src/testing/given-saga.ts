@@ -227,7 +227,7 @@ function createWorld(saga: Saga): World {
       } else if ('operator' in happening) {
         write(decideResume(state, happening.operator, { by: 'operator' }));
       } else {
-        const event = givenEvent(happening, { place: events.size, nowMs });
+        const event = givenEvent(happening, { index: events.size, nowMs });
         events.set(event.eventId, event);
         const belongsTo = saga.handles.has(event.type) ? saga.correlate(event) : undefined;
         if (belongsTo === undefined) return;

@@ -65,7 +65,8 @@ export function given<State, Event extends NewEvent, Command extends NewCommand>
 ): Given<State, Event, Command> {
   const fold = (from: State, events: readonly NewEvent[], revision: number): State =>
     events.reduce(
-      (state, event, index) => aggregate.evolve(state, place(aggregate, event, revision + index)),
+      (state, event, index) =>
+        aggregate.evolve(state, aggregateEvent(aggregate, event, revision + index)),
       from,
     );
   const before = fold(aggregate.initial, history, 0);
@@ -173,7 +174,7 @@ function fixedContext(revision: number): DecideContext {
   return { tenant, id, revision, nowMs, commandId, correlationId: commandId, nextId };
 }
 
-function place(
+function aggregateEvent(
   { bc, name, version }: { readonly bc: string; readonly name: string; readonly version: number },
   event: NewEvent,
   revision: number,

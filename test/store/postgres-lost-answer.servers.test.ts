@@ -30,7 +30,7 @@ const appends: Readonly<Record<string, Append>> = {
 };
 
 for (const [kind, append] of Object.entries(appends)) {
-  test(`an append ${kind} whose reply was lost is stored once, and the retry returns its place`, async () => {
+  test(`an append ${kind} whose reply was lost is stored once, and the retry returns its position`, async () => {
     const { url } = await sharedPostgres();
     await using proxy = await startCutProxy(url);
     await using store = await postgresEventStore(proxy.url);

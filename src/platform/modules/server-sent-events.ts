@@ -64,6 +64,6 @@ async function* textOf(
 /** JSON has no line breaks; line breaks in ids and names would become fields. */
 function lineOf({ event, id, data }: SentEvent): string {
   const name = event === undefined ? '' : `event: ${event}\n`;
-  const place = id === undefined ? '' : `id: ${id.replaceAll(/[\r\n\0]/g, '')}\n`;
-  return `${name}${place}data: ${JSON.stringify(data)}\n\n`;
+  const idLine = id === undefined ? '' : `id: ${id.replaceAll(/[\r\n\0]/g, '')}\n`;
+  return `${name}${idLine}data: ${JSON.stringify(data)}\n\n`;
 }

@@ -111,8 +111,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
-        const place = parseStreamName(stream, tenants);
-        const { tenant, bc, agg, id } = place;
+        const streamName = parseStreamName(stream, tenants);
+        const { tenant, bc, agg, id } = streamName;
         const context = {
           tenant,
           aggregate: { bc, type: agg, id },
@@ -120,7 +120,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         };
         const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
           createEnvelope(
-            { type, payload: acceptPayload(platform, place, { type, payload }) },
+            { type, payload: acceptPayload(platform, streamName, { type, payload }) },
             {
               ...context,
               ...rest,

@@ -90,12 +90,12 @@ function responseOf(response: AnswerInfo): unknown {
   };
 }
 
-function parametersOf(place: 'path' | 'query', schema: Route['params']): readonly unknown[] {
+function parametersOf(location: 'path' | 'query', schema: Route['params']): readonly unknown[] {
   const required = new Set(schema?.required ?? []);
   return Object.entries(schema?.properties ?? {}).map(([name, property]) => ({
     name,
-    in: place,
-    required: place === 'path' || required.has(name),
+    in: location,
+    required: location === 'path' || required.has(name),
     schema: property,
   }));
 }

@@ -75,15 +75,15 @@ interface Described {
 }
 
 /** A row for each field, and for the fields of nested objects, one level deep. */
-function fieldRows(place: string, schema: TSchema | undefined, within = ''): readonly string[] {
+function fieldRows(location: string, schema: TSchema | undefined, within = ''): readonly string[] {
   const { properties = {}, required = [] } = (schema ?? {}) as Described;
   return Object.entries(properties).flatMap(([name, field]) => {
     const { description } = field;
     const optional = required.includes(name) ? '' : ' <i>optional</i>';
     const parts = [kindOf(field), typeof description === 'string' ? description : ''];
     const what = prose(parts.filter((text) => text !== '').join('; '));
-    const row = `<tr><td><code>${escape(within + name)}</code>${optional}</td><td>${place}</td><td>${what}</td></tr>`;
-    const inner = within === '' ? fieldRows(place, field, `${name}.`) : [];
+    const row = `<tr><td><code>${escape(within + name)}</code>${optional}</td><td>${location}</td><td>${what}</td></tr>`;
+    const inner = within === '' ? fieldRows(location, field, `${name}.`) : [];
     return [row, ...inner];
   });
 }

@@ -2,7 +2,10 @@
 
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import { placeOf, subscriptionOverview } from '../../../subscriptions/subscription-admin.ts';
+import {
+  parseResetPosition,
+  subscriptionOverview,
+} from '../../../subscriptions/subscription-admin.ts';
 import { withLeases } from '../../../subscriptions/with-leases.ts';
 import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
@@ -90,7 +93,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
         const { name } = request.params;
         const what = { action: 'subscription.reset', target: `${name} to ${request.body.to}` };
         return auditedGlobal(context, request, what, async () => {
-          const to = await placeOf(request.body.to, admin);
+          const to = await parseResetPosition(request.body.to, admin);
           if (to === undefined) throw invalidStart();
           await admin.reset(name, { to, by: actorName(request) });
           return { body: { subscription: name, position: to } };
