@@ -18,7 +18,7 @@ import {
 import { decideCancel } from './rules/decide-end.ts';
 import { decideEvent, decideRetry } from './rules/decide-queued.ts';
 import { claimRequest, leaseOf, prepareTask } from './rules/prepare-task.ts';
-import { createTaskChanges, createTaskExchange } from './task-changes.ts';
+import { createTaskChanges, createChangeBatcher } from './task-changes.ts';
 import type { DecideContext } from './rules/task-decision.ts';
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
 import { createHeldTasks, createTaskHolding } from './task-holding.ts';
@@ -66,7 +66,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
   const types = createKnownTypes(options.types ?? []);
   const closing = new AbortController();
 
-  const exchange = createTaskExchange(engine, () => clock.now());
+  const changeBatcher = createChangeBatcher(engine, () => clock.now());
   const enqueues = createBatcher<EnqueueEntry, EnqueueOutcome>(
     (entries) => engine.enqueue(entries, clock.now()),
     { batchMax: limits.enqueueMax },
@@ -110,7 +110,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
   const heldTasks = createHeldTasks();
   const changes = createTaskChanges({
     engine,
-    exchange,
+    changeBatcher,
     clock,
     observer,
     decideContext,
@@ -119,7 +119,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
   const { change, changeNow, afterEnd, wakeParent, load } = changes;
   const holding = createTaskHolding({
     engine,
-    exchange,
+    changeBatcher,
     heldTasks,
     decideContext,
     enqueueMany,
@@ -146,7 +146,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     });
     const request = claimRequest(claimOptions, { types, nowMs: clock.now() });
     if (request.limit === 0 || request.rules.length === 0) return [];
-    const along = await exchange.claimAlong(request);
+    const along = await changeBatcher.claimAlong(request);
     const isEnough = along !== undefined && (along.length > 0 || waitMs === 0);
     const claimed = isEnough
       ? along
@@ -253,7 +253,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     async [Symbol.asyncDispose]() {
       if (closing.signal.aborted) return;
       closing.abort();
-      await Promise.all([exchange.idle(), enqueues.idle()]);
+      await Promise.all([changeBatcher.idle(), enqueues.idle()]);
       await engine[Symbol.asyncDispose]();
     },
   };

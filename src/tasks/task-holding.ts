@@ -19,7 +19,7 @@ import {
 } from './rules/decide-step.ts';
 import { applyDecision, type DecideContext, type Decision } from './rules/task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
-import type { TaskExchange } from './task-changes.ts';
+import type { ChangeBatcher } from './task-changes.ts';
 import { isTerminal, neverMs, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
@@ -56,14 +56,14 @@ export function createHeldTasks(): HeldTasks {
 
 export interface HoldingContext extends Pick<TaskChanges, 'afterEnd' | 'wakeParent'> {
   readonly engine: TaskEngine;
-  readonly exchange: TaskExchange;
+  readonly changeBatcher: ChangeBatcher;
   readonly heldTasks: HeldTasks;
   readonly decideContext: (type: string) => DecideContext;
   readonly enqueueMany: (tasks: readonly NewTask[]) => Promise<readonly Enqueued[]>;
 }
 
 export function createTaskHolding(context: HoldingContext): TaskHolding {
-  const { engine, exchange, heldTasks, decideContext } = context;
+  const { engine, changeBatcher, heldTasks, decideContext } = context;
 
   async function load({ id, fence }: TaskToken): Promise<StoredTask> {
     const [task] = await engine.get([refOf(id)]);
@@ -107,7 +107,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
       const guard = { fence: token.fence, revision: known?.head.revision };
       const stays = { before: task.head, after };
       const change = { id, type, guard, head, fields, signals, held: stays };
-      const outcome = await exchange.change(change);
+      const outcome = await changeBatcher.change(change);
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {
       // The stored state is unknown, so the next call reads it. A record under a newer fence stays.

@@ -34,7 +34,7 @@ export interface TypeClaim {
   readonly limit: number;
 }
 
-export interface TypeExchanged {
+export interface TypeResult {
   readonly outcomes: readonly ChangeOutcome[];
   readonly claimed: readonly StoredTask[];
   /** The claim reached its limit, so more jobs may be available now. */
@@ -43,24 +43,24 @@ export interface TypeExchanged {
   readonly freeAtMs: number;
 }
 
-type ExchangeReply = readonly [
+type ScriptReply = readonly [
   outcomes: readonly (string | number | null)[],
   claimed: readonly (readonly string[])[],
   more: number,
   freeAtMs: string,
 ];
 
-export type ExchangeType = (
+export type ChangeAndClaimOfType = (
   type: string,
   changes: readonly TaskChange[],
   claim: TypeClaim | undefined,
   nowMs: number,
-) => Promise<TypeExchanged>;
+) => Promise<TypeResult>;
 
-export function createExchangeType(
+export function createChangeAndClaim(
   context: RedisTaskContext,
   publishToOtherSlots: PublishToOtherSlots,
-): ExchangeType {
+): ChangeAndClaimOfType {
   const { redis, keyspace } = context;
   const { bus } = keyspace;
   const { isOneDomain } = bus;
@@ -105,12 +105,12 @@ export function createExchangeType(
     return { values, hasQueueSignal };
   }
 
-  async function exchangeAll(
+  async function runScript(
     typeKeys: TypeKeys,
     changes: readonly TaskChange[],
     claim: TypeClaim | undefined,
     how: { readonly nowMs: number; readonly isWhole: boolean },
-  ): Promise<ExchangeReply> {
+  ): Promise<ScriptReply> {
     const { nowMs } = how;
     const { base, never, queue, terminal, progress } = typeKeys;
     const keys = [base, never, queue.key, queue.mark];
@@ -132,7 +132,7 @@ export function createExchangeType(
     const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
     return runRegistered(context, typeKeys, async (isKnown) => {
       const all = [...head, isKnown || !hasQueueSignal ? 1 : 0, ids, ...values];
-      return (await redis.run(taskScripts.exchange, keys, all)) as ExchangeReply | null;
+      return (await redis.run(taskScripts.changeAndClaim, keys, all)) as ScriptReply | null;
     });
   }
 
@@ -140,7 +140,7 @@ export function createExchangeType(
   async function settle(
     typeKeys: TypeKeys,
     changes: readonly TaskChange[],
-    cells: ExchangeReply[0],
+    cells: ScriptReply[0],
     nowMs: number,
   ): Promise<readonly ChangeOutcome[]> {
     const { type } = typeKeys;
@@ -154,7 +154,7 @@ export function createExchangeType(
     const toMerge = changes.flatMap((change, at) => (needsMerge(change, outcomes[at]) ? [at] : []));
     if (toMerge.length > 0) {
       const some = toMerge.map((at) => changes[at] as TaskChange);
-      const [parts] = await exchangeAll(typeKeys, some, undefined, { nowMs, isWhole: false });
+      const [parts] = await runScript(typeKeys, some, undefined, { nowMs, isWhole: false });
       for (const [n, at] of toMerge.entries()) {
         outcomes[at] = outcomeOf((changes[at] as TaskChange).id, parts[n]);
       }
@@ -173,7 +173,7 @@ export function createExchangeType(
   return async (type, changes, claim, nowMs) => {
     const typeKeys = keyspace.typeKeys(type);
     const how = { nowMs, isWhole: true };
-    const [cells, jobs, more, freeAt] = await exchangeAll(typeKeys, changes, claim, how);
+    const [cells, jobs, more, freeAt] = await runScript(typeKeys, changes, claim, how);
     const claimed = jobs.map((job) => unpackTask(type, job));
     try {
       return {

@@ -29,7 +29,7 @@ export interface RedisTaskContext {
 /** One script changes jobs together with their order and their signals. */
 export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'enqueue',
-  'exchange',
+  'changeAndClaim',
   'withdrawOffer',
   'joinHandOffs',
   'leaveHandOffs',

@@ -8,7 +8,7 @@ import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { taskScripts } from './context.ts';
-import { limitWords } from './exchange.ts';
+import { limitWords } from './change-and-claim.ts';
 import type { TaskKeyspace } from './keyspace.ts';
 import { unpackTask } from './record.ts';
 import type { UndeliveredTasks } from './undelivered.ts';
