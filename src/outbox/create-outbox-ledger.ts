@@ -31,7 +31,7 @@ import type {
   OutboxMessage,
 } from './outbox-message.ts';
 
-type Exchanged = Awaited<ReturnType<OutboxLedger['exchange']>>;
+type SettleAndClaimResult = Awaited<ReturnType<OutboxLedger['exchange']>>;
 
 /** `ClaimRequest` with all defaults. */
 export interface EngineClaim {
@@ -57,7 +57,10 @@ export interface OutboxEngine<Transaction>
     AsyncDisposable,
     Pick<OutboxLedger, 'capabilities' | 'whenDue' | 'counts' | 'pause' | 'resume' | 'paused'> {
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
-  exchange(outcomes: readonly OutboxOutcome[], claim: EngineClaim | undefined): Promise<Exchanged>;
+  exchange(
+    outcomes: readonly OutboxOutcome[],
+    claim: EngineClaim | undefined,
+  ): Promise<SettleAndClaimResult>;
   /** No claim occurs twice in `claims`. */
   renew(
     claims: readonly { readonly claim: OutboxClaim; readonly isRead: boolean }[],
@@ -89,10 +92,10 @@ export function createOutboxLedger<Transaction>(
   };
 
   /** Of two outcomes of one claim, the first counts. */
-  const exchangeOnce = async (
+  const settleAndClaimOnce = async (
     outcomes: readonly OutboxOutcome[],
     claim: EngineClaim | undefined,
-  ): Promise<Exchanged> => {
+  ): Promise<SettleAndClaimResult> => {
     // Most engines give each claim its own token: if all tokens differ, no claim occurs twice.
     if (new Set(outcomes.map(({ claim: { token } }) => token)).size === outcomes.length) {
       return engine.exchange(outcomes.map(checked), claim);
@@ -118,7 +121,7 @@ export function createOutboxLedger<Transaction>(
   };
 
   const settle = async (outcomes: readonly OutboxOutcome[]): Promise<readonly SettleOutcome[]> => {
-    return outcomes.length === 0 ? [] : (await exchangeOnce(outcomes, undefined)).settled;
+    return outcomes.length === 0 ? [] : (await settleAndClaimOnce(outcomes, undefined)).settled;
   };
 
   const settleOne = async (outcome: OutboxOutcome): Promise<SettleOutcome> => {
@@ -129,7 +132,7 @@ export function createOutboxLedger<Transaction>(
   const exchange: OutboxLedger['exchange'] = async (outcomes, request) => {
     const { workerId, limit, leaseMs = limits.leaseMsDefault } = request;
     checkClaim(workerId, limit, leaseMs);
-    return exchangeOnce(outcomes, { workerId, limit, leaseMs });
+    return settleAndClaimOnce(outcomes, { workerId, limit, leaseMs });
   };
 
   /** If one call renews a claim twice, the first renewal succeeds and the second is stale. */

@@ -225,13 +225,13 @@ test('in a backlog, two claims run concurrently, and stopping releases the messa
       claims += 1;
       most = Math.max(most, claims);
       await nextTurn();
-      const exchanged = await ledger.exchange(outcomes, claim);
+      const result = await ledger.exchange(outcomes, claim);
       if (claims === 2 && sent.length > 300) {
         isHeld = true;
         await released.promise;
       }
       claims -= 1;
-      return exchanged;
+      return result;
     },
   };
   const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
@@ -407,11 +407,11 @@ test('a send that could outlive its lease does not start', async () => {
   const slow: OutboxLedger = {
     ...ledger,
     async exchange(outcomes, claim) {
-      const exchanged = await ledger.exchange(outcomes, claim);
+      const result = await ledger.exchange(outcomes, claim);
       // The process was suspended for a while before the result arrived.
       claims += 1;
       if (claims === 1) await clock.advance(600);
-      return exchanged;
+      return result;
     },
   };
   const deliver = async () => void (sent += 1);
@@ -527,13 +527,13 @@ test('a poll during which a dead message is reported is not the last one', async
     ...ledger,
     async exchange(outcomes, claim) {
       looks += 1;
-      const exchanged = await ledger.exchange(outcomes, claim);
+      const result = await ledger.exchange(outcomes, claim);
       // The call after the one that stored it: its result is older than the report of the dead message.
       if (looks === 3) {
         looked.resolve();
         await reported.promise;
       }
-      return exchanged;
+      return result;
     },
   };
   const deliver: OutboxDispatcherOptions['deliver'] = async ({ sourceEventId }) =>

@@ -95,7 +95,7 @@ export async function postgresOutboxLedger(
   const enqueueSql = statement('enqueue', queries.enqueueSql);
   const findSourcesSql = statement('find-sources', queries.findSourcesSql);
   const settleSql = statement('settle', queries.settleSql);
-  const exchangeSql = statement('exchange', queries.exchangeSql);
+  const settleAndClaimSql = statement('settle-and-claim', queries.settleAndClaimSql);
   const renewSql = statement('renew', queries.renewSql);
   const extendSql = statement('extend', queries.extendSql);
   const promoteSql = statement('promote', queries.promoteSql);
@@ -173,7 +173,7 @@ export async function postgresOutboxLedger(
     try {
       // Use a kept client: the pool would send the query only after all deliveries of the last claim have started.
       rows = await translateErrors(() =>
-        on.use((client) => connection.query(exchangeSql, values, client)),
+        on.use((client) => connection.query(settleAndClaimSql, values, client)),
       );
     } catch (error) {
       floors.failed(scan);

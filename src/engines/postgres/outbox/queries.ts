@@ -55,7 +55,7 @@ join {schema}.messages m using (source_stream_id, source_event_id, integration_t
 export const settleSql =
   'select o_seq, o_token, o_lane from {schema}.settle_claims($1, $2, $3, $4, $5)';
 
-export const exchangeSql =
+export const settleAndClaimSql =
   'select * from {schema}.exchange_claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
 
 export const renewSql = 'select * from {schema}.renew_claims($1, $2, $3, $4, $5, $6)';

@@ -248,14 +248,14 @@ export const settleCases: LedgerCases = {
   ) {
     await enqueued(ledger, {});
     const late = await claimAndDie(ledger);
-    const exchanged = await ledger.exchange(
+    const result = await ledger.exchange(
       [{ kind: 'failed', claim: late, error: 'x', nextDueAt: future }],
       {
         workerId: 'w',
         limit: 10,
       },
     );
-    assert.deepEqual(exchanged, { settled: ['settled'], claimed: [] });
+    assert.deepEqual(result, { settled: ['settled'], claimed: [] });
     assert.equal(await statusOf(ledger, late.id), 'FAILED');
   },
 
