@@ -21,7 +21,7 @@ import { claimRequest, leaseOf, prepareTask } from './rules/prepare-task.ts';
 import { createTaskChanges, createChangeBatcher } from './task-changes.ts';
 import type { DecideContext } from './rules/task-decision.ts';
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
-import { createHeldTasks, createTaskHolding } from './task-holding.ts';
+import { createClaimedJobs, createClaimedJobCalls } from './claimed-jobs.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { timelineOf, toTask } from './task-record.ts';
 import { createSignals } from './task-signal.ts';
@@ -107,20 +107,20 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     });
   }
 
-  const heldTasks = createHeldTasks();
+  const claimedJobs = createClaimedJobs();
   const changes = createTaskChanges({
     engine,
     changeBatcher,
     clock,
     observer,
     decideContext,
-    evict: (id) => heldTasks.evict(id),
+    evict: (id) => claimedJobs.evict(id),
   });
   const { change, changeNow, afterEnd, wakeParent, load } = changes;
-  const holding = createTaskHolding({
+  const jobCalls = createClaimedJobCalls({
     engine,
     changeBatcher,
-    heldTasks,
+    claimedJobs,
     decideContext,
     enqueueMany,
     afterEnd,
@@ -155,7 +155,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
           { waitMs, isBusy: claimOptions.isBusy ?? false, signal: orClosing(claimOptions.signal) },
         );
     return claimed.map((task) => {
-      heldTasks.remember(task);
+      claimedJobs.remember(task);
       const { id, fence, type, dueAtMs, claimedAtMs } = task.head;
       const lateMs = Math.max(0, claimedAtMs - dueAtMs);
       observer.record?.('task_start_delay_ms', lateMs, { type });
@@ -173,12 +173,12 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     const heads = await engine.heads(tokens.map(({ id }) => refOf(id)));
     return tokens.map(({ id, fence }, at) => {
       const head = heads[at];
-      const isHeld = head?.state === 'running' && head.fence === fence;
-      if (!isHeld) heldTasks.evict(id, fence);
-      const cancelAtMs = isHeld ? head.cancelAtMs : 0;
+      const isClaimed = head?.state === 'running' && head.fence === fence;
+      if (!isClaimed) claimedJobs.evict(id, fence);
+      const cancelAtMs = isClaimed ? head.cancelAtMs : 0;
       return {
         id,
-        state: isHeld ? 'held' : 'lost',
+        state: isClaimed ? 'held' : 'lost',
         cancelAt: cancelAtMs === 0 ? undefined : new Date(cancelAtMs),
       };
     });
@@ -245,7 +245,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     },
     leave: (worker) => engine.forgetWorker(checkWorker(worker)),
 
-    ...holding,
+    ...jobCalls,
 
     types: () => types.all(),
     setTypes: (next) => types.set(next),

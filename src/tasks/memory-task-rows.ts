@@ -89,10 +89,10 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
     const task = tasks.get(id);
     if (task === undefined) return { kind: 'stale', head: undefined };
     const { fence, revision } = guard;
-    const isHeld =
+    const isClaimed =
       fence === undefined || (task.head.state === 'running' && task.head.fence === fence);
     const isAsSeen = revision === undefined || task.head.revision === revision;
-    if (!isHeld || !isAsSeen) return { kind: 'stale', head: task.head };
+    if (!isClaimed || !isAsSeen) return { kind: 'stale', head: task.head };
     const next = applyDecision(task, { head, fields }, nowMs);
     put(next.head.state === 'running' ? next : { ...next, head: { ...next.head, worker: '' } });
     publish(signals);

@@ -220,7 +220,7 @@ export interface TaskEngine extends AsyncDisposable {
 
   /** Returns jobs with all fields, in the order of the request. */
   get(refs: readonly TaskRef[]): Promise<readonly (StoredTask | undefined)[]>;
-  /** Only the heads: cheap enough to read all held jobs of a worker every second. */
+  /** Only the heads: cheap enough to read all claimed jobs of a worker every second. */
   heads(refs: readonly TaskRef[]): Promise<readonly (TaskHead | undefined)[]>;
   /**
    * With at least the fields `info` and `run`. Newest first by `enqueuedAtMs`, then by id; a cursor stays valid

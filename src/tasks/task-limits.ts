@@ -35,7 +35,7 @@ export const taskLimits = {
   childrenMax: 1_000,
   pageMax: 1_000,
   pageDefault: 100,
-  /** Cached records of held jobs per process. */
+  /** Cached records of claimed jobs per process. */
   holdsMax: 10_000,
   retryMsFirst: 50,
   retryMsMax: 5_000,

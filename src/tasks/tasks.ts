@@ -96,7 +96,7 @@ export interface WorkerInfo {
   readonly about: unknown;
 }
 
-/** Identifies a held job in every call of its holder. Plain data, so it can be sent elsewhere. */
+/** Identifies a claimed job in every call of its worker. Plain data, so it can be sent elsewhere. */
 export interface TaskToken {
   readonly id: string;
   readonly fence: number;
@@ -184,7 +184,7 @@ export type ChildrenWait =
   | { readonly kind: 'released' };
 
 /**
- * The calls of a worker about a job that it holds. Each call is durable when it resolves, and rejects with
+ * The calls of a worker about a job that it claimed. Each call is durable when it resolves, and rejects with
  * `TASK_STALE` if another worker holds the job or the job has ended.
  */
 export interface TaskHolding {
