@@ -33,7 +33,7 @@ test('a duplicate event decides nothing, whatever the status of the saga', () =>
   assert.deepEqual(decideEvent(further, payment, context), []);
   assert.deepEqual(decideEvent(further, start, context), []);
   const early = after(nothing, decideEvent(nothing, payment, context));
-  assert.equal(early.held.length, 1);
+  assert.equal(early.queued.length, 1);
   assert.deepEqual(decideEvent(early, payment, context), []);
 });
 

@@ -185,7 +185,7 @@ function toInfo(
       timer,
       dueAt: new Date(dueAtMs).toISOString(),
     })),
-    held: state.held.length,
+    held: state.queued.length,
     reason,
     parked,
   };

@@ -9,7 +9,7 @@ import {
   decideCompensationOutcome,
   decideDue,
   decideEvent,
-  decideHeld,
+  decideQueued,
   decidePark,
   decideResume,
   decideSettle,
@@ -173,7 +173,7 @@ function createWorld(saga: Saga): World {
       if (work.kind === 'settle') write(decideSettle(state, context()));
       if (work.kind === 'timer') write(decideTimer(state, work.timer, context()));
       if (work.kind === 'event') {
-        write(decideHeld(state, work.held, events.get(work.held.eventId), context()));
+        write(decideQueued(state, work.queued, events.get(work.queued.eventId), context()));
       }
       if (work.kind === 'step') step(work.step.n, work.step.request, answers);
       if (work.kind === 'compensation') {
