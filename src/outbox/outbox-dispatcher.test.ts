@@ -216,7 +216,7 @@ test('in a backlog, two claims run concurrently, and stopping releases the messa
   await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({})));
   const sent: string[] = [];
   const released = Promise.withResolvers<void>();
-  let isHeld = false;
+  let isBlocked = false;
   let claims = 0;
   let most = 0;
   const slow: OutboxLedger = {
@@ -227,7 +227,7 @@ test('in a backlog, two claims run concurrently, and stopping releases the messa
       await nextTurn();
       const result = await ledger.exchange(outcomes, claim);
       if (claims === 2 && sent.length > 300) {
-        isHeld = true;
+        isBlocked = true;
         await released.promise;
       }
       claims -= 1;
@@ -236,7 +236,7 @@ test('in a backlog, two claims run concurrently, and stopping releases the messa
   };
   const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
   const dispatcher = await start(slow, deliver, { batchSize: 20, concurrency: 5 });
-  await eventually('a claim is held', async () => isHeld);
+  await eventually('a claim is blocked', async () => isBlocked);
   const stopped = dispatcher.stop();
   released.resolve();
   await stopped;

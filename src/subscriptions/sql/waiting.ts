@@ -58,8 +58,8 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
         items.length === 0
           ? []
           : [{ sql: text, values: [subscription, shard, JSON.stringify(items)] }];
-      const eventsOf = (held: typeof streams): unknown[] =>
-        held.flatMap(({ stream, events }) =>
+      const eventsOf = (selected: typeof streams): unknown[] =>
+        selected.flatMap(({ stream, events }) =>
           events.map(({ position, eventId, failures, history }) => ({
             stream,
             position: toSequence(position),

@@ -16,7 +16,7 @@ export interface TaskSlots {
 const roundsMax = 100;
 
 export function createTaskSlots(rows: TaskRows, index: TaskIndex): TaskSlots {
-  async function isHeld(holder: string): Promise<boolean> {
+  async function isRunning(holder: string): Promise<boolean> {
     const [id = '', fence = ''] = holder.split(' ');
     const known = index.find(id)?.row?.head;
     if (known?.state === 'running' && known.fence === Number(fence)) return true;
@@ -30,7 +30,7 @@ export function createTaskSlots(rows: TaskRows, index: TaskIndex): TaskSlots {
     for (let round = 0; round < roundsMax; round += 1) {
       const slot = index.slots.get(key);
       if (slot?.value === holder) return true;
-      if (slot !== undefined && (await isHeld(slot.value))) return false;
+      if (slot !== undefined && (await isRunning(slot.value))) return false;
       const [isTaken] = await rows.writeKeys([{ key, data: holder, expected: slot?.seq ?? 0 }]);
       if (isTaken === true) return true;
     }
@@ -48,7 +48,7 @@ export function createTaskSlots(rows: TaskRows, index: TaskIndex): TaskSlots {
     async unused() {
       const free: { key: string; seq: number }[] = [];
       for (const [key, { value, seq }] of index.slots) {
-        if (!(await isHeld(value))) free.push({ key, seq });
+        if (!(await isRunning(value))) free.push({ key, seq });
       }
       return free;
     },
