@@ -270,7 +270,7 @@ export function createNotifier(platform: NotifierPlatform): Notifier {
 type Listed = NonNullable<Parameters<typeof acknowledgeNotification>[0]['listed']>;
 
 function isUnknown(error: unknown): boolean {
-  return hasCode(error, 'COMMAND_REFUSED') && error.details?.['reason'] === 'notification-unknown';
+  return hasCode(error, 'COMMAND_REJECTED') && error.details?.['reason'] === 'notification-unknown';
 }
 
 function counterpartsOf({ origin, copy }: NotificationDocument): Listed {

@@ -82,7 +82,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       await record(run, state, command, revision);
     } catch (error) {
       // The request changed while it was prepared: load it again.
-      if (hasCode(error, 'VERSION_CONFLICT') || hasCode(error, 'COMMAND_REFUSED')) {
+      if (hasCode(error, 'VERSION_CONFLICT') || hasCode(error, 'COMMAND_REJECTED')) {
         return { delayMs: 0 };
       }
       throw error;

@@ -37,9 +37,9 @@ test('concurrent calls never exceed the slots; some messages wait, the others ge
   const outcomes = Array.from({ length: 7 }, () => deliver(message('slow:one')));
   await turns();
   assert.equal(running.length, 2);
-  const refused = await Promise.all(outcomes.slice(4));
+  const rejected = await Promise.all(outcomes.slice(4));
   assert.deepEqual(
-    refused,
+    rejected,
     [50, 100, 150].map((afterMs) => ({
       kind: 'retry',
       error: 'concurrency limit',

@@ -39,14 +39,14 @@ test('a duplicate event decides nothing, whatever the status of the saga', () =>
 
 test('a second outcome of a step changes nothing', () => {
   const done = after(begun, decideStepOutcome(begun, 0, accepted, context));
-  const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
+  const denial = { kind: 'rejected', reason: 'no', message: 'no', cause: undefined } as const;
   assert.deepEqual(decideStepOutcome(done, 0, accepted, context), []);
   assert.deepEqual(decideStepOutcome(done, 0, denial, context), []);
   assert.deepEqual(decideStepOutcome(begun, 7, accepted, context), []);
 });
 
-test('a step accepted after a refusal is compensated, even if the saga has ended', () => {
-  const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
+test('a step accepted after a rejection is compensated, even if the saga has ended', () => {
+  const denial = { kind: 'rejected', reason: 'no', message: 'no', cause: undefined } as const;
   const ended = after(begun, decideStepOutcome(begun, 0, denial, context));
   assert.equal(ended.status, 'compensated');
   const facts = decideStepOutcome(ended, 0, accepted, context);
@@ -64,7 +64,7 @@ test('a step accepted after a refusal is compensated, even if the saga has ended
 test('a step accepted after the saga continued without it parks the saga', () => {
   const steps = new Map(saga.steps).set('reserve', { onDenied: () => [] });
   const other = { ...context, saga: { ...saga, steps } };
-  const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
+  const denial = { kind: 'rejected', reason: 'no', message: 'no', cause: undefined } as const;
   const onItsWay = after(begun, decideStepOutcome(begun, 0, denial, other));
   assert.equal(onItsWay.status, 'running');
   const parked = after(onItsWay, decideStepOutcome(onItsWay, 0, accepted, other));

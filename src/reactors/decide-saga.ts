@@ -152,7 +152,7 @@ export function decideStepOutcome(
 }
 
 /**
- * Two processes sent the command, one of them after it had lost its lease. The aggregate refused one and
+ * Two processes sent the command, one of them after it had lost its lease. The aggregate rejected one and
  * then accepted the other. The accepted command took effect, so it must be compensated.
  */
 function decideLate(
@@ -163,13 +163,13 @@ function decideLate(
   const decision = begin(state, context);
   decision.add({ kind: 'step-done', n });
   if (state.status === 'compensated') {
-    decision.add({ kind: 'compensating', reason: `${step}: accepted after it was refused` });
+    decision.add({ kind: 'compensating', reason: `${step}: accepted after it was rejected` });
   }
   if (state.status === 'running') {
     // The saga has already continued as if the step had failed, so an operator must decide.
     const why = {
       reason: 'accepted-late',
-      message: 'the command was accepted after it was refused',
+      message: 'the command was accepted after it was rejected',
     };
     for (const fact of decidePark(state, { at: 'answer', n, accepted: true }, why)) {
       decision.add(fact);

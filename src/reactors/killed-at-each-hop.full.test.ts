@@ -24,8 +24,8 @@ const scenarios: readonly Scenario[] = [
     effects: ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1'],
   },
   {
-    title: 'the last step is refused',
-    prepare: (receiver) => receiver.answer('parcel.ship', 'refuse'),
+    title: 'the last step is rejected',
+    prepare: (receiver) => receiver.answer('parcel.ship', 'reject'),
     isPaid: true,
     end: 'compensated',
     effects: ['stock.reserve o1', 'card.charge o1', 'card.refund o1', 'stock.release o1'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { Refused } from '../aggregates/refused.ts';
+import { CommandRejected } from '../aggregates/command-rejected.ts';
 import { defineCommand } from '../contracts/define-command.ts';
 import { defineEvent } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -152,7 +152,7 @@ test('an error at the start makes the event a dead letter, and its replay starts
 test('a denied step may continue with other actions', async () => {
   const faulty = faultySaga(new Set());
   const rig = createSagaRig(faulty);
-  rig.receiver.answer('mind.think', 'refuse');
+  rig.receiver.answer('mind.think', 'reject');
   await using runner = await startSaga(rig.store, faulty, rig.options);
   await append(rig.store, asked(q1));
   await rig.untilStatus('q1', 'compensated');
@@ -214,7 +214,7 @@ test('two events of one key, handled concurrently by two processes, are serialis
   }
 });
 
-test('a command accepted from an expired owner after its refusal to the new one is compensated', async () => {
+test('a command accepted from an expired owner after its rejection to the new one is compensated', async () => {
   const order = orderSaga();
   const { clock, store, receiver, admin, at } = createSagaRig(order);
   const journal = createSagaJournal(store, order, { clock });
@@ -231,16 +231,16 @@ test('a command accepted from an expired owner after its refusal to the new one 
     createDriveSaga({ store, saga: order, journal, send, clock });
   const [own] = await store.readStream(stream).toArray();
   assert.ok(own !== undefined);
-  const refusing = drive(() => Promise.reject(new Refused('sold-out', 'there is none')));
+  const rejecting = drive(() => Promise.reject(new CommandRejected('sold-out', 'there is none')));
   const overtaken = drive(async (request) => {
     // During the pause, the other process ended the saga.
-    assert.equal((await refusing(own, start)).status, 'compensated');
+    assert.equal((await rejecting(own, start)).status, 'compensated');
     return receiver.send(request);
   });
   assert.equal((await overtaken(own, start)).status, 'compensating');
   assert.equal((await drive(receiver.send)(own, start)).status, 'compensated');
   assert.deepEqual(receiver.effects, ['stock.reserve o1', 'stock.release o1']);
-  assert.equal((await admin.get(at('o1'))).reason, 'reserve: accepted after it was refused');
+  assert.equal((await admin.get(at('o1'))).reason, 'reserve: accepted after it was rejected');
 });
 
 test('an inconsistent definition is rejected', () => {
@@ -270,8 +270,8 @@ test('an inconsistent definition is rejected', () => {
 test('ended and parked sagas are reported once, and commands carry the trace context', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
-  rig.receiver.answer('parcel.ship', 'refuse');
-  rig.receiver.answer('card.refund', 'refuse', 'accept');
+  rig.receiver.answer('parcel.ship', 'reject');
+  rig.receiver.answer('card.refund', 'reject', 'accept');
   const counts: string[] = [];
   const errors: object[] = [];
   const quiet = (): void => undefined;

@@ -45,10 +45,10 @@ test('runs its steps to completion, each command once', async () => {
   assert.ok(own.every(({ correlationId }) => correlationId === start.correlationId));
 });
 
-test('a refused step compensates the completed steps, last first', async () => {
+test('a rejected step compensates the completed steps, last first', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
-  receiver.answer('parcel.ship', 'refuse');
+  receiver.answer('parcel.ship', 'reject');
   await using started = await startSaga(store, saga, options);
   assert.equal(started.state, 'started');
   await append(store, placed(o1));
@@ -178,8 +178,8 @@ test('skipping a step without an outcome compensates the others', async () => {
 test('a failed compensation parks the saga; resumed, it continues there', async () => {
   const saga = orderSaga();
   const { clock, store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
-  receiver.answer('parcel.ship', 'refuse');
-  receiver.answer('card.refund', 'refuse');
+  receiver.answer('parcel.ship', 'reject');
+  receiver.answer('card.refund', 'reject');
   await using started = await startSaga(store, saga, options);
   assert.equal(started.state, 'started');
   await append(store, placed(o1));
@@ -192,7 +192,7 @@ test('a failed compensation parks the saga; resumed, it continues there', async 
     steps.map(({ status }) => status),
     ['done', 'compensating', 'failed'],
   );
-  // Still refused: parked again, and no later compensation was sent.
+  // Still rejected: parked again, and no later compensation was sent.
   const { revision } = await admin.get(at('o1'));
   await admin.resume(at('o1'), { by: 'ada' });
   await until(clock, async () => (await admin.get(at('o1'))).revision === revision + 2);
@@ -211,8 +211,8 @@ test('a failed compensation parks the saga; resumed, it continues there', async 
 test('a compensation done manually is skipped, and the remaining ones continue', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
-  receiver.answer('parcel.ship', 'refuse');
-  receiver.answer('card.refund', 'refuse');
+  receiver.answer('parcel.ship', 'reject');
+  receiver.answer('card.refund', 'reject');
   await using started = await startSaga(store, saga, options);
   assert.equal(started.state, 'started');
   await append(store, placed(o1));

@@ -78,7 +78,7 @@ export type Compensation =
   | undefined;
 
 export interface StepDenial {
-  readonly kind: 'refused' | 'rejected';
+  readonly kind: 'rejected' | 'failed';
   readonly reason: string;
   readonly message: string;
 }

@@ -96,7 +96,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       const outcome = outcomes[at];
       const { type } = head;
       if (outcome?.kind === 'draining') {
-        observer.count?.('tasks_refused_total', { type });
+        observer.count?.('tasks_rejected_total', { type });
         const message = `task type '${type}' is draining and accepts no new jobs`;
         throw new MillraceError('TASK_TYPE_DRAINING', message, { details: { type } });
       }

@@ -39,7 +39,7 @@ export interface GivenReactor {
  *   name: 'sub:banking:greetings:v1',
  *   events: [opened],
  *   from: 'end',
- *   onRefused: 'ignore',
+ *   onRejected: 'ignore',
  *   on: { 'account.opened.v1': ({ aggregate }) => ({ id: aggregate.id, command: greet({}) }) },
  * });
  *

@@ -32,7 +32,7 @@ export type SagaHappening =
 /** The replies to commands by type; all other commands are accepted. */
 export interface SagaAnswers {
   /** The rejected command types, with the reason. */
-  readonly refused?: Readonly<Record<string, string>>;
+  readonly rejected?: Readonly<Record<string, string>>;
   /** The command types without a reply, even after the last attempt. */
   readonly unanswered?: readonly string[];
 }
@@ -161,9 +161,9 @@ function createWorld(saga: Saga): World {
     if (answers.unanswered?.includes(type) === true) {
       return { kind: 'doubt', message: `${type} has no reply` };
     }
-    const reason = answers.refused?.[type];
+    const reason = answers.rejected?.[type];
     if (reason === undefined) return { kind: 'accepted' };
-    return { kind: 'refused', reason, message: `${type} was rejected`, cause: undefined };
+    return { kind: 'rejected', reason, message: `${type} was rejected`, cause: undefined };
   }
 
   function settle(answers: SagaAnswers): void {

@@ -73,7 +73,7 @@ test('uses the last result of an operation', () => {
   const tried = [...history.slice(0, 3), unknown];
   assert.deepEqual(checkStored(tried, [a0]), []);
   assert.deepEqual(rulesOf(checkStored([...tried, ok('2', a1, b0)], [a0])), ['lost']);
-  assert.deepEqual(rulesOf(checkStored([...tried, fail('2')], stored)), ['refused-but-stored']);
+  assert.deepEqual(rulesOf(checkStored([...tried, fail('2')], stored)), ['rejected-but-stored']);
 });
 
 const broken: Readonly<

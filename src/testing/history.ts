@@ -50,7 +50,7 @@ export type HistoryRule =
   /** An operation is stored partially. */
   | 'torn'
   /** A rejected operation is stored. */
-  | 'refused-but-stored'
+  | 'rejected-but-stored'
   /** An event is stored without an operation. */
   | 'phantom'
   | 'stored-twice'
@@ -206,7 +206,7 @@ function checkOperation(
   const missing = eventIds.filter((id) => !places.has(id));
   const isStored = missing.length < eventIds.length;
   if (outcome === 'fail') {
-    return isStored ? [violation('refused-but-stored', `operation ${name}`)] : [];
+    return isStored ? [violation('rejected-but-stored', `operation ${name}`)] : [];
   }
   if (outcome === 'ok' && missing.length > 0) {
     return [violation('lost', `operation ${name}: ${missing.join(', ')}`)];

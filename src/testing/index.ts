@@ -51,7 +51,7 @@ export {
   sharedRedis,
   sharedRedisCluster,
 } from './servers/shared-servers.ts';
-export type { ReceivedMail, SmtpRefusal, SmtpStage } from './servers/smtp-mailbox.ts';
+export type { ReceivedMail, SmtpRejection, SmtpStage } from './servers/smtp-mailbox.ts';
 export { startSmtp, type SmtpOptions, type SmtpServer } from './servers/smtp-server.ts';
 export {
   eventStoreConformance,

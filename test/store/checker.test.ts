@@ -89,13 +89,13 @@ const bugs: Readonly<
     }),
   },
   'stores a rejected append': {
-    rules: ['refused-but-stored'],
+    rules: ['rejected-but-stored'],
     bug: (store, random) => ({
       ...store,
       async append(stream, events, options) {
         const result = await store.append(stream, events, options);
         if (random.below(8) > 0) return result;
-        return store.append(stream, [newEvent(`refused-${stream}`)], { expected: 9_999 });
+        return store.append(stream, [newEvent(`rejected-${stream}`)], { expected: 9_999 });
       },
     }),
   },

@@ -287,10 +287,10 @@ test('users watch and unwatch a task', () => {
     .then([]);
   given(task, [])
     .when(watchTask({ userId: 'bob' }))
-    .thenRefused('task-unknown');
+    .thenRejected('task-unknown');
   given(task, [])
     .when(unwatchTask({ userId: 'bob' }))
-    .thenRefused('task-unknown');
+    .thenRejected('task-unknown');
 });
 
 function contextOf(): Parameters<typeof task.decide>[2] {

@@ -1,6 +1,6 @@
 // The task aggregate: the result of all tags of its chat.
 
-import { defineAggregate, Refused, type EvolveMap } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected, type EvolveMap } from 'millrace/aggregates';
 import type { EventOf } from 'millrace/contracts';
 import { collabLimits, own, type TagCommand } from '../fields.ts';
 import { judgeTag, type Judge, type TaskChange, type TaskState } from './judge-tags.ts';
@@ -155,7 +155,7 @@ function taskIdsOf(
   { type, workspaceId }: TaskState,
   id: string,
 ): { readonly taskId: string; readonly chatId: string; readonly workspaceId: string } {
-  if (type === undefined) throw new Refused('task-unknown', `Unknown task '${id}'.`);
+  if (type === undefined) throw new CommandRejected('task-unknown', `Unknown task '${id}'.`);
   return { taskId: id, chatId: id, workspaceId };
 }
 
