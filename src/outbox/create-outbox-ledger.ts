@@ -31,7 +31,7 @@ import type {
   OutboxMessage,
 } from './outbox-message.ts';
 
-type SettleAndClaimResult = Awaited<ReturnType<OutboxLedger['exchange']>>;
+type SettleAndClaimResult = Awaited<ReturnType<OutboxLedger['settleAndClaim']>>;
 
 /** `ClaimRequest` with all defaults. */
 export interface EngineClaim {
@@ -57,7 +57,7 @@ export interface OutboxEngine<Transaction>
     AsyncDisposable,
     Pick<OutboxLedger, 'capabilities' | 'whenDue' | 'counts' | 'pause' | 'resume' | 'paused'> {
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
-  exchange(
+  settleAndClaim(
     outcomes: readonly OutboxOutcome[],
     claim: EngineClaim | undefined,
   ): Promise<SettleAndClaimResult>;
@@ -98,7 +98,7 @@ export function createOutboxLedger<Transaction>(
   ): Promise<SettleAndClaimResult> => {
     // Most engines give each claim its own token: if all tokens differ, no claim occurs twice.
     if (new Set(outcomes.map(({ claim: { token } }) => token)).size === outcomes.length) {
-      return engine.exchange(outcomes.map(checked), claim);
+      return engine.settleAndClaim(outcomes.map(checked), claim);
     }
     const byClaim = new Map<string, OutboxOutcome>();
     for (const outcome of outcomes) {
@@ -106,7 +106,7 @@ export function createOutboxLedger<Transaction>(
       if (!byClaim.has(key)) byClaim.set(key, checked(outcome));
     }
     const unique = [...byClaim.values()];
-    const { settled, claimed } = await engine.exchange(unique, claim);
+    const { settled, claimed } = await engine.settleAndClaim(unique, claim);
     if (unique.length === outcomes.length) return { settled, claimed };
     const results = new Map(unique.map((each, at) => [claimKey(each.claim), settled[at]]));
     return {
@@ -129,7 +129,7 @@ export function createOutboxLedger<Transaction>(
     return result ?? 'stale';
   };
 
-  const exchange: OutboxLedger['exchange'] = async (outcomes, request) => {
+  const settleAndClaim: OutboxLedger['settleAndClaim'] = async (outcomes, request) => {
     const { workerId, limit, leaseMs = limits.leaseMsDefault } = request;
     checkClaim(workerId, limit, leaseMs);
     return settleAndClaimOnce(outcomes, { workerId, limit, leaseMs });
@@ -177,14 +177,14 @@ export function createOutboxLedger<Transaction>(
       );
     },
     async claimDueBatch(workerId, limit, options) {
-      return (await exchange([], { ...options, workerId, limit })).claimed;
+      return (await settleAndClaim([], { ...options, workerId, limit })).claimed;
     },
     markSent: (claim) => settleOne({ kind: 'sent', claim }),
     markFailed: (claim, error, nextDueAt) => settleOne({ kind: 'failed', claim, error, nextDueAt }),
     deadLetter: (claim, error) => settleOne({ kind: 'dead', claim, error }),
     release: (claim, dueAt) => settleOne({ kind: 'released', claim, dueAt }),
     settle,
-    exchange,
+    settleAndClaim,
     renew,
     async extend(claims, { leaseMs = limits.leaseMsDefault } = {}) {
       checkClaim('extend', 1, leaseMs);

@@ -262,7 +262,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       wakeAll();
       return enqueued;
     },
-    async exchange(outcomes, request) {
+    async settleAndClaim(outcomes, request) {
       const settled = outcomes.map(settleOne);
       return { settled, claimed: request === undefined ? [] : claim(request) };
     },

@@ -226,7 +226,7 @@ function createLedgerCalls(settings: Settings, { queue, senders, stopping }: Par
       const result =
         limit === 0
           ? { settled: await ledger.settle(outcomes), claimed: [] }
-          : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
+          : await ledger.settleAndClaim(outcomes, { workerId, limit, leaseMs });
       for (const [at, each] of settled.entries()) {
         reportOutcome(each, result.settled[at], { source, observer, onDead, reports });
       }

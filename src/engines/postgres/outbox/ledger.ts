@@ -236,7 +236,7 @@ export async function postgresOutboxLedger(
   const engine: OutboxEngine<PostgresTransaction> = {
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
     enqueue,
-    async exchange(outcomes, request) {
+    async settleAndClaim(outcomes, request) {
       const { stale, claimed } =
         request === undefined
           ? { stale: staleOf(await query(settleSql, outcomeArrays(outcomes))), claimed: [] }
