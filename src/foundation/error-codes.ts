@@ -376,7 +376,7 @@ export const errorCodes = {
   },
   TASK_WORKER_LOST: {
     retryable: true,
-    meaning: 'The worker that held the job is gone.',
+    meaning: 'The worker that claimed the job is gone.',
     remedy: 'Find out why the worker ended; the job is retried by the rules of its type.',
   },
   TASK_CANCELLED: {

@@ -24,7 +24,7 @@ import { isTerminal, neverMs, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
 import { endedChildren, type TaskChanges } from './task-changes.ts';
-import type { Enqueued, NewTask, TaskHolding, TaskToken } from './tasks.ts';
+import type { Enqueued, NewTask, ClaimedJobCalls, TaskToken } from './tasks.ts';
 
 /** The cached records of the jobs that workers of this process claimed. */
 export interface ClaimedJobs {
@@ -46,7 +46,7 @@ export function createClaimedJobs(): ClaimedJobs {
       tasks.delete(task.head.id);
       tasks.set(task.head.id, task);
       // The oldest record is evicted; the next call of its worker reads it again.
-      if (tasks.size > limits.holdsMax) tasks.delete(tasks.keys().next().value ?? '');
+      if (tasks.size > limits.claimedJobsMax) tasks.delete(tasks.keys().next().value ?? '');
     },
     evict(id, fence) {
       if (fence === undefined || tasks.get(id)?.head.fence === fence) tasks.delete(id);
@@ -62,7 +62,7 @@ export interface ClaimedJobContext extends Pick<TaskChanges, 'afterEnd' | 'wakeP
   readonly enqueueMany: (tasks: readonly NewTask[]) => Promise<readonly Enqueued[]>;
 }
 
-export function createClaimedJobCalls(context: ClaimedJobContext): TaskHolding {
+export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCalls {
   const { engine, changeBatcher, claimedJobs, decideContext } = context;
 
   async function load({ id, fence }: TaskToken): Promise<StoredTask> {
@@ -106,7 +106,7 @@ export function createClaimedJobCalls(context: ClaimedJobContext): TaskHolding {
       const { head, fields, signals } = decided;
       const guard = { fence: token.fence, revision: known?.head.revision };
       const stays = { before: task.head, after };
-      const change = { id, type, guard, head, fields, signals, held: stays };
+      const change = { id, type, guard, head, fields, signals, claimed: stays };
       const outcome = await changeBatcher.change(change);
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {
@@ -191,7 +191,7 @@ export function createClaimedJobCalls(context: ClaimedJobContext): TaskHolding {
       checkName('event', event);
       const bounds = { min: 0, max: limits.durationMsMax };
       if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, bounds);
-      let outcome: Awaited<ReturnType<TaskHolding['waitForEvent']>> = { kind: 'released' };
+      let outcome: Awaited<ReturnType<ClaimedJobCalls['waitForEvent']>> = { kind: 'released' };
       await writeExactly(token, (task, decide) => {
         checkSteps(task);
         const found = firstEvent(task, event);

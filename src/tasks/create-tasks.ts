@@ -33,7 +33,7 @@ import type {
   ClaimedTask,
   Enqueued,
   HeartbeatRequest,
-  HeldState,
+  ClaimState,
   NewTask,
   TaskQuery,
   Tasks,
@@ -163,7 +163,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     });
   }
 
-  async function heartbeat(request: HeartbeatRequest): Promise<readonly HeldState[]> {
+  async function heartbeat(request: HeartbeatRequest): Promise<readonly ClaimState[]> {
     const { worker, leaseMs, tokens = [], about } = request;
     checkWorker(worker);
     const aliveUntilMs = clock.now() + leaseOf(leaseMs);
@@ -178,7 +178,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       const cancelAtMs = isClaimed ? head.cancelAtMs : 0;
       return {
         id,
-        state: isClaimed ? 'held' : 'lost',
+        state: isClaimed ? 'claimed' : 'lost',
         cancelAt: cancelAtMs === 0 ? undefined : new Date(cancelAtMs),
       };
     });

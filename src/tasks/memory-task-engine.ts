@@ -65,7 +65,7 @@ export function memoryTaskEngine(
       waiters.wakeAll();
       return outcomes;
     },
-    async exchange(changes, request, nowMs) {
+    async changeAndClaim(changes, request, nowMs) {
       failIfClosed();
       const outcomes = changes.map((each) => rows.change(each, nowMs));
       const claimed = request === undefined ? [] : claimNow({ ...request, nowMs }).claimed;

@@ -199,7 +199,7 @@ export function createChangeBatcher(engine: TaskEngine, now: () => number): Chan
   const send = async (items: readonly Item[]): Promise<readonly ItemResult[]> => {
     const changes = items.flatMap(({ change }) => (change === undefined ? [] : [change]));
     const claims = items.flatMap(({ claim }) => (claim === undefined ? [] : [claim]));
-    const { outcomes, claimed } = await engine.exchange(changes, claims[0], now());
+    const { outcomes, claimed } = await engine.changeAndClaim(changes, claims[0], now());
     const results = outcomes.values();
     let hasClaimed = false;
     return items.map(({ change }): ItemResult => {

@@ -36,7 +36,7 @@ export const taskLimits = {
   pageMax: 1_000,
   pageDefault: 100,
   /** Cached records of claimed jobs per process. */
-  holdsMax: 10_000,
+  claimedJobsMax: 10_000,
   retryMsFirst: 50,
   retryMsMax: 5_000,
 } as const;

@@ -104,9 +104,9 @@ function mortal(
         : engine.overdue(request),
     ),
     repair: guarded((...args: Parameters<TaskEngine['repair']>) => engine.repair(...args)),
-    exchange: guarded(async (changes, claim, nowMs) => {
+    changeAndClaim: guarded(async (changes, claim, nowMs) => {
       const before = await engine.heads(changes);
-      const result = await engine.exchange(changes.map(spoilt), claim, nowMs);
+      const result = await engine.changeAndClaim(changes.map(spoilt), claim, nowMs);
       for (const [at, change] of changes.entries()) {
         const head = before[at];
         if (result.outcomes[at]?.kind !== 'done' || head === undefined) continue;

@@ -190,8 +190,9 @@ export function createChangeAndClaim(
 }
 
 /** Whether another process has changed the record although the worker still owns the job. */
-function needsMerge({ guard, held }: TaskChange, outcome: ChangeOutcome | undefined): boolean {
-  if (held === undefined || outcome?.kind !== 'stale' || guard.revision !== undefined) return false;
+function needsMerge({ guard, claimed }: TaskChange, outcome: ChangeOutcome | undefined): boolean {
+  if (claimed === undefined || outcome?.kind !== 'stale' || guard.revision !== undefined)
+    return false;
   return outcome.head?.state === 'running' && outcome.head.fence === guard.fence;
 }
 
@@ -202,9 +203,9 @@ function needsMerge({ guard, held }: TaskChange, outcome: ChangeOutcome | undefi
  * record, its new lines before the signal fields, and its new lines after them.
  */
 function wholeOf(change: TaskChange, nowMs: number) {
-  const { held, head: changed, guard } = change;
-  if (held === undefined || guard.fence === undefined) return undefined;
-  const { before, after } = held;
+  const { claimed, head: changed, guard } = change;
+  if (claimed === undefined || guard.fence === undefined) return undefined;
+  const { before, after } = claimed;
   const { head } = after;
   const isEnd = isTerminal(head.state);
   if (!isEnd && head.state !== 'running') return undefined;

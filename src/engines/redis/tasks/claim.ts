@@ -29,7 +29,7 @@ interface TypeView {
 }
 
 export interface TaskClaims {
-  readonly exchange: TaskEngine['exchange'];
+  readonly changeAndClaim: TaskEngine['changeAndClaim'];
   readonly claim: TaskEngine['claim'];
   /** Called when the type may have new jobs. */
   onNewWork(type: string): void;
@@ -190,7 +190,7 @@ export function createTaskClaims(
   return {
     onNewWork,
     wakeAll,
-    async exchange(changes, claim, nowMs) {
+    async changeAndClaim(changes, claim, nowMs) {
       failIfClosed();
       const byType = Map.groupBy(changes, ({ type }) => type);
       const rules = claim?.rules ?? [];

@@ -130,7 +130,7 @@ export function createHandOffs({
     },
     offer(request, wake) {
       const { worker, aliveUntilMs, nowMs } = request;
-      const rules = request.rules.filter(({ mayBeHanded }) => mayBeHanded);
+      const rules = request.rules.filter(({ allowsHandOff }) => allowsHandOff);
       const isOpen = current !== undefined && current.untilMs > nowMs;
       if (isOpen || rules.length === 0) return undefined;
       offers += 1;

@@ -113,7 +113,7 @@ function taskEngineOf(
     beatThread: beat === undefined ? undefined : { module: module.href, settings: beat },
     callsAtOnce: 2,
     enqueue: createTaskEnqueue(context, (type) => claims.onNewWork(type)),
-    exchange: claims.exchange,
+    changeAndClaim: claims.changeAndClaim,
     claim: claims.claim,
     get: reads.get,
     heads: reads.heads,

@@ -99,7 +99,7 @@ function createEngine(
       if (dueMs > 0) return { claimed: [], freeAtMs: dueMs };
       // Call the writer directly: `write` wakes all waiting claims, including this one.
       const { claimed, freeAtMs } = await client.call({
-        operation: 'tasks.exchange',
+        operation: 'tasks.changeAndClaim',
         changes: [],
         claim: now,
         queues,
@@ -128,9 +128,9 @@ function createEngine(
     },
     enqueue: (entries, nowMs) =>
       write({ operation: 'tasks.enqueue', entries: entries.map(withMessages), nowMs }),
-    async exchange(changes, request, nowMs) {
+    async changeAndClaim(changes, request, nowMs) {
       const { outcomes, claimed } = await write({
-        operation: 'tasks.exchange',
+        operation: 'tasks.changeAndClaim',
         changes: changes.map(withMessages),
         claim: request === undefined ? undefined : { ...request, nowMs },
         queues: request === undefined ? [] : queuesOf(request),

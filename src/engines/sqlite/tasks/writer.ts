@@ -40,7 +40,7 @@ export interface TaskOperations {
     { readonly entries: readonly WithMessages<EnqueueEntry>[]; readonly nowMs: number },
     readonly EnqueueOutcome[]
   >;
-  readonly 'tasks.exchange': Operation<
+  readonly 'tasks.changeAndClaim': Operation<
     {
       readonly changes: readonly WithMessages<TaskChange>[];
       readonly claim: ClaimRequest | undefined;
@@ -255,7 +255,7 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
 
   const handlers: Handlers<TaskOperations> = {
     'tasks.enqueue': ({ entries, nowMs }) => entries.map((entry) => enqueue(entry, nowMs)),
-    'tasks.exchange': ({ changes, claim, queues, nowMs }) => {
+    'tasks.changeAndClaim': ({ changes, claim, queues, nowMs }) => {
       const outcomes = changes.map((each) => change(each, nowMs));
       if (claim === undefined) return { outcomes, claimed: [], freeAtMs: null };
       const found = claims.claim(claim);

@@ -35,7 +35,7 @@ const failure = closed({
 
 const claimState = Type.Object({
   id: Type.String(),
-  state: Type.Enum(['held', 'lost'], {
+  state: Type.Enum(['claimed', 'lost'], {
     description: 'lost: stop, the claim has ended.',
   }),
   cancelAt: Type.Optional(
