@@ -48,11 +48,11 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
     count: `select count(*) from ${waiting} where subscription = ?1`,
   };
   return {
-    async hold(fence, streams) {
+    async park(fence, streams) {
       const { subscription, shard } = fence;
       const [due, queued] = [
-        streams.filter((each) => each.due !== 'behind'),
-        streams.filter((each) => each.due === 'behind'),
+        streams.filter((each) => each.due !== 'queued'),
+        streams.filter((each) => each.due === 'queued'),
       ];
       const write = (text: string, items: readonly unknown[]): SqlStatement[] =>
         items.length === 0
