@@ -128,10 +128,10 @@ test('a skipped step outcome, timer or event counts as done', async () => {
     return parked?.at === 'event';
   });
   await rig.admin.skip(rig.at('q1'), { by: 'ada' });
-  const { status, steps, held, timers } = await rig.admin.get(rig.at('q1'));
+  const { status, steps, queuedEvents, timers } = await rig.admin.get(rig.at('q1'));
   assert.equal(status, 'running');
   assert.equal(steps[0]?.status, 'done');
-  assert.equal(held, 0);
+  assert.equal(queuedEvents, 0);
   assert.deepEqual(timers, []);
 });
 

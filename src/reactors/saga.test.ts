@@ -226,14 +226,14 @@ test('a compensation done manually is skipped, and the remaining ones continue',
   assert.deepEqual(resumed?.payload, { how: 'skip', by: 'ada', note: 'refunded in the shop' });
 });
 
-test('an event before the start is held until the start', async () => {
+test('an event before the start is queued until the start', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   await using started = await startSaga(store, saga, options);
   assert.equal(started.state, 'started');
   await append(store, paid(o1));
   await untilStatus('o1', 'waiting');
-  assert.equal((await admin.get(at('o1'))).held, 1);
+  assert.equal((await admin.get(at('o1'))).queuedEvents, 1);
   await append(store, placed(o1));
   await untilStatus('o1', 'completed');
   assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
@@ -282,7 +282,7 @@ test('a reset of its subscription repeats no effect', async () => {
   assert.equal(receiver.calls.length, length);
 });
 
-test('events for a parked saga are held in order until it is resumed', async () => {
+test('events for a parked saga are queued in order until it is resumed', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   receiver.answer('stock.reserve', 'fail');
@@ -291,7 +291,7 @@ test('events for a parked saga are held in order until it is resumed', async () 
   await untilStatus('o1', 'parked');
   await append(store, paid(o1));
   await runner.subscription.whenCaughtUp();
-  assert.equal((await admin.get(at('o1'))).held, 1);
+  assert.equal((await admin.get(at('o1'))).queuedEvents, 1);
   receiver.answer('stock.reserve', 'accept');
   await admin.resume(at('o1'), { by: 'ada' });
   await untilStatus('o1', 'completed');

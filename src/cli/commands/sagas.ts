@@ -129,7 +129,7 @@ function entryText({ stream, status, updatedAtMs, dueAtMs, reason }: SagaEntry):
 }
 
 function infoText(info: SagaInfo): string {
-  const { parked, held: queuedEvents } = info;
+  const { parked, queuedEvents } = info;
   const steps = info.steps.map(
     ({ step, status, reason }) =>
       ['step', `${step} ${status}${reason === undefined ? '' : ` (${reason})`}`] as const,

@@ -58,7 +58,7 @@ const info = Type.Object(
       }),
     ),
     timers: Type.Array(Type.Object({ timer: Type.String(), dueAt: Type.String() })),
-    held: Type.Integer({ description: 'The number of queued events.' }),
+    queuedEvents: Type.Integer({ description: 'The number of queued events.' }),
     reason: optional,
     parked: Type.Optional(Type.Object({ at: Type.String(), reason: Type.String() })),
   },
