@@ -151,7 +151,7 @@ export {
   checkDelivered,
   checkStored,
   parseHistory,
-  type EventPlace,
+  type EventLocation,
   type HistoryEntry,
   type HistoryResult,
   type HistoryRule,
