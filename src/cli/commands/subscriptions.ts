@@ -108,10 +108,10 @@ function pauseCommand(verb: 'pause' | 'resume', summary: string): Command {
 const reset = defineCommand({
   name: 'subscriptions reset',
   summary: 'moves the checkpoint of a subscription; the events after it are handled again',
-  usage: '<subscription> --to <place> --yes',
+  usage: '<subscription> --to <position> --yes',
   options: {
     ...storeOption,
-    to: option('place', 'start, a position, or a date and time'),
+    to: option('position', 'start, a position, or a date and time'),
     yes: flag('confirms that events are handled again'),
     ...byOption,
     ...jsonOption,
