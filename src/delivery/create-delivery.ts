@@ -56,7 +56,7 @@ export interface DeliveryOptions {
   readonly breakers?: BreakerStore | undefined;
 }
 
-export interface DeliverContext {
+export interface DeliverOptions {
   /** Cancels the attempt; with the reason `HANDLER_TIMEOUT`, it counts as a failure of the destination. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -72,7 +72,7 @@ export interface Delivery {
   /** Sends one message. Never rejects. */
   readonly deliver: (
     message: DeliveryMessage,
-    context?: DeliverContext,
+    context?: DeliverOptions,
   ) => Promise<DeliveryOutcome>;
   /** The breaker of one integration type, for screens and health checks. */
   breakerOf(integrationType: string): BreakerState;
@@ -326,7 +326,7 @@ const neverAborted = new AbortController().signal;
 interface CallContext {
   readonly signal: AbortSignal;
   readonly attempt: number;
-  readonly limit: DeliverContext['limit'];
+  readonly limit: DeliverOptions['limit'];
 }
 
 interface CheckedSettings extends Omit<DestinationSettings, 'breaker' | 'timeoutMs'> {

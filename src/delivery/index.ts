@@ -1,6 +1,6 @@
 export { createDelivery, deliveryLimits } from './create-delivery.ts';
 export type {
-  DeliverContext,
+  DeliverOptions,
   Delivery,
   DeliveryOptions,
   DestinationSettings,
