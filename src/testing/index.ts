@@ -1,7 +1,7 @@
 export { eventually } from './assertions.ts';
 export {
   apiCaller,
-  type ApiAnswer,
+  type ApiResponse,
   type ApiCaller,
   type ApiSocket,
   type ReceivedEvent,
@@ -136,7 +136,7 @@ export {
   type SentCommand,
   type WhenReactor,
 } from './given-reactor.ts';
-export { givenSaga, type GivenSaga, type SagaAnswers, type SagaHappening } from './given-saga.ts';
+export { givenSaga, type GivenSaga, type SagaReplies, type SagaHappening } from './given-saga.ts';
 export {
   childInput,
   startChild,

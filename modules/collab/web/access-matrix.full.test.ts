@@ -7,7 +7,7 @@ import { castOf, makeWorld, roles, type Role, type World } from '../testing/acce
 import {
   openRig,
   until,
-  type Answer,
+  type PersonResponse,
   type Person,
   type Rig,
   type SocketMessage,
@@ -165,7 +165,7 @@ const none: World = {
   inviteToken: `none~none~${'x'.repeat(43)}`,
 };
 
-function request({ method, path, row, target, role }: Case, world: World): Promise<Answer> {
+function request({ method, path, row, target, role }: Case, world: World): Promise<PersonResponse> {
   const chat = target === 'closed' ? world.closed : world.open;
   const message = target === 'closed' ? world.closedMessage : world.openMessage;
   const ofChat = path.includes('/messages/{id}') ? message : chat;

@@ -36,7 +36,7 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
       summary: 'Encrypt every secret with the first configured key',
       tag: 'slack: workspaces',
       access: 'admin',
-      answers: {
+      responses: {
         200: {
           description: 'Number of secrets encrypted again',
           schema: Type.Object({ resealed: Type.Integer() }),
@@ -53,7 +53,7 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
       tag: 'slack: workspaces',
       access: 'admin',
       params: Type.Object({ code: idText }),
-      answers: {
+      responses: {
         200: {
           description: 'The team of the token, or the error code',
           schema: Type.Object({

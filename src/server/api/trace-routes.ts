@@ -121,7 +121,7 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
           Type.Integer({ minimum: 0, maximum: 30_000, description: 'Default: 2000.' }),
         ),
       }),
-      answers: {
+      responses: {
         200: { description: 'The flow', schema: trace },
         404: { description: 'Unknown flow' },
       },

@@ -330,7 +330,7 @@ test('stopping the server completes running requests, then closes with 1001', as
     summary: '',
     tag: '',
     access: 'append',
-    answers: {},
+    responses: {},
     async handle() {
       started.resolve();
       await gate.promise;

@@ -38,7 +38,7 @@ const accessText: Readonly<Partial<Record<Access, string>>> = {
 };
 
 function routeHtml(route: Route): string {
-  const { method, path, summary, description, access, answers } = route;
+  const { method, path, summary, description, access, responses } = route;
   const body = route.bodyShown ?? route.body;
   const inputs = [
     ...fieldRows('path', route.params),
@@ -46,7 +46,7 @@ function routeHtml(route: Route): string {
     ...Object.entries(headersOf(route)).map(([name, text]) => headerRow(name, text)),
     ...fieldRows('body', body),
   ];
-  const outcomes = Object.entries(answers).map(
+  const outcomes = Object.entries(responses).map(
     ([status, { description: text, headers = {} }]) =>
       `<tr><td><code>${status}</code></td><td>${[text, ...Object.entries(headers).map(([name, about]) => `\`${name}\`: ${about}`)].map(prose).join('<br>')}</td></tr>`,
   );

@@ -48,7 +48,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       summary:
         verb === 'pause' ? 'Pauses a subscription in all processes' : 'Resumes a subscription',
       params,
-      answers: { 200: returns('The new state', state) },
+      responses: { 200: returns('The new state', state) },
       handle: (request) => {
         const { name } = request.params;
         const what = { action: `subscription.${verb}`, target: name };
@@ -64,7 +64,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       ...get,
       path: '/admin/subscriptions',
       summary: 'All subscriptions with state, workers, lag and dead letters',
-      answers: { 200: returns('All subscriptions', pageOf(overview)) },
+      responses: { 200: returns('All subscriptions', pageOf(overview)) },
       list: async () => {
         const all = await subscriptionOverview(admin, storage);
         return Promise.all(
@@ -82,7 +82,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       body: closed({
         to: text(40, "'start', a position, or a date and time."),
       }),
-      answers: {
+      responses: {
         200: returns(
           'The new checkpoint',
           closed({ subscription: Type.String(), position: Type.String() }),
