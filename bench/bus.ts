@@ -1,7 +1,7 @@
 // Benchmark of the bus: the cost of reading five hundred streams by one pattern, on every engine.
 
 import type { Benchmark } from './benchmark.ts';
-import { createBusPlaces } from './bus/bus-places.ts';
+import { createBusTargets } from './bus/bus-targets.ts';
 import { wildcardCases } from './bus/wildcard-cases.ts';
 
 export const benchmark: Benchmark = {
@@ -9,5 +9,5 @@ export const benchmark: Benchmark = {
   peers: [],
   url: import.meta.url,
   secondsPerSubject: 8,
-  cases: (context) => wildcardCases(createBusPlaces(context), context),
+  cases: (context) => wildcardCases(createBusTargets(context), context),
 };

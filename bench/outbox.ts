@@ -15,8 +15,8 @@ import { millraceOverBullMq, millraceQueue } from './outbox/millrace-queue.ts';
 import { naiveQueue } from './outbox/naive-queue.ts';
 import { noisyCase } from './outbox/noisy-case.ts';
 import { pgBossQueue } from './outbox/pg-boss-queue.ts';
-import type { QueuePlaces } from './outbox/queue-subject.ts';
-import { createPlaces } from './store/places.ts';
+import type { QueueServers } from './outbox/queue-subject.ts';
+import { createDatabases } from './store/databases.ts';
 
 const drained = [
   millraceQueue,
@@ -37,15 +37,15 @@ export const benchmark: Benchmark = {
   secondsPerSubject: 10,
   cases: (context) => {
     const { quick, signal, defer } = context;
-    const newPlace = createPlaces(context);
+    const newDatabase = createDatabases(context);
     let redis: ReturnType<typeof startRedis> | undefined;
     defer(async () => (await redis)?.[Symbol.asyncDispose]());
-    const places: QueuePlaces = {
-      postgres: () => newPlace('postgres'),
+    const servers: QueueServers = {
+      postgres: () => newDatabase('postgres'),
       redis: async () => (await (redis ??= startRedis({ signal, appendOnly: 'everysec' }))).url,
     };
     return [
-      ...drainCases(drained, places, {
+      ...drainCases(drained, servers, {
         quick,
         slow: [naiveQueue, millraceOverBullMq],
         goals: [
@@ -53,9 +53,9 @@ export const benchmark: Benchmark = {
           { vs: 'naive', ratioMin: 15 },
         ],
       }),
-      latencyCase(idle, places, { quick, goals: [{ vs: 'graphile-worker', ratioMin: 1 }] }),
-      noisyCase(behindNoise, places, { quick, goals: [{ p50MsMax: 150 }] }),
-      ...claimCases(places, { quick }),
+      latencyCase(idle, servers, { quick, goals: [{ vs: 'graphile-worker', ratioMin: 1 }] }),
+      noisyCase(behindNoise, servers, { quick, goals: [{ p50MsMax: 150 }] }),
+      ...claimCases(servers, { quick }),
     ];
   },
 };

@@ -12,7 +12,7 @@ import { fill } from './store/fill.ts';
 import { latencyCase, type LatencySubject } from './store/latency-case.ts';
 import { memoryCase } from './store/memory-case.ts';
 import { openMillrace, openMillraceTwice } from './store/millrace-store.ts';
-import { createPlaces, type NewPlace } from './store/places.ts';
+import { createDatabases, type NewDatabase } from './store/databases.ts';
 import { openRaw } from './store/raw-store.ts';
 import { readCases } from './store/read-cases.ts';
 import { engines, type Appending, type Engine } from './store/subject-store.ts';
@@ -29,22 +29,22 @@ export const benchmark: Benchmark = {
   },
   url: import.meta.url,
   cases: (context) => {
-    const newPlace = createPlaces(context);
-    return engines.flatMap((engine) => casesOn(engine, newPlace, context));
+    const newDatabase = createDatabases(context);
+    return engines.flatMap((engine) => casesOn(engine, newDatabase, context));
   },
 };
 
-function casesOn(engine: Engine, newPlace: NewPlace, context: BenchmarkContext): Case[] {
+function casesOn(engine: Engine, newDatabase: NewDatabase, context: BenchmarkContext): Case[] {
   const { quick, defer } = context;
   const total = quick ? 12_000 : 200_000;
   /** Opened by the first case that needs it, shared by the others, and closed after the last case. */
   const shared = <Store extends Appending>(
-    open: (engine: Engine, place: string) => Promise<Store>,
+    open: (engine: Engine, address: string) => Promise<Store>,
     events = 0,
   ): (() => Promise<Store>) => {
     let opened: Promise<Store> | undefined;
     const openFilled = async (): Promise<Store> => {
-      const store = await open(engine, await newPlace(engine));
+      const store = await open(engine, await newDatabase(engine));
       await fill(store, events);
       return store;
     };
@@ -76,7 +76,7 @@ function casesOn(engine: Engine, newPlace: NewPlace, context: BenchmarkContext):
       sliceEvents: total / (quick ? 6 : 20),
     }),
     latencyCase(engine, followed),
-    ...(quick && engine === 'postgres' ? [] : [memoryCase(engine, newPlace, { quick })]),
+    ...(quick && engine === 'postgres' ? [] : [memoryCase(engine, newDatabase, { quick })]),
   ];
 }
 

@@ -15,7 +15,7 @@ import {
 import { openEmmett } from './store/emmett-store.ts';
 import { fill } from './store/fill.ts';
 import { openMillrace, type MillraceSubject } from './store/millrace-store.ts';
-import { createPlaces, type NewPlace } from './store/places.ts';
+import { createDatabases, type NewDatabase } from './store/databases.ts';
 import { engines, type Appending, type Engine } from './store/subject-store.ts';
 import { readModelCases } from './subscriptions/read-model-cases.ts';
 
@@ -31,23 +31,27 @@ export const benchmark: Benchmark = {
   },
   url: import.meta.url,
   cases: (context) => {
-    const newPlace = createPlaces(context);
+    const newDatabase = createDatabases(context);
     return [
-      ...engines.map((engine) => noOpCase(engine, newPlace, context)),
-      ...readModelCases(newPlace, context, isEmmettThere),
+      ...engines.map((engine) => noOpCase(engine, newDatabase, context)),
+      ...readModelCases(newDatabase, context, isEmmettThere),
     ];
   },
 };
 
-function noOpCase(engine: Engine, newPlace: NewPlace, { quick, defer }: BenchmarkContext): Case {
+function noOpCase(
+  engine: Engine,
+  newDatabase: NewDatabase,
+  { quick, defer }: BenchmarkContext,
+): Case {
   const total = quick ? 12_000 : 200_000;
   /** Opened and filled by the first subject that needs it, and closed after the last case. */
   const filled = <Store extends Appending>(
-    open: (engine: Engine, place: string) => Promise<Store>,
+    open: (engine: Engine, address: string) => Promise<Store>,
   ): (() => Promise<Store>) => {
     let opened: Promise<Store> | undefined;
     const openFilled = async (): Promise<Store> => {
-      const store = await open(engine, await newPlace(engine));
+      const store = await open(engine, await newDatabase(engine));
       await fill(store, total);
       return store;
     };

@@ -3,13 +3,13 @@
 
 import { startNats, startRedis } from '../src/testing/index.ts';
 import type { Benchmark } from './benchmark.ts';
-import { createPlaces } from './store/places.ts';
+import { createDatabases } from './store/databases.ts';
 import { bullMqTasks } from './tasks/bullmq-tasks.ts';
 import { millraceOnNats, millraceOnRedis, millraceOnSqlite } from './tasks/millrace-tasks.ts';
 import { pgBossTasks } from './tasks/pg-boss-tasks.ts';
 import { steadyCase } from './tasks/steady-case.ts';
 import { drainCases, enqueueCases, latencyCase } from './tasks/task-cases.ts';
-import type { TaskPlaces } from './tasks/task-subject.ts';
+import type { TaskServers } from './tasks/task-subject.ts';
 
 const subjects = [millraceOnRedis, millraceOnNats, millraceOnSqlite, bullMqTasks, pgBossTasks];
 
@@ -21,23 +21,23 @@ export const benchmark: Benchmark = {
   secondsPerSubject: 10,
   cases: (context) => {
     const { quick, signal, defer } = context;
-    const newPlace = createPlaces(context);
+    const newDatabase = createDatabases(context);
     let redis: ReturnType<typeof startRedis> | undefined;
     let nats: ReturnType<typeof startNats> | undefined;
     defer(async () => (await redis)?.[Symbol.asyncDispose]());
     defer(async () => (await nats)?.[Symbol.asyncDispose]());
-    const places: TaskPlaces = {
-      postgres: () => newPlace('postgres'),
+    const servers: TaskServers = {
+      postgres: () => newDatabase('postgres'),
       redis: async () => (await (redis ??= startRedis(redisOptions(signal)))).url,
-      sqlite: () => newPlace('sqlite'),
+      sqlite: () => newDatabase('sqlite'),
       nats: async () => (await (nats ??= startNats({ signal }))).url,
     };
-    const options = { subjects, places, quick };
+    const options = { subjects, servers, quick };
     return [
       ...enqueueCases({ ...options, goals: [{ vs: 'bullmq', ratioMin: 1.5 }] }),
       ...drainCases({ ...options, goals: [{ vs: 'bullmq', ratioMin: 1.5 }] }),
       latencyCase({ ...options, goals: [{ vs: 'bullmq', ratioMin: 1 }] }),
-      steadyCase(places, { quick }),
+      steadyCase(servers, { quick }),
     ];
   },
 };

@@ -35,7 +35,7 @@ async function run(
   { refund, key, status, tenant = 'core' }: Wanted,
 ): Promise<readonly string[]> {
   const receiver = createReceiver();
-  receiver.answer('parcel.ship', 'refuse');
+  receiver.answer('parcel.ship', 'reject');
   receiver.answer('card.refund', refund);
   const tenants = new Set([tenant]);
   await using runner = await startSaga(store, order, { send: receiver.send, tenants });
@@ -49,7 +49,7 @@ async function run(
 }
 
 interface Wanted {
-  readonly refund: 'accept' | 'refuse';
+  readonly refund: 'accept' | 'reject';
   readonly key: string;
   readonly status: SagaStatus;
   readonly tenant?: string | undefined;
@@ -61,7 +61,7 @@ describe('millrace sagas', () => {
     home.fillDefault(async (store) => {
       await append(store, placed({ orderId: 'o1' }), tenant);
       await append(store, paid({ orderId: 'o1' }), tenant);
-      await run(store, { refund: 'refuse', key: 'o1', status: 'parked', tenant });
+      await run(store, { refund: 'reject', key: 'o1', status: 'parked', tenant });
     });
 
   test('shows why a saga is parked, and resumes it', async () => {
@@ -99,7 +99,7 @@ describe('millrace sagas', () => {
       const events = await store.readStream(name).toArray();
       assert.ok(events.every(({ tenant }) => tenant === 'demo-za'));
       const wanted = { key: 'o1', status: 'compensated', tenant: 'demo-za' } as const;
-      assert.deepEqual(await run(store, { refund: 'refuse', ...wanted }), ['stock.release o1']);
+      assert.deepEqual(await run(store, { refund: 'reject', ...wanted }), ['stock.release o1']);
     });
   });
 

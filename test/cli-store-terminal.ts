@@ -81,10 +81,10 @@ export function renamed(
 /** All events in order, without their position and recording time. */
 export async function contentOf(store: EventStore): Promise<unknown[]> {
   const events = await store.readAll({ filter: { system: true } }).toArray();
-  return events.map(withoutPlace);
+  return events.map(withoutPosition);
 }
 
-function withoutPlace(event: RecordedEvent): unknown {
+function withoutPosition(event: RecordedEvent): unknown {
   const { position: _, recordedAt: __, ...rest } = event;
   return rest;
 }

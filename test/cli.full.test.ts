@@ -114,7 +114,7 @@ describe('millrace lint', () => {
   const bad = "get('app:core:banking:currency:v1:USD');\n";
   const warned = "defineEvent('payment.complete.v1', schema);\n";
 
-  test('reports each finding with its place and its fix, and fails', async () => {
+  test('reports each finding with its location and its fix, and fails', async () => {
     await using folder = await workFolder();
     await writeFile(join(folder.path, 'a.ts'), `\n${bad}`);
     const { code, stdout, stderr } = await millrace(['lint', '.'], { cwd: folder.path });

@@ -28,10 +28,10 @@ async function readDocument(): Promise<Document> {
 }
 
 /** Every schema in the document, with its path. */
-function* schemasIn(value: unknown, place = ''): Generator<readonly [string, object]> {
+function* schemasIn(value: unknown, path = ''): Generator<readonly [string, object]> {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, inner] of Object.entries(value)) {
-    const at = `${place}/${name}`;
+    const at = `${path}/${name}`;
     if (name === 'schema') yield [at, inner as object];
     else yield* schemasIn(inner, at);
   }
@@ -47,7 +47,7 @@ const find = (method: string, path: string): Operation => {
   return found;
 };
 const headersOf = ({ parameters = [] }: Operation): readonly string[] =>
-  parameters.flatMap(({ name, in: place }) => (place === 'header' ? [name] : []));
+  parameters.flatMap(({ name, in: location }) => (location === 'header' ? [name] : []));
 
 test('every operation has a unique id, its parameters, its responses and its security', () => {
   assert.equal(document.openapi, '3.1.0');
@@ -60,8 +60,8 @@ test('every operation has a unique id, its parameters, its responses and its sec
     const { parameters = [], responses, security } = operation;
     const declared = parameters.flatMap(({ name, in: at }) => (at === 'path' ? [name] : []));
     assert.deepEqual(declared, inPath, path);
-    const places = parameters.map(({ name, in: at }) => `${at} ${name.toLowerCase()}`);
-    assert.equal(new Set(places).size, places.length, path);
+    const locations = parameters.map(({ name, in: at }) => `${at} ${name.toLowerCase()}`);
+    assert.equal(new Set(locations).size, locations.length, path);
     assert.ok(
       Object.values(responses).every(({ description }) => description.length > 0),
       path,
@@ -74,10 +74,10 @@ test('every schema is valid JSON Schema 2020-12, and its references exist', () =
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   const schemas = [...schemasIn(document)];
   assert.ok(schemas.length > 200);
-  for (const [place, schema] of schemas) {
+  for (const [path, schema] of schemas) {
     // References start at the root of the document.
     const { components } = document;
-    assert.doesNotThrow(() => void ajv.compile({ ...schema, components }), place);
+    assert.doesNotThrow(() => void ajv.compile({ ...schema, components }), path);
   }
 });
 

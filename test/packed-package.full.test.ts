@@ -48,9 +48,9 @@ describe('the packed package', () => {
     run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed]);
     manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
     const link = (target: string, ...path: readonly string[]): void => {
-      const place = join(project, 'node_modules', ...path);
-      mkdirSync(dirname(place), { recursive: true });
-      symlinkSync(target, place);
+      const linkPath = join(project, 'node_modules', ...path);
+      mkdirSync(dirname(linkPath), { recursive: true });
+      symlinkSync(target, linkPath);
     };
     for (const name of Object.keys(manifest.dependencies)) {
       link(join(root, 'node_modules', name), name);
@@ -212,9 +212,9 @@ function problemsOf(examples: readonly Example[], entries: Manifest['exports']):
   // Inside the repository, where the drivers are installed and the documented modules can be found.
   const folder = mkdtempSync(join(root, '.millrace', 'examples-'));
   try {
-    const places = new Map<string, string>();
+    const origins = new Map<string, string>();
     for (const [index, { where, code }] of examples.entries()) {
-      places.set(`example-${index}.ts`, where);
+      origins.set(`example-${index}.ts`, where);
       writeFileSync(join(folder, `example-${index}.ts`), `${code}\nexport {};\n`);
     }
     const tsconfig = {
@@ -240,7 +240,7 @@ function problemsOf(examples: readonly Example[], entries: Manifest['exports']):
     if (status === 0) return '';
     return `tsc: ${stdout}${stderr}`.replace(
       /\S*(example-\d+\.ts)/g,
-      (_all, file: string) => places.get(file) ?? file,
+      (_all, file: string) => origins.get(file) ?? file,
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });

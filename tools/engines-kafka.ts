@@ -23,10 +23,10 @@ export async function fetchKafka(folder: string): Promise<string> {
   const fresh = `${home}.${process.pid}`;
   try {
     await fetchJars(fresh);
-    for (const [place, sha256] of Object.entries(kafkaJars)) {
-      const bytes = readFileSync(join(fresh, jarOf(place)));
+    for (const [coordinate, sha256] of Object.entries(kafkaJars)) {
+      const bytes = readFileSync(join(fresh, jarOf(coordinate)));
       const found = createHash('sha256').update(bytes).digest('hex');
-      if (found !== sha256) throw new Error(`${jarOf(place)} has the wrong SHA-256: ${found}`);
+      if (found !== sha256) throw new Error(`${jarOf(coordinate)} has the wrong SHA-256: ${found}`);
     }
     renameSync(fresh, home);
   } finally {
@@ -55,19 +55,19 @@ async function fetchJars(into: string): Promise<void> {
 }
 
 /** `org/apache/kafka/kafka_2.13/4.3.1` → group, artifact and version. */
-function pomOf(places: readonly string[]): string {
-  const dependencies = places.map((place) => {
-    const [group, artifact] = [dirname(dirname(place)), basename(dirname(place))];
+function pomOf(coordinates: readonly string[]): string {
+  const dependencies = coordinates.map((coordinate) => {
+    const [group, artifact] = [dirname(dirname(coordinate)), basename(dirname(coordinate))];
     const id = `<groupId>${group.replaceAll('/', '.')}</groupId><artifactId>${artifact}</artifactId>`;
-    return `<dependency>${id}<version>${basename(place)}</version></dependency>`;
+    return `<dependency>${id}<version>${basename(coordinate)}</version></dependency>`;
   });
   const own = '<groupId>millrace</groupId><artifactId>engines</artifactId><version>1</version>';
   return `<project><modelVersion>4.0.0</modelVersion>${own}<dependencies>${dependencies.join('')}</dependencies></project>`;
 }
 
 /** `org/apache/kafka/kafka_2.13/4.3.1` → `kafka_2.13-4.3.1.jar` */
-function jarOf(place: string): string {
-  return `${basename(dirname(place))}-${basename(place)}.jar`;
+function jarOf(coordinate: string): string {
+  return `${basename(dirname(coordinate))}-${basename(coordinate)}.jar`;
 }
 
 async function checkJava(): Promise<void> {

@@ -90,7 +90,7 @@ const files = globSync('{src,test}/**/*.engines.test.ts', { cwd: root })
 const minutes = process.argv.includes('--stress') ? 60 : 20;
 const startedAt = performance.now();
 const results = await runTests({
-  lanes: 1,
+  slots: 1,
   fileTimeoutMs: minutes * 60_000,
   files,
   isAlone: () => true,

@@ -42,7 +42,7 @@ const startedAt = performance.now();
 const servers = await hostSharedServers();
 try {
   const results = await runTests({
-    lanes: 2,
+    slots: 2,
     fileTimeoutMs: minutes * 60_000 * 4 + 30 * 60_000,
     files,
     // The long forms also measure the memory of their process.

@@ -55,8 +55,8 @@ const startedAt = performance.now();
 const servers = files.some(isHeavy) ? await hostSharedServers() : undefined;
 try {
   const results = await runTests({
-    // More lanes than cores, because tests with servers wait much of their time.
-    lanes: options.fast ? 3 : 4,
+    // More slots than cores, because tests with servers wait much of their time.
+    slots: options.fast ? 3 : 4,
     fileTimeoutMs: 300_000,
     titles: options.titles,
     bail: options.bail,

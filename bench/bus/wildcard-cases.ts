@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Bus, BusConsumer } from '../../src/bus/index.ts';
 import { ours, type Case, type Runner } from '../benchmark.ts';
 import { inBatches, sampleMessages, type SampleMessage } from '../outbox/sample-messages.ts';
-import type { BusPlace } from './bus-places.ts';
+import type { BusTarget } from './bus-targets.ts';
 
 const streams = 500;
 const alone = 'one stream';
@@ -17,14 +17,14 @@ const goals = [{ vs: alone, ratioMin: 0.5 }];
 const idleMs = { quick: 1_500, full: 4_000 } as const;
 
 export function wildcardCases(
-  places: readonly BusPlace[],
+  targets: readonly BusTarget[],
   { quick }: { readonly quick: boolean },
 ): readonly Case[] {
-  return places.flatMap((place): Case[] => {
-    const { engine } = place;
+  return targets.flatMap((target): Case[] => {
+    const { engine } = target;
     const both = (runner: (bus: Bus, count: number) => Runner): Case['subjects'] => [
-      { name: ours, setup: async () => runner(await place.open(), streams) },
-      { name: alone, setup: async () => runner(await place.open(), 1) },
+      { name: ours, setup: async () => runner(await target.open(), streams) },
+      { name: alone, setup: async () => runner(await target.open(), 1) },
     ];
     return [
       {
@@ -47,7 +47,7 @@ export function wildcardCases(
         batch: 1,
         goals,
         subjects: both((bus, count) =>
-          idling(bus, count, { ms: quick ? idleMs.quick : idleMs.full, place }),
+          idling(bus, count, { ms: quick ? idleMs.quick : idleMs.full, target }),
         ),
       },
     ];
@@ -106,11 +106,11 @@ function following(bus: Bus, count: number): Runner {
 function idling(
   bus: Bus,
   count: number,
-  { ms, place }: { readonly ms: number; readonly place: BusPlace },
+  { ms, target }: { readonly ms: number; readonly target: BusTarget },
 ): Runner {
   let consumer: BusConsumer | undefined;
   const usedMs = async (): Promise<number> => {
-    const serverMs = (await place.serverCpuMs?.()) ?? 0;
+    const serverMs = (await target.serverCpuMs?.()) ?? 0;
     const { user, system } = process.cpuUsage();
     return serverMs + (user + system) / 1_000;
   };

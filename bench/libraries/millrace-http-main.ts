@@ -13,7 +13,7 @@ const echo = route({
   tag: 'bench',
   access: 'append',
   body: bodySchema,
-  answers: { 200: { description: 'The body' } },
+  responses: { 200: { description: 'The body' } },
   handle: async ({ body }) => ({ body }),
 });
 const server = await startHttpServer({

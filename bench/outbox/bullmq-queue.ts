@@ -34,9 +34,9 @@ let queues = 0;
 
 export const bullMqQueue: QueueSubject = {
   name: 'bullmq',
-  async open(places) {
+  async open(servers) {
     const { Queue, Worker } = await importPeer<BullMq>('bullmq');
-    const url = await places.redis();
+    const url = await servers.redis();
     queues += 1;
     const name = `deliver-${queues}`;
     const connect = (): Redis => new Redis(url, { maxRetriesPerRequest: null });

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
 import type { OutboxOutcome } from '../../src/outbox/index.ts';
 import { ours, type Case, type Runner } from '../benchmark.ts';
-import type { QueuePlaces } from './queue-subject.ts';
+import type { QueueServers } from './queue-subject.ts';
 import { inBatches, sampleMessages } from './sample-messages.ts';
 
 type Ledger = Awaited<ReturnType<typeof postgresOutboxLedger>>;
@@ -15,7 +15,7 @@ type State = (ledger: Ledger, pool: pg.Pool) => Promise<(() => Promise<void>) | 
 
 const perClaim = 100;
 
-export function claimCases(places: QueuePlaces, { quick }: { readonly quick: boolean }): Case[] {
+export function claimCases(servers: QueueServers, { quick }: { readonly quick: boolean }): Case[] {
   const sent = quick ? 200_000 : 5_000_000;
   const waiting = quick ? 20_000 : 200_000;
   const drained = quick ? 5_000 : 20_000;
@@ -42,14 +42,14 @@ export function claimCases(places: QueuePlaces, { quick }: { readonly quick: boo
     // At most 1.5 times the duration on a new ledger.
     goals: [{ vs: 'a fresh ledger', ratioMin: 0.667 }],
     subjects: [
-      { name: ours, setup: () => claiming(places, state) },
-      { name: 'a fresh ledger', setup: () => claiming(places, async () => undefined) },
+      { name: ours, setup: () => claiming(servers, state) },
+      { name: 'a fresh ledger', setup: () => claiming(servers, async () => undefined) },
     ],
   }));
 }
 
-async function claiming(places: QueuePlaces, state: State): Promise<Runner> {
-  const url = await places.postgres();
+async function claiming(servers: QueueServers, state: State): Promise<Runner> {
+  const url = await servers.postgres();
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   const ledger = await postgresOutboxLedger(url, { connectionsMax: 2 });
   const end = await state(ledger, pool);
@@ -76,7 +76,10 @@ async function claimAll(
   let outcomes: OutboxOutcome[] = [];
   for (let done = 0; done < claims; done += 1) {
     const startedAt = performance.now();
-    const { claimed } = await ledger.exchange(outcomes, { workerId: 'bench', limit: perClaim });
+    const { claimed } = await ledger.settleAndClaim(outcomes, {
+      workerId: 'bench',
+      limit: perClaim,
+    });
     record(performance.now() - startedAt);
     if (claimed.length !== perClaim) throw new Error(`${claimed.length} messages were claimed`);
     outcomes = claimed.map((claim) => ({ kind: 'sent', claim }));

@@ -3,7 +3,7 @@
 
 import { setTimeout } from 'node:timers/promises';
 import type { Case, Goal, Runner } from '../benchmark.ts';
-import type { OpenedQueue, QueuePlaces, QueueSubject, QueueWorker } from './queue-subject.ts';
+import type { OpenedQueue, QueueServers, QueueSubject, QueueWorker } from './queue-subject.ts';
 import { sampleMessages } from './sample-messages.ts';
 
 /** A subject that needs a minute for all messages gets a quarter of them; the result is a rate. */
@@ -13,7 +13,7 @@ const roundsMin = 3;
 
 export function drainCases(
   subjects: readonly QueueSubject[],
-  places: QueuePlaces,
+  servers: QueueServers,
   options: {
     readonly quick: boolean;
     readonly goals: readonly Goal[];
@@ -33,7 +33,7 @@ export function drainCases(
         options.slow?.includes(subject) === true && concurrency === 1 && !options.quick
           ? slowBatch
           : undefined,
-      setup: async () => draining(await subject.open(places), concurrency),
+      setup: async () => draining(await subject.open(servers), concurrency),
     })),
   }));
 }

@@ -29,9 +29,9 @@ select graphile_worker.add_jobs(array(
 
 export const graphileQueue: QueueSubject = {
   name: 'graphile-worker',
-  async open(places) {
+  async open(servers) {
     const { run, runMigrations, Logger } = await importPeer<Graphile>('graphile-worker');
-    const connectionString = await places.postgres();
+    const connectionString = await servers.postgres();
     const pgPool = new pg.Pool({ connectionString, max: 10 });
     const pool = new pg.Pool({ connectionString, max: 2 });
     // Without a listener, a connection that breaks while idle would end the process.

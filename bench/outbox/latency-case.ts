@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Case, Goal, Runner } from '../benchmark.ts';
 import { createRandom } from '../random.ts';
-import type { OpenedQueue, QueuePlaces, QueueSubject, QueueWorker } from './queue-subject.ts';
+import type { OpenedQueue, QueueServers, QueueSubject, QueueWorker } from './queue-subject.ts';
 import { sampleMessages } from './sample-messages.ts';
 
 const concurrency = 50;
@@ -12,7 +12,7 @@ const pauseMs = { min: 15, more: 15 };
 
 export function latencyCase(
   subjects: readonly QueueSubject[],
-  places: QueuePlaces,
+  servers: QueueServers,
   options: { readonly quick: boolean; readonly goals: readonly Goal[] },
 ): Case {
   return {
@@ -23,7 +23,7 @@ export function latencyCase(
     goals: options.goals,
     subjects: subjects.map(({ name, open }) => ({
       name,
-      setup: async () => delivering(await open(places)),
+      setup: async () => delivering(await open(servers)),
     })),
   };
 }

@@ -11,14 +11,14 @@ import {
 } from '../../src/outbox/index.ts';
 import { ours } from '../benchmark.ts';
 import { openTransaction } from './open-transaction.ts';
-import type { OpenedQueue, QueuePlaces, QueueSubject } from './queue-subject.ts';
+import type { OpenedQueue, QueueServers, QueueSubject } from './queue-subject.ts';
 import { inBatches } from './sample-messages.ts';
 
 /** The dispatcher sends the messages itself. */
 export const millraceQueue: QueueSubject = {
   name: ours,
-  open: (places) =>
-    openLedger(places, {
+  open: (servers) =>
+    openLedger(servers, {
       left: `exists (select from core_outbox.ready) or exists (select from core_outbox.retry)
         or exists (select from core_outbox.queued)`,
       async start(ledger, { concurrency, handle }) {
@@ -37,9 +37,9 @@ export const millraceQueue: QueueSubject = {
 /** The dispatcher passes messages to BullMQ, and a worker sends them. */
 export const millraceOverBullMq: QueueSubject = {
   name: `${ours} + BullMQ`,
-  async open(places) {
-    const url = await places.redis();
-    return openLedger(places, {
+  async open(servers) {
+    const url = await servers.redis();
+    return openLedger(servers, {
       left: `exists (select from core_outbox.ready) or exists (select from core_outbox.retry)
         or exists (select from core_outbox.queued)`,
       async start(ledger, { concurrency, handle }) {
@@ -58,7 +58,7 @@ export const millraceOverBullMq: QueueSubject = {
 };
 
 async function openLedger(
-  places: QueuePlaces,
+  servers: QueueServers,
   way: {
     /** SQL that is true while a message is left. */
     readonly left: string;
@@ -68,7 +68,7 @@ async function openLedger(
     ): ReturnType<OpenedQueue['start']>;
   },
 ): Promise<OpenedQueue> {
-  const url = await places.postgres();
+  const url = await servers.postgres();
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   // A separate ledger enqueues, as another process would, so only the database can wake the sender.
   const writer = await postgresOutboxLedger(url, { connectionsMax: 2 });

@@ -68,8 +68,8 @@ interface Claimed {
 
 export const naiveQueue: QueueSubject = {
   name: 'naive',
-  async open(places) {
-    const pool = new pg.Pool({ connectionString: await places.postgres(), max: 10 });
+  async open(servers) {
+    const pool = new pg.Pool({ connectionString: await servers.postgres(), max: 10 });
     await pool.query(table);
     const insert = (on: pg.Pool | pg.PoolClient, messages: readonly SampleMessage[]) =>
       on.query(insertSql, [JSON.stringify(messages)]);

@@ -2,14 +2,14 @@
 // commit to the start of its delivery.
 
 import type { Case, Goal, Runner } from '../benchmark.ts';
-import type { OpenedQueue, QueuePlaces, QueueSubject, QueueWorker } from './queue-subject.ts';
+import type { OpenedQueue, QueueServers, QueueSubject, QueueWorker } from './queue-subject.ts';
 import { sampleMessages } from './sample-messages.ts';
 
 const concurrency = 50;
 
 export function noisyCase(
   subjects: readonly QueueSubject[],
-  places: QueuePlaces,
+  servers: QueueServers,
   options: { readonly quick: boolean; readonly goals: readonly Goal[] },
 ): Case {
   return {
@@ -20,7 +20,7 @@ export function noisyCase(
     goals: options.goals,
     subjects: subjects.map(({ name, open }) => ({
       name,
-      setup: async () => waiting(await open(places), options.quick ? 5_000 : 20_000),
+      setup: async () => waiting(await open(servers), options.quick ? 5_000 : 20_000),
     })),
   };
 }

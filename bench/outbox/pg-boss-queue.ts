@@ -35,10 +35,10 @@ const workersMax = 4;
 
 export const pgBossQueue: QueueSubject = {
   name: 'pg-boss',
-  async open(places) {
+  async open(servers) {
     type Peer = { readonly PgBoss: new (options: object) => PgBoss };
     const { PgBoss: Boss } = await importPeer<Peer>('pg-boss');
-    const connectionString = await places.postgres();
+    const connectionString = await servers.postgres();
     const pool = new pg.Pool({ connectionString, max: 2 });
     const boss = new Boss({ connectionString, max: 10, useListenNotify: true });
     boss.on('error', () => undefined);

@@ -4,10 +4,10 @@ import type { SampleMessage } from './sample-messages.ts';
 
 export interface QueueSubject {
   readonly name: string;
-  readonly open: (places: QueuePlaces) => Promise<OpenedQueue>;
+  readonly open: (servers: QueueServers) => Promise<OpenedQueue>;
 }
 
-export interface QueuePlaces {
+export interface QueueServers {
   /** The URL of a new, empty database on a server that syncs every commit. */
   postgres(): Promise<string>;
   /** The URL of a Redis with an append-only file that is synced every second. */

@@ -12,7 +12,7 @@ import type {
   EmmettSqlite,
   EmmettStore,
 } from './emmett-types.ts';
-import { countRows } from './places.ts';
+import { countRows } from './databases.ts';
 import { balanceAfter, streamOf } from './sample-events.ts';
 import {
   createSightings,
@@ -41,8 +41,8 @@ export interface EmmettSubject extends Appending, Reading {
   consume(total: number, handle: (message: EmmettMessage) => Promise<void>): Promise<void>;
 }
 
-export async function openEmmett(engine: Engine, place: string): Promise<EmmettSubject> {
-  const opened = await (engine === 'sqlite' ? openSqlite(place) : openPostgres(place));
+export async function openEmmett(engine: Engine, address: string): Promise<EmmettSubject> {
+  const opened = await (engine === 'sqlite' ? openSqlite(address) : openPostgres(address));
   const { store } = opened;
   await store.schema.migrate();
   return {
@@ -52,7 +52,7 @@ export async function openEmmett(engine: Engine, place: string): Promise<EmmettS
         events.map(({ type, data, metadata }) => ({ type, data, metadata })),
         { expectedStreamVersion: BigInt(there) },
       ),
-    count: () => countRows(engine, place, 'emt_messages'),
+    count: () => countRows(engine, address, 'emt_messages'),
     readStream: async (stream) => (await store.readStream(stream)).events.length,
     async loadAggregate(accountId) {
       const { state } = await store.aggregateStream(streamOf(accountId), {

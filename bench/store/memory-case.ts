@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { ours, type Case, type Subject } from '../benchmark.ts';
 import { openMillrace } from './millrace-store.ts';
-import type { NewPlace } from './places.ts';
+import type { NewDatabase } from './databases.ts';
 import type { Engine } from './subject-store.ts';
 
 /** Enough to fill all limited caches; more events must not need more memory. */
@@ -13,16 +13,16 @@ const aQuarter = 'a quarter of the events';
 
 export function memoryCase(
   engine: Engine,
-  newPlace: NewPlace,
+  newDatabase: NewDatabase,
   { quick }: { readonly quick: boolean },
 ): Case {
   const total = quick ? 200_000 : 1_000_000;
   const subject = (name: string, events: number): Subject => ({
     name,
     async setup() {
-      const place = await newPlace(engine);
-      await fillElsewhere(engine, place, events);
-      const store = await openMillrace(engine, place);
+      const address = await newDatabase(engine);
+      await fillElsewhere(engine, address, events);
+      const store = await openMillrace(engine, address);
       const reader = store.catchUp(events);
       return {
         run: () => reader.take(events),
@@ -43,9 +43,9 @@ export function memoryCase(
   };
 }
 
-async function fillElsewhere(engine: Engine, place: string, events: number): Promise<void> {
+async function fillElsewhere(engine: Engine, address: string, events: number): Promise<void> {
   const script = fileURLToPath(new URL('fill-main.ts', import.meta.url));
-  const child = spawn(process.execPath, [script, engine, place, String(events)], {
+  const child = spawn(process.execPath, [script, engine, address, String(events)], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const [code] = (await once(child, 'exit')) as [number | null];

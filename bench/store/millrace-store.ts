@@ -7,7 +7,7 @@ import type { ReadModelHost } from '../../src/projections/index.ts';
 import type { DomainEventEnvelope } from '../../src/contracts/index.ts';
 import type { EventStore, FeedItem } from '../../src/store/index.ts';
 import { account } from './account.ts';
-import { countRows } from './places.ts';
+import { countRows } from './databases.ts';
 import { tenant, type Booking, type SampleEvent } from './sample-events.ts';
 import {
   createSightings,
@@ -23,16 +23,16 @@ export interface MillraceSubject extends Appending, Reading {
   readonly store: EventStore & AggregateStorage & ReadModelHost;
 }
 
-export async function openMillrace(engine: Engine, place: string): Promise<MillraceSubject> {
+export async function openMillrace(engine: Engine, address: string): Promise<MillraceSubject> {
   const store = await (engine === 'sqlite'
-    ? sqliteEventStore(`sqlite:${place}`)
-    : postgresEventStore(place));
+    ? sqliteEventStore(`sqlite:${address}`)
+    : postgresEventStore(address));
   const accounts = createCommandHandler(store, account);
   return {
     store,
     append: (stream, there, events) =>
       store.append(stream, events.map(toEnvelope), { expected: there === 0 ? 'none' : there - 1 }),
-    count: () => countRows(engine, place, engine === 'sqlite' ? 'events' : 'millrace.events'),
+    count: () => countRows(engine, address, engine === 'sqlite' ? 'events' : 'millrace.events'),
     async readStream(stream) {
       let count = 0;
       for await (const page of store.readStream(stream).pages()) count += page.length;
@@ -51,8 +51,11 @@ export async function openMillrace(engine: Engine, place: string): Promise<Millr
 }
 
 /** One store appends and another with its own connections follows, like two processes. */
-export async function openMillraceTwice(engine: Engine, place: string): Promise<MillraceSubject> {
-  const [writer, reader] = [await openMillrace(engine, place), await openMillrace(engine, place)];
+export async function openMillraceTwice(engine: Engine, address: string): Promise<MillraceSubject> {
+  const [writer, reader] = [
+    await openMillrace(engine, address),
+    await openMillrace(engine, address),
+  ];
   return {
     ...reader,
     append: (stream, there, events) => writer.append(stream, there, events),

@@ -3,14 +3,14 @@
 
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { countRows } from './places.ts';
+import { countRows } from './databases.ts';
 import type { SampleEvent } from './sample-events.ts';
 import type { Appending, Engine } from './subject-store.ts';
 
 const table = 'raw_events';
 
-export function openRaw(engine: Engine, place: string): Promise<Appending> {
-  return engine === 'sqlite' ? openRawSqlite(place) : openRawPostgres(place);
+export function openRaw(engine: Engine, address: string): Promise<Appending> {
+  return engine === 'sqlite' ? openRawSqlite(address) : openRawPostgres(address);
 }
 
 async function openRawSqlite(path: string): Promise<Appending> {

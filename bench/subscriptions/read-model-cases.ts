@@ -16,7 +16,7 @@ import { startRedis } from '../../src/testing/index.ts';
 import { ours, type BenchmarkContext, type Case, type Subject } from '../benchmark.ts';
 import { openEmmett } from '../store/emmett-store.ts';
 import { openMillrace, type MillraceSubject } from '../store/millrace-store.ts';
-import type { NewPlace } from '../store/places.ts';
+import type { NewDatabase } from '../store/databases.ts';
 import {
   balanceAfter,
   sampleEvent,
@@ -39,7 +39,7 @@ interface Balance {
 type Target = Engine | 'redis';
 
 export function readModelCases(
-  newPlace: NewPlace,
+  newDatabase: NewDatabase,
   { quick, signal, defer }: BenchmarkContext,
   isEmmettThere: (engine: Engine) => boolean,
 ): Case[] {
@@ -47,11 +47,11 @@ export function readModelCases(
   /** Opened and filled by the first subject that needs it, shared by the cases, and closed after the last case. */
   const filled = <Store extends Appending>(
     engine: Engine,
-    open: (engine: Engine, place: string) => Promise<Store>,
+    open: (engine: Engine, address: string) => Promise<Store>,
   ): (() => Promise<Store>) => {
     let opened: Promise<Store> | undefined;
     const openFilled = async (): Promise<Store> => {
-      const store = await open(engine, await newPlace(engine));
+      const store = await open(engine, await newDatabase(engine));
       await fillAccounts(store, total);
       return store;
     };
@@ -91,8 +91,8 @@ export function readModelCases(
     const byHand: Subject = {
       name: 'emmett',
       async setup() {
-        const place = target === 'redis' ? await redisUrl() : await newPlace(target);
-        const upserts = await openUpserts(target, place);
+        const address = target === 'redis' ? await redisUrl() : await newDatabase(target);
+        const upserts = await openUpserts(target, address);
         const store = await emmett();
         return {
           run: (n: number) => upsertAll(store, upserts, n),

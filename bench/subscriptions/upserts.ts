@@ -13,9 +13,9 @@ export interface Upserts {
 
 export function openUpserts(
   target: 'sqlite' | 'postgres' | 'redis',
-  place: string,
+  address: string,
 ): Promise<Upserts> {
-  return { sqlite: openSqlite, postgres: openPostgres, redis: openRedis }[target](place);
+  return { sqlite: openSqlite, postgres: openPostgres, redis: openRedis }[target](address);
 }
 
 async function openSqlite(path: string): Promise<Upserts> {

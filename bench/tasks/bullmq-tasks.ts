@@ -33,9 +33,9 @@ let queues = 0;
 
 export const bullMqTasks: TaskSubject = {
   name: 'bullmq',
-  async open(places) {
+  async open(servers) {
     const { Queue, Worker } = await importPeer<BullMq>('bullmq');
-    const url = await places.redis();
+    const url = await servers.redis();
     queues += 1;
     const name = `tasks-${queues}`;
     const connect = (): Redis => new Redis(url, { maxRetriesPerRequest: null });

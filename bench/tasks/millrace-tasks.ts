@@ -13,8 +13,8 @@ const type = 'deliver';
 
 export const millraceOnRedis: TaskSubject = {
   name: ours,
-  async open(places) {
-    const url = await places.redis();
+  async open(servers) {
+    const url = await servers.redis();
     const keyPrefix = `${randomUUID().slice(0, 8)}:`;
     return queueOn(() => redisTasks(url, { keyPrefix, types: [taskType(type)] }));
   },
@@ -23,8 +23,8 @@ export const millraceOnRedis: TaskSubject = {
 export const millraceOnNats: TaskSubject = {
   name: `${ours} (nats)`,
   isSlow: true,
-  async open(places) {
-    const url = await places.nats();
+  async open(servers) {
+    const url = await servers.nats();
     const prefix = randomUUID().slice(0, 8);
     return queueOn(() => natsTasks(url, { prefix, types: [taskType(type)] }));
   },
@@ -33,8 +33,8 @@ export const millraceOnNats: TaskSubject = {
 export const millraceOnSqlite: TaskSubject = {
   name: `${ours} (sqlite)`,
   isSlow: true,
-  async open(places) {
-    const file = await places.sqlite();
+  async open(servers) {
+    const file = await servers.sqlite();
     return queueOn(() => sqliteTasks(`sqlite:${file}`, { types: [taskType(type)] }));
   },
 };

@@ -6,8 +6,8 @@ import type { TaskSubject } from './task-subject.ts';
 
 export const pgBossTasks: TaskSubject = {
   name: pgBossQueue.name,
-  async open(places) {
-    const queue = await pgBossQueue.open(places);
+  async open(servers) {
+    const queue = await pgBossQueue.open(servers);
     return {
       enqueue: (job) => queue.enqueue([job]),
       enqueueMany: (jobs) => queue.enqueue(jobs),

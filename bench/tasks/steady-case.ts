@@ -15,7 +15,7 @@ import {
 } from '../../src/tasks/index.ts';
 import { ours, type Case, type Runner } from '../benchmark.ts';
 import { sampleMessages } from '../outbox/sample-messages.ts';
-import type { TaskPlaces } from './task-subject.ts';
+import type { TaskServers } from './task-subject.ts';
 
 const perMinute = 10_000;
 const everyMs = 60_000 / perMinute;
@@ -24,7 +24,7 @@ const typesCount = 50;
 const types = Array.from({ length: typesCount }, (_, at) => taskType(`type${at}`, { workers: 10 }));
 const hot = 'type25';
 
-export function steadyCase(places: TaskPlaces, { quick }: { readonly quick: boolean }): Case {
+export function steadyCase(servers: TaskServers, { quick }: { readonly quick: boolean }): Case {
   const prefix = (): string => randomUUID().slice(0, 8);
   const on = (name: string, open: () => Promise<() => Promise<Tasks>>) => ({
     name,
@@ -38,15 +38,15 @@ export function steadyCase(places: TaskPlaces, { quick }: { readonly quick: bool
     goals: [{ p99MsMax: 100 }],
     subjects: [
       on(ours, async () => {
-        const [url, keyPrefix] = [await places.redis(), `${prefix()}:`];
+        const [url, keyPrefix] = [await servers.redis(), `${prefix()}:`];
         return () => redisTasks(url, { keyPrefix, types });
       }),
       on(`${ours} (nats)`, async () => {
-        const [url, own] = [await places.nats(), prefix()];
+        const [url, own] = [await servers.nats(), prefix()];
         return () => natsTasks(url, { prefix: own, types });
       }),
       on(`${ours} (sqlite)`, async () => {
-        const url = `sqlite:${await places.sqlite()}`;
+        const url = `sqlite:${await servers.sqlite()}`;
         return () => sqliteTasks(url, { types });
       }),
     ],

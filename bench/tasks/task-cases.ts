@@ -6,7 +6,7 @@ import type { Case, Goal, Runner } from '../benchmark.ts';
 import { eachInFlight } from '../loops.ts';
 import { inBatches, sampleMessages } from '../outbox/sample-messages.ts';
 import { createRandom } from '../random.ts';
-import type { OpenedTaskQueue, TaskPlaces, TaskSubject } from './task-subject.ts';
+import type { OpenedTaskQueue, TaskServers, TaskSubject } from './task-subject.ts';
 
 const inFlight = 256;
 const bulk = 1_000;
@@ -21,12 +21,12 @@ const pauseMs = { min: 5, more: 10 };
 
 interface CaseOptions {
   readonly subjects: readonly TaskSubject[];
-  readonly places: TaskPlaces;
+  readonly servers: TaskServers;
   readonly quick: boolean;
 }
 
 export function enqueueCases(options: CaseOptions & { readonly goals: readonly Goal[] }): Case[] {
-  const { places, quick, subjects } = options;
+  const { servers, quick, subjects } = options;
   return [
     {
       name: `enqueue, ${inFlight} in flight`,
@@ -35,7 +35,7 @@ export function enqueueCases(options: CaseOptions & { readonly goals: readonly G
       subjects: subjects.map(({ name, open }) => ({
         name,
         setup: async () => {
-          const queue = await open(places);
+          const queue = await open(servers);
           const jobs = sampleMessages(bulk);
           const enqueue = async (at: number): Promise<unknown> => {
             const job = jobs[at % bulk];
@@ -53,7 +53,7 @@ export function enqueueCases(options: CaseOptions & { readonly goals: readonly G
       subjects: subjects.map(({ name, open }) => ({
         name,
         setup: async () => {
-          const queue = await open(places);
+          const queue = await open(servers);
           return { run: (n) => fill(queue, n), teardown: () => queue.close() };
         },
       })),
@@ -75,7 +75,7 @@ export function drainCases(options: CaseOptions & { readonly goals: readonly Goa
     subjects: options.subjects.map(({ name, open, isSlow = false }) => ({
       name,
       batch: isSlow && !options.quick ? slowBatch : undefined,
-      setup: async () => draining(await open(options.places), concurrency),
+      setup: async () => draining(await open(options.servers), concurrency),
     })),
   }));
 }
@@ -111,7 +111,7 @@ export function latencyCase(options: CaseOptions & { readonly goals: readonly Go
     goals: options.goals,
     subjects: options.subjects.map(({ name, open }) => ({
       name,
-      setup: async () => starting(await open(options.places)),
+      setup: async () => starting(await open(options.servers)),
     })),
   };
 }

@@ -6,10 +6,10 @@ export interface TaskSubject {
   readonly name: string;
   /** Processes only a few thousand jobs per second. */
   readonly isSlow?: boolean | undefined;
-  readonly open: (places: TaskPlaces) => Promise<OpenedTaskQueue>;
+  readonly open: (servers: TaskServers) => Promise<OpenedTaskQueue>;
 }
 
-export interface TaskPlaces {
+export interface TaskServers {
   /** The URL of a new, empty database on a server that syncs every commit. */
   postgres(): Promise<string>;
   /** The URL of a Redis with an append-only file that is synced every second. */

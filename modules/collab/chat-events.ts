@@ -14,7 +14,7 @@ import {
   value,
 } from './fields.ts';
 
-const place = z.object({ messageId: streamId, chatId: streamId });
+const messageIds = z.object({ messageId: streamId, chatId: streamId });
 const participant = z.object({ userId: streamId, role });
 const parsed = z.object({
   /** Version of the tag grammar: a message is never parsed again by a later version. */
@@ -35,7 +35,7 @@ export const participantJoined = defineEvent('chat.participant-joined.v1', parti
 export const participantLeft = defineEvent('chat.participant-left.v1', participant);
 export const messagePosted = defineEvent(
   'chat.message-posted.v1',
-  place.extend({
+  messageIds.extend({
     authorId: streamId,
     content: answer,
     timestamp,
@@ -45,15 +45,15 @@ export const messagePosted = defineEvent(
 );
 export const tagsParsed = defineEvent(
   'chat.tags-parsed.v1',
-  place.extend(parsed.shape).extend({ authorId: streamId, timestamp }),
+  messageIds.extend(parsed.shape).extend({ authorId: streamId, timestamp }),
 );
 export const messageEdited = defineEvent(
   'chat.message-edited.v1',
-  place.extend({ content: message, editedBy: streamId, timestamp }),
+  messageIds.extend({ content: message, editedBy: streamId, timestamp }),
 );
 export const messageDeleted = defineEvent(
   'chat.message-deleted.v1',
-  place.extend({ deletedBy: streamId, timestamp }),
+  messageIds.extend({ deletedBy: streamId, timestamp }),
 );
 export const chatTypeChanged = defineEvent('chat.type-changed.v1', subject);
 export const chatTitleChanged = defineEvent('chat.title-changed.v1', z.object({ title }));

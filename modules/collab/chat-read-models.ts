@@ -139,35 +139,35 @@ export async function visibleChats(
     read('public', workspaceId),
     read('private', inWorkspace(workspaceId, userId)),
   ]);
-  const sorted = found.flat().toSorted((a, b) => compare(placeOf(b), placeOf(a)));
+  const sorted = found.flat().toSorted((a, b) => compare(sortKeyOf(b), sortKeyOf(a)));
   const items = sorted.slice(0, limit);
   const last = items.at(-1);
   const hasMore = sorted.length > limit && last !== undefined;
-  return { items, cursor: hasMore ? formatCursor(placeOf(last)) : undefined };
+  return { items, cursor: hasMore ? formatCursor(sortKeyOf(last)) : undefined };
 }
 
 /** The sort key of a chat, the same in both groups. */
-interface Place {
+interface ChatSortKey {
   readonly ms: number;
   readonly id: string;
 }
 
-function placeOf({ id, document }: Found<ChatDocument>): Place {
+function sortKeyOf({ id, document }: Found<ChatDocument>): ChatSortKey {
   return { ms: Date.parse(document.createdAt), id };
 }
 
-function compare(a: Place, b: Place): number {
+function compare(a: ChatSortKey, b: ChatSortKey): number {
   return a.ms - b.ms || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
 
-/** Chats of one group, newest first, after a place. */
+/** Chats of one group, newest first, after a position. */
 async function readAfter(
   chats: DocumentQueries<ChatDocument>,
   request: {
     readonly tenant: string;
     readonly range: string;
     readonly group: string;
-    readonly after: Place | undefined;
+    readonly after: ChatSortKey | undefined;
     readonly count: number;
   },
 ): Promise<readonly Found<ChatDocument>[]> {
@@ -184,18 +184,18 @@ async function readAfter(
     });
     // The range includes chats of the same millisecond that the previous page already returned.
     found.push(
-      ...page.items.filter((chat) => after === undefined || compare(placeOf(chat), after) < 0),
+      ...page.items.filter((chat) => after === undefined || compare(sortKeyOf(chat), after) < 0),
     );
     ({ cursor } = page);
   } while (cursor !== undefined && found.length < count);
   return found.slice(0, count);
 }
 
-function formatCursor({ ms, id }: Place): string {
+function formatCursor({ ms, id }: ChatSortKey): string {
   return Buffer.from(JSON.stringify([ms, id])).toString('base64url');
 }
 
-function parseCursor(cursor: string): Place {
+function parseCursor(cursor: string): ChatSortKey {
   const [, ms, id] =
     /^\[(-?\d{1,16}),"([A-Za-z0-9._-]+)"\]$/.exec(
       Buffer.from(cursor, 'base64url').toString('latin1'),

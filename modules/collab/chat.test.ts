@@ -54,20 +54,20 @@ test('the creator of a chat is its admin, and initial participants are members',
   given(chat, [])
     .when(createChat({ ...subject, participants: ['bob', 'ada', 'bob', 'bot'] }))
     .then(two);
-  given(chat, created).when(createChat(subject)).thenRefused('chat-exists');
+  given(chat, created).when(createChat(subject)).thenRejected('chat-exists');
 });
 
 test('users join a public chat themselves, and an admin adds them to a private one', () => {
   const joins = (userId: string, by: string) => joinChat({ userId, role: 'member', by });
   const joined = [participantJoined({ userId: 'eve', role: 'member' })];
   given(chat, open).when(joins('eve', 'eve')).then(joined);
-  given(chat, created).when(joins('eve', 'eve')).thenRefused('not-an-admin');
+  given(chat, created).when(joins('eve', 'eve')).thenRejected('not-an-admin');
   given(chat, created).when(joins('eve', 'ada')).then(joined);
   given(chat, two).when(joins('bob', 'ada')).then([]);
   given(chat, open)
     .when(joinChat({ userId: 'eve', role: 'admin', by: 'eve' }))
-    .thenRefused('not-an-admin');
-  given(chat, []).when(joins('eve', 'eve')).thenRefused('chat-unknown');
+    .thenRejected('not-an-admin');
+  given(chat, []).when(joins('eve', 'eve')).thenRejected('chat-unknown');
 });
 
 test('a role change keeps the start time of a participant', () => {
@@ -105,7 +105,7 @@ test('the assignee of the task becomes a participant', () => {
     .then([]);
   given(chat, [])
     .when(includeInChat({ userId: 'ada' }))
-    .thenRefused('chat-unknown');
+    .thenRejected('chat-unknown');
 });
 
 test('participants leave or are removed by an admin', () => {
@@ -118,33 +118,33 @@ test('participants leave or are removed by an admin', () => {
     .then(left);
   given(chat, two)
     .when(leaveChat({ userId: 'ada', by: 'bob' }))
-    .thenRefused('not-an-admin');
+    .thenRejected('not-an-admin');
   given(chat, two)
     .when(leaveChat({ userId: 'eve', by: 'eve' }))
     .then([]);
   given(chat, [])
     .when(leaveChat({ userId: 'bob', by: 'bob' }))
-    .thenRefused('chat-unknown');
+    .thenRejected('chat-unknown');
 });
 
 test('participants post messages, and the author of a message in a public chat becomes a participant', () => {
   const post = (authorId: string) => postMessage({ messageId: 'm-1', authorId, content: 'Hi' });
   given(chat, two).when(post('bob')).then([bobs]);
-  given(chat, two).when(post('eve')).thenRefused('not-a-participant');
+  given(chat, two).when(post('eve')).thenRejected('not-a-participant');
   given(chat, open)
     .when(post('bob'))
     .then([participantJoined({ userId: 'bob', role: 'member' }), bobs]);
-  given(chat, []).when(post('bob')).thenRefused('chat-unknown');
-  given(chat, two).when(post('bot')).thenRefused('author-reserved');
+  given(chat, []).when(post('bob')).thenRejected('chat-unknown');
+  given(chat, two).when(post('bot')).thenRejected('author-reserved');
   for (const stranger of ['constructor', '__proto__', 'toString']) {
-    given(chat, two).when(post(stranger)).thenRefused('not-a-participant');
+    given(chat, two).when(post(stranger)).thenRejected('not-a-participant');
   }
 });
 
 test('a repeated message is a duplicate', () => {
   const again = (authorId: string) => postMessage({ messageId: 'm-1', authorId, content: 'Hi' });
   given(chat, said).when(again('bob')).then([]);
-  given(chat, said).when(again('ada')).thenRefused('message-exists');
+  given(chat, said).when(again('ada')).thenRejected('message-exists');
 });
 
 test('tags and the bot’s reply are recorded in the chat', () => {
@@ -159,13 +159,13 @@ test('tags and the bot’s reply are recorded in the chat', () => {
   given(chat, said)
     .when(recordTags(tags))
     .then([tagsParsed({ ...tags, chatId, timestamp })]);
-  given(chat, []).when(recordTags(tags)).thenRefused('chat-unknown');
+  given(chat, []).when(recordTags(tags)).thenRejected('chat-unknown');
   const answer = { inReplyTo: 'm-1', content: '✅ Status changed to Done' };
   const messageId = idFromKey('given#id-0');
   given(chat, said)
     .when(postAnswer(answer))
     .then([messagePosted({ messageId, chatId, authorId: 'bot', timestamp, ...answer })]);
-  given(chat, []).when(postAnswer(answer)).thenRefused('chat-unknown');
+  given(chat, []).when(postAnswer(answer)).thenRejected('chat-unknown');
 });
 
 test('authors edit and delete for five minutes, admins at any time', () => {
@@ -179,25 +179,25 @@ test('authors edit and delete for five minutes, admins at any time', () => {
     .then([edited('bob', later)]);
   given(chat, said)
     .when(edit('bob'), { nowMs: nowMs + 5 * 60_000 + 1 })
-    .thenRefused('too-late');
+    .thenRejected('too-late');
   given(chat, said)
     .when(remove('bob'))
     .then([messageDeleted({ messageId: 'm-1', chatId, deletedBy: 'bob', timestamp })]);
-  given(chat, said).when(remove('bob'), minutes(6)).thenRefused('too-late');
+  given(chat, said).when(remove('bob'), minutes(6)).thenRejected('too-late');
   given(chat, said)
     .when(remove('ada'), minutes(600))
     .thenState(() => true);
   const third = [...said, participantJoined({ userId: 'eve', role: 'member' })];
-  given(chat, third).when(edit('eve')).thenRefused('not-the-author');
+  given(chat, third).when(edit('eve')).thenRejected('not-the-author');
   given(chat, third)
     .when(editMessage({ messageId: 'm-9', by: 'eve', content: 'x' }))
-    .thenRefused('too-late');
-  given(chat, []).when(edit('bob')).thenRefused('chat-unknown');
+    .thenRejected('too-late');
+  given(chat, []).when(edit('bob')).thenRejected('chat-unknown');
   const withDeletion = [
     ...said,
     messageDeleted({ messageId: 'm-1', chatId, deletedBy: 'bob', timestamp }),
   ];
-  given(chat, withDeletion).when(edit('bob')).thenRefused('too-late');
+  given(chat, withDeletion).when(edit('bob')).thenRejected('too-late');
 });
 
 test('a chat adopts the type and title of its task', () => {
@@ -215,10 +215,10 @@ test('a chat adopts the type and title of its task', () => {
     .then([]);
   given(chat, [])
     .when(changeChatTitle({ title: 'New' }))
-    .thenRefused('chat-unknown');
+    .thenRejected('chat-unknown');
   given(chat, [])
     .when(changeChatType({ type: 'bug', title: 'Crash' }))
-    .thenRefused('chat-unknown');
+    .thenRejected('chat-unknown');
 });
 
 test('the state stays small with many messages', () => {

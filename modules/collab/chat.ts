@@ -1,7 +1,7 @@
 // The chat aggregate: participants and messages. The state contains the authors of recent
 // messages, because an author may still edit a recent message, but no message text.
 
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import {
   changeChatTitle,
   changeChatType,
@@ -124,7 +124,7 @@ export const chat = defineAggregate({
   decide: {
     'chat.create': ({ participants, ...subject }, state, { id, nowMs }) => {
       if (state.workspaceId !== undefined)
-        throw new Refused('chat-exists', `Chat ${id} already exists.`);
+        throw new CommandRejected('chat-exists', `Chat ${id} already exists.`);
       const { createdBy } = subject;
       const others = new Set(participants.filter((each) => each !== createdBy && each !== botId));
       return [
@@ -155,18 +155,24 @@ export const chat = defineAggregate({
     'chat.post-message': ({ messageId, authorId, content }, state, { id, nowMs }) => {
       assertKnown(state, id);
       if (authorId === botId)
-        throw new Refused('author-reserved', `The author id "${botId}" is reserved for the bot.`);
+        throw new CommandRejected(
+          'author-reserved',
+          `The author id "${botId}" is reserved for the bot.`,
+        );
       const known = state.recent.find((each) => each.messageId === messageId);
       if (known?.authorId === authorId) return [];
       if (known !== undefined)
-        throw new Refused(
+        throw new CommandRejected(
           'message-exists',
           `Message ${messageId} of another author already exists.`,
         );
       const message = { messageId, chatId: id, authorId, content, timestamp: at(nowMs) };
       if (own(state.participants, authorId) !== undefined) return messagePosted(message);
       if (!state.isPublic)
-        throw new Refused('not-a-participant', `${authorId} is not a participant of chat ${id}.`);
+        throw new CommandRejected(
+          'not-a-participant',
+          `${authorId} is not a participant of chat ${id}.`,
+        );
       // The author of a message in a public chat becomes a participant.
       return [participantJoined({ userId: authorId, role: 'member' }), messagePosted(message)];
     },
@@ -176,8 +182,8 @@ export const chat = defineAggregate({
     },
     'chat.post-answer': (answer, state, { id, nowMs, nextId }) => {
       assertKnown(state, id);
-      const place = { messageId: nextId(), chatId: id, authorId: botId, timestamp: at(nowMs) };
-      return messagePosted({ ...place, ...answer });
+      const message = { messageId: nextId(), chatId: id, authorId: botId, timestamp: at(nowMs) };
+      return messagePosted({ ...message, ...answer });
     },
     'chat.edit-message': ({ messageId, by, content }, state, { id, nowMs }) => {
       assertMayChange(state, { id, messageId, by, nowMs });
@@ -212,12 +218,12 @@ function push(
 }
 
 function assertKnown({ workspaceId }: ChatState, id: string): void {
-  if (workspaceId === undefined) throw new Refused('chat-unknown', `Unknown chat '${id}'.`);
+  if (workspaceId === undefined) throw new CommandRejected('chat-unknown', `Unknown chat '${id}'.`);
 }
 
 function assertAdmin({ participants }: ChatState, userId: string): void {
   if (own(participants, userId)?.role === 'admin') return;
-  throw new Refused('not-an-admin', 'Only an admin of the chat is allowed to do this.');
+  throw new CommandRejected('not-an-admin', 'Only an admin of the chat is allowed to do this.');
 }
 
 /** Admins may also change messages that are not in `recent`: the caller has checked that they exist. */
@@ -234,10 +240,13 @@ function assertMayChange(
   if (own(state.participants, wanted.by)?.role === 'admin') return;
   const found = state.recent.find(({ messageId }) => messageId === wanted.messageId);
   if (found !== undefined && found.authorId !== wanted.by) {
-    throw new Refused('not-the-author', 'Only the author or an admin can change a message.');
+    throw new CommandRejected(
+      'not-the-author',
+      'Only the author or an admin can change a message.',
+    );
   }
   if (found === undefined || wanted.nowMs - found.postedAtMs > collabLimits.editWithinMs) {
-    throw new Refused('too-late', 'Authors can change a message for five minutes.');
+    throw new CommandRejected('too-late', 'Authors can change a message for five minutes.');
   }
 }
 

@@ -1,7 +1,7 @@
 // Pages of lists, `{ items, cursor }`: in queries and in the HTTP API.
 
 import { Type } from 'millrace/contracts';
-import type { JsonAnswer } from 'millrace/platform';
+import type { JsonResponse } from 'millrace/platform';
 import type { Found, Page } from 'millrace/projections';
 import type { TObject, TSchema } from 'typebox';
 import { invalid } from './web/collab-errors.ts';
@@ -36,10 +36,10 @@ export function pageSchema(item: TSchema): TObject {
   });
 }
 
-export function pageAnswer<Document>(
+export function pageResponse<Document>(
   { items, cursor }: Page<Document>,
   toItem: (document: Document) => unknown = (document) => document,
-): JsonAnswer & { readonly body: object } {
+): JsonResponse & { readonly body: object } {
   return { body: { items: items.map(({ document }) => toItem(document)), cursor } };
 }
 
@@ -48,7 +48,7 @@ export function pageOfList<Item>(
   list: readonly Item[],
   { limit = pageLimits.default, cursor }: { readonly limit?: number; readonly cursor?: string },
   idOf: (item: Item) => string,
-): JsonAnswer {
+): JsonResponse {
   const index = cursor === undefined ? -1 : list.findIndex((item) => idOf(item) === cursor);
   if (cursor !== undefined && index === -1) {
     throw invalid('cursor', `Invalid cursor "${cursor.slice(0, 60)}".`);

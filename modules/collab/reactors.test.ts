@@ -25,8 +25,8 @@ import { task } from './tasks/task.ts';
 import { collabRig, says, tenant, type CollabRig } from './testing/collab-rig.ts';
 
 const timestamp = '2025-09-30T10:00:00.000Z';
-const place = { taskId: 'c-1', chatId: 'c-1', workspaceId: 'w-1' };
-const change = { ...place, changedBy: 'ada', timestamp };
+const taskIds = { taskId: 'c-1', chatId: 'c-1', workspaceId: 'w-1' };
+const change = { ...taskIds, changedBy: 'ada', timestamp };
 
 function posted(authorId: string, content: string): ReturnType<typeof messagePosted> {
   return messagePosted({ messageId: 'm-1', chatId: 'c-1', authorId, content, timestamp });
@@ -98,7 +98,7 @@ test('a chat adopts the type and title of its task, and the assignee joins', asy
   const reactor = givenReactor(conversionReactor);
   const creation = { createdBy: 'ada', timestamp, isPublic: true, status: 'New' } as const;
   await reactor
-    .when(taskCreated({ ...place, ...creation, type: 'bug', title: 'Crash' }))
+    .when(taskCreated({ ...taskIds, ...creation, type: 'bug', title: 'Crash' }))
     .thenSends([{ id: 'c-1', command: changeChatType({ type: 'bug', title: 'Crash' }) }]);
   const types = { oldType: 'bug', newType: 'task', status: 'To Do' } as const;
   await reactor

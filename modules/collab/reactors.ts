@@ -32,7 +32,7 @@ export const tagReactor = reactor({
   name: 'sub:collab:tag-parser:v1',
   from: 'start',
   events: [messagePosted],
-  onRefused: 'dead-letter',
+  onRejected: 'dead-letter',
   // Tags of later messages of the chat must not overtake those of a failed one.
   onDeadLetter: 'park',
   on: {
@@ -54,7 +54,7 @@ export function commandExecutor({ load }: Pick<ModuleContext, 'load'>): Reactor 
     name: 'sub:collab:command-executor:v1',
     from: 'start',
     events: [chatCreated, tagsParsed],
-    onRefused: 'dead-letter',
+    onRejected: 'dead-letter',
     onDeadLetter: 'park',
     on: {
       'chat.created.v1': ({ payload, aggregate, user }) => {
@@ -98,7 +98,7 @@ export const botReactor = reactor({
   name: 'sub:collab:bot:v1',
   from: 'start',
   events: [tagsAnswered],
-  onRefused: 'dead-letter',
+  onRejected: 'dead-letter',
   on: {
     'task.tags-answered.v1': ({ payload: { chatId, messageId, lines } }) => ({
       id: chatId,
@@ -113,7 +113,7 @@ export const conversionReactor = reactor({
   name: 'sub:collab:conversion:v1',
   from: 'start',
   events: [taskCreated, typeChanged, titleChanged, assigneeChanged],
-  onRefused: 'dead-letter',
+  onRejected: 'dead-letter',
   // In order: the last type and title win.
   onDeadLetter: 'park',
   on: {

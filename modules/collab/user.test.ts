@@ -26,8 +26,8 @@ test('a user registers once, under one name', () => {
   given(user, registered).when(registerUser(zoe)).then([]);
   given(user, registered)
     .when(registerUser({ username: 'eva' }))
-    .thenRefused('user-exists');
-  given(user, []).when(registerUser(zoe), { id: 'bot' }).thenRefused('user-reserved');
+    .thenRejected('user-exists');
+  given(user, []).when(registerUser(zoe), { id: 'bot' }).thenRejected('user-reserved');
 });
 
 test('an unchanged profile causes no event', () => {
@@ -37,7 +37,7 @@ test('an unchanged profile causes no event', () => {
     .when(changeProfile({ email: 'z@example.org' }))
     .then([userProfileChanged({ email: 'z@example.org' })])
     .thenState(({ email: kept, displayName: shown }) => kept === 'z@example.org' && !shown);
-  given(user, []).when(changeProfile({})).thenRefused('user-unknown');
+  given(user, []).when(changeProfile({})).thenRejected('user-unknown');
 });
 
 test('the default e-mail preference is mentions', () => {
@@ -51,7 +51,7 @@ test('the default e-mail preference is mentions', () => {
     .then([]);
   given(user, [])
     .when(changePreferences({ email: 'none' }))
-    .thenRefused('user-unknown');
+    .thenRejected('user-unknown');
 });
 
 test('the first claim of a name wins', () => {
@@ -64,7 +64,7 @@ test('the first claim of a name wins', () => {
     .then([]);
   given(usernames, claimed)
     .when(claimUsername({ userId: 'u-2' }))
-    .thenRefused('username-taken');
+    .thenRejected('username-taken');
 });
 
 const tenant = 'core';

@@ -1,6 +1,6 @@
 // Users of a tenant: the aggregate, the unique user names, the read model, and registration at the first sign-in.
 
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import type { NewCommand } from 'millrace/contracts';
 import { hasCode, idFromKey, MillraceError } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
@@ -60,10 +60,16 @@ export const user = defineAggregate({
   decide: {
     'user.register': (registration, { username }, { id }) => {
       if (id === botId)
-        throw new Refused('user-reserved', `The user id "${botId}" is reserved for the bot.`);
+        throw new CommandRejected(
+          'user-reserved',
+          `The user id "${botId}" is reserved for the bot.`,
+        );
       if (username === undefined) return userRegistered(registration);
       if (username === registration.username) return [];
-      throw new Refused('user-exists', `User ${id} is already registered under another name.`);
+      throw new CommandRejected(
+        'user-exists',
+        `User ${id} is already registered under another name.`,
+      );
     },
     'user.change-profile': (profile, state, { id }) => {
       assertRegistered(state, id);
@@ -96,13 +102,13 @@ export const usernames = defineAggregate({
     'username.claim': ({ userId }, { userId: holder }, { id }) => {
       if (holder === undefined) return usernameClaimed({ userId });
       if (holder === userId) return [];
-      throw new Refused('username-taken', `The user name ${id} is taken.`);
+      throw new CommandRejected('username-taken', `The user name ${id} is taken.`);
     },
   },
 });
 
 function assertRegistered({ username }: UserState, id: string): void {
-  if (username === undefined) throw new Refused('user-unknown', `Unknown user '${id}'.`);
+  if (username === undefined) throw new CommandRejected('user-unknown', `Unknown user '${id}'.`);
 }
 
 /** The public profile. The address is not part of it: senders of e-mail load the aggregate, so a forgotten user has none. */
@@ -195,15 +201,19 @@ export async function ensureUser(
     try {
       await sendSealed(name.toLowerCase(), claimUsername({ userId }));
     } catch (error) {
-      if (hasCode(error, 'COMMAND_REFUSED')) continue;
+      if (hasCode(error, 'COMMAND_REJECTED')) continue;
       throw error;
     }
     await sendSealed(userId, registerUser({ username: name, email, displayName }));
     return { userId, username: name };
   }
-  throw new MillraceError('COMMAND_REFUSED', 'Too many users have this name. Choose another one.', {
-    details: { reason: 'username-taken' },
-  });
+  throw new MillraceError(
+    'COMMAND_REJECTED',
+    'Too many users have this name. Choose another one.',
+    {
+      details: { reason: 'username-taken' },
+    },
+  );
 }
 
 /** `Zoë K.` → `Zo-K.`, then `Zo-K.-2`, … */

@@ -42,7 +42,7 @@ test('the creator of a workspace is its first admin', () => {
     .then(created);
   given(workspace, created)
     .when(createWorkspace({ name: 'Team', createdBy: by, username: 'ada' }))
-    .thenRefused('workspace-exists');
+    .thenRejected('workspace-exists');
 });
 
 test('admins add members, and an existing member gets the new role', () => {
@@ -61,23 +61,23 @@ test('admins add members, and an existing member gets the new role', () => {
     });
   given(workspace, team)
     .when(addMember({ userId: 'u-c', username: 'c', role: 'member', by: bob.userId }))
-    .thenRefused('not-an-admin');
+    .thenRejected('not-an-admin');
   given(workspace, created)
     .when(addMember({ ...bob, by: 'stranger' }))
-    .thenRefused('not-a-member');
+    .thenRejected('not-a-member');
   given(workspace, [])
     .when(addMember({ ...bob, by }))
-    .thenRefused('workspace-unknown');
+    .thenRejected('workspace-unknown');
 });
 
 test('ids such as constructor are not found in empty records', () => {
   for (const stranger of ['constructor', '__proto__', 'toString']) {
     given(workspace, created)
       .when(addMember({ ...bob, by: stranger }))
-      .thenRefused('not-a-member');
+      .thenRejected('not-a-member');
     given(workspace, created)
       .when(useInvite({ ...using, inviteId: stranger }))
-      .thenRefused('invite-unknown');
+      .thenRejected('invite-unknown');
   }
   const proto = { ...bob, userId: '__proto__' };
   given(workspace, [...created, memberAdded(proto)])
@@ -98,19 +98,19 @@ test('members leave, and admins remove members', () => {
     .then([]);
   given(workspace, team)
     .when(removeMember({ userId: by, by: bob.userId }))
-    .thenRefused('not-an-admin');
+    .thenRejected('not-an-admin');
   given(workspace, team)
     .when(removeMember({ userId: 'x', by: 'x' }))
-    .thenRefused('not-a-member');
+    .thenRejected('not-a-member');
 });
 
 test('the last admin can neither leave nor become a member', () => {
   given(workspace, team)
     .when(removeMember({ userId: by, by }))
-    .thenRefused('last-admin');
+    .thenRejected('last-admin');
   given(workspace, team)
     .when(changeMemberRole({ userId: by, role: 'member', by }))
-    .thenRefused('last-admin');
+    .thenRejected('last-admin');
   given(workspace, [...team, memberRoleChanged({ ...bob, role: 'admin' })])
     .when(removeMember({ userId: by, by }))
     .then([memberRemoved(ada)]);
@@ -125,10 +125,10 @@ test('roles are changed by admins', () => {
     .then([]);
   given(workspace, team)
     .when(changeMemberRole({ userId: 'x', role: 'member', by }))
-    .thenRefused('member-unknown');
+    .thenRejected('member-unknown');
   given(workspace, team)
     .when(changeMemberRole({ userId: by, role: 'member', by: bob.userId }))
-    .thenRefused('not-an-admin');
+    .thenRejected('not-an-admin');
 });
 
 test('admins create invites that expire in the future', () => {
@@ -140,13 +140,13 @@ test('admins create invites that expire in the future', () => {
     .then([]);
   given(workspace, invited)
     .when(createInvite({ ...invite, tokenHash: other, by }))
-    .thenRefused('invite-exists');
+    .thenRejected('invite-exists');
   given(workspace, team)
     .when(createInvite({ ...invite, by: bob.userId }))
-    .thenRefused('not-an-admin');
+    .thenRejected('not-an-admin');
   given(workspace, created)
     .when(createInvite({ ...invite, expiresAt: new Date(nowMs).toISOString(), by }))
-    .thenRefused('invite-expired');
+    .thenRejected('invite-expired');
 });
 
 test('an invite admits as many users as it allows, with its role', () => {
@@ -157,27 +157,27 @@ test('an invite admits as many users as it allows, with its role', () => {
   given(workspace, used).when(useInvite(using)).then([]);
   given(workspace, used)
     .when(useInvite({ ...using, userId: 'u-c', username: 'c' }))
-    .thenRefused('invite-used-up');
+    .thenRejected('invite-used-up');
 });
 
 test('an invite expires, can be revoked, and needs its secret', () => {
   given(workspace, invited)
     .when(useInvite(using), { nowMs: Date.parse(invite.expiresAt) })
-    .thenRefused('invite-expired');
+    .thenRejected('invite-expired');
   given(workspace, invited)
     .when(useInvite({ ...using, tokenHash: other }))
-    .thenRefused('invite-unknown');
+    .thenRejected('invite-unknown');
   given(workspace, invited)
     .when(revokeInvite({ inviteId: 'i-1', by }))
     .then([inviteRevoked({ inviteId: 'i-1', revokedBy: by })]);
   const revoked = [...invited, inviteRevoked({ inviteId: 'i-1', revokedBy: by })];
-  given(workspace, revoked).when(useInvite(using)).thenRefused('invite-unknown');
+  given(workspace, revoked).when(useInvite(using)).thenRejected('invite-unknown');
   given(workspace, revoked)
     .when(revokeInvite({ inviteId: 'i-1', by }))
     .then([]);
   given(workspace, [...team, inviteCreated({ ...invite, createdBy: by })])
     .when(revokeInvite({ inviteId: 'i-1', by: bob.userId }))
-    .thenRefused('not-an-admin');
+    .thenRejected('not-an-admin');
 });
 
 test('a token identifies its invite, and only its hash is stored', () => {
@@ -188,8 +188,8 @@ test('a token identifies its invite, and only its hash is stored', () => {
 });
 
 test('two tokens of one invite have different secrets', () => {
-  const place = { workspaceId: 'w', inviteId: 'i' };
-  assert.notEqual(newInviteToken(place).tokenHash, newInviteToken(place).tokenHash);
+  const ids = { workspaceId: 'w', inviteId: 'i' };
+  assert.notEqual(newInviteToken(ids).tokenHash, newInviteToken(ids).tokenHash);
 });
 
 test('malformed tokens are rejected', () => {

@@ -1,7 +1,7 @@
 // A workspace: its members and their roles, its invites, and its read model.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import type { InviteDocument, MemberDocument } from './documents.ts';
 import { own, type Role } from './fields.ts';
@@ -108,7 +108,7 @@ export const workspace = defineAggregate({
   decide: {
     'workspace.create': ({ name, createdBy, username }, state, { id }) => {
       if (state.name !== undefined)
-        throw new Refused('workspace-exists', `Workspace ${id} already exists.`);
+        throw new CommandRejected('workspace-exists', `Workspace ${id} already exists.`);
       return [
         workspaceCreated({ name, createdBy }),
         memberAdded({ userId: createdBy, username, role: 'admin' }),
@@ -136,9 +136,9 @@ export const workspace = defineAggregate({
       const known = own(state.invites, invite.inviteId);
       if (known?.tokenHash === invite.tokenHash) return [];
       if (known !== undefined)
-        throw new Refused('invite-exists', `Invite ${invite.inviteId} already exists.`);
+        throw new CommandRejected('invite-exists', `Invite ${invite.inviteId} already exists.`);
       if (Date.parse(invite.expiresAt) <= nowMs) {
-        throw new Refused('invite-expired', '`expiresAt` must be in the future.');
+        throw new CommandRejected('invite-expired', '`expiresAt` must be in the future.');
       }
       return inviteCreated({ ...invite, createdBy: by });
     },
@@ -146,16 +146,16 @@ export const workspace = defineAggregate({
       const invite = own(state.invites, inviteId);
       // A wrong secret gets the same response as an unknown invite.
       if (invite === undefined || invite.tokenHash !== tokenHash) {
-        throw new Refused(
+        throw new CommandRejected(
           'invite-unknown',
           'The invite is unknown or was revoked. Ask an admin for a new one.',
         );
       }
       if (own(state.members, userId) !== undefined) return [];
       if (invite.expiresAtMs <= nowMs)
-        throw new Refused('invite-expired', 'The invite has expired.');
+        throw new CommandRejected('invite-expired', 'The invite has expired.');
       if (invite.usesLeft === 0)
-        throw new Refused('invite-used-up', 'The invite has no uses left.');
+        throw new CommandRejected('invite-used-up', 'The invite has no uses left.');
       return [
         inviteUsed({ inviteId, userId }),
         memberAdded({ userId, username, role: invite.role }),
@@ -172,17 +172,20 @@ export const workspace = defineAggregate({
 
 function assertMember(state: WorkspaceState, userId: string, id: string): Member {
   if (state.name === undefined) {
-    throw new Refused('workspace-unknown', `Unknown workspace '${id}'.`);
+    throw new CommandRejected('workspace-unknown', `Unknown workspace '${id}'.`);
   }
   const member = own(state.members, userId);
   if (member === undefined)
-    throw new Refused('not-a-member', `${userId} is not a member of workspace ${id}.`);
+    throw new CommandRejected('not-a-member', `${userId} is not a member of workspace ${id}.`);
   return member;
 }
 
 function assertAdmin(state: WorkspaceState, userId: string, id: string): void {
   if (assertMember(state, userId, id).role === 'admin') return;
-  throw new Refused('not-an-admin', `Only an admin of workspace ${id} is allowed to do this.`);
+  throw new CommandRejected(
+    'not-an-admin',
+    `Only an admin of workspace ${id} is allowed to do this.`,
+  );
 }
 
 function withRole(
@@ -191,7 +194,8 @@ function withRole(
   role: Role,
 ): readonly ReturnType<typeof memberRoleChanged>[] {
   const member = own(state.members, userId);
-  if (member === undefined) throw new Refused('member-unknown', `${userId} is not a member.`);
+  if (member === undefined)
+    throw new CommandRejected('member-unknown', `${userId} is not a member.`);
   if (member.role === role) return [];
   if (role !== 'admin') assertOtherAdmin(state, userId);
   return [memberRoleChanged({ userId, username: member.username, role })];
@@ -202,7 +206,8 @@ function assertOtherAdmin({ members }: WorkspaceState, userId: string): void {
   const hasOtherAdmin = Object.entries(members).some(
     ([each, { role }]) => each !== userId && role === 'admin',
   );
-  if (!hasOtherAdmin) throw new Refused('last-admin', 'A workspace needs at least one admin.');
+  if (!hasOtherAdmin)
+    throw new CommandRejected('last-admin', 'A workspace needs at least one admin.');
 }
 
 function without<Value>(
@@ -303,12 +308,12 @@ export interface InviteToken {
 
 /** The token is returned once, to the user who creates the invite. */
 export function newInviteToken(
-  place: Pick<InviteToken, 'workspaceId' | 'inviteId'>,
+  ids: Pick<InviteToken, 'workspaceId' | 'inviteId'>,
   secret: string = randomBytes(32).toString('base64url'),
 ): InviteToken & { readonly token: string } {
-  const { workspaceId, inviteId } = place;
+  const { workspaceId, inviteId } = ids;
   return {
-    ...place,
+    ...ids,
     tokenHash: hashOf(secret),
     // Ids never contain `~`.
     token: `${workspaceId}~${inviteId}~${secret}`,

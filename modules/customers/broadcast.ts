@@ -200,7 +200,7 @@ export function broadcastFanOut({
     from: 'start',
     events: [broadcastPublished, broadcastAdvanced],
     // A full inbox rejects the broadcast; the other customers still get it.
-    onRefused: 'ignore',
+    onRejected: 'ignore',
     on: {
       'broadcast.published.v1': ({ tenant, aggregate, position }, { signal }) =>
         notifyPage({ tenant, broadcastId: aggregate.id, position, before: 0, signal }),

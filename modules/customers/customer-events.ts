@@ -200,7 +200,7 @@ export const customerEvents = {
  *   name: 'sub:shop:payment-warnings:v1',
  *   events: [failed],
  *   from: 'end',
- *   onRefused: 'ignore',
+ *   onRejected: 'ignore',
  *   on: {
  *     'payment.failed.v1': ({ payload, eventId }) => ({
  *       id: payload.customerId,

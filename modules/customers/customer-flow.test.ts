@@ -64,7 +64,7 @@ test('the clock saga waits until the due time, wakes the inbox once, and complet
     .thenSends([{ id: 'given', command: wakeInbox({ no: 3 }) }])
     .thenStatus('completed');
   givenSaga(customerClock, [set])
-    .when({ passMs: 5_000 }, { refused: { 'customer-inbox.wake': 'gone' } })
+    .when({ passMs: 5_000 }, { rejected: { 'customer-inbox.wake': 'gone' } })
     .thenStatus('completed');
 });
 

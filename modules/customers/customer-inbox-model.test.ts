@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Refused } from 'millrace/aggregates';
+import { CommandRejected } from 'millrace/aggregates';
 import type { EventDefinition } from 'millrace/contracts';
 import {
   acknowledgeNotification,
@@ -111,7 +111,7 @@ test('an inbox delivers every notification once, in its window, and none during 
           const context = { ...fixed, nowMs: clockMs };
           events = customerInbox.decide(command, state, context);
         } catch (error) {
-          if (error instanceof Refused) return;
+          if (error instanceof CommandRejected) return;
           throw error;
         }
         for (const event of events) {

@@ -80,7 +80,7 @@ test('a second notification with the same id has no effect', () => {
 test('a customer id that is not a subject token is rejected', () => {
   given(customerInbox, [])
     .when(message(), { ...context, id: 'a.b' })
-    .thenRefused('customer-id-invalid');
+    .thenRejected('customer-id-invalid');
 });
 
 test('a notification of a disabled category is suppressed', () => {
@@ -173,7 +173,7 @@ test('invalid preferences are rejected', () => {
   const rejects = (more: Partial<Preferences>, reason: string): void =>
     given(customerInbox, [])
       .when(configureCustomer({ preferences: { ...preferences, ...more } }), context)
-      .thenRefused(reason);
+      .thenRejected(reason);
   rejects({ timeZone: 'Mars/Olympus' }, 'time-zone-unknown');
   rejects({ quietHours: [{ from: '00:00', to: '00:00' }] }, 'quiet-hours-endless');
 });
@@ -188,7 +188,7 @@ test('a full inbox rejects further held notifications', () => {
   );
   given(customerInbox, [opened, configured(), ...full])
     .when(message(), { ...context, nowMs: night })
-    .thenRefused('inbox-full');
+    .thenRejected('inbox-full');
 });
 
 test('notifications with the same key within the window are merged and counted', () => {
@@ -418,7 +418,7 @@ test('a message finds its window closed even if many digests are due', () => {
 test('a notification in a digest cannot be acknowledged alone', () => {
   given(customerInbox, [opened, ...collecting])
     .when(acknowledgeNotification({ notificationId: 'n-1', by: 'ada' }), context)
-    .thenRefused('notification-in-digest');
+    .thenRejected('notification-in-digest');
 });
 
 test('a second wake-up for a closed window has no effect', () => {
@@ -576,7 +576,7 @@ test('a held notification that is acknowledged is not delivered', () => {
 test('an unknown notification cannot be acknowledged', () => {
   given(customerInbox, [opened])
     .when(acknowledgeNotification({ notificationId: 'n-1', by: 'ada' }), context)
-    .thenRefused('notification-unknown');
+    .thenRejected('notification-unknown');
 });
 
 test('reminders wait for the end of the quiet hours', () => {
@@ -595,7 +595,7 @@ test('reminders wait for the end of the quiet hours', () => {
 test('an escalation after the last reminder is rejected', () => {
   given(customerInbox, [])
     .when(message({ nag: { everyMs: 1_000, times: 2, escalate: { after: 3 } } }), context)
-    .thenRefused('escalation-never');
+    .thenRejected('escalation-never');
 });
 
 test('the number of notifications with reminders is limited', () => {
@@ -604,5 +604,5 @@ test('the number of notifications with reminders is limited', () => {
   );
   given(customerInbox, [opened, ...full])
     .when(message({ nag }), context)
-    .thenRefused('inbox-full');
+    .thenRejected('inbox-full');
 });

@@ -1,6 +1,6 @@
 // The inbox of a customer decides whether a notification is delivered, held, merged, added to a digest or suppressed.
 
-import { defineAggregate, Refused, type DecideContext } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected, type DecideContext } from 'millrace/aggregates';
 import { isTimeZone } from 'millrace/foundation';
 import {
   performDue,
@@ -90,7 +90,7 @@ function decided(
   act: (turn: InboxTurn) => void,
 ): readonly InboxEvent[] {
   if (!idPattern.test(id)) {
-    throw new Refused(
+    throw new CommandRejected(
       'customer-id-invalid',
       `customer id '${id}' must be 1 to 64 letters, digits, "_" or "-"`,
     );
@@ -170,7 +170,7 @@ function checkNag({ nag }: CustomerMessage, { nags }: InboxState): void {
   if (nag === undefined) return;
   if (nag.escalate !== undefined && nag.escalate.after > nag.times) {
     const { escalate, times } = nag;
-    throw new Refused(
+    throw new CommandRejected(
       'escalation-never',
       `escalation after reminder ${escalate.after} is impossible: there are at most ${times} reminders`,
     );
@@ -190,7 +190,7 @@ function acknowledge(
   const { recent, nags } = turn.state;
   const { mergedInto, digestId } = entryOf(recent, requestedId) ?? {};
   if (digestId !== undefined) {
-    throw new Refused(
+    throw new CommandRejected(
       'notification-in-digest',
       `notification ${requestedId} is part of the digest ${digestId}: acknowledge the digest`,
     );
@@ -200,7 +200,7 @@ function acknowledge(
   const nag = entryOf(nags, notificationId);
   const isKnown = found !== undefined || nag !== undefined || mergedInto !== undefined;
   if (!isKnown && listed === undefined) {
-    throw new Refused('notification-unknown', `unknown notification '${notificationId}'`);
+    throw new CommandRejected('notification-unknown', `unknown notification '${notificationId}'`);
   }
   if (found?.isAcknowledged === true) return;
   const origin = found?.origin ?? nag?.notice.origin ?? listed?.origin;
@@ -210,13 +210,16 @@ function acknowledge(
 
 function checkPreferences({ timeZone, quietHours }: Preferences): void {
   if (!isTimeZone(timeZone)) {
-    throw new Refused('time-zone-unknown', `unknown time zone '${timeZone}'`);
+    throw new CommandRejected('time-zone-unknown', `unknown time zone '${timeZone}'`);
   }
   if (isEndless(quietHours)) {
-    throw new Refused('quiet-hours-endless', 'the quiet hours cover every minute of the week');
+    throw new CommandRejected(
+      'quiet-hours-endless',
+      'the quiet hours cover every minute of the week',
+    );
   }
 }
 
-function full(what: string, count: number): Refused {
-  return new Refused('inbox-full', `the inbox is full: it has ${count} ${what}`);
+function full(what: string, count: number): CommandRejected {
+  return new CommandRejected('inbox-full', `the inbox is full: it has ${count} ${what}`);
 }

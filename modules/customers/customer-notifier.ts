@@ -270,7 +270,7 @@ export function createNotifier(platform: NotifierPlatform): Notifier {
 type Listed = NonNullable<Parameters<typeof acknowledgeNotification>[0]['listed']>;
 
 function isUnknown(error: unknown): boolean {
-  return hasCode(error, 'COMMAND_REFUSED') && error.details?.['reason'] === 'notification-unknown';
+  return hasCode(error, 'COMMAND_REJECTED') && error.details?.['reason'] === 'notification-unknown';
 }
 
 function counterpartsOf({ origin, copy }: NotificationDocument): Listed {
@@ -333,10 +333,10 @@ export function newsOf(event: RecordedEvent): CustomerNews | undefined {
 }
 
 /** Undefined: the store starts before the first event. */
-function startOf<Place>(
+function startOf<Start>(
   after: string | undefined,
-  parse: (text: string) => Place,
-): Place | 'end' | undefined {
+  parse: (text: string) => Start,
+): Start | 'end' | undefined {
   if (after === 'start') return undefined;
   return after === undefined ? 'end' : parse(after);
 }

@@ -18,7 +18,7 @@ export const customerEscalation = reactor({
   from: 'start',
   events: [inboxEscalated, inboxAcknowledged],
   // The other inbox is full or no longer holds the notification; neither can be corrected here.
-  onRefused: 'ignore',
+  onRejected: 'ignore',
   on: {
     'customer-inbox.escalated.v1': ({ payload: { notice, to, copyId }, aggregate }) => {
       if (to === undefined || copyId === undefined) return undefined;

@@ -110,7 +110,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       params: customerParams,
       body: object({ category: oneOf(['alert', 'info']), ...messageFields }),
       headersShown: idempotencyHeaders,
-      answers: {
+      responses: {
         201: {
           description: 'The notification is stored',
           schema: Type.Object({
@@ -151,7 +151,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
           Type.Boolean({ description: 'Only notifications that are not acknowledged.' }),
         ),
       }),
-      answers: pageAnswer(notificationDocument),
+      responses: pageResponse(notificationDocument),
       async handle(request) {
         const { tenant, customerId } = addressOf(request, 'read');
         const page = await notifier.list({ tenant, customerId, ...request.query });
@@ -164,7 +164,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       summary: 'Acknowledges a notification, which ends its reminders',
       params: Type.Object({ customerId: idSchema, notificationId: idSchema }),
       headersShown: flowHeadersShown,
-      answers: {
+      responses: {
         204: { description: 'The notification is acknowledged, by this request or an earlier one' },
         422: { description: 'The notification does not exist, or is part of a digest' },
       },
@@ -185,7 +185,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       params: customerParams,
       query: followQuery,
       headersShown: followHeaders,
-      answers: eventStream,
+      responses: eventStream,
       async handle(request) {
         const address = addressOf(request, 'read');
         const { headers, query, signal } = request;
@@ -199,7 +199,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       path: `${customerPath}/preferences`,
       summary: 'Returns the notification preferences of a customer',
       params: customerParams,
-      answers: { 200: { description: 'The preferences', schema: preferencesSchema } },
+      responses: { 200: { description: 'The preferences', schema: preferencesSchema } },
       async handle(request) {
         return { body: await notifier.preferences(addressOf(request, 'read')) };
       },
@@ -213,7 +213,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       params: customerParams,
       body: preferencesSchema,
       headersShown: flowHeadersShown,
-      answers: {
+      responses: {
         200: { description: 'The new preferences', schema: preferencesSchema },
         422: { description: 'The time zone is unknown, or the quiet hours cover the whole week' },
       },
@@ -227,7 +227,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       path: `${customerPath}/contact`,
       summary: 'Returns the contact addresses of a customer',
       params: customerParams,
-      answers: { 200: { description: 'The addresses', schema: contactSchema } },
+      responses: { 200: { description: 'The addresses', schema: contactSchema } },
       async handle(request) {
         return { body: await notifier.contact(addressOf(request, 'read')) };
       },
@@ -241,7 +241,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       params: customerParams,
       body: contactSchema,
       headersShown: flowHeadersShown,
-      answers: { 200: { description: 'The new addresses', schema: contactSchema } },
+      responses: { 200: { description: 'The new addresses', schema: contactSchema } },
       async handle(request) {
         await notifier.changeContact({ ...addressOf(request, 'own'), contact: request.body });
         return { body: request.body };
@@ -265,7 +265,7 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       access: 'append',
       body: object(broadcastFields),
       headersShown: idempotencyHeaders,
-      answers: {
+      responses: {
         201: {
           description: 'The broadcast is stored',
           schema: Type.Object({ broadcastId: text }),
@@ -294,7 +294,7 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       tag,
       access: 'known',
       query: Type.Object(pageQuery),
-      answers: pageAnswer(broadcastDocument),
+      responses: pageResponse(broadcastDocument),
       async handle(request) {
         const { tenant } = authorized(request, 'read');
         return { body: toList(await notifier.broadcasts({ tenant, ...request.query })) };
@@ -311,7 +311,7 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       isLong: true,
       query: followQuery,
       headersShown: followHeaders,
-      answers: eventStream,
+      responses: eventStream,
       async handle(request) {
         const { tenant } = authorized(request, 'read');
         const { headers, query, signal } = request;
@@ -323,7 +323,7 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
   ];
 }
 
-function pageAnswer(document: TSchema) {
+function pageResponse(document: TSchema) {
   const schema = Type.Object({ items: Type.Array(document), cursor: Type.Optional(text) });
   return { 200: { description: '`cursor` selects the next page', schema } };
 }

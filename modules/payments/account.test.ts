@@ -20,7 +20,7 @@ const reserve = (paymentId: string, amount: number, currency = 'EUR') =>
 test('an account is opened once', () => {
   const opening = { currency: 'EUR', balance: 100 };
   given(account, []).when(openAccount(opening)).then([opened]);
-  given(account, [opened]).when(openAccount(opening)).thenRefused('account-exists');
+  given(account, [opened]).when(openAccount(opening)).thenRejected('account-exists');
 });
 
 test('an amount reserved for one payment is not available to another', () => {
@@ -29,7 +29,7 @@ test('an amount reserved for one payment is not available to another', () => {
     .then([accountReserved(reservation)]);
   given(account, [opened, accountReserved(reservation)])
     .when(reserve('p-2', 41))
-    .thenRefused('insufficient-funds');
+    .thenRejected('insufficient-funds');
   given(account, [opened, accountReserved(reservation)])
     .when(reserve('p-2', 40))
     .then([accountReserved({ paymentId: 'p-2', amount: 40 })]);
@@ -42,10 +42,10 @@ test('a repeated reservation of a payment has no effect', () => {
 });
 
 test('an unknown account or another currency rejects a reservation', () => {
-  given(account, []).when(reserve('p-1', 1)).thenRefused('account-unknown');
+  given(account, []).when(reserve('p-1', 1)).thenRejected('account-unknown');
   given(account, [opened])
     .when(reserve('p-1', 1, 'USD'))
-    .thenRefused('wrong-currency');
+    .thenRejected('wrong-currency');
 });
 
 test('a release frees the amount once', () => {
@@ -66,5 +66,5 @@ test('a settlement takes exactly the reserved amount', () => {
     .thenState({ currency: 'EUR', balance: 40, reserved: {} });
   given(account, [opened])
     .when(settleAmount({ paymentId: 'p-1' }))
-    .thenRefused('nothing-reserved');
+    .thenRejected('nothing-reserved');
 });

@@ -1,7 +1,7 @@
 // The account that payments are made from. A payment reserves its amount before the provider is called; later the
 // amount is settled or released. Two payments can therefore never spend the same money.
 
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import { z } from 'zod';
@@ -53,19 +53,22 @@ export const account = defineAggregate({
   decide: {
     'account.open': (payload, { currency }, { id }) => {
       if (currency !== undefined)
-        throw new Refused('account-exists', `Account ${id} is already open.`);
+        throw new CommandRejected('account-exists', `Account ${id} is already open.`);
       return accountOpened(payload);
     },
     'account.reserve': ({ paymentId, ...wanted }, state, { id }) => {
       if (state.currency === undefined) {
-        throw new Refused('account-unknown', `Unknown account '${id}'.`);
+        throw new CommandRejected('account-unknown', `Unknown account '${id}'.`);
       }
       if (state.currency !== wanted.currency) {
-        throw new Refused('wrong-currency', `Account ${id} has the currency ${state.currency}.`);
+        throw new CommandRejected(
+          'wrong-currency',
+          `Account ${id} has the currency ${state.currency}.`,
+        );
       }
       if (state.reserved[paymentId] !== undefined) return [];
       if (wanted.amount > available(state)) {
-        throw new Refused(
+        throw new CommandRejected(
           'insufficient-funds',
           `Account ${id} has only ${available(state)} available.`,
         );
@@ -82,7 +85,7 @@ export const account = defineAggregate({
     'account.settle': ({ paymentId }, state, { id }) => {
       const reservedAmount = state.reserved[paymentId];
       if (reservedAmount === undefined) {
-        throw new Refused(
+        throw new CommandRejected(
           'nothing-reserved',
           `Account ${id} has no reservation for payment ${paymentId}.`,
         );

@@ -16,8 +16,8 @@ test('a currency is created once, under its code', () => {
     .then([currencyCreated(rand)]);
   given(currency, [currencyCreated(rand)])
     .when(createCurrency(rand), { id: 'ZAR' })
-    .thenRefused('currency-exists');
-  given(currency, []).when(createCurrency(rand), { id: 'rand' }).thenRefused('code-invalid');
+    .thenRejected('currency-exists');
+  given(currency, []).when(createCurrency(rand), { id: 'rand' }).thenRejected('code-invalid');
 });
 
 test('only an existing currency is updated', () => {
@@ -25,5 +25,5 @@ test('only an existing currency is updated', () => {
   given(currency, [currencyCreated(rand)])
     .when(updateCurrency(disabled))
     .then([currencyUpdated(disabled)]);
-  given(currency, []).when(updateCurrency(disabled)).thenRefused('currency-unknown');
+  given(currency, []).when(updateCurrency(disabled)).thenRejected('currency-unknown');
 });

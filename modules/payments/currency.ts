@@ -1,6 +1,6 @@
 // A currency and its read model; the id is the ISO 4217 code. Also the schemas of amounts and ids.
 
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import { z } from 'zod';
@@ -36,9 +36,9 @@ export const currency = defineAggregate({
   },
   decide: {
     'currency.create': (payload, { exists }, { id }) => {
-      if (exists) throw new Refused('currency-exists', `Currency ${id} already exists.`);
+      if (exists) throw new CommandRejected('currency-exists', `Currency ${id} already exists.`);
       if (!/^[A-Z]{3}$/.test(id)) {
-        throw new Refused(
+        throw new CommandRejected(
           'code-invalid',
           `Invalid currency code "${id}". Use ISO 4217, such as USD.`,
         );
@@ -46,7 +46,7 @@ export const currency = defineAggregate({
       return currencyCreated(payload);
     },
     'currency.update': (payload, { exists }, { id }) => {
-      if (!exists) throw new Refused('currency-unknown', `Unknown currency '${id}'.`);
+      if (!exists) throw new CommandRejected('currency-unknown', `Unknown currency '${id}'.`);
       return currencyUpdated(payload);
     },
   },

@@ -68,7 +68,7 @@ test('a payment without a response in time is withdrawn', () => {
 
 test('a payment without sufficient funds fails and is not queued', () => {
   givenSaga(saga, [])
-    .when(requested, { refused: { 'account.reserve': 'insufficient-funds' } })
+    .when(requested, { rejected: { 'account.reserve': 'insufficient-funds' } })
     .thenSends([
       { id: 'a-1', command: reserveAmount({ paymentId, amount: 1_250, currency: 'EUR' }) },
       { id: paymentId, command: failPayment({ reason: 'insufficient-funds' }) },
@@ -79,7 +79,7 @@ test('a payment without sufficient funds fails and is not queued', () => {
 test('a payment that was withdrawn before its completion is compensated', () => {
   givenSaga(saga, [requested])
     .when(paymentProcessed({ reference: 'r-1' }), {
-      refused: { 'payment.complete': 'payment-failed' },
+      rejected: { 'payment.complete': 'payment-failed' },
     })
     .thenSends([{ id: paymentId, command: completePayment({}) }, withdraw('taken-back'), release])
     .thenStatus('compensated');

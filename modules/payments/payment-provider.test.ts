@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Refused } from 'millrace/aggregates';
+import { CommandRejected } from 'millrace/aggregates';
 import type { DeliveryContext, DeliveryMessage } from 'millrace/delivery';
 import type { ModuleContext } from 'millrace/platform';
 import { processJobId, processQueue } from './payment-outbox.ts';
@@ -70,7 +70,7 @@ test('a declined charge fails the payment', async () => {
 test('a charge for a payment that has failed in the meantime is cancelled', async () => {
   const reason = 'a payment that is failed cannot process';
   const { send } = recorded(() => {
-    throw new Refused('payment-failed', reason);
+    throw new CommandRejected('payment-failed', reason);
   });
   const provider = pretendProvider();
   const outcome = await processDestination(provider, { send })(message, context);

@@ -63,7 +63,7 @@ export function processDestination(
     try {
       await send(requestFor(message, context, { tenant, id: job.paymentId, command }));
     } catch (error) {
-      if (!hasCode(error, 'COMMAND_REFUSED')) throw error;
+      if (!hasCode(error, 'COMMAND_REJECTED')) throw error;
       // The payment has failed in the meantime, so the charge must be refunded.
       if (result.kind === 'accepted') {
         await provider.cancel({ key, tenant, paymentId: job.paymentId }, context);

@@ -49,12 +49,12 @@ test('a repeated command changes nothing', () => {
 });
 
 test('no status is skipped, and a final status never changes', () => {
-  given(payment, requested).when(requestPayment(order)).thenRefused('payment-exists');
-  given(payment, []).when(queuePayment({})).thenRefused('payment-unknown');
-  given(payment, requested).when(processPayment(receipt)).thenRefused('payment-requested');
-  given(payment, queued).when(completePayment({})).thenRefused('payment-queued');
-  given(payment, failed).when(processPayment(receipt)).thenRefused('payment-failed');
-  given(payment, completed).when(withdrawPayment(reason)).thenRefused('payment-completed');
+  given(payment, requested).when(requestPayment(order)).thenRejected('payment-exists');
+  given(payment, []).when(queuePayment({})).thenRejected('payment-unknown');
+  given(payment, requested).when(processPayment(receipt)).thenRejected('payment-requested');
+  given(payment, queued).when(completePayment({})).thenRejected('payment-queued');
+  given(payment, failed).when(processPayment(receipt)).thenRejected('payment-failed');
+  given(payment, completed).when(withdrawPayment(reason)).thenRejected('payment-completed');
 });
 
 test('a payment can fail until the provider has accepted it', () => {
@@ -62,7 +62,7 @@ test('a payment can fail until the provider has accepted it', () => {
   given(payment, queued)
     .when(failPayment(declined))
     .then([paymentFailed({ ...declined, withdrawn: false })]);
-  given(payment, processed).when(failPayment(declined)).thenRefused('payment-processed');
+  given(payment, processed).when(failPayment(declined)).thenRejected('payment-processed');
 });
 
 test('a payment that is not completed can be withdrawn', () => {

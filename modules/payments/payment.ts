@@ -1,6 +1,6 @@
 // A payment: requested → queued → processed → completed, or failed. The aggregate and its read model.
 
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import { defineCommand, defineEvent } from 'millrace/contracts';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import { z } from 'zod';
@@ -81,7 +81,7 @@ export const payment = defineAggregate({
   decide: {
     'payment.request': (each, { status }, { id }) => {
       if (status !== 'unknown')
-        throw new Refused('payment-exists', `Payment ${id} already exists.`);
+        throw new CommandRejected('payment-exists', `Payment ${id} already exists.`);
       return paymentRequested(each);
     },
     'payment.queue': (_payload, state) =>
@@ -115,9 +115,13 @@ function orderOf(
   from: readonly PaymentStatus[],
 ): PaymentOrder {
   if (each !== undefined && from.some((allowed) => allowed === status)) return each;
-  throw new Refused(`payment-${status}`, `Cannot ${verb} a payment with status ${status}.`, {
-    status,
-  });
+  throw new CommandRejected(
+    `payment-${status}`,
+    `Cannot ${verb} a payment with status ${status}.`,
+    {
+      status,
+    },
+  );
 }
 
 export interface PaymentDocument extends PaymentOrder {

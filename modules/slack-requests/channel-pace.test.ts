@@ -10,9 +10,9 @@ test('each caller reserves the next free time; a caller that would wait too long
   const clock = fakeClock();
   await using keys = sqliteKeyStore('memory:', { clock });
   const pace = createPace({ keys, clock, waitMaxMs: 2_000 });
-  const places = [];
-  for (let at = 0; at < 4; at += 1) places.push(await pace.take(line, 1_000));
-  assert.deepEqual(places, [
+  const reservations = [];
+  for (let at = 0; at < 4; at += 1) reservations.push(await pace.take(line, 1_000));
+  assert.deepEqual(reservations, [
     { waitMs: 0 },
     { waitMs: 1_000 },
     { waitMs: 2_000 },
@@ -27,8 +27,10 @@ test('concurrent callers never reserve the same time', async () => {
   const clock = fakeClock();
   await using keys = sqliteKeyStore('memory:', { clock });
   const pace = createPace({ keys, clock, waitMaxMs: 60_000 });
-  const places = await Promise.all(Array.from({ length: 20 }, () => pace.take(line, 100)));
-  const waits = places.map((place) => ('waitMs' in place ? place.waitMs : -1));
+  const reservations = await Promise.all(Array.from({ length: 20 }, () => pace.take(line, 100)));
+  const waits = reservations.map((reservation) =>
+    'waitMs' in reservation ? reservation.waitMs : -1,
+  );
   assert.deepEqual(
     waits.toSorted((a, b) => a - b),
     Array.from({ length: 20 }, (_, at) => at * 100),

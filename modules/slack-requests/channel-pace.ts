@@ -5,20 +5,20 @@ import { reserveTokens, type Clock } from 'millrace/foundation';
 import type { KeyStore } from 'millrace/work';
 
 /** Either a reserved time, or a delay after which to ask again. */
-type Place = { readonly waitMs: number } | { readonly delayMs: number };
+type Reservation = { readonly waitMs: number } | { readonly delayMs: number };
 
 export interface PaceOptions {
   readonly keys: KeyStore;
   readonly clock: Clock;
-  /** A worker that would wait longer gets a `delayMs` instead of a place. */
+  /** A worker that would wait longer gets a `delayMs` instead of a reservation. */
   readonly waitMaxMs: number;
 }
 
 const triesMax = 50;
 
 export interface Pace {
-  take(line: string, intervalMs: number): Promise<Place>;
-  /** Grants no place before then. */
+  take(line: string, intervalMs: number): Promise<Reservation>;
+  /** Grants no reservation before then. */
   pause(line: string, ms: number): Promise<void>;
 }
 
@@ -47,13 +47,13 @@ export function createPace({ keys, clock, waitMaxMs }: PaceOptions): Pace {
 
   return {
     async take(line, intervalMs) {
-      const place = await change<Place>(line, (freeAtMs, nowMs) => {
+      const reservation = await change<Reservation>(line, (freeAtMs, nowMs) => {
         const request = { count: 1, perMs: intervalMs, fullAtMs: freeAtMs, nowMs, wanted: 1 };
         const { waitMs, fullAtMs } = reserveTokens(request);
         if (waitMs > waitMaxMs) return { result: { delayMs: waitMs } };
         return { to: fullAtMs, result: { waitMs } };
       });
-      return place ?? { delayMs: intervalMs };
+      return reservation ?? { delayMs: intervalMs };
     },
     async pause(line, ms) {
       await change(line, (freeAtMs, nowMs) => ({ to: Math.max(freeAtMs, nowMs + ms), result: 0 }));

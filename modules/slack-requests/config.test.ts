@@ -54,13 +54,13 @@ test('only an existing workspace is encrypted again or removed', () => {
     .then([workspaceResealed({ token: sealed })]);
   given(workspace, [])
     .when(resealWorkspace({ token: sealed }))
-    .thenRefused('slack-workspace-unknown');
+    .thenRejected('slack-workspace-unknown');
   given(workspace, [workspaceConfigured(acme)])
     .when(removeWorkspace({}))
     .then([workspaceRemoved({})]);
   given(workspace, [workspaceConfigured(acme), workspaceRemoved({})])
     .when(removeWorkspace({}))
-    .thenRefused('slack-workspace-unknown');
+    .thenRejected('slack-workspace-unknown');
 });
 
 test('apps and channels follow the same rules', () => {
@@ -74,15 +74,15 @@ test('apps and channels follow the same rules', () => {
   given(channel, [channelConfigured(orders)])
     .when(removeChannel({}))
     .then([channelRemoved({})]);
-  given(channel, []).when(removeChannel({})).thenRefused('slack-channel-unknown');
+  given(channel, []).when(removeChannel({})).thenRejected('slack-channel-unknown');
   const bot = { name: 'Bot', attemptsMax: 3, enabled: true };
   given(app, [])
     .when(configureApp(bot))
     .then([appConfigured(bot)]);
   given(app, [])
     .when(resealApp({ signingSecret: sealed }))
-    .thenRefused('slack-app-unknown');
-  given(app, []).when(removeApp({})).thenRefused('slack-app-unknown');
+    .thenRejected('slack-app-unknown');
+  given(app, []).when(removeApp({})).thenRejected('slack-app-unknown');
 });
 
 test('a template with an invalid placeholder is rejected', () => {
@@ -93,7 +93,7 @@ test('a template with an invalid placeholder is rejected', () => {
   for (const text of ['{{#each}}', '{{a b}}', 'open {{', '{{a..b}}']) {
     given(template, [])
       .when(configureTemplate({ text, enabled: true }))
-      .thenRefused('slack-template-invalid');
+      .thenRejected('slack-template-invalid');
   }
-  given(template, []).when(removeTemplate({})).thenRefused('slack-template-unknown');
+  given(template, []).when(removeTemplate({})).thenRejected('slack-template-unknown');
 });

@@ -2,7 +2,7 @@
 // unchanged configuration causes no event.
 
 import { isDeepStrictEqual } from 'node:util';
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import {
   appConfigured,
@@ -131,7 +131,7 @@ export const template = defineAggregate({
   decide: {
     'slack-template.configure': (config, state) => {
       const problem = templateProblem(config);
-      if (problem !== undefined) throw new Refused('slack-template-invalid', problem);
+      if (problem !== undefined) throw new CommandRejected('slack-template-invalid', problem);
       return isDeepStrictEqual(config, state.config) ? [] : templateConfigured(config);
     },
     'slack-template.remove': (_payload, state, { id }) => {
@@ -142,7 +142,8 @@ export const template = defineAggregate({
 });
 
 function known(what: string, id: string, { config }: ConfigState<unknown>): void {
-  if (config === undefined) throw new Refused(`slack-${what}-unknown`, `Unknown ${what} ${id}.`);
+  if (config === undefined)
+    throw new CommandRejected(`slack-${what}-unknown`, `Unknown ${what} ${id}.`);
 }
 
 // `app:{core}:notification-slack:slack-workspace:v1:<code>` and similar keys: the worker finds

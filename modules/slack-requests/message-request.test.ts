@@ -28,7 +28,9 @@ const posted = { ts: '1.2', channelId };
 
 test('creating a request also queues it, once', () => {
   given(messageRequest, []).when(createRequest(content)).then(created);
-  given(messageRequest, created).when(createRequest(content)).thenRefused('message-request-exists');
+  given(messageRequest, created)
+    .when(createRequest(content))
+    .thenRejected('message-request-exists');
 });
 
 test('delay, priority and thread are recorded when a request is queued', () => {
@@ -55,10 +57,10 @@ test('the holder of the lock records an attempt before the call', () => {
     .then([]);
   given(messageRequest, [...created, requestSent(posted)])
     .when(beginAttempt({ fence: 'b', channelId }))
-    .thenRefused('message-request-sent');
+    .thenRejected('message-request-sent');
   given(messageRequest, [])
     .when(beginAttempt({ fence: 'a', channelId }))
-    .thenRefused('message-request-unknown');
+    .thenRejected('message-request-unknown');
 });
 
 test('an open attempt shows the next worker that the message may be posted, and since when', () => {
@@ -130,7 +132,7 @@ test('a failed request is queued again in a new round, a queued one is not', () 
   given(messageRequest, created).when(queueRequest({})).then([]);
   given(messageRequest, [...created, requestSent(posted)])
     .when(queueRequest({}))
-    .thenRefused('message-request-sent');
+    .thenRejected('message-request-sent');
   const unclear = requestFailed({ code: 'outcome-unknown', mayBePosted: true });
   given(messageRequest, [...created, begun('a'), unclear, requestQueued({ round: 2 })]).thenState(
     ({ mayBePosted, channels, attempts }) => mayBePosted && channels.length === 1 && attempts === 0,
@@ -148,7 +150,7 @@ test('a request can be changed until it may have been posted, and a failed one i
     .then([requestUpdated({ change: 'content', ...changed }), requestQueued({ round: 2 })]);
   given(messageRequest, [...created, begun('a')])
     .when(change)
-    .thenRefused('message-request-under-way');
+    .thenRejected('message-request-under-way');
   given(messageRequest, created)
     .when(updateRequest({ templateCode: null }))
     .then([requestUpdated({ change: 'content', workspaceCode: 'acme', data: { by: 'Ada' } })]);

@@ -1,7 +1,7 @@
 // A request: created → queued → sent, or failed and queued again on request. An attempt is recorded before the call to Slack
 // and closed after it; an attempt that was not closed may have posted.
 
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import { slackAddressing } from 'millrace/contracts';
 import { boundedContext } from './fields.ts';
 import {
@@ -119,14 +119,14 @@ export const messageRequest = defineAggregate({
   decide: {
     'message-request.create': ({ priority, delayMs, ...content }, state, { id, nowMs }) => {
       if (state.status !== 'unknown') {
-        throw new Refused('message-request-exists', `Request ${id} already exists.`);
+        throw new CommandRejected('message-request-exists', `Request ${id} already exists.`);
       }
       return [requestCreated(content), queued(content, { round: 1, priority, delayMs, nowMs })];
     },
     'message-request.update': (changes, state, { id, nowMs }) => {
       const before = known(state, id);
       if (state.status === 'sent' || state.mayBePosted) {
-        throw new Refused(
+        throw new CommandRejected(
           'message-request-under-way',
           `Request ${id} cannot be changed: it was sent or may have been sent.`,
         );
@@ -140,13 +140,13 @@ export const messageRequest = defineAggregate({
       const content = known(state, id);
       if (state.status === 'queued') return [];
       if (state.status === 'sent')
-        throw new Refused('message-request-sent', `Request ${id} was already sent.`);
+        throw new CommandRejected('message-request-sent', `Request ${id} was already sent.`);
       return queued(content, { round: state.round + 1, priority, delayMs, nowMs });
     },
     'message-request.begin': ({ fence, channelId }, state, { id }) => {
       known(state, id);
       if (state.status !== 'queued') {
-        throw new Refused(
+        throw new CommandRejected(
           `message-request-${state.status}`,
           `Request ${id} has the status ${state.status}.`,
         );
@@ -182,7 +182,7 @@ export function tagsOf({ content, correlationId }: RequestState) {
 
 function known({ content }: RequestState, id: string): RequestContent {
   if (content !== undefined) return content;
-  throw new Refused('message-request-unknown', `Unknown request ${id}.`);
+  throw new CommandRejected('message-request-unknown', `Unknown request ${id}.`);
 }
 
 /** Closes the attempt; if nothing was posted, later attempts need not search. */

@@ -31,9 +31,9 @@ export async function prepareRequest(
     aggregate: ConfigAggregate<Config>,
     code: string,
   ): Promise<Config | Failed> => readConfig(context, aggregate, { tenant, code });
-  const place = await read<WorkspaceConfig>(workspace, workspaceCode);
-  if (isFailed(place)) return place;
-  const { appCode } = place;
+  const workspaceConfig = await read<WorkspaceConfig>(workspace, workspaceCode);
+  if (isFailed(workspaceConfig)) return workspaceConfig;
+  const { appCode } = workspaceConfig;
   const [rules, target, words] = await Promise.all([
     appCode === undefined ? undefined : read<AppConfig>(app, appCode),
     channelCode === undefined ? undefined : read<ChannelConfig>(channel, channelCode),
@@ -42,7 +42,7 @@ export async function prepareRequest(
   if (isFailed(rules)) return rules;
   if (isFailed(target)) return target;
   if (isFailed(words)) return words;
-  const channelId = target?.channelId ?? recipient ?? place.defaultChannelId;
+  const channelId = target?.channelId ?? recipient ?? workspaceConfig.defaultChannelId;
   if (channelId === undefined) {
     return failed(
       'channel-missing',
@@ -51,7 +51,13 @@ export async function prepareRequest(
   }
   const rendering = words === undefined ? messageOf(data) : renderTemplate(words, data);
   if (rendering.kind === 'failed') return rendering;
-  return { kind: 'ready', workspace: place, app: rules, channelId, message: rendering.message };
+  return {
+    kind: 'ready',
+    workspace: workspaceConfig,
+    app: rules,
+    channelId,
+    message: rendering.message,
+  };
 }
 
 type ConfigAggregate<Config> = Parameters<typeof loadConfig<Config>>[1];

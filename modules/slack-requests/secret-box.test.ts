@@ -5,34 +5,34 @@ import { hasCode } from 'millrace/foundation';
 import { createSecretBox, parseSecretKeys } from './secret-box.ts';
 
 const keyOf = (id: string) => ({ id, key: randomBytes(32).toString('base64') });
-const place = { tenant: 'core', kind: 'workspace', code: 'acme' };
+const owner = { tenant: 'core', kind: 'workspace', code: 'acme' };
 const isInvalid = (error: unknown): boolean => hasCode(error, 'CONFIG_INVALID');
 
 test('a secret decrypts only for its owner', () => {
   const box = createSecretBox([keyOf('k1')]);
-  const sealed = box.seal('xoxb-1', place);
-  assert.equal(box.open(sealed, place), 'xoxb-1');
+  const sealed = box.seal('xoxb-1', owner);
+  assert.equal(box.open(sealed, owner), 'xoxb-1');
   assert.doesNotMatch(sealed, /xoxb/);
-  assert.notEqual(box.seal('xoxb-1', place), sealed);
+  assert.notEqual(box.seal('xoxb-1', owner), sealed);
   for (const other of [{ tenant: 'other' }, { kind: 'app' }, { code: 'b' }]) {
-    assert.throws(() => box.open(sealed, { ...place, ...other }), isInvalid);
+    assert.throws(() => box.open(sealed, { ...owner, ...other }), isInvalid);
   }
   const bytes = Buffer.from(sealed.split('.')[4] ?? '', 'base64url');
   bytes[0] = (bytes[0] ?? 0) ^ 1;
   const forged = sealed.replace(/[^.]+$/, bytes.toString('base64url'));
-  assert.throws(() => box.open(forged, place), isInvalid);
+  assert.throws(() => box.open(forged, owner), isInvalid);
 });
 
 test('a new first key encrypts, and the old key still decrypts', () => {
   const [old, young] = [keyOf('k1'), keyOf('k2')];
-  const sealed = createSecretBox([old]).seal('xoxb-1', place);
+  const sealed = createSecretBox([old]).seal('xoxb-1', owner);
   const both = createSecretBox([young, old]);
-  assert.equal(both.open(sealed, place), 'xoxb-1');
+  assert.equal(both.open(sealed, owner), 'xoxb-1');
   assert.equal(both.isCurrent(sealed), false);
-  const again = both.seal(both.open(sealed, place), place);
+  const again = both.seal(both.open(sealed, owner), owner);
   assert.equal(both.isCurrent(again), true);
-  assert.equal(createSecretBox([young]).open(again, place), 'xoxb-1');
-  assert.throws(() => createSecretBox([young]).open(sealed, place), isInvalid);
+  assert.equal(createSecretBox([young]).open(again, owner), 'xoxb-1');
+  assert.throws(() => createSecretBox([young]).open(sealed, owner), isInvalid);
 });
 
 test('invalid keys are rejected', () => {
@@ -42,5 +42,5 @@ test('invalid keys are rejected', () => {
   assert.throws(() => parseSecretKeys('nonsense'), isInvalid);
   const [one, two] = [keyOf('k2'), keyOf('k1')];
   assert.deepEqual(parseSecretKeys(`${one.id}:${one.key}, ${two.id}:${two.key}`), [one, two]);
-  assert.throws(() => createSecretBox([one]).open('xoxb-1', place), isInvalid);
+  assert.throws(() => createSecretBox([one]).open('xoxb-1', owner), isInvalid);
 });

@@ -12,7 +12,7 @@ export interface SecretKey {
 }
 
 /** The owner of a secret. */
-interface SecretPlace {
+interface SecretOwner {
   readonly tenant: string;
   /** Kind of the configuration: `workspace` or `app`. */
   readonly kind: string;
@@ -20,9 +20,9 @@ interface SecretPlace {
 }
 
 export interface SecretBox {
-  seal(secret: string, place: SecretPlace): string;
+  seal(secret: string, owner: SecretOwner): string;
   /** Throws `CONFIG_INVALID` if no key fits. */
-  open(sealed: string, place: SecretPlace): string;
+  open(sealed: string, owner: SecretOwner): string;
   /** Encrypted with the first key. */
   isCurrent(sealed: string): boolean;
 }
@@ -38,9 +38,9 @@ export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
   if (byId.size < keys.length) throw invalid('Two secret keys have the same id.');
 
   return {
-    seal(secret, place) {
+    seal(secret, owner) {
       const iv = randomBytes(ivBytes);
-      const cipher = createCipheriv(algorithm, current.bytes, iv).setAAD(bound(place));
+      const cipher = createCipheriv(algorithm, current.bytes, iv).setAAD(bound(owner));
       const text = Buffer.concat([
         cipher.update(secret, 'utf8'),
         cipher.final(),
@@ -48,13 +48,13 @@ export function createSecretBox(keys: readonly SecretKey[]): SecretBox {
       ]);
       return `sealed.v1.${current.id}.${iv.toString('base64url')}.${text.toString('base64url')}`;
     },
-    open(sealed, place) {
+    open(sealed, owner) {
       const { id, iv, text } = parts(sealed);
       const bytes = byId.get(id);
       if (bytes === undefined) throw invalid(`Unknown secret key "${id}".`);
       try {
         const decipher = createDecipheriv(algorithm, bytes, iv, { authTagLength: tagBytes })
-          .setAAD(bound(place))
+          .setAAD(bound(owner))
           .setAuthTag(text.subarray(-tagBytes));
         const opened = [decipher.update(text.subarray(0, -tagBytes)), decipher.final()];
         return Buffer.concat(opened).toString('utf8');
@@ -87,7 +87,7 @@ function keyBytes(id: string, key: string): Buffer {
   return bytes;
 }
 
-function bound({ tenant, kind, code }: SecretPlace): Buffer {
+function bound({ tenant, kind, code }: SecretOwner): Buffer {
   return Buffer.from(JSON.stringify([tenant, kind, code]));
 }
 

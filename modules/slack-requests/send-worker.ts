@@ -82,7 +82,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       await record(run, state, command, revision);
     } catch (error) {
       // The request changed while it was prepared: load it again.
-      if (hasCode(error, 'VERSION_CONFLICT') || hasCode(error, 'COMMAND_REFUSED')) {
+      if (hasCode(error, 'VERSION_CONFLICT') || hasCode(error, 'COMMAND_REJECTED')) {
         return { delayMs: 0 };
       }
       throw error;
@@ -210,9 +210,9 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       ],
     ] as const;
     for (const [line, intervalMs] of lines) {
-      const place = await pace.take(line, intervalMs);
-      if ('delayMs' in place) return place;
-      if (place.waitMs > 0) await clock.sleep(place.waitMs);
+      const reservation = await pace.take(line, intervalMs);
+      if ('delayMs' in reservation) return reservation;
+      if (reservation.waitMs > 0) await clock.sleep(reservation.waitMs);
     }
     return undefined;
   }
@@ -245,7 +245,7 @@ export function createSendHandler(options: WorkerOptions): JobHandler {
       const fence = ids.next();
       const taken = await takeSendLock(keys, { tenant, id }, { fence, ttlMs: rules.lockMs, clock });
       // Another worker is sending; try again when its lock has expired.
-      if (taken.kind === 'held') return { delayMs: taken.expiresInMs + 10 };
+      if (taken.kind === 'locked') return { delayMs: taken.expiresInMs + 10 };
       await using lock = taken.lock;
       return await attempt({ tenant, id, lock, signal, tags });
     } catch (error) {
@@ -275,7 +275,7 @@ interface SendLock extends AsyncDisposable {
 
 type TakenLock =
   | { readonly kind: 'taken'; readonly lock: SendLock }
-  | { readonly kind: 'held'; readonly expiresInMs: number };
+  | { readonly kind: 'locked'; readonly expiresInMs: number };
 
 async function takeSendLock(
   keys: KeyStore,
@@ -290,7 +290,7 @@ async function takeSendLock(
   // Measured before the call, so that our view of the expiry is never late.
   const untilMs = clock.now() + ttlMs;
   const lock = await keys.putIfAbsent(key, fence, { ttlMs });
-  if (lock.value !== fence) return { kind: 'held', expiresInMs: lock.expiresInMs ?? ttlMs };
+  if (lock.value !== fence) return { kind: 'locked', expiresInMs: lock.expiresInMs ?? ttlMs };
   return {
     kind: 'taken',
     lock: {

@@ -164,7 +164,7 @@ function decide<State, Event extends NewEvent, Command extends NewCommand>(
     toEnvelope(event, call, { index, version: revision + index + 2, aggregate }),
   );
   // Evolve before the append: an event that evolve cannot apply must not be stored.
-  const state = place<Event>(envelopes, call.stream, revision + 1).reduce<State>(
+  const state = withRevisions<Event>(envelopes, call.stream, revision + 1).reduce<State>(
     (current, event) => aggregate.evolve(current, event),
     before,
   );
@@ -197,7 +197,11 @@ async function append<State, Event extends NewEvent, Command extends NewCommand>
       const result = await duplicateOf(source, call);
       if (result !== undefined) return result;
     }
-    const events = place<Event>(envelopes, stream, appended.revision - envelopes.length + 1);
+    const events = withRevisions<Event>(
+      envelopes,
+      stream,
+      appended.revision - envelopes.length + 1,
+    );
     const { revision, position } = appended;
     const result = { state, events, revision, position, isDuplicate: false };
     return { kind: 'done', result, loaded };
@@ -251,7 +255,7 @@ function contextOf<Command extends NewCommand>(
   return { tenant, id, revision, nowMs, commandId, correlationId, user, headers, nextId };
 }
 
-interface EventPlace {
+interface EnvelopeContext {
   readonly index: number;
   /** Counts from 1, like the envelope; revisions count from 0. */
   readonly version: number;
@@ -262,7 +266,7 @@ interface EventPlace {
 function toEnvelope<Command extends NewCommand>(
   { type, payload }: NewEvent,
   { request, identity, correlationId, headers, nowMs }: CommandCall<Command>,
-  { index, version, aggregate }: EventPlace,
+  { index, version, aggregate }: EnvelopeContext,
 ): DomainEventEnvelope {
   const { tenant, id, user, command, causationId = identity.commandId } = request;
   const subject = aggregate.dataSubject?.(tenant, id);
@@ -285,7 +289,7 @@ function toEnvelope<Command extends NewCommand>(
   };
 }
 
-function place<Event extends NewEvent>(
+function withRevisions<Event extends NewEvent>(
   envelopes: readonly DomainEventEnvelope[],
   stream: string,
   firstRevision: number,

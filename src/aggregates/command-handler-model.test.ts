@@ -93,7 +93,7 @@ class Model {
     for (let conflicts = 0; ; conflicts += 1) {
       if (conflicts > conflictRetriesMax) return { kind: 'failed', code: 'VERSION_CONFLICT' };
       const decided = this.decide(wanted);
-      if (decided === undefined) return { kind: 'failed', code: 'COMMAND_REFUSED' };
+      if (decided === undefined) return { kind: 'failed', code: 'COMMAND_REJECTED' };
       if (decided.length === 0) return this.outcome([]);
       const rival = waiting.shift();
       if (rival === undefined) {

@@ -70,8 +70,8 @@ test('a command without changes stores no events', async () => {
 test('a rejected command stores no events', async () => {
   await using store = memoryEventStore();
   await using accounts = createCommandHandler(store, account);
-  const refused = accounts.handle({ ...at, command: deposit({ amount: 5 }) });
-  await assert.rejects(refused, coded('COMMAND_REFUSED'));
+  const rejected = accounts.handle({ ...at, command: deposit({ amount: 5 }) });
+  await assert.rejects(rejected, coded('COMMAND_REJECTED'));
   assert.equal(await store.streamInfo(stream), undefined);
 });
 
@@ -373,7 +373,7 @@ test('each outcome is counted, and events carry the trace context', async () => 
   await assert.rejects(accounts.handle({ ...at, command, expected: 7 }));
   await assert.rejects(accounts.handle({ tenant: 'Core', id: 'a1', command }));
   assert.deepEqual(
-    ['accepted', 'duplicate', 'unchanged', 'refused', 'conflict', 'failed'].map((outcome) =>
+    ['accepted', 'duplicate', 'unchanged', 'rejected', 'conflict', 'failed'].map((outcome) =>
       listening.counted.get(`commands_handled_total ${outcome}`),
     ),
     [1, 1, 1, 1, 1, 1],

@@ -240,10 +240,10 @@ async function observeCommand<State, Event extends NewEvent, Command extends New
     count(result.isDuplicate ? 'duplicate' : result.events.length === 0 ? 'unchanged' : 'accepted');
     return result;
   } catch (error) {
-    const refused = hasCode(error, 'COMMAND_REFUSED');
-    count(refused ? 'refused' : hasCode(error, 'VERSION_CONFLICT') ? 'conflict' : 'failed');
+    const rejected = hasCode(error, 'COMMAND_REJECTED');
+    count(rejected ? 'rejected' : hasCode(error, 'VERSION_CONFLICT') ? 'conflict' : 'failed');
     // A rejected command is a normal outcome, not an error in the trace.
-    if (!refused) span?.fail(error);
+    if (!rejected) span?.fail(error);
     throw error;
   } finally {
     span?.end();

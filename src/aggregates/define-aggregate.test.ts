@@ -13,7 +13,7 @@ import {
   open,
   opened,
 } from '../testing/support/aggregates/example-account.ts';
-import { Refused } from './refused.ts';
+import { CommandRejected } from './command-rejected.ts';
 
 const opens = defineEvent('door.opened.v1', z.object({}));
 const closes = defineEvent('door.closed.v1', z.object({ by: z.string() }));
@@ -47,11 +47,11 @@ test('an external command is checked by its schema', () => {
 });
 
 test('a rejection has a reason for programs and a message for people', () => {
-  const refusal = new Refused('insufficient-funds', 'only 3 left', { balance: 3 });
-  assert.ok(coded('COMMAND_REFUSED')(refusal));
-  assert.equal(refusal.retryable, false);
-  assert.equal(refusal.reason, 'insufficient-funds');
-  assert.deepEqual(refusal.details, { balance: 3, reason: 'insufficient-funds' });
+  const rejection = new CommandRejected('insufficient-funds', 'only 3 left', { balance: 3 });
+  assert.ok(coded('COMMAND_REJECTED')(rejection));
+  assert.equal(rejection.retryable, false);
+  assert.equal(rejection.reason, 'insufficient-funds');
+  assert.deepEqual(rejection.details, { balance: 3, reason: 'insufficient-funds' });
 });
 
 test('a missing handler is a type error, and throws without type checking', () => {
@@ -140,7 +140,7 @@ test('a decision that returns an unlisted event is rejected', () => {
     evolve: { 'door.opened.v1': () => ({ isOpen: true }) },
     decide: { 'door.open': () => ({ type: 'door.burnt.v1', payload: {} }) as never },
   });
-  given(careless, []).when(openDoor({})).thenRefused('EVENT_UNKNOWN');
+  given(careless, []).when(openDoor({})).thenRejected('EVENT_UNKNOWN');
 });
 
 test('the initial state is frozen', () => {
@@ -212,5 +212,5 @@ test('a decision gets time, ids and user from its context', () => {
 test('opening twice is rejected', () => {
   given(account, [opened({ owner: 'ada' })])
     .when(open({ owner: 'bob' }))
-    .thenRefused('already-open');
+    .thenRejected('already-open');
 });

@@ -51,7 +51,7 @@ export interface Aggregate<State, Event extends NewEvent, Command extends NewCom
 
   /** Checks an external command: the type is known and the payload matches the schema. */
   parseCommand(command: NewCommand): Command;
-  /** Returns the resulting events; throws `Refused` when a business rule rejects the command. */
+  /** Returns the resulting events; throws `CommandRejected` when a business rule rejects the command. */
   decide(command: Command, state: State, context: DecideContext): readonly Event[];
   /** Returns the event in its newest version; undefined: unknown type, skip the event. */
   interpret(event: AggregateEvent): AggregateEvent<Event> | undefined;
@@ -124,11 +124,11 @@ export interface AggregateDefinition<
 }
 
 /**
- * Defines an aggregate. `decide` returns the events that a command causes and may throw `Refused`;
+ * Defines an aggregate. `decide` returns the events that a command causes and may throw `CommandRejected`;
  * `evolve` applies an event to the state. Both are pure: time, ids and the user are in the context.
  *
  * @example
- * import { defineAggregate, Refused } from 'millrace/aggregates';
+ * import { defineAggregate, CommandRejected } from 'millrace/aggregates';
  * import { defineCommand, defineEvent } from 'millrace/contracts';
  * import { z } from 'zod';
  *
@@ -152,7 +152,7 @@ export interface AggregateDefinition<
  *   decide: {
  *     'account.deposit': ({ amount }) => deposited({ amount }),
  *     'account.withdraw': ({ amount }, { balance }) => {
- *       if (amount > balance) throw new Refused('insufficient-funds', `only ${balance} left`);
+ *       if (amount > balance) throw new CommandRejected('insufficient-funds', `only ${balance} left`);
  *       return withdrawn({ amount });
  *     },
  *   },

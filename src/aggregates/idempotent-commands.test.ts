@@ -247,7 +247,7 @@ test('a rejected command does not use up its key', async () => {
   await accountOf(10, store);
   await using accounts = createCommandHandler(store, account);
   const request = { ...at, command: withdraw({ amount: 20 }), idempotencyKey };
-  await assert.rejects(accounts.handle(request), coded('COMMAND_REFUSED'));
+  await assert.rejects(accounts.handle(request), coded('COMMAND_REJECTED'));
   await accounts.handle({ ...at, command: deposit({ amount: 20 }) });
   const { isDuplicate, state } = await accounts.handle(request);
   assert.deepEqual([isDuplicate, state.balance], [false, 10]);

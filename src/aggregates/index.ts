@@ -18,7 +18,7 @@ export {
   type StreamNaming,
 } from './define-aggregate.ts';
 export { memoryKeyClaims, type KeyClaims, type KeyUse } from './idempotency.ts';
-export { Refused } from './refused.ts';
+export { CommandRejected } from './command-rejected.ts';
 export { memorySnapshots, type Snapshot, type SnapshotStore } from './snapshot-store.ts';
 export { snapshotLimits, type SnapshotPolicy } from './snapshots.ts';
 export { upcast, type AggregateEvent, type Named, type Upcaster } from './upcast.ts';

@@ -154,7 +154,7 @@ test('a rejected or unchanged command is decided on the state read from the stor
   const unchanged = await accounts.handle({ ...at, command: rename({ owner: 'ada' }) });
   assert.deepEqual(unchanged.state, { owner: 'ada', balance: 10 });
   await assert.rejects(accounts.handle({ ...at, command: withdraw({ amount: 11 }) }), (error) =>
-    hasCode(error, 'COMMAND_REFUSED'),
+    hasCode(error, 'COMMAND_REJECTED'),
   );
 });
 
@@ -164,7 +164,7 @@ test('a deleted aggregate starts from its initial state although its state is ca
   await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
   await inner.deleteStream(stream);
   await assert.rejects(accounts.handle({ ...at, command: deposit({ amount: 1 }) }), (error) =>
-    hasCode(error, 'COMMAND_REFUSED'),
+    hasCode(error, 'COMMAND_REJECTED'),
   );
   const { state } = await accounts.handle({ ...at, command: open({ owner: 'bob' }) });
   assert.deepEqual(state, { owner: 'bob', balance: 0 });

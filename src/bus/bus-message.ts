@@ -42,7 +42,7 @@ export interface BusMessage<Payload = unknown> {
   readonly id: string;
   readonly subject: string;
   /**
-   * The place in the stream of its subject. Opaque, with gaps; `compareSequences` orders the sequences of one subject.
+   * The position in the stream of its subject. Opaque, with gaps; `compareSequences` orders the sequences of one subject.
    */
   readonly sequence: string;
   /**

@@ -36,7 +36,7 @@ export interface MemberContext {
 }
 
 /** A delivery and the operations of the consumer loop on it. */
-export interface HeldDelivery {
+export interface LeasedDelivery {
   readonly delivery: Delivery;
   readonly isSettled: () => boolean;
   extend(): Promise<SettleOutcome>;
@@ -47,7 +47,7 @@ export interface GroupMember {
   readonly settings: GroupSettings;
   /** Creates the group if it does not exist. */
   ensure(from?: GroupSettings['from']): Promise<void>;
-  fetch(request: FetchRequest): Promise<readonly HeldDelivery[]>;
+  fetch(request: FetchRequest): Promise<readonly LeasedDelivery[]>;
 }
 
 export function toGroupSettings(
@@ -117,7 +117,7 @@ export function createGroupMember(
   }
 
   /** A delivery for the handler, or the settlement of a message that no handler should get. */
-  function classify(entry: LeasedEntry): HeldDelivery | Settlement {
+  function classify(entry: LeasedEntry): LeasedDelivery | Settlement {
     const { token } = entry;
     // A group that reads all dead letters would otherwise process dead letters of itself in an endless loop.
     if (entry.subject === deadLetterSubject(group)) return { kind: 'ack', token };
@@ -131,15 +131,18 @@ export function createGroupMember(
       return { kind: 'dead', token, letter: letterOf(counted, 'max-deliveries', reason) };
     }
     if (decoded.expiresAtMs < clock.now()) return { kind: 'ack', token };
-    return hold(entry, decoded.message);
+    return toLeasedDelivery(entry, decoded.message);
   }
 
-  function hold(entry: LeasedEntry, message: Omit<Delivery, keyof Settling>): HeldDelivery {
+  function toLeasedDelivery(
+    entry: LeasedEntry,
+    message: Omit<Delivery, keyof Settling>,
+  ): LeasedDelivery {
     const { token, deliveryCount } = entry;
-    let state: 'held' | 'settling' | 'settled' = 'held';
+    let state: 'leased' | 'settling' | 'settled' = 'leased';
 
     async function settle(settlement: Settlement): Promise<SettleOutcome> {
-      if (state !== 'held') return 'stale';
+      if (state !== 'leased') return 'stale';
       state = 'settling';
       try {
         const outcome = await settler.add(settlement);
@@ -147,14 +150,14 @@ export function createGroupMember(
         return outcome;
       } finally {
         // The broker did not respond, so another attempt is allowed.
-        if (state === 'settling') state = 'held';
+        if (state === 'settling') state = 'leased';
       }
     }
 
     const deadLetter = (cause: DeadLetterCause, reason: string): Promise<SettleOutcome> =>
       settle({ kind: 'dead', token, letter: letterOf(entry, cause, reason) });
     const extend = async (): Promise<SettleOutcome> =>
-      state === 'held' ? settler.add({ kind: 'extend', token }) : 'stale';
+      state === 'leased' ? settler.add({ kind: 'extend', token }) : 'stale';
 
     const delivery: Delivery = {
       ...message,
@@ -176,7 +179,7 @@ export function createGroupMember(
     };
     return {
       delivery,
-      isSettled: () => state !== 'held',
+      isSettled: () => state !== 'leased',
       extend,
       release: () => settle({ kind: 'release', token }),
     };
@@ -190,7 +193,7 @@ export function createGroupMember(
       for (let leftMs = waitMs; ; leftMs = Math.max(0, deadlineMs - clock.now())) {
         const entries = await engine.fetch(settings, { limit, waitMs: leftMs, signal });
         const classified = entries.map(classify);
-        const deliveries = classified.filter((each): each is HeldDelivery => 'delivery' in each);
+        const deliveries = classified.filter((each): each is LeasedDelivery => 'delivery' in each);
         await settleUndeliverable(
           classified.filter((each): each is Settlement => !('delivery' in each)),
         );

@@ -8,7 +8,7 @@ import { busLimits as limits } from './bus-limits.ts';
 import type { Delivery } from './bus-message.ts';
 import { checkInteger } from './check-bus.ts';
 import { createBrokerHealth } from './broker-health.ts';
-import type { GroupMember, HeldDelivery, MemberContext } from './group-member.ts';
+import type { GroupMember, LeasedDelivery, MemberContext } from './group-member.ts';
 
 /** The backoff of failed handlers; `maxDeliveries` of the group limits the attempts. */
 const failureBackoff: BackoffPolicy = {
@@ -27,7 +27,7 @@ const brokerBackoff: BackoffPolicy = {
   attemptsMax: Number.MAX_SAFE_INTEGER,
 };
 
-interface Held extends HeldDelivery {
+interface AbortableDelivery extends LeasedDelivery {
   readonly lost: AbortController;
 }
 
@@ -54,8 +54,8 @@ export function startConsumer<Payload>(
     options.backoffMs ?? ((failures: number) => backoffMs(failureBackoff, failures, 0));
   const stopping = new AbortController();
   const health = createBrokerHealth({ clock, observer }, { group });
-  const running = new Set<Held>();
-  let waiting: Held[] = [];
+  const running = new Set<AbortableDelivery>();
+  let waiting: AbortableDelivery[] = [];
   let unsettled = 0;
   let room = Promise.withResolvers<void>();
 
@@ -133,14 +133,14 @@ export function startConsumer<Payload>(
     }
   }
 
-  async function handle(held: Held): Promise<void> {
-    const { delivery } = held;
+  async function handle(leased: AbortableDelivery): Promise<void> {
+    const { delivery } = leased;
     const attributes = { group, subject: delivery.subject };
     const span = observer.span?.('handle message', attributes, delivery.trace);
     const beganMs = clock.now();
     try {
-      await handler(delivery as Delivery<Payload>, held.lost.signal);
-      if (!held.isSettled()) await settleWithRetry(held, () => delivery.ack());
+      await handler(delivery as Delivery<Payload>, leased.lost.signal);
+      if (!leased.isSettled()) await settleWithRetry(leased, () => delivery.ack());
     } catch (error) {
       span?.fail(error);
       observer.count?.('bus_handler_failures_total', { group });
@@ -148,7 +148,7 @@ export function startConsumer<Payload>(
         { ...attributes, attempt: delivery.deliveryCount, err: error },
         'bus handler failed',
       );
-      if (!held.isSettled()) await settleWithRetry(held, () => settleFailure(delivery, error));
+      if (!leased.isSettled()) await settleWithRetry(leased, () => settleFailure(delivery, error));
     } finally {
       observer.record?.('bus_handler_duration_ms', clock.now() - beganMs, { group });
       span?.end();
@@ -164,7 +164,10 @@ export function startConsumer<Payload>(
   }
 
   /** Retries during a short outage, for as long as the lease can still be valid. */
-  async function settleWithRetry(held: Held, settle: () => Promise<unknown>): Promise<void> {
+  async function settleWithRetry(
+    leased: AbortableDelivery,
+    settle: () => Promise<unknown>,
+  ): Promise<void> {
     const deadlineMs = clock.now() + leaseMs;
     for (let failures = 1; ; failures += 1) {
       const { resumes } = health;
@@ -175,10 +178,10 @@ export function startConsumer<Payload>(
         return;
       } catch (err) {
         if (failures === 1) unsettled += 1;
-        const isOver = clock.now() >= deadlineMs || held.lost.signal.aborted;
+        const isOver = clock.now() >= deadlineMs || leased.lost.signal.aborted;
         if (isOver || !isRetryable(err)) {
           unsettled -= 1;
-          const { subject } = held.delivery;
+          const { subject } = leased.delivery;
           observer.log?.error({ group, subject, err }, 'message not settled');
           return;
         }
@@ -200,14 +203,14 @@ export function startConsumer<Payload>(
     }
   }
 
-  async function renewOne(held: Held): Promise<void> {
-    if (held.isSettled()) return;
+  async function renewOne(leased: AbortableDelivery): Promise<void> {
+    if (leased.isSettled()) return;
     try {
-      if ((await held.extend()) === 'settled' || held.isSettled()) return;
-      held.lost.abort(
+      if ((await leased.extend()) === 'settled' || leased.isSettled()) return;
+      leased.lost.abort(
         new MillraceError('LEASE_LOST', 'the message was delivered to another member'),
       );
-      waiting = waiting.filter((each) => each !== held);
+      waiting = waiting.filter((each) => each !== leased);
     } catch (err) {
       // The failing fetch reports the outage; the lease may last longer than the outage.
       if (!isRetryable(err)) throw err;
@@ -225,7 +228,7 @@ export function startConsumer<Payload>(
       const unstarted = waiting;
       waiting = [];
       await Promise.all([
-        ...unstarted.map((held) => settleWithRetry(held, () => held.release())),
+        ...unstarted.map((leased) => settleWithRetry(leased, () => leased.release())),
         drained(),
       ]);
       over.abort();

@@ -6,7 +6,7 @@ import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 
-/** A problem and its place: `path` is a JSON pointer. */
+/** A problem and its location: `path` is a JSON pointer. */
 export interface Problem {
   readonly path: string;
   readonly message: string;

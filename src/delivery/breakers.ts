@@ -140,7 +140,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
       const asking = within(() => store.probe(type, { holder, forMs: policy.probeMsMax }))
         .then(
           (isOurs) => {
-            if (!isOurs) set(type, heldBack(stateOf(type), clock.now() + refreshMs));
+            if (!isOurs) set(type, postponeProbe(stateOf(type), clock.now() + refreshMs));
             return isOurs;
           },
           (error: unknown) => {
@@ -167,7 +167,7 @@ export function createBreakers({ clock, observer, store, refreshMs }: BreakersOp
 }
 
 /** Another process probes: this process retries when the result may be known. */
-function heldBack(state: BreakerState, untilMs: number): BreakerState {
+function postponeProbe(state: BreakerState, untilMs: number): BreakerState {
   // A list may have arrived with a longer time.
   const isLater = state.kind === 'open' && state.untilMs >= untilMs;
   if (state.kind === 'closed' || isLater) return state;

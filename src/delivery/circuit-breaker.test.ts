@@ -21,7 +21,7 @@ const policy: BreakerPolicy = {
   probeMsMax: 10_000,
 };
 
-/** One call after the other: the state after them, or the refusal. */
+/** One call after the other: the state after them, or the rejection. */
 function after(results: readonly BreakerResult['kind'][], nowMs = 0, from = freshBreaker) {
   let state: BreakerState = from;
   for (const kind of results) {

@@ -11,7 +11,7 @@ import { safeObserver } from '../foundation/safe-observer.ts';
 import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
 import type { BreakerStore } from './breaker-store.ts';
 import { createBreakers } from './breakers.ts';
-import { createCallPlaces } from './call-places.ts';
+import { createCallSlots } from './call-slots.ts';
 import {
   breakerLimits,
   type BreakerPolicy,
@@ -56,7 +56,7 @@ export interface DeliveryOptions {
   readonly breakers?: BreakerStore | undefined;
 }
 
-export interface DeliverContext {
+export interface DeliverOptions {
   /** Cancels the attempt; with the reason `HANDLER_TIMEOUT`, it counts as a failure of the destination. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -72,7 +72,7 @@ export interface Delivery {
   /** Sends one message. Never rejects. */
   readonly deliver: (
     message: DeliveryMessage,
-    context?: DeliverContext,
+    context?: DeliverOptions,
   ) => Promise<DeliveryOutcome>;
   /** The breaker of one integration type, for screens and health checks. */
   breakerOf(integrationType: string): BreakerState;
@@ -123,7 +123,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   );
   const deadlines = createCallDeadlines(clock);
   const limiter = createRateLimiter();
-  const places = createCallPlaces(clock, rateWaitMsMax);
+  const slots = createCallSlots(clock, rateWaitMsMax);
   const breakers = createBreakers({
     clock,
     observer,
@@ -259,7 +259,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return outcome;
   }
 
-  async function attemptInPlace(
+  async function attemptInSlot(
     message: DeliveryMessage,
     settings: CheckedSettings,
     context: CallContext,
@@ -268,18 +268,18 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const { concurrency, breaker } = settings;
     if (context.signal.aborted) return stopped;
     const state = breakers.stateOf(integrationType);
-    // While the breaker is open, no place and no token is used.
+    // While the breaker is open, no slot and no token is used.
     if (breaker !== undefined && state.kind === 'open' && clock.now() < state.untilMs) {
       return notTried('the breaker is open', state.untilMs - clock.now());
     }
     if (concurrency === undefined) return attemptCall(message, settings, context);
-    const place = await places
-      .enter(integrationType, concurrency, context.signal)
+    const slot = await slots
+      .acquire(integrationType, concurrency, context.signal)
       .catch(() => undefined);
-    if (place === undefined) return stopped;
-    if (place.kind === 'full') return notTried('concurrency limit', place.backInMs);
+    if (slot === undefined) return stopped;
+    if (slot.kind === 'full') return notTried('concurrency limit', slot.backInMs);
     const outcome = await attemptCall(message, settings, context);
-    place.leave({ isTried: isTried(outcome) });
+    slot.release({ isTried: isTried(outcome) });
     return outcome;
   }
 
@@ -293,7 +293,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const outcome =
         settings === undefined
           ? unknownDestination(integrationType)
-          : await attemptInPlace(message, settings, { signal, attempt, limit });
+          : await attemptInSlot(message, settings, { signal, attempt, limit });
       observer.count?.('delivery_attempts_total', {
         destination: integrationType,
         outcome: outcome.kind,
@@ -326,7 +326,7 @@ const neverAborted = new AbortController().signal;
 interface CallContext {
   readonly signal: AbortSignal;
   readonly attempt: number;
-  readonly limit: DeliverContext['limit'];
+  readonly limit: DeliverOptions['limit'];
 }
 
 interface CheckedSettings extends Omit<DestinationSettings, 'breaker' | 'timeoutMs'> {

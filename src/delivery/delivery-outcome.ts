@@ -4,7 +4,7 @@ import { errorText as textOfError } from '../foundation/error-text.ts';
 import { outcomeOf as wordOf } from '../foundation/handler-outcome.ts';
 
 /** The start of an HTTP response. */
-export interface ReceiverAnswer {
+export interface ReceiverResponse {
   readonly status: number;
   readonly body: string;
 }
@@ -15,7 +15,7 @@ export interface Sent {
   readonly receipt?: string | undefined;
   /** Why nothing was sent. */
   readonly skipped?: string | undefined;
-  readonly answer?: ReceiverAnswer | undefined;
+  readonly answer?: ReceiverResponse | undefined;
 }
 
 export interface Retry {
@@ -29,13 +29,13 @@ export interface Retry {
   readonly throttled?: boolean | undefined;
   /** The message may have arrived: the request was sent, and no response came. */
   readonly ambiguous?: boolean | undefined;
-  readonly answer?: ReceiverAnswer | undefined;
+  readonly answer?: ReceiverResponse | undefined;
 }
 
 export interface Dead {
   readonly kind: 'dead';
   readonly error: string;
-  readonly answer?: ReceiverAnswer | undefined;
+  readonly answer?: ReceiverResponse | undefined;
 }
 
 export type DeliveryOutcome = Sent | Retry | Dead;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { httpOutcomeLimits, outcomeOfAnswer, parseRetryAfter } from './http-outcome.ts';
+import { httpOutcomeLimits, outcomeOfResponse, parseRetryAfter } from './http-outcome.ts';
 
 const nowMs = Date.UTC(2025, 8, 30, 10);
-const kindOf = (status: number): string => outcomeOfAnswer({ status, body: '', nowMs }).kind;
+const kindOf = (status: number): string => outcomeOfResponse({ status, body: '', nowMs }).kind;
 
 test('2xx is sent, 408, 425, 429 and 5xx are retried, every other 4xx is dead', () => {
   for (let status = 200; status < 600; status += 1) {
@@ -20,7 +20,7 @@ test('2xx is sent, 408, 425, 429 and 5xx are retried, every other 4xx is dead', 
 });
 
 test('the outcome contains the response of the receiver, and the error text quotes it', () => {
-  const outcome = outcomeOfAnswer({ status: 422, body: ' no such account\n', nowMs });
+  const outcome = outcomeOfResponse({ status: 422, body: ' no such account\n', nowMs });
   assert.deepEqual(outcome, {
     kind: 'dead',
     error: 'HTTP 422: no such account',
@@ -46,11 +46,11 @@ test('a date in the past means now, and an invalid value is ignored', () => {
 });
 
 test('an overloaded receiver with a Retry-After throttles all messages to it', () => {
-  const busy = outcomeOfAnswer({ status: 429, body: '', retryAfter: '7', nowMs });
+  const busy = outcomeOfResponse({ status: 429, body: '', retryAfter: '7', nowMs });
   assert.ok(busy.kind === 'retry' && busy.throttled === true && busy.afterMs === 7_000);
-  const broken = outcomeOfAnswer({ status: 500, body: '', retryAfter: '7', nowMs });
+  const broken = outcomeOfResponse({ status: 500, body: '', retryAfter: '7', nowMs });
   assert.ok(broken.kind === 'retry' && broken.throttled === false && broken.afterMs === 7_000);
-  const unsaid = outcomeOfAnswer({ status: 429, body: '', nowMs });
+  const unsaid = outcomeOfResponse({ status: 429, body: '', nowMs });
   assert.ok(unsaid.kind === 'retry' && unsaid.throttled === false);
 });
 

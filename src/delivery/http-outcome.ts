@@ -1,13 +1,13 @@
 // Maps an HTTP response to the outcome of the message: sent, retry or dead. Pure.
 
-import type { DeliveryOutcome, ReceiverAnswer } from './delivery-outcome.ts';
+import type { DeliveryOutcome, ReceiverResponse } from './delivery-outcome.ts';
 
 export const httpOutcomeLimits = {
   /** A longer Retry-After is reduced to this. */
   retryAfterMsMax: 24 * 60 * 60_000,
 } as const;
 
-export interface HttpAnswer extends ReceiverAnswer {
+export interface HttpResponse extends ReceiverResponse {
   /** The raw header. */
   readonly retryAfter?: string | undefined;
   readonly nowMs: number;
@@ -25,13 +25,18 @@ const permanentRedirects: ReadonlySet<number> = new Set([301, 308]);
  * followed: a permanent one is dead, a temporary one is retried.
  *
  * @example
- * import { outcomeOfAnswer } from 'millrace/delivery';
+ * import { outcomeOfResponse } from 'millrace/delivery';
  *
  * const busy = { status: 429, body: '', retryAfter: '30', nowMs: Date.now() };
- * console.log(outcomeOfAnswer(busy)); // { kind: 'retry', afterMs: 30000, throttled: true, … }
+ * console.log(outcomeOfResponse(busy)); // { kind: 'retry', afterMs: 30000, throttled: true, … }
  */
-export function outcomeOfAnswer({ status, body, retryAfter, nowMs }: HttpAnswer): DeliveryOutcome {
-  const answer: ReceiverAnswer = { status, body };
+export function outcomeOfResponse({
+  status,
+  body,
+  retryAfter,
+  nowMs,
+}: HttpResponse): DeliveryOutcome {
+  const answer: ReceiverResponse = { status, body };
   if (status >= 200 && status < 300) return { kind: 'sent', answer };
   const error = body.trim() === '' ? `HTTP ${status}` : `HTTP ${status}: ${body.trim()}`;
   const isFinal =

@@ -1,6 +1,6 @@
 export { createDelivery, deliveryLimits } from './create-delivery.ts';
 export type {
-  DeliverContext,
+  DeliverOptions,
   Delivery,
   DeliveryOptions,
   DestinationSettings,
@@ -20,16 +20,16 @@ export {
   outcomeOfError,
   type Dead,
   type DeliveryOutcome,
-  type ReceiverAnswer,
+  type ReceiverResponse,
   type Retry,
   type Sent,
 } from './delivery-outcome.ts';
 export type { DeliveryContext, Destination } from './destination.ts';
 export {
   httpOutcomeLimits,
-  outcomeOfAnswer,
+  outcomeOfResponse,
   parseRetryAfter,
-  type HttpAnswer,
+  type HttpResponse,
 } from './http-outcome.ts';
 export type { RateLimit } from './rate-limit.ts';
 export { inboxLimits, type InboxOptions, type InboxResult } from './inbox.ts';

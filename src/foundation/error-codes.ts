@@ -145,7 +145,7 @@ export const errorCodes = {
     meaning: 'A server that a test needs could not be started.',
     remedy: 'Install the package named in the message, or read the log that it quotes.',
   },
-  COMMAND_REFUSED: {
+  COMMAND_REJECTED: {
     retryable: false,
     meaning: 'A business rule rejected the command.',
     remedy: 'Read details.reason; the same command on the same state is rejected again.',
@@ -376,7 +376,7 @@ export const errorCodes = {
   },
   TASK_WORKER_LOST: {
     retryable: true,
-    meaning: 'The worker that held the job is gone.',
+    meaning: 'The worker that claimed the job is gone.',
     remedy: 'Find out why the worker ended; the job is retried by the rules of its type.',
   },
   TASK_CANCELLED: {
@@ -476,7 +476,7 @@ export const errorCodes = {
     meaning: 'An internal error occurred; the log contains it.',
     remedy: 'Find the request id in the log; try again later.',
   },
-  NOTIFY_REFUSED: {
+  NOTIFY_REJECTED: {
     retryable: false,
     meaning: 'A topic message or a reader violates a rule or limit of ntfy.',
     remedy: 'Read the message, which is the text of ntfy; details.problem names the rule.',

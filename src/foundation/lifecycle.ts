@@ -56,7 +56,7 @@ export function createLifecycle(hooks: LifecycleHooks): Lifecycle {
         throw new MillraceError('LIFECYCLE_STOPPED', 'stopped before the start completed');
       state = 'started';
     } catch (error) {
-      await releaseHeld();
+      await releaseResources();
       throw error;
     } finally {
       starting = undefined;
@@ -69,10 +69,10 @@ export function createLifecycle(hooks: LifecycleHooks): Lifecycle {
       // The failed start releases what it had acquired and rejects for its caller.
       await settled(starting.done);
     }
-    if (state === 'started') await releaseHeld();
+    if (state === 'started') await releaseResources();
   };
 
-  const releaseHeld = async (): Promise<void> => {
+  const releaseResources = async (): Promise<void> => {
     state = 'stopping';
     try {
       await hooks.stop();

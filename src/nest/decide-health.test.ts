@@ -8,7 +8,7 @@ const subscription = {
   behind: 0,
   lagSeconds: 0,
   deadLetters: 0,
-  held: 0,
+  parkedStreams: 0,
 } as const;
 const outbox = {
   pending: 0,

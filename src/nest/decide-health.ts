@@ -35,7 +35,7 @@ export interface SubscriptionHealth {
   readonly lagSeconds: number;
   readonly deadLetters: number;
   /** Aggregates parked by a dead letter or a retry, in the shards of this process. */
-  readonly held: number;
+  readonly parkedStreams: number;
 }
 
 export interface OutboxHealth {

@@ -76,7 +76,7 @@ export interface OutboxMapping {
 }
 
 export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[]): OutboxMapping {
-  const places = new Map<string, string>();
+  const mappedBy = new Map<string, string>();
   for (const { mark, where } of methods) {
     const { type: pattern, integrationType } = mark;
     if (!isEventType(pattern) && !wildcard.test(pattern)) {
@@ -87,8 +87,8 @@ export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[])
       );
     }
     if (integrationType === undefined) continue;
-    const place = `${pattern}\n${integrationType}`;
-    const other = places.get(place);
+    const mapping = `${pattern}\n${integrationType}`;
+    const other = mappedBy.get(mapping);
     if (other !== undefined) {
       throw new MillraceError(
         'CONFIG_INVALID',
@@ -96,7 +96,7 @@ export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[])
         { details: { where, integrationType } },
       );
     }
-    places.set(place, where);
+    mappedBy.set(mapping, where);
   }
   const routes = methods.map((method) => ({ method, matches: matcherOf(method.mark.type) }));
   return {

@@ -94,9 +94,9 @@ export class MillraceHealthIndicator {
         ]),
       );
       const { paused, shards } = runner.status;
-      const held = shards.reduce((sum, shard) => sum + shard.held, 0);
+      const parkedStreams = shards.reduce((sum, shard) => sum + shard.parkedStreams, 0);
       const { state } = runner;
-      return [name, { state, paused, behind, lagSeconds: seconds, deadLetters, held }];
+      return [name, { state, paused, behind, lagSeconds: seconds, deadLetters, parkedStreams }];
     } catch (error) {
       return [name, toFailure(error)];
     }

@@ -12,7 +12,7 @@ import { nextTurn } from '../foundation/async/next-turn.ts';
 import { outcomeOf } from '../foundation/handler-outcome.ts';
 import {
   decideDelivery,
-  killsItsProcess,
+  isPoisonous,
   type DeliveryResult,
   type RetrySchedule,
 } from './decide-delivery.ts';
@@ -70,7 +70,7 @@ export function attemptDelivery(
   if (startMs + timeoutMs > leasedAtMs + leaseMs) {
     return Promise.resolve({ kind: 'released', claim });
   }
-  if (killsItsProcess(message)) {
+  if (isPoisonous(message)) {
     const error = `started ${message.starts} times without an outcome: sending it probably kills the process`;
     return Promise.resolve({ kind: 'dead', claim, error });
   }

@@ -31,7 +31,7 @@ import type {
   OutboxMessage,
 } from './outbox-message.ts';
 
-type Exchanged = Awaited<ReturnType<OutboxLedger['exchange']>>;
+type SettleAndClaimResult = Awaited<ReturnType<OutboxLedger['settleAndClaim']>>;
 
 /** `ClaimRequest` with all defaults. */
 export interface EngineClaim {
@@ -57,7 +57,10 @@ export interface OutboxEngine<Transaction>
     AsyncDisposable,
     Pick<OutboxLedger, 'capabilities' | 'whenDue' | 'counts' | 'pause' | 'resume' | 'paused'> {
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
-  exchange(outcomes: readonly OutboxOutcome[], claim: EngineClaim | undefined): Promise<Exchanged>;
+  settleAndClaim(
+    outcomes: readonly OutboxOutcome[],
+    claim: EngineClaim | undefined,
+  ): Promise<SettleAndClaimResult>;
   /** No claim occurs twice in `claims`. */
   renew(
     claims: readonly { readonly claim: OutboxClaim; readonly isRead: boolean }[],
@@ -89,13 +92,13 @@ export function createOutboxLedger<Transaction>(
   };
 
   /** Of two outcomes of one claim, the first counts. */
-  const exchangeOnce = async (
+  const settleAndClaimOnce = async (
     outcomes: readonly OutboxOutcome[],
     claim: EngineClaim | undefined,
-  ): Promise<Exchanged> => {
+  ): Promise<SettleAndClaimResult> => {
     // Most engines give each claim its own token: if all tokens differ, no claim occurs twice.
     if (new Set(outcomes.map(({ claim: { token } }) => token)).size === outcomes.length) {
-      return engine.exchange(outcomes.map(checked), claim);
+      return engine.settleAndClaim(outcomes.map(checked), claim);
     }
     const byClaim = new Map<string, OutboxOutcome>();
     for (const outcome of outcomes) {
@@ -103,7 +106,7 @@ export function createOutboxLedger<Transaction>(
       if (!byClaim.has(key)) byClaim.set(key, checked(outcome));
     }
     const unique = [...byClaim.values()];
-    const { settled, claimed } = await engine.exchange(unique, claim);
+    const { settled, claimed } = await engine.settleAndClaim(unique, claim);
     if (unique.length === outcomes.length) return { settled, claimed };
     const results = new Map(unique.map((each, at) => [claimKey(each.claim), settled[at]]));
     return {
@@ -118,7 +121,7 @@ export function createOutboxLedger<Transaction>(
   };
 
   const settle = async (outcomes: readonly OutboxOutcome[]): Promise<readonly SettleOutcome[]> => {
-    return outcomes.length === 0 ? [] : (await exchangeOnce(outcomes, undefined)).settled;
+    return outcomes.length === 0 ? [] : (await settleAndClaimOnce(outcomes, undefined)).settled;
   };
 
   const settleOne = async (outcome: OutboxOutcome): Promise<SettleOutcome> => {
@@ -126,10 +129,10 @@ export function createOutboxLedger<Transaction>(
     return result ?? 'stale';
   };
 
-  const exchange: OutboxLedger['exchange'] = async (outcomes, request) => {
+  const settleAndClaim: OutboxLedger['settleAndClaim'] = async (outcomes, request) => {
     const { workerId, limit, leaseMs = limits.leaseMsDefault } = request;
     checkClaim(workerId, limit, leaseMs);
-    return exchangeOnce(outcomes, { workerId, limit, leaseMs });
+    return settleAndClaimOnce(outcomes, { workerId, limit, leaseMs });
   };
 
   /** If one call renews a claim twice, the first renewal succeeds and the second is stale. */
@@ -174,14 +177,14 @@ export function createOutboxLedger<Transaction>(
       );
     },
     async claimDueBatch(workerId, limit, options) {
-      return (await exchange([], { ...options, workerId, limit })).claimed;
+      return (await settleAndClaim([], { ...options, workerId, limit })).claimed;
     },
     markSent: (claim) => settleOne({ kind: 'sent', claim }),
     markFailed: (claim, error, nextDueAt) => settleOne({ kind: 'failed', claim, error, nextDueAt }),
     deadLetter: (claim, error) => settleOne({ kind: 'dead', claim, error }),
     release: (claim, dueAt) => settleOne({ kind: 'released', claim, dueAt }),
     settle,
-    exchange,
+    settleAndClaim,
     renew,
     async extend(claims, { leaseMs = limits.leaseMsDefault } = {}) {
       checkClaim('extend', 1, leaseMs);

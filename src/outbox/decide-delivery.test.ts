@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decideDelivery, killsItsProcess } from './decide-delivery.ts';
+import { decideDelivery, isPoisonous } from './decide-delivery.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 
@@ -111,7 +111,7 @@ test('error texts are truncated to 5,000 characters', () => {
 });
 
 test('a message that killed every process that started it is recognized', () => {
-  assert.equal(killsItsProcess(claimed({ starts: 10, maxAttempts: 10 })), false);
-  assert.equal(killsItsProcess(claimed({ starts: 11, maxAttempts: 10 })), true);
-  assert.equal(killsItsProcess(claimed({ starts: 11, attempts: 5, maxAttempts: 10 })), false);
+  assert.equal(isPoisonous(claimed({ starts: 10, maxAttempts: 10 })), false);
+  assert.equal(isPoisonous(claimed({ starts: 11, maxAttempts: 10 })), true);
+  assert.equal(isPoisonous(claimed({ starts: 11, attempts: 5, maxAttempts: 10 })), false);
 });

@@ -75,10 +75,10 @@ const notTriedMs = 100;
  * attempted, without an outcome.
  *
  * @example
- * import { killsItsProcess, type ClaimedMessage } from 'millrace/outbox';
+ * import { isPoisonous, type ClaimedMessage } from 'millrace/outbox';
  *
- * const poisonous = (claimed: readonly ClaimedMessage[]) => claimed.filter(killsItsProcess);
+ * const poisonous = (claimed: readonly ClaimedMessage[]) => claimed.filter(isPoisonous);
  */
-export function killsItsProcess({ starts, attempts, maxAttempts }: ClaimedMessage): boolean {
+export function isPoisonous({ starts, attempts, maxAttempts }: ClaimedMessage): boolean {
   return starts - attempts > maxAttempts;
 }

@@ -1,7 +1,7 @@
 export { deadLetterMessage } from './dead-letter-message.ts';
 export {
   decideDelivery,
-  killsItsProcess,
+  isPoisonous,
   type DeliveryResult,
   type RetrySchedule,
 } from './decide-delivery.ts';

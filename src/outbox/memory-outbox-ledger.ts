@@ -27,7 +27,7 @@ interface Entry {
   readonly id: string;
   readonly row: OutboxRow;
   readonly createdAtMs: number;
-  place: 'waiting' | 'sent' | 'dead';
+  state: 'waiting' | 'sent' | 'dead';
   dueAtMs: number;
   attempts: number;
   starts: number;
@@ -73,7 +73,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       id: ids.next(),
       row,
       createdAtMs: nowMs,
-      place: 'waiting',
+      state: 'waiting',
       dueAtMs: row.dueAtMs ?? nowMs,
       attempts: 0,
       starts: 0,
@@ -93,7 +93,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
 
   function settleOne(outcome: OutboxOutcome): SettleOutcome {
     const entry = entries.get(outcome.claim.id);
-    if (entry?.place !== 'waiting' || entry.token === 0) return 'stale';
+    if (entry?.state !== 'waiting' || entry.token === 0) return 'stale';
     if (String(entry.token) !== outcome.claim.token) return 'stale';
     const nowMs = clock.now();
     entry.jobs = jobsAfter(entry, outcome.kind, nowMs);
@@ -101,7 +101,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     entry.updatedAtMs = nowMs;
     switch (outcome.kind) {
       case 'sent':
-        entry.place = 'sent';
+        entry.state = 'sent';
         entry.sentAtMs = nowMs;
         break;
       case 'failed':
@@ -110,7 +110,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
         entry.dueAtMs = outcome.nextDueAt.getTime();
         break;
       case 'dead':
-        entry.place = 'dead';
+        entry.state = 'dead';
         entry.attempts += 1;
         entry.lastError = outcome.error;
         break;
@@ -126,7 +126,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     const lanes = new Map<number, Entry[]>();
     const heads = new Set<number>();
     for (const entry of entries.values()) {
-      if (entry.place !== 'waiting') continue;
+      if (entry.state !== 'waiting') continue;
       const { orderHash, lane, integrationType } = entry.row;
       const isBehind = orderHash !== null && heads.has(orderHash);
       if (orderHash !== null) heads.add(orderHash);
@@ -163,7 +163,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     { workerId, leaseMs, perTenant }: EngineRenewal,
   ): Renewal | 'stale' | 'paused' {
     const entry = entries.get(id);
-    if (entry?.place !== 'waiting' || entry.token === 0) return 'stale';
+    if (entry?.state !== 'waiting' || entry.token === 0) return 'stale';
     if (String(entry.token) !== token) return 'stale';
     if (pausedTypes.has(entry.row.integrationType)) {
       settleOne({ kind: 'released', claim: { id, token } });
@@ -182,8 +182,8 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
   }
 
   function statusOf(entry: Entry): OutboxStatus {
-    if (entry.place === 'sent') return 'SENT';
-    if (entry.place === 'dead') return 'DEAD';
+    if (entry.state === 'sent') return 'SENT';
+    if (entry.state === 'dead') return 'DEAD';
     if (isLeased(entry, clock.now())) return 'CLAIMED';
     return entry.attempts > 0 ? 'FAILED' : 'PENDING';
   }
@@ -224,7 +224,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
 
   function sentFirst(sentBeforeMs: number, limit: number): readonly Entry[] {
     return [...entries.values()]
-      .filter(({ place, sentAtMs }) => place === 'sent' && Number(sentAtMs) < sentBeforeMs)
+      .filter(({ state, sentAtMs }) => state === 'sent' && Number(sentAtMs) < sentBeforeMs)
       .toSorted((one, other) => Number(one.sentAtMs) - Number(other.sentAtMs))
       .slice(0, limit);
   }
@@ -239,7 +239,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
   function matching(filter: OutboxFilter): readonly Entry[] {
     const { ids: wanted, status, integrationType, tenantId, since } = filter;
     return [...entries.values()].filter((entry) => {
-      const sinceMs = entry.place === 'dead' ? entry.updatedAtMs : entry.createdAtMs;
+      const sinceMs = entry.state === 'dead' ? entry.updatedAtMs : entry.createdAtMs;
       return (
         (wanted === undefined || wanted.includes(entry.id)) &&
         (status === undefined || statusOf(entry) === status) &&
@@ -262,7 +262,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       wakeAll();
       return enqueued;
     },
-    async exchange(outcomes, request) {
+    async settleAndClaim(outcomes, request) {
       const settled = outcomes.map(settleOne);
       return { settled, claimed: request === undefined ? [] : claim(request) };
     },
@@ -272,7 +272,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     async extend(claims, leaseMs) {
       const valid = claims.flatMap(({ id, token }) => {
         const entry = entries.get(id);
-        return entry?.place === 'waiting' && String(entry.token) === token ? [entry] : [];
+        return entry?.state === 'waiting' && String(entry.token) === token ? [entry] : [];
       });
       for (const entry of valid) entry.leaseUntilMs = clock.now() + leaseMs;
       return valid.length;
@@ -303,7 +303,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
       const dead = matching({ ...filter, status: 'DEAD' }).slice(0, limit);
       const nowMs = clock.now();
       for (const entry of dead) {
-        Object.assign(entry, { place: 'waiting', attempts: 0, starts: 0 });
+        Object.assign(entry, { state: 'waiting', attempts: 0, starts: 0 });
         Object.assign(entry, { dueAtMs: nowMs, updatedAtMs: nowMs });
       }
       if (dead.length > 0) wakeAll();
@@ -316,7 +316,7 @@ export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): Ou
     },
     sentFirst: async (sentBeforeMs, limit) => sentFirst(sentBeforeMs, limit).map(withJobs),
     forget: async (old) =>
-      forget(old.flatMap((id) => entries.get(id) ?? []).filter(({ place }) => place === 'sent')),
+      forget(old.flatMap((id) => entries.get(id) ?? []).filter(({ state }) => state === 'sent')),
     async pause(integrationType, by) {
       if (pausedTypes.has(integrationType)) return false;
       const pausedAt = new Date(clock.now());

@@ -160,9 +160,9 @@ test('claims the next batch while one is being sent, and settles in the round tr
       calls.push('settle');
       return ledger.settle(outcomes);
     },
-    exchange(outcomes, claim) {
-      calls.push(`exchange at ${sent}`);
-      return ledger.exchange(outcomes, claim);
+    settleAndClaim(outcomes, claim) {
+      calls.push(`settleAndClaim at ${sent}`);
+      return ledger.settleAndClaim(outcomes, claim);
     },
   };
   // Waits as many turns as a claim of this ledger takes: a batch is not sent before the next claim returns.
@@ -176,7 +176,7 @@ test('claims the next batch while one is being sent, and settles in the round tr
   assert.ok(!calls.includes('settle'), calls.join());
   // Five batches and the poll that finds nothing; the second claim does not wait for the first batch.
   assert.ok(calls.length <= 8, calls.join());
-  assert.match(calls[1] ?? '', /exchange at [0-5]$/);
+  assert.match(calls[1] ?? '', /settleAndClaim at [0-5]$/);
 });
 
 test('in a backlog, claims continue while outcomes are stored, up to a limit', async () => {
@@ -192,10 +192,10 @@ test('in a backlog, claims continue while outcomes are stored, up to a limit', a
       await disk.promise;
       return ledger.settle(outcomes);
     },
-    async exchange(outcomes, claim) {
+    async settleAndClaim(outcomes, claim) {
       // So that sending waits for claims.
       await nextTurn();
-      return ledger.exchange(outcomes, claim);
+      return ledger.settleAndClaim(outcomes, claim);
     },
   };
   const deliver = async () => void (sent += 1);
@@ -216,27 +216,27 @@ test('in a backlog, two claims run concurrently, and stopping releases the messa
   await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({})));
   const sent: string[] = [];
   const released = Promise.withResolvers<void>();
-  let isHeld = false;
+  let isBlocked = false;
   let claims = 0;
   let most = 0;
   const slow: OutboxLedger = {
     ...ledger,
-    async exchange(outcomes, claim) {
+    async settleAndClaim(outcomes, claim) {
       claims += 1;
       most = Math.max(most, claims);
       await nextTurn();
-      const exchanged = await ledger.exchange(outcomes, claim);
+      const result = await ledger.settleAndClaim(outcomes, claim);
       if (claims === 2 && sent.length > 300) {
-        isHeld = true;
+        isBlocked = true;
         await released.promise;
       }
       claims -= 1;
-      return exchanged;
+      return result;
     },
   };
   const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
   const dispatcher = await start(slow, deliver, { batchSize: 20, concurrency: 5 });
-  await eventually('a claim is held', async () => isHeld);
+  await eventually('a claim is blocked', async () => isBlocked);
   const stopped = dispatcher.stop();
   released.resolve();
   await stopped;
@@ -257,7 +257,7 @@ test('a failed second claim is retried, and no message is lost', async () => {
   let failures = 0;
   const flaky: OutboxLedger = {
     ...ledger,
-    async exchange(outcomes, claim) {
+    async settleAndClaim(outcomes, claim) {
       claims += 1;
       try {
         await nextTurn();
@@ -265,7 +265,7 @@ test('a failed second claim is retried, and no message is lost', async () => {
           failures += 1;
           throw new MillraceError('STORE_UNAVAILABLE', 'away');
         }
-        return await ledger.exchange(outcomes, claim);
+        return await ledger.settleAndClaim(outcomes, claim);
       } finally {
         claims -= 1;
       }
@@ -292,9 +292,9 @@ test('outcomes that could not be stored in the background are stored with the ne
       if (failures <= 3) throw new MillraceError('STORE_UNAVAILABLE', 'away');
       return ledger.settle(outcomes);
     },
-    async exchange(outcomes, claim) {
+    async settleAndClaim(outcomes, claim) {
       await nextTurn();
-      return ledger.exchange(outcomes, claim);
+      return ledger.settleAndClaim(outcomes, claim);
     },
   };
   const deliver: OutboxDispatcherOptions['deliver'] = async ({ id }) => void sent.push(id);
@@ -406,12 +406,12 @@ test('a send that could outlive its lease does not start', async () => {
   let sent = 0;
   const slow: OutboxLedger = {
     ...ledger,
-    async exchange(outcomes, claim) {
-      const exchanged = await ledger.exchange(outcomes, claim);
+    async settleAndClaim(outcomes, claim) {
+      const result = await ledger.settleAndClaim(outcomes, claim);
       // The process was suspended for a while before the result arrived.
       claims += 1;
       if (claims === 1) await clock.advance(600);
-      return exchanged;
+      return result;
     },
   };
   const deliver = async () => void (sent += 1);
@@ -431,10 +431,10 @@ test('outcomes are kept until they can be stored', async () => {
   let sent = 0;
   const flaky: OutboxLedger = {
     ...ledger,
-    async exchange(outcomes, claim) {
+    async settleAndClaim(outcomes, claim) {
       calls += 1;
       if (calls === 2 || calls === 3) throw new MillraceError('STORE_UNAVAILABLE', 'away');
-      return ledger.exchange(outcomes, claim);
+      return ledger.settleAndClaim(outcomes, claim);
     },
   };
   await using dispatcher = await start(flaky, async () => void (sent += 1));
@@ -525,15 +525,15 @@ test('a poll during which a dead message is reported is not the last one', async
   let looks = 0;
   const slow: OutboxLedger = {
     ...ledger,
-    async exchange(outcomes, claim) {
+    async settleAndClaim(outcomes, claim) {
       looks += 1;
-      const exchanged = await ledger.exchange(outcomes, claim);
+      const result = await ledger.settleAndClaim(outcomes, claim);
       // The call after the one that stored it: its result is older than the report of the dead message.
       if (looks === 3) {
         looked.resolve();
         await reported.promise;
       }
-      return exchanged;
+      return result;
     },
   };
   const deliver: OutboxDispatcherOptions['deliver'] = async ({ sourceEventId }) =>

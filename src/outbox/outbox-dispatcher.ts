@@ -92,13 +92,13 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
       stopping,
       send: ({ message, claimedAtMs }) => attemptDelivery(message, claimedAtMs, attempt),
     });
-    const exchanges = createExchanges(settings, { queue, senders, stopping });
-    await dispatch(settings, { queue, senders, exchanges, idlePolls, stopping });
-    await exchanges.whenSecondClaimEnded();
+    const ledgerCalls = createLedgerCalls(settings, { queue, senders, stopping });
+    await dispatch(settings, { queue, senders, ledgerCalls, idlePolls, stopping });
+    await ledgerCalls.whenSecondClaimEnded();
     queue.releaseWaiting();
     await drained(senders.whenAllSent(), { clock, drainMs, cancelling });
-    await exchanges.storeRest();
-    await whenReported(exchanges.reports, { clock, drainMs });
+    await ledgerCalls.storeRest();
+    await whenReported(ledgerCalls.reports, { clock, drainMs });
   });
 
   return withLifecycle(lifecycle, {
@@ -120,32 +120,32 @@ interface Parts {
 /** Claims, and stores outcomes, until it is stopped. */
 async function dispatch(
   { ledger, clock, tickIntervalMs }: Settings,
-  parts: Parts & { readonly exchanges: Exchanges; readonly idlePolls: IdlePolls },
+  parts: Parts & { readonly ledgerCalls: LedgerCalls; readonly idlePolls: IdlePolls },
 ): Promise<void> {
-  const { queue, senders, exchanges, idlePolls, stopping } = parts;
-  const { reports } = exchanges;
+  const { queue, senders, ledgerCalls, idlePolls, stopping } = parts;
+  const { reports } = ledgerCalls;
   let retryMs: number = outageMs.first;
 
   async function step(): Promise<void> {
-    const limit = exchanges.room();
+    const limit = ledgerCalls.room();
     if (limit === 0) {
-      if (await exchanges.hasAwaitedOther()) return;
+      if (await ledgerCalls.hasAwaitedOther()) return;
       if (queue.settled === 0) await queue.whenChanged(stopping);
       // Outcomes of the same turn are stored together, and often leave room for a claim.
       await nextTurn();
-      if (queue.settled === 0 || exchanges.room() > 0) return;
+      if (queue.settled === 0 || ledgerCalls.room() > 0) return;
     }
     // An outcome may let the next message of its ordering key be claimed.
     const freesOrderingKey = queue.freesOrderingKey();
     const poll = idlePolls.begin();
-    const wasQuiet = reports.size === 0 && exchanges.isQuiet;
-    const claimed = await exchanges.claim(limit);
+    const wasQuiet = reports.size === 0 && ledgerCalls.isQuiet;
+    const claimed = await ledgerCalls.claim(limit);
     retryMs = outageMs.first;
     senders.startNext();
     // After a small claim: what is sent within a turn is stored by the poll that finds no more messages.
     if (claimed > 0 && claimed < limit) await nextTurn();
     if (claimed > 0 || limit === 0 || freesOrderingKey || queue.settled > 0) return;
-    if (await exchanges.hasAwaitedBackground()) return;
+    if (await ledgerCalls.hasAwaitedBackground()) return;
     // A report that ended during the claim may have enqueued a message that the claim could not see.
     if (!wasQuiet && reports.size === 0) return;
     // No await before the sleep: a message that is enqueued in between would not wake it.
@@ -172,14 +172,14 @@ async function dispatch(
       await step();
     } catch (error) {
       if (hasCode(error, 'ABORTED') && stopping.aborted) return;
-      exchanges.reportFailure(error);
+      ledgerCalls.reportFailure(error);
       await clock.sleep(retryMs, stopping).catch(() => undefined);
       retryMs = Math.min(retryMs * 2, outageMs.max);
     }
   }
 }
 
-interface Exchanges {
+interface LedgerCalls {
   /** Running calls of `onDead`. */
   readonly reports: ReadonlySet<Promise<void>>;
   /** No other round trip is running, and the next claim stores the outcomes itself. */
@@ -202,7 +202,7 @@ interface Exchanges {
  * The round trips to the ledger. Normally there is one at a time, which stores outcomes and claims messages. While
  * claiming is slower than sending, outcomes are stored in the background, and a second claim runs concurrently.
  */
-function createExchanges(settings: Settings, { queue, senders, stopping }: Parts): Exchanges {
+function createLedgerCalls(settings: Settings, { queue, senders, stopping }: Parts): LedgerCalls {
   const { ledger, clock, observer, onDead, workerId, leaseMs } = settings;
   const rate = createSendRate(clock.now());
   senders.onSent(() => rate.sent());
@@ -214,23 +214,26 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
   let secondLoop: Promise<void> | undefined;
   let secondClaim: Promise<unknown> | undefined;
 
-  async function exchange(settled: readonly SettledMessage[], limit: number): Promise<number> {
+  async function settleAndClaim(
+    settled: readonly SettledMessage[],
+    limit: number,
+  ): Promise<number> {
     const claimedAtMs = clock.now();
     const outcomes = settled.map(({ outcome }) => outcome);
     const sentBefore = senders.sentTotal;
     requested += limit;
     try {
-      const exchanged =
+      const result =
         limit === 0
           ? { settled: await ledger.settle(outcomes), claimed: [] }
-          : await ledger.exchange(outcomes, { workerId, limit, leaseMs });
+          : await ledger.settleAndClaim(outcomes, { workerId, limit, leaseMs });
       for (const [at, each] of settled.entries()) {
-        reportOutcome(each, exchanged.settled[at], { source, observer, onDead, reports });
+        reportOutcome(each, result.settled[at], { source, observer, onDead, reports });
       }
       if (limit > 0) {
-        noteClaim(exchanged.claimed, { claimedAtMs, limit, sent: senders.sentTotal - sentBefore });
+        noteClaim(result.claimed, { claimedAtMs, limit, sent: senders.sentTotal - sentBefore });
       }
-      return exchanged.claimed.length;
+      return result.claimed.length;
     } catch (error) {
       queue.putBack(settled);
       throw error;
@@ -270,7 +273,7 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
     if (settlement !== undefined || queue.settled === 0) return;
     const settled = queue.takeSettled();
     // After a failure the outcomes return to the queue, and the next claim stores them.
-    const done = exchange(settled, 0).then(() => undefined, slowDown);
+    const done = settleAndClaim(settled, 0).then(() => undefined, slowDown);
     settlement = { count: settled.length, done: done.finally(() => (settlement = undefined)) };
   }
 
@@ -281,7 +284,7 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
         const limit = room();
         if (limit === 0) return;
         settleInBackground();
-        secondClaim = exchange([], limit);
+        secondClaim = settleAndClaim([], limit);
         await secondClaim;
         senders.startNext();
       }
@@ -310,7 +313,7 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
     claim(limit) {
       const inBackground = pace.isBehind && limit > 0;
       if (inBackground) settleInBackground();
-      const claiming = exchange(inBackground ? [] : queue.takeSettled(), limit);
+      const claiming = settleAndClaim(inBackground ? [] : queue.takeSettled(), limit);
       if (pace.needsSecondClaim) {
         secondLoop ??= runSecondClaims().finally(() => (secondLoop = undefined));
       }
@@ -333,7 +336,7 @@ function createExchanges(settings: Settings, { queue, senders, stopping }: Parts
     async storeRest() {
       await settlement?.done;
       // If this fails, the leases expire, and the messages are sent again with the same idempotency key.
-      if (queue.settled > 0) await exchange(queue.takeSettled(), 0).catch(reportFailure);
+      if (queue.settled > 0) await settleAndClaim(queue.takeSettled(), 0).catch(reportFailure);
     },
     reportFailure,
   };

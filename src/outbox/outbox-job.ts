@@ -30,7 +30,7 @@ export function outboxJobs(
   return entries.map((entry) => {
     const [attempt, token, , perTenant, claimedMs, startedMs, endedMs, outcome] = entry;
     // A later claim has another time.
-    const isHeld = status === 'CLAIMED' && lockedAt?.getTime() === startedMs;
+    const isClaimed = status === 'CLAIMED' && lockedAt?.getTime() === startedMs;
     return {
       id: deliveryJobId({ outboxId, attempt, token: tokenOf(token) }),
       queue: deliveryQueueName(message, Boolean(perTenant)),
@@ -38,7 +38,7 @@ export function outboxJobs(
       enqueuedAt: new Date(claimedMs),
       startedAt: new Date(startedMs),
       finishedAt: endedMs === undefined ? undefined : new Date(endedMs),
-      outcome: outcome ?? (isHeld ? 'running' : 'lost'),
+      outcome: outcome ?? (isClaimed ? 'running' : 'lost'),
     };
   });
 }

@@ -131,7 +131,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   /** The batch form of these four: one commit; each outcome is decided separately. */
   settle(outcomes: readonly OutboxOutcome[]): Promise<readonly SettleOutcome[]>;
   /** Settles and claims in one round trip. */
-  exchange(
+  settleAndClaim(
     outcomes: readonly OutboxOutcome[],
     claim: ClaimRequest,
   ): Promise<{

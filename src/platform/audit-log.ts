@@ -113,10 +113,10 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
 
   const write = async (
     type: string,
-    place: { readonly eventId: string; readonly correlationId: string },
+    eventIds: { readonly eventId: string; readonly correlationId: string },
     payload: object,
   ): Promise<void> => {
-    const event = systemEvent(auditStream, type, { ...place, payload, clock });
+    const event = systemEvent(auditStream, type, { ...eventIds, payload, clock });
     await store.append(auditStream, [event], { system: true });
   };
 

@@ -58,7 +58,7 @@ const greetings = reactor({
   name: 'sub:banking:greetings:v1',
   events: [opened],
   from: 'start',
-  onRefused: 'ignore',
+  onRejected: 'ignore',
   on: {
     'account.opened.v1': ({ aggregate, payload }) => ({
       id: aggregate.id,
@@ -278,7 +278,7 @@ test('a reactor may depend on the current state of an aggregate', async () => {
         name: 'sub:banking:asking:v1',
         events: [opened],
         from: 'start',
-        onRefused: 'dead-letter',
+        onRejected: 'dead-letter',
         on: {
           'account.opened.v1': async ({ aggregate: { id }, tenant }) => {
             const { state, revision } = await load(account, { tenant, id });

@@ -127,15 +127,15 @@ export { flowHeadersShown, flowOf, type Flow } from './modules/flow-of.ts';
 export { tenantFor, type Access, type Principal } from './modules/principal.ts';
 export {
   route,
-  type Answer,
-  type AnswerInfo,
+  type RouteResponse,
+  type ResponseInfo,
   type ApiRequest,
   type ErrorShape,
-  type JsonAnswer,
+  type JsonResponse,
   type Method,
   type ProblemDetails,
   type Route,
-  type StreamAnswer,
+  type StreamResponse,
 } from './modules/route.ts';
 export { serverSentEvents, type SentEvent } from './modules/server-sent-events.ts';
 export { createTopics, type Topics } from './modules/socket-topics.ts';

@@ -15,8 +15,8 @@ import { evolveSaga, foldSaga, type SagaState } from './saga-state.ts';
 
 const saga = orderSaga();
 const context = { saga, tenant: 'test', key: 'o1', nowMs: givenNowMs };
-const start = givenEvent(placed({ orderId: 'o1' }), { place: 0, nowMs: givenNowMs });
-const payment = givenEvent(paid({ orderId: 'o1' }), { place: 1, nowMs: givenNowMs });
+const start = givenEvent(placed({ orderId: 'o1' }), { index: 0, nowMs: givenNowMs });
+const payment = givenEvent(paid({ orderId: 'o1' }), { index: 1, nowMs: givenNowMs });
 
 function after(state: SagaState, facts: readonly SagaFact[]): SagaState {
   const event = { eventId: 'e', occurredAt: start.occurredAt, correlationId: 'c' };
@@ -33,20 +33,20 @@ test('a duplicate event decides nothing, whatever the status of the saga', () =>
   assert.deepEqual(decideEvent(further, payment, context), []);
   assert.deepEqual(decideEvent(further, start, context), []);
   const early = after(nothing, decideEvent(nothing, payment, context));
-  assert.equal(early.held.length, 1);
+  assert.equal(early.queued.length, 1);
   assert.deepEqual(decideEvent(early, payment, context), []);
 });
 
 test('a second outcome of a step changes nothing', () => {
   const done = after(begun, decideStepOutcome(begun, 0, accepted, context));
-  const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
+  const denial = { kind: 'rejected', reason: 'no', message: 'no', cause: undefined } as const;
   assert.deepEqual(decideStepOutcome(done, 0, accepted, context), []);
   assert.deepEqual(decideStepOutcome(done, 0, denial, context), []);
   assert.deepEqual(decideStepOutcome(begun, 7, accepted, context), []);
 });
 
-test('a step accepted after a refusal is compensated, even if the saga has ended', () => {
-  const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
+test('a step accepted after a rejection is compensated, even if the saga has ended', () => {
+  const denial = { kind: 'rejected', reason: 'no', message: 'no', cause: undefined } as const;
   const ended = after(begun, decideStepOutcome(begun, 0, denial, context));
   assert.equal(ended.status, 'compensated');
   const facts = decideStepOutcome(ended, 0, accepted, context);
@@ -64,7 +64,7 @@ test('a step accepted after a refusal is compensated, even if the saga has ended
 test('a step accepted after the saga continued without it parks the saga', () => {
   const steps = new Map(saga.steps).set('reserve', { onDenied: () => [] });
   const other = { ...context, saga: { ...saga, steps } };
-  const denial = { kind: 'refused', reason: 'no', message: 'no', cause: undefined } as const;
+  const denial = { kind: 'rejected', reason: 'no', message: 'no', cause: undefined } as const;
   const onItsWay = after(begun, decideStepOutcome(begun, 0, denial, other));
   assert.equal(onItsWay.status, 'running');
   const parked = after(onItsWay, decideStepOutcome(onItsWay, 0, accepted, other));

@@ -21,14 +21,14 @@ export type SagaWork =
   | { readonly kind: 'timer'; readonly timer: string }
   | { readonly kind: 'step'; readonly step: SagaStepState }
   | { readonly kind: 'compensation'; readonly step: SagaStepState }
-  | { readonly kind: 'event'; readonly held: SagaState['held'][number] }
+  | { readonly kind: 'event'; readonly queued: SagaState['queued'][number] }
   /** After an operator's change: complete the saga or start the next compensation. */
   | { readonly kind: 'settle' }
   | { readonly kind: 'none' };
 
 /** One piece at a time: it stores a fact, and the event of that fact triggers the next call. */
 export function nextWork(state: SagaState): SagaWork {
-  const { status, fired, held, steps } = state;
+  const { status, fired, queued, steps } = state;
   if (status !== 'running' && status !== 'compensating') return { kind: 'none' };
   const [timer] = fired;
   if (timer !== undefined) return { kind: 'timer', timer };
@@ -42,7 +42,7 @@ export function nextWork(state: SagaState): SagaWork {
       : { kind: 'compensation', step: outstanding };
   }
   if (state.isEnding) return { kind: 'settle' };
-  return held[0] === undefined ? { kind: 'none' } : { kind: 'event', held: held[0] };
+  return queued[0] === undefined ? { kind: 'none' } : { kind: 'event', queued: queued[0] };
 }
 
 /** Decides an external event, depending on the status of the saga. */
@@ -66,8 +66,8 @@ export function decideEvent(
       return take(decision, event);
     }
     case 'running':
-      // Queue the event after the held ones to keep their order.
-      if (state.held.length > 0) return [hold];
+      // Queue the event after the queued events to keep their order.
+      if (state.queued.length > 0) return [hold];
       return take(begin(state, context), event);
     case 'parked':
       return state.parked?.from === 'running' ? [hold] : [];
@@ -76,15 +76,15 @@ export function decideEvent(
   }
 }
 
-/** Decides a held event, now that the saga runs. Undefined: the event was deleted or forgotten. */
-export function decideHeld(
+/** Decides a queued event, now that the saga runs. Undefined: the event was deleted or forgotten. */
+export function decideQueued(
   state: SagaState,
-  held: SagaState['held'][number],
+  queued: SagaState['queued'][number],
   event: RecordedEvent | undefined,
   context: DecideWith,
 ): readonly SagaFact[] {
   if (event !== undefined) return take(begin(state, context), event);
-  const { eventId, eventType } = held;
+  const { eventId, eventType } = queued;
   return [{ kind: 'event-taken', eventId, eventType }];
 }
 
@@ -152,7 +152,7 @@ export function decideStepOutcome(
 }
 
 /**
- * Two processes sent the command, one of them after it had lost its lease. The aggregate refused one and
+ * Two processes sent the command, one of them after it had lost its lease. The aggregate rejected one and
  * then accepted the other. The accepted command took effect, so it must be compensated.
  */
 function decideLate(
@@ -163,13 +163,13 @@ function decideLate(
   const decision = begin(state, context);
   decision.add({ kind: 'step-done', n });
   if (state.status === 'compensated') {
-    decision.add({ kind: 'compensating', reason: `${step}: accepted after it was refused` });
+    decision.add({ kind: 'compensating', reason: `${step}: accepted after it was rejected` });
   }
   if (state.status === 'running') {
     // The saga has already continued as if the step had failed, so an operator must decide.
     const why = {
       reason: 'accepted-late',
-      message: 'the command was accepted after it was refused',
+      message: 'the command was accepted after it was rejected',
     };
     for (const fact of decidePark(state, { at: 'answer', n, accepted: true }, why)) {
       decision.add(fact);

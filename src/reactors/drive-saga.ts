@@ -13,7 +13,7 @@ import { messageOf } from '../foundation/error-text.ts';
 import {
   decideStepOutcome,
   decideCompensationOutcome,
-  decideHeld,
+  decideQueued,
   decidePark,
   decideSettle,
   decideTimer,
@@ -98,13 +98,13 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
         );
       }
       case 'event': {
-        const { held } = work;
-        const found = await store.findEvent(held.stream, held.eventId);
+        const { queued } = work;
+        const found = await store.findEvent(queued.stream, queued.eventId);
         const event = isForgotten(found?.payload) ? undefined : found;
         return writeOrPark(
-          `event ${held.eventId}`,
-          { at: 'event', eventId: held.eventId },
-          (now) => decideHeld(now, held, event, decideWith()),
+          `event ${queued.eventId}`,
+          { at: 'event', eventId: queued.eventId },
+          (now) => decideQueued(now, queued, event, decideWith()),
           { subject: event && subjectOf(event) },
         );
       }
@@ -156,7 +156,7 @@ export function createDriveSaga(options: DriveOptions): DriveSaga {
 function isSame(before: SagaWork, now: SagaWork): boolean {
   if (before.kind === 'timer') return now.kind === 'timer' && now.timer === before.timer;
   if (before.kind === 'event') {
-    return now.kind === 'event' && now.held.eventId === before.held.eventId;
+    return now.kind === 'event' && now.queued.eventId === before.queued.eventId;
   }
   // The outcome of a command stays valid after other changes; the decision checks the step itself.
   if (before.kind === 'step' || before.kind === 'compensation') return true;

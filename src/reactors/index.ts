@@ -13,8 +13,8 @@ export {
   type ReactorDefinition,
   type ReactorMap,
   type ReactorTuning,
-  type Refusal,
-  type RefusalPolicy,
+  type Rejection,
+  type RejectionPolicy,
 } from './reactor.ts';
 export { startReactor, type ReactorOptions } from './start-reactor.ts';
 export {

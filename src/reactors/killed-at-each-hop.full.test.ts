@@ -24,8 +24,8 @@ const scenarios: readonly Scenario[] = [
     effects: ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1'],
   },
   {
-    title: 'the last step is refused',
-    prepare: (receiver) => receiver.answer('parcel.ship', 'refuse'),
+    title: 'the last step is rejected',
+    prepare: (receiver) => receiver.answer('parcel.ship', 'reject'),
     isPaid: true,
     end: 'compensated',
     effects: ['stock.reserve o1', 'card.charge o1', 'card.refund o1', 'stock.release o1'],
@@ -87,9 +87,9 @@ for (const scenario of scenarios) {
       if (label === undefined) break;
       seen.add(label);
     }
-    const places = ['append', 'append answered', 'sagas.put', 'sagas.put answered'];
-    for (const place of [...places, 'send stock.reserve', 'send stock.reserve answered']) {
-      assert.ok(seen.has(place), `${place} is not among ${[...seen].join(', ')}`);
+    const calls = ['append', 'append answered', 'sagas.put', 'sagas.put answered'];
+    for (const call of [...calls, 'send stock.reserve', 'send stock.reserve answered']) {
+      assert.ok(seen.has(call), `${call} is not among ${[...seen].join(', ')}`);
     }
   });
 }

@@ -38,7 +38,7 @@ export interface ReactionSource {
   readonly service: string;
   /** Without a version: a new version of a reactor sends the same commands with the same keys. */
   readonly reactor: string;
-  /** Distinguishes the commands that replace a refused one. */
+  /** Distinguishes the commands that replace a rejected one. */
   readonly branch?: string | undefined;
   /** The trace context for the commands, as headers. Default: the event's. */
   readonly trace?: Readonly<Record<string, string>> | undefined;
@@ -46,7 +46,7 @@ export interface ReactionSource {
 
 /**
  * The command requests for the reactions to an event. The idempotency key depends on event, command and
- * target, not on the place in the list: a handler that returns fewer or more reactions the next time
+ * target, not on the index in the list: a handler that returns fewer or more reactions the next time
  * still gives the same command the same key.
  */
 export function toRequests(
@@ -82,8 +82,8 @@ export function toRequests(
 
 /** A command without effect; the denial is final. */
 export interface CommandDenied {
-  /** `refused`: by a business rule of the aggregate. `rejected`: no handler accepts the command. */
-  readonly kind: 'refused' | 'rejected';
+  /** `rejected`: by a business rule of the aggregate. `failed`: no handler accepts the command. */
+  readonly kind: 'rejected' | 'failed';
   readonly reason: string;
   readonly message: string;
   readonly cause: unknown;
@@ -100,16 +100,16 @@ export async function askCommand(
     await send(request);
     return { kind: 'accepted' };
   } catch (cause) {
-    if (hasCode(cause, 'COMMAND_REFUSED')) {
+    if (hasCode(cause, 'COMMAND_REJECTED')) {
       const { reason } = cause.details;
       const known = typeof reason === 'string' ? reason : cause.code;
-      return { kind: 'refused', reason: known, message: cause.message, cause };
+      return { kind: 'rejected', reason: known, message: cause.message, cause };
     }
     if (hasCode(cause, 'COMMAND_UNKNOWN') || hasCode(cause, 'COMMAND_KEY_REUSED')) {
-      return { kind: 'rejected', reason: cause.code, message: cause.message, cause };
+      return { kind: 'failed', reason: cause.code, message: cause.message, cause };
     }
     if (cause instanceof Error && cause.name === 'Terminal') {
-      return { kind: 'rejected', reason: 'terminal', message: cause.message, cause };
+      return { kind: 'failed', reason: 'terminal', message: cause.message, cause };
     }
     throw cause;
   }

@@ -19,19 +19,19 @@ import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscription } from '../subscriptions/subscription.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { dispatchCommands, type Reaction, type SendCommand, toRequests } from './reaction.ts';
-import { reactor, type RefusalPolicy } from './reactor.ts';
+import { reactor, type RejectionPolicy } from './reactor.ts';
 import { startReactor } from './start-reactor.ts';
 
 const retry = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 3 };
 
 /** Deposits the same amount on the savings account after each deposit. */
-function mirror(options: { onRefused?: RefusalPolicy; from?: 'start' | 'end' } = {}) {
-  const { onRefused = 'dead-letter', from = 'start' } = options;
+function mirror(options: { onRejected?: RejectionPolicy; from?: 'start' | 'end' } = {}) {
+  const { onRejected = 'dead-letter', from = 'start' } = options;
   return reactor({
     name: 'sub:banking:mirror:v1',
     events: [deposited],
     from,
-    onRefused,
+    onRejected,
     retry,
     on: {
       'account.deposited.v1': ({ payload, aggregate }) =>
@@ -162,24 +162,24 @@ test('rebuilding a read model triggers no reactor', async () => {
   assert.equal(sends, 1);
 });
 
-test('a refusal is ignored or becomes a dead letter, as configured', async () => {
-  for (const onRefused of ['ignore', 'dead-letter'] as const) {
+test('a rejection is ignored or becomes a dead letter, as configured', async () => {
+  for (const onRejected of ['ignore', 'dead-letter'] as const) {
     const { clock, store, put, send } = await rig();
     await put(5);
-    await using runner = await startReactor(store, mirror({ onRefused }), { send, clock });
+    await using runner = await startReactor(store, mirror({ onRejected }), { send, clock });
     await until(clock, () => runner.status.shards[0]?.isLive === true);
     const [letter] = await store.subscriptions.deadLetters.list({});
-    if (onRefused === 'ignore') assert.equal(letter, undefined);
-    else assert.match(letter?.error ?? '', /account\.deposit was refused \(not-open\)/);
+    if (onRejected === 'ignore') assert.equal(letter, undefined);
+    else assert.match(letter?.error ?? '', /account\.deposit was rejected \(not-open\)/);
   }
 });
 
-test('a refusal is replaced by other commands, each sent once', async () => {
+test('a rejection is replaced by other commands, each sent once', async () => {
   const { clock, store, accounts, put, send } = await rig();
   await put(50);
   const seen: unknown[] = [];
   const definition = mirror({
-    onRefused: ({ reaction, reason, accepted, event }): Reaction[] => {
+    onRejected: ({ reaction, reason, accepted, event }): Reaction[] => {
       seen.push([reaction.id, reason, accepted.length]);
       return [{ id: event.aggregate.id, command: withdraw({ amount: 7 }) }];
     },
@@ -195,12 +195,12 @@ test('a refusal is replaced by other commands, each sent once', async () => {
 });
 
 /** Deposits the same amount on each of these accounts after each deposit. */
-function spread(onRefused: RefusalPolicy, ids: readonly string[]) {
+function spread(onRejected: RejectionPolicy, ids: readonly string[]) {
   return reactor({
     name: 'sub:banking:spread:v1',
     events: [deposited],
     from: 'start',
-    onRefused,
+    onRejected,
     sends: 'together',
     retry,
     on: {
@@ -238,7 +238,7 @@ test('concurrent commands are all sent, and those without a result are sent agai
   const tried: string[] = [];
   const losingResults: SendCommand = async (request) => {
     tried.push(request.id);
-    // b does not exist: that refusal is final, but must not be reported before the others are done.
+    // b does not exist: that rejection is final, but must not be reported before the others are done.
     const result = await send(request);
     if (request.id === 'a' && isDown) throw new Error('the result is lost');
     return result;
@@ -258,13 +258,13 @@ test('concurrent commands are all sent, and those without a result are sent agai
   }
 });
 
-test('refusals of concurrent commands are ignored if configured', async () => {
+test('rejections of concurrent commands are ignored if configured', async () => {
   const { clock, store, put, send } = await rig();
   await put(5);
   await using runner = await startReactor(store, spread('ignore', ['x', 'y']), { send, clock });
   await runner.whenCaughtUp();
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
-  assert.throws(() => spread(() => [], []), /cannot be combined with an onRefused function/);
+  assert.throws(() => spread(() => [], []), /cannot be combined with an onRejected function/);
 });
 
 test('an unknown command becomes a dead letter immediately', async () => {
@@ -288,7 +288,7 @@ test('an event with a forgotten data subject causes no command', async () => {
   assert.equal(await store.subscriptions.deadLetters.count({}), 0);
 });
 
-test('the key of a command does not depend on its place in the list', () => {
+test('the key of a command does not depend on its index in the list', () => {
   const event = {
     ...createEnvelope(deposited({ amount: 1 }), {
       tenant: 'core',
@@ -322,7 +322,7 @@ test('a definition without a handler for an event is rejected', () => {
         name: 'sub:banking:broken:v1',
         events: [withdrawn],
         from: 'end',
-        onRefused: 'ignore',
+        onRejected: 'ignore',
         on,
       }),
     (error) => error instanceof MillraceError && error.code === 'REACTOR_INVALID',

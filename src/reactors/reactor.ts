@@ -26,8 +26,8 @@ export type ReactorMap<Event extends NewEvent> = {
   ) => Reactions | Promise<Reactions>;
 };
 
-/** The aggregate refused a command. */
-export interface Refusal {
+/** The aggregate rejected a command. */
+export interface Rejection {
   readonly event: RecordedEvent;
   readonly reaction: Reaction;
   readonly reason: string;
@@ -39,12 +39,12 @@ export interface Refusal {
 /**
  * `ignore`: continue with the next command. `dead-letter`: the event becomes a dead letter, and its
  * later commands are not sent. A function: its commands are sent instead of the later ones; if one of
- * them is refused too, the event becomes a dead letter.
+ * them is rejected too, the event becomes a dead letter.
  */
-export type RefusalPolicy =
+export type RejectionPolicy =
   | 'ignore'
   | 'dead-letter'
-  | ((refusal: Refusal) => readonly Reaction[] | Promise<readonly Reaction[]>);
+  | ((rejection: Rejection) => readonly Reaction[] | Promise<readonly Reaction[]>);
 
 /** Options of the subscription: see `subscription`. */
 export type ReactorTuning = Pick<
@@ -61,7 +61,7 @@ export interface ReactorDefinition<
   /** Where a new subscription starts: with the first event, or with the next one appended (`end`). */
   readonly from: 'start' | 'end' | Position;
   readonly on: ReactorMap<EventOf<Definitions[number]>>;
-  readonly onRefused: RefusalPolicy;
+  readonly onRejected: RejectionPolicy;
   /**
    * How several commands of one event are sent: each after the previous one is accepted, or all
    * concurrently. Default: `in-order`.
@@ -80,7 +80,7 @@ export interface Reactor {
   readonly reactor: string;
   readonly from: 'start' | 'end' | Position;
   readonly filter: EventFilter;
-  readonly onRefused: RefusalPolicy;
+  readonly onRejected: RejectionPolicy;
   readonly sends: 'in-order' | 'together';
   readonly tuning: ReactorTuning;
   /** The commands caused by an event. */
@@ -101,7 +101,7 @@ export interface Reactor {
  *   name: 'sub:banking:greetings:v1',
  *   events: [opened],
  *   from: 'end',
- *   onRefused: 'dead-letter',
+ *   onRejected: 'dead-letter',
  *   on: {
  *     'account.opened.v1': ({ payload, aggregate }) => ({
  *       id: `welcome-${aggregate.id}`,
@@ -113,7 +113,7 @@ export interface Reactor {
 export function reactor<const Definitions extends readonly EventNamed[]>(
   definition: ReactorDefinition<Definitions>,
 ): Reactor {
-  const { name, events, from, on, onRefused, filter, sends = 'in-order', ...tuning } = definition;
+  const { name, events, from, on, onRejected, filter, sends = 'in-order', ...tuning } = definition;
   const parsed = parseSubscriptionName(name);
   const handlers = new Map(Object.entries(on as Readonly<Record<string, AnyHandler>>));
   const types = events.map(({ type }) => type);
@@ -125,11 +125,11 @@ export function reactor<const Definitions extends readonly EventNamed[]>(
       details: { name, types, handled: [...handlers.keys()] },
     });
   }
-  if (sends === 'together' && typeof onRefused === 'function') {
+  if (sends === 'together' && typeof onRejected === 'function') {
     // The replacement commands depend on which commands were accepted before.
     throw new MillraceError(
       'REACTOR_INVALID',
-      `${name}: sends 'together' cannot be combined with an onRefused function`,
+      `${name}: sends 'together' cannot be combined with an onRejected function`,
       {
         details: { name, field: 'sends' },
       },
@@ -143,7 +143,7 @@ export function reactor<const Definitions extends readonly EventNamed[]>(
     reactor: parsed.name,
     from,
     filter: { ...filter, types },
-    onRefused,
+    onRejected,
     async react(event, context) {
       const reactions = await handlers.get(event.type)?.(event, context);
       if (reactions === undefined) return [];

@@ -42,7 +42,7 @@ export interface SagaInfo extends SagaAddress {
   }[];
   readonly timers: readonly { readonly timer: string; readonly dueAt: string }[];
   /** Number of events that wait until the saga starts or is resumed. */
-  readonly held: number;
+  readonly queuedEvents: number;
   /** Why the saga is compensated. */
   readonly reason: string | undefined;
   readonly parked: SagaParked | undefined;
@@ -185,7 +185,7 @@ function toInfo(
       timer,
       dueAt: new Date(dueAtMs).toISOString(),
     })),
-    held: state.held.length,
+    queuedEvents: state.queued.length,
     reason,
     parked,
   };

@@ -145,7 +145,7 @@ export function toFact({ type, payload, headers }: RecordedEvent): SagaFact | un
 /** The header with the part of an encrypted payload that contains no personal data. */
 const skeletonHeader = 'saga';
 
-export interface FactPlace extends SagaName {
+export interface FactContext extends SagaName {
   readonly stream: string;
   readonly tenant: string;
   readonly key: string;
@@ -166,11 +166,11 @@ export interface FactCause {
 
 export function toEnvelopes(
   facts: readonly SagaFact[],
-  place: FactPlace,
+  context: FactContext,
   cause: FactCause,
   clock: Clock,
 ): readonly DomainEventEnvelope[] {
-  const { bc, name, version, tenant, key, revision, stream, correlationId, subject } = place;
+  const { bc, name, version, tenant, key, revision, stream, correlationId, subject } = context;
   const headersOf = (payload: object): Readonly<Record<string, unknown>> => ({
     ...cause.trace,
     ...(subject === undefined

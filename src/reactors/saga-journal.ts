@@ -61,12 +61,12 @@ export function createSagaJournal(
         const isStart = facts.some(({ kind }) => kind === 'started');
         const flow = isStart ? change.correlationId : state.correlationId;
         const correlationId = flow ?? change.correlationId ?? cause.causationId;
-        const place = { bc, name, version, ...addressOf(stream) };
+        const address = { bc, name, version, ...addressOf(stream) };
         const written = isForgotten ? facts.map(skeletonOf) : facts;
         const envelopes = toEnvelopes(
           written,
           {
-            ...place,
+            ...address,
             stream,
             revision: state.revision,
             correlationId,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
-import { Refused } from '../aggregates/refused.ts';
+import { CommandRejected } from '../aggregates/command-rejected.ts';
 import { startPosition } from '../store/position.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { seededRandom } from '../testing/seeded-random.ts';
@@ -89,23 +89,23 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   const saga = orderSaga({ shards, onUnanswered, paymentMs: 500, retry });
   const admin = sagaAdmin(store, saga, { clock });
   const keys = new Map<string, string>();
-  const refused = new Set<string>();
+  const rejected = new Set<string>();
   const effects: string[] = [];
   let isHealed = false;
 
   /**
-   * Behaves like an aggregate: each key takes effect once, and a refused step stays refused (a later
-   * acceptance is tested in saga-trouble.test.ts). Refused compensations succeed after the faults end.
+   * Behaves like an aggregate: each key takes effect once, and a rejected step stays rejected (a later
+   * acceptance is tested in saga-trouble.test.ts). CommandRejected compensations succeed after the faults end.
    */
   const receive: SendCommand = async ({ command, idempotencyKey = '' }) => {
     const trouble = isHealed || random.below(100) >= each.troublePercent ? 3 : random.below(3);
     if (trouble === 0) throw new Error('unavailable');
     const effect = `${command.type} ${(command.payload as { orderId: string }).orderId}`;
     if (!keys.has(idempotencyKey)) {
-      if (trouble === 1) refused.add(idempotencyKey);
+      if (trouble === 1) rejected.add(idempotencyKey);
       const isUndo = Object.values(undoes).includes(command.type);
-      const isRefused = refused.has(idempotencyKey) && !(isUndo && isHealed);
-      if (isRefused) throw new Refused('said-no', 'refused');
+      const isRejected = rejected.has(idempotencyKey) && !(isUndo && isHealed);
+      if (isRejected) throw new CommandRejected('said-no', 'rejected');
       keys.set(idempotencyKey, effect);
       effects.push(effect);
     }

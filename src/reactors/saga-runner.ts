@@ -227,19 +227,19 @@ function createSettled(sizeMax: number): Settled {
 
 function toEntry(
   saga: Saga,
-  place: { readonly stream: string; readonly tenant: string; readonly key: string },
+  address: { readonly stream: string; readonly tenant: string; readonly key: string },
   state: SagaState,
   shards: number,
 ): SagaEntry {
   const { status, revision, updatedAt, parked, reason } = state;
   return {
-    ...place,
+    ...address,
     saga: saga.category,
     status,
     revision,
     updatedAtMs: Date.parse(updatedAt ?? ''),
     dueAtMs: dueAtMs(state),
-    shard: shardOf(place.stream, shards),
+    shard: shardOf(address.stream, shards),
     reason: parked?.reason ?? reason,
   };
 }

@@ -36,7 +36,7 @@ interface SagaTimer {
   readonly setBy: string;
 }
 
-interface HeldEvent {
+interface QueuedEvent {
   readonly eventId: string;
   readonly eventType: string;
   readonly stream: string;
@@ -65,7 +65,7 @@ export interface SagaState {
   readonly timers: ReadonlyMap<string, SagaTimer>;
   /** Fired timers that are not handled yet. */
   readonly fired: readonly string[];
-  readonly held: readonly HeldEvent[];
+  readonly queued: readonly QueuedEvent[];
   readonly taken: ReadonlySet<string>;
   readonly isEnding: boolean;
   /** Why the saga is compensated. */
@@ -78,11 +78,11 @@ export interface SagaState {
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 interface Draft extends Mutable<
-  Omit<SagaState, 'done' | 'fired' | 'held' | 'steps' | 'taken' | 'timers'>
+  Omit<SagaState, 'done' | 'fired' | 'queued' | 'steps' | 'taken' | 'timers'>
 > {
   done: number[];
   fired: string[];
-  held: HeldEvent[];
+  queued: QueuedEvent[];
   steps: SagaStepState[];
   taken: Set<string>;
   timers: Map<string, SagaTimer>;
@@ -140,7 +140,7 @@ const noSaga: SagaState = {
   done: [],
   timers: new Map(),
   fired: [],
-  held: [],
+  queued: [],
   taken: new Set(),
   isEnding: false,
   reason: undefined,
@@ -153,7 +153,7 @@ function draftOf(state: SagaState): Draft {
     ...state,
     done: [...state.done],
     fired: [...state.fired],
-    held: [...state.held],
+    queued: [...state.queued],
     steps: [...state.steps],
     taken: new Set(state.taken),
     timers: new Map(state.timers),
@@ -172,12 +172,12 @@ function apply(draft: Draft, fact: SagaFact, event: FactEvent): void {
       return;
     case 'event-taken':
       draft.taken.add(fact.eventId);
-      draft.held = draft.held.filter(({ eventId }) => eventId !== fact.eventId);
+      draft.queued = draft.queued.filter(({ eventId }) => eventId !== fact.eventId);
       return;
     case 'event-held': {
       const { eventId, eventType, stream } = fact;
       draft.taken.add(eventId);
-      draft.held.push({ eventId, eventType, stream });
+      draft.queued.push({ eventId, eventType, stream });
       return;
     }
     case 'data-set':
@@ -263,10 +263,10 @@ function applyToStep(draft: Draft, fact: StepFact, { eventId }: FactEvent): void
   }
 }
 
-/** Discards timers and held events: they no longer affect the saga. */
+/** Discards timers and queued events: they no longer affect the saga. */
 function discardInputs(draft: Draft): void {
   draft.timers.clear();
   draft.fired = [];
-  draft.held = [];
+  draft.queued = [];
   draft.isEnding = false;
 }

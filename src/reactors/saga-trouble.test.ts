@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { Refused } from '../aggregates/refused.ts';
+import { CommandRejected } from '../aggregates/command-rejected.ts';
 import { defineCommand } from '../contracts/define-command.ts';
 import { defineEvent } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -25,10 +25,10 @@ const answered = defineEvent('question.answered.v1', z.object({ orderId: z.strin
 const think = defineCommand('mind.think', z.object({ orderId: z.string() }));
 const forget = defineCommand('mind.forget', z.object({ orderId: z.string() }));
 
-/** A saga whose code throws at the given places. */
+/** A saga whose code throws in the given methods. */
 function faultySaga(faults: Set<string>) {
-  const mayFail = (place: string): void => {
-    if (faults.has(place)) throw new Error(`a mistake at ${place}`);
+  const mayFail = (method: string): void => {
+    if (faults.has(method)) throw new Error(`a mistake at ${method}`);
   };
   return saga({
     bc: 'help',
@@ -80,13 +80,13 @@ function faultySaga(faults: Set<string>) {
 
 const q1 = { orderId: 'q1' };
 
-for (const [place, at] of [
+for (const [method, at] of [
   ['onDone', 'answer'],
   ['timer', 'timer'],
   ['compensate', 'compensation'],
 ] as const) {
-  test(`an error in ${place} parks the saga; fixed and resumed, it continues`, async () => {
-    const faults = new Set([place as string]);
+  test(`an error in ${method} parks the saga; fixed and resumed, it continues`, async () => {
+    const faults = new Set([method as string]);
     const faulty = faultySaga(faults);
     const rig = createSagaRig(faulty);
     await using runner = await startSaga(rig.store, faulty, rig.options);
@@ -95,7 +95,7 @@ for (const [place, at] of [
     const { parked } = await rig.admin.get(rig.at('q1'));
     assert.equal(parked?.at, at);
     assert.equal(parked.reason, 'handler-failed');
-    assert.equal(parked.message, `a mistake at ${place}`);
+    assert.equal(parked.message, `a mistake at ${method}`);
     faults.clear();
     await rig.admin.resume(rig.at('q1'), { by: 'ada' });
     await rig.untilStatus('q1', 'compensated');
@@ -128,10 +128,10 @@ test('a skipped step outcome, timer or event counts as done', async () => {
     return parked?.at === 'event';
   });
   await rig.admin.skip(rig.at('q1'), { by: 'ada' });
-  const { status, steps, held, timers } = await rig.admin.get(rig.at('q1'));
+  const { status, steps, queuedEvents, timers } = await rig.admin.get(rig.at('q1'));
   assert.equal(status, 'running');
   assert.equal(steps[0]?.status, 'done');
-  assert.equal(held, 0);
+  assert.equal(queuedEvents, 0);
   assert.deepEqual(timers, []);
 });
 
@@ -152,7 +152,7 @@ test('an error at the start makes the event a dead letter, and its replay starts
 test('a denied step may continue with other actions', async () => {
   const faulty = faultySaga(new Set());
   const rig = createSagaRig(faulty);
-  rig.receiver.answer('mind.think', 'refuse');
+  rig.receiver.answer('mind.think', 'reject');
   await using runner = await startSaga(rig.store, faulty, rig.options);
   await append(rig.store, asked(q1));
   await rig.untilStatus('q1', 'compensated');
@@ -214,14 +214,14 @@ test('two events of one key, handled concurrently by two processes, are serialis
   }
 });
 
-test('a command accepted from an expired owner after its refusal to the new one is compensated', async () => {
+test('a command accepted from an expired owner after its rejection to the new one is compensated', async () => {
   const order = orderSaga();
   const { clock, store, receiver, admin, at } = createSagaRig(order);
   const journal = createSagaJournal(store, order, { clock });
   const stream = 'shop.fulfilment.v1-core-o1';
   const { signal } = new AbortController();
   const start = { attempt: 1, signal, trace: {} };
-  const event = givenEvent(placed({ orderId: 'o1' }), { place: 0, nowMs: clock.now() });
+  const event = givenEvent(placed({ orderId: 'o1' }), { index: 0, nowMs: clock.now() });
   const context = { saga: order, tenant: 'core', key: 'o1', nowMs: clock.now() };
   await journal.change(stream, (state) => ({
     facts: decideEvent(state, event, context),
@@ -231,16 +231,16 @@ test('a command accepted from an expired owner after its refusal to the new one 
     createDriveSaga({ store, saga: order, journal, send, clock });
   const [own] = await store.readStream(stream).toArray();
   assert.ok(own !== undefined);
-  const refusing = drive(() => Promise.reject(new Refused('sold-out', 'there is none')));
+  const rejecting = drive(() => Promise.reject(new CommandRejected('sold-out', 'there is none')));
   const overtaken = drive(async (request) => {
     // During the pause, the other process ended the saga.
-    assert.equal((await refusing(own, start)).status, 'compensated');
+    assert.equal((await rejecting(own, start)).status, 'compensated');
     return receiver.send(request);
   });
   assert.equal((await overtaken(own, start)).status, 'compensating');
   assert.equal((await drive(receiver.send)(own, start)).status, 'compensated');
   assert.deepEqual(receiver.effects, ['stock.reserve o1', 'stock.release o1']);
-  assert.equal((await admin.get(at('o1'))).reason, 'reserve: accepted after it was refused');
+  assert.equal((await admin.get(at('o1'))).reason, 'reserve: accepted after it was rejected');
 });
 
 test('an inconsistent definition is rejected', () => {
@@ -270,8 +270,8 @@ test('an inconsistent definition is rejected', () => {
 test('ended and parked sagas are reported once, and commands carry the trace context', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
-  rig.receiver.answer('parcel.ship', 'refuse');
-  rig.receiver.answer('card.refund', 'refuse', 'accept');
+  rig.receiver.answer('parcel.ship', 'reject');
+  rig.receiver.answer('card.refund', 'reject', 'accept');
   const counts: string[] = [];
   const errors: object[] = [];
   const quiet = (): void => undefined;

@@ -45,10 +45,10 @@ test('runs its steps to completion, each command once', async () => {
   assert.ok(own.every(({ correlationId }) => correlationId === start.correlationId));
 });
 
-test('a refused step compensates the completed steps, last first', async () => {
+test('a rejected step compensates the completed steps, last first', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
-  receiver.answer('parcel.ship', 'refuse');
+  receiver.answer('parcel.ship', 'reject');
   await using started = await startSaga(store, saga, options);
   assert.equal(started.state, 'started');
   await append(store, placed(o1));
@@ -178,8 +178,8 @@ test('skipping a step without an outcome compensates the others', async () => {
 test('a failed compensation parks the saga; resumed, it continues there', async () => {
   const saga = orderSaga();
   const { clock, store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
-  receiver.answer('parcel.ship', 'refuse');
-  receiver.answer('card.refund', 'refuse');
+  receiver.answer('parcel.ship', 'reject');
+  receiver.answer('card.refund', 'reject');
   await using started = await startSaga(store, saga, options);
   assert.equal(started.state, 'started');
   await append(store, placed(o1));
@@ -192,7 +192,7 @@ test('a failed compensation parks the saga; resumed, it continues there', async 
     steps.map(({ status }) => status),
     ['done', 'compensating', 'failed'],
   );
-  // Still refused: parked again, and no later compensation was sent.
+  // Still rejected: parked again, and no later compensation was sent.
   const { revision } = await admin.get(at('o1'));
   await admin.resume(at('o1'), { by: 'ada' });
   await until(clock, async () => (await admin.get(at('o1'))).revision === revision + 2);
@@ -211,8 +211,8 @@ test('a failed compensation parks the saga; resumed, it continues there', async 
 test('a compensation done manually is skipped, and the remaining ones continue', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
-  receiver.answer('parcel.ship', 'refuse');
-  receiver.answer('card.refund', 'refuse');
+  receiver.answer('parcel.ship', 'reject');
+  receiver.answer('card.refund', 'reject');
   await using started = await startSaga(store, saga, options);
   assert.equal(started.state, 'started');
   await append(store, placed(o1));
@@ -226,14 +226,14 @@ test('a compensation done manually is skipped, and the remaining ones continue',
   assert.deepEqual(resumed?.payload, { how: 'skip', by: 'ada', note: 'refunded in the shop' });
 });
 
-test('an event before the start is held until the start', async () => {
+test('an event before the start is queued until the start', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   await using started = await startSaga(store, saga, options);
   assert.equal(started.state, 'started');
   await append(store, paid(o1));
   await untilStatus('o1', 'waiting');
-  assert.equal((await admin.get(at('o1'))).held, 1);
+  assert.equal((await admin.get(at('o1'))).queuedEvents, 1);
   await append(store, placed(o1));
   await untilStatus('o1', 'completed');
   assert.deepEqual(receiver.effects, ['stock.reserve o1', 'card.charge o1', 'parcel.ship o1']);
@@ -282,7 +282,7 @@ test('a reset of its subscription repeats no effect', async () => {
   assert.equal(receiver.calls.length, length);
 });
 
-test('events for a parked saga are held in order until it is resumed', async () => {
+test('events for a parked saga are queued in order until it is resumed', async () => {
   const saga = orderSaga();
   const { store, receiver, admin, at, options, untilStatus } = createSagaRig(saga);
   receiver.answer('stock.reserve', 'fail');
@@ -291,7 +291,7 @@ test('events for a parked saga are held in order until it is resumed', async () 
   await untilStatus('o1', 'parked');
   await append(store, paid(o1));
   await runner.subscription.whenCaughtUp();
-  assert.equal((await admin.get(at('o1'))).held, 1);
+  assert.equal((await admin.get(at('o1'))).queuedEvents, 1);
   receiver.answer('stock.reserve', 'accept');
   await admin.resume(at('o1'), { by: 'ada' });
   await untilStatus('o1', 'completed');

@@ -78,7 +78,7 @@ export type Compensation =
   | undefined;
 
 export interface StepDenial {
-  readonly kind: 'refused' | 'rejected';
+  readonly kind: 'rejected' | 'failed';
   readonly reason: string;
   readonly message: string;
 }
@@ -148,7 +148,7 @@ export interface SagaDefinition<
   };
   /** Time limit from the start; after it, the saga fails and is compensated. */
   readonly expiresAfterMs?: number | undefined;
-  /** An event before the start event is held until the start (default), or ignored. */
+  /** An event before the start event is queued until the start (default), or ignored. */
   readonly onEarly?: 'hold' | 'ignore' | undefined;
   /**
    * A step whose command has no outcome after the last attempt: the saga is parked (default), or

@@ -42,7 +42,7 @@ export interface ReactorOptions extends SubscriptionOptions {
  *   name: 'sub:banking:greetings:v1',
  *   events: [opened],
  *   from: 'end',
- *   onRefused: 'ignore',
+ *   onRejected: 'ignore',
  *   on: { 'account.opened.v1': ({ aggregate }) => ({ id: aggregate.id, command: greet({}) }) },
  * });
  *
@@ -77,11 +77,11 @@ async function react(
   // The data subject was forgotten, so there is nothing to act on.
   if (isForgotten(event.payload)) return;
   const reactions = await reactor.react(event, { attempt, signal });
-  const { onRefused } = reactor;
+  const { onRejected } = reactor;
   const source = { ...reactor, trace: caused.headers };
   if (reactor.sends === 'together') {
     const requests = toRequests(event, reactions, source);
-    return sendTogether(send, { requests, signal, ignores: onRefused === 'ignore' });
+    return sendTogether(send, { requests, signal, ignores: onRejected === 'ignore' });
   }
   const accepted: Reaction[] = [];
   for (const [index, request] of toRequests(event, reactions, source).entries()) {
@@ -91,11 +91,10 @@ async function react(
       accepted.push(reaction);
       continue;
     }
-    if (outcome.kind === 'refused' && onRefused === 'ignore') continue;
-    if (outcome.kind === 'rejected' || typeof onRefused === 'string')
-      throw denied(request, outcome);
+    if (outcome.kind === 'rejected' && onRejected === 'ignore') continue;
+    if (outcome.kind === 'failed' || typeof onRejected === 'string') throw denied(request, outcome);
     const { reason, message } = outcome;
-    const replacements = await onRefused({ event, reaction, reason, message, accepted });
+    const replacements = await onRejected({ event, reaction, reason, message, accepted });
     const branch = request.idempotencyKey ?? '';
     for (const other of toRequests(event, replacements, { ...source, branch })) {
       const again = await askCommand(send, { ...other, signal });
@@ -132,12 +131,13 @@ async function sendTogether(
     for (const [index, request] of some.entries()) {
       const outcome = outcomes[index];
       if (outcome?.status !== 'fulfilled' || outcome.value.kind === 'accepted') continue;
-      if (outcome.value.kind === 'rejected' || !ignores) throw denied(request, outcome.value);
+      if (outcome.value.kind === 'failed' || !ignores) throw denied(request, outcome.value);
     }
   }
 }
 
 function denied({ command }: Parameters<SendCommand>[0], outcome: CommandDenied): Terminal {
   const { kind, reason, message, cause } = outcome;
-  return new Terminal(`${command.type} was ${kind} (${reason}): ${message}`, { cause });
+  const outcomeText = kind === 'rejected' ? 'was rejected' : 'failed';
+  return new Terminal(`${command.type} ${outcomeText} (${reason}): ${message}`, { cause });
 }

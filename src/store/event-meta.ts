@@ -26,10 +26,10 @@ export function encodeMeta(stream: string, envelope: DomainEventEnvelope): strin
     const named: EventMeta = { occurredAt, correlationId, tenant, aggregate };
     return JSON.stringify({ ...named, causationId, idempotencyKey, user, headers });
   }
-  const place = placeOf(stream);
-  const ownTenant = place?.tenant === tenant ? null : tenant;
+  const address = addressOf(stream);
+  const ownTenant = address?.tenant === tenant ? null : tenant;
   const ownAggregate =
-    ownTenant === null && place !== undefined && isSame(aggregate, place) ? null : aggregate;
+    ownTenant === null && address !== undefined && isSame(aggregate, address) ? null : aggregate;
   const list: MetaList = [
     occurredAt,
     correlationId,
@@ -60,11 +60,15 @@ export function readMeta(stream: string, text: string): ReadMeta {
   const list = JSON.parse(text) as MetaList | EventMeta;
   if (!isList(list)) return { list: undefined, named: list };
   const { 6: tenant = null, 7: aggregate = null } = list;
-  const place = tenant === null || aggregate === null ? placeOf(stream) : undefined;
+  const address = tenant === null || aggregate === null ? addressOf(stream) : undefined;
   return {
     list,
-    tenant: tenant ?? place?.tenant ?? '',
-    aggregate: aggregate ?? { bc: place?.bc ?? '', type: place?.type ?? '', id: place?.id ?? '' },
+    tenant: tenant ?? address?.tenant ?? '',
+    aggregate: aggregate ?? {
+      bc: address?.bc ?? '',
+      type: address?.type ?? '',
+      id: address?.id ?? '',
+    },
   };
 }
 
@@ -118,14 +122,14 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
 }
 
-function isSame(aggregate: EventMeta['aggregate'], place: Place): boolean {
+function isSame(aggregate: EventMeta['aggregate'], address: StreamAddress): boolean {
   const { bc, type, id } = aggregate;
-  if (bc !== place.bc || type !== place.type || id !== place.id) return false;
+  if (bc !== address.bc || type !== address.type || id !== address.id) return false;
   // More members, such as a version, do not fit the short form.
   return Object.keys(aggregate).length === 3;
 }
 
-interface Place {
+interface StreamAddress {
   readonly bc: string;
   readonly type: string;
   readonly tenant: string;
@@ -134,23 +138,23 @@ interface Place {
 
 /** Maximum number of cached categories. */
 const categoriesMax = 1_000;
-const categories = new Map<string, Pick<Place, 'bc' | 'type'>>();
+const categories = new Map<string, Pick<StreamAddress, 'bc' | 'type'>>();
 const categoryShape = /^([a-z][a-zA-Z0-9]*)\.([a-z][a-zA-Z0-9]*)\.v[0-9]+$/;
 
 let lastStream = '';
-let lastPlace: Place | undefined;
+let lastAddress: StreamAddress | undefined;
 
 /** Splits the stream name without validation; callers compare the result with the envelope. */
-function placeOf(stream: string): Place | undefined {
+function addressOf(stream: string): StreamAddress | undefined {
   // Most events of a page or append belong to the same stream.
   if (stream !== lastStream) {
-    lastPlace = readPlace(stream);
+    lastAddress = readAddress(stream);
     lastStream = stream;
   }
-  return lastPlace;
+  return lastAddress;
 }
 
-function readPlace(stream: string): Place | undefined {
+function readAddress(stream: string): StreamAddress | undefined {
   const categoryEnd = stream.indexOf('-');
   const tenantEnd = stream.indexOf('-', categoryEnd + 1);
   if (categoryEnd === -1 || tenantEnd === -1) return undefined;

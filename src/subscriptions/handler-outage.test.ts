@@ -35,7 +35,7 @@ test('during an outage no event moves to the database, the reader waits, and the
   assert.ok(attempts > 20);
   // A page may exceed inFlightMax; all its events stay in memory.
   const [shard] = runner.status.shards;
-  assert.deepEqual([shard?.held, shard?.position], [0, '0000000000000000']);
+  assert.deepEqual([shard?.parkedStreams, shard?.position], [0, '0000000000000000']);
   assert.equal(await store.subscriptions.waiting.count(name), 0);
   assert.ok((await runner.lag()).seconds >= 5);
   isDown = false;
@@ -74,5 +74,5 @@ test('a batch is not split during an outage', async () => {
       [`${id}1`, `${id}2`],
     );
   }
-  assert.equal(runner.status.shards[0]?.held, 0);
+  assert.equal(runner.status.shards[0]?.parkedStreams, 0);
 });

@@ -41,7 +41,7 @@ export type {
   EffectTransaction,
   Fence,
   FenceTokens,
-  HeldStream,
+  ParkedStream,
   LeaseStore,
   ProcessedEvents,
   ResetReason,

@@ -203,7 +203,7 @@ export async function workersOf(
 }
 
 /** Parses `start`, a position, or a date and time; undefined for any other text. */
-export async function placeOf(
+export async function parseResetPosition(
   text: string,
   admin: Pick<SubscriptionAdmin, 'positionBefore'>,
 ): Promise<Position | undefined> {

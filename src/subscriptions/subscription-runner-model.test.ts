@@ -100,7 +100,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
 
   /**
    * The checkpoint passes only events that are processed, waiting or dead-lettered. All queries start at
-   * the same time, before an event can move between these places.
+   * the same time, before an event can move between these sets.
    */
   const checkPassed = async (position: string): Promise<void> => {
     const applied = new Set(effects);

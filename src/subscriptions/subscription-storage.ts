@@ -105,16 +105,16 @@ export interface WaitingEvent {
   readonly history: readonly Attempt[];
 }
 
-export interface HeldStream {
+export interface ParkedStream {
   readonly stream: string;
-  /** When its first event is retried; `behind`: these events only queue after it. */
-  readonly due: number | 'behind';
+  /** When its first event is retried; `queued`: these events only queue after it. */
+  readonly due: number | 'queued';
   readonly events: readonly WaitingEvent[];
 }
 
 /** Events queued in order after a failed event of the same stream; other streams continue. */
 export interface WaitingEvents {
-  hold(fence: Fence, streams: readonly HeldStream[]): Promise<void>;
+  park(fence: Fence, streams: readonly ParkedStream[]): Promise<void>;
   /** Streams whose first event is due for a retry. */
   due(key: ShardKey, nowMs: number, limit: number): Promise<readonly string[]>;
   /** The first events of a stream, in order. */

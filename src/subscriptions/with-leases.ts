@@ -39,13 +39,13 @@ export function withLeases<Transaction>(
         return isInForce ? lease : { kind: 'held', retryInMs: 1 };
       },
       async renew(fence, ttlMs) {
-        const [isHeld, token] = await Promise.all([
+        const [isRenewed, token] = await Promise.all([
           leases.renew(fence, ttlMs),
           tokens.current(fence),
         ]);
-        if (isHeld && token === fence.token) return true;
+        if (isRenewed && token === fence.token) return true;
         // A reset raises the token; an owner without writes would not notice that it lost the shard.
-        if (isHeld) await leases.release(fence);
+        if (isRenewed) await leases.release(fence);
         return false;
       },
       release: (fence) => leases.release(fence),

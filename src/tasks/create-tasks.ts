@@ -18,10 +18,10 @@ import {
 import { decideCancel } from './rules/decide-end.ts';
 import { decideEvent, decideRetry } from './rules/decide-queued.ts';
 import { claimRequest, leaseOf, prepareTask } from './rules/prepare-task.ts';
-import { createTaskChanges, createTaskExchange } from './task-changes.ts';
+import { createTaskChanges, createChangeBatcher } from './task-changes.ts';
 import type { DecideContext } from './rules/task-decision.ts';
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
-import { createHeldTasks, createTaskHolding } from './task-holding.ts';
+import { createClaimedJobs, createClaimedJobCalls } from './claimed-jobs.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { timelineOf, toTask } from './task-record.ts';
 import { createSignals } from './task-signal.ts';
@@ -33,7 +33,7 @@ import type {
   ClaimedTask,
   Enqueued,
   HeartbeatRequest,
-  HeldState,
+  ClaimState,
   NewTask,
   TaskQuery,
   Tasks,
@@ -66,7 +66,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
   const types = createKnownTypes(options.types ?? []);
   const closing = new AbortController();
 
-  const exchange = createTaskExchange(engine, () => clock.now());
+  const changeBatcher = createChangeBatcher(engine, () => clock.now());
   const enqueues = createBatcher<EnqueueEntry, EnqueueOutcome>(
     (entries) => engine.enqueue(entries, clock.now()),
     { batchMax: limits.enqueueMax },
@@ -96,7 +96,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
       const outcome = outcomes[at];
       const { type } = head;
       if (outcome?.kind === 'draining') {
-        observer.count?.('tasks_refused_total', { type });
+        observer.count?.('tasks_rejected_total', { type });
         const message = `task type '${type}' is draining and accepts no new jobs`;
         throw new MillraceError('TASK_TYPE_DRAINING', message, { details: { type } });
       }
@@ -107,20 +107,20 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     });
   }
 
-  const heldTasks = createHeldTasks();
+  const claimedJobs = createClaimedJobs();
   const changes = createTaskChanges({
     engine,
-    exchange,
+    changeBatcher,
     clock,
     observer,
     decideContext,
-    evict: (id) => heldTasks.evict(id),
+    evict: (id) => claimedJobs.evict(id),
   });
   const { change, changeNow, afterEnd, wakeParent, load } = changes;
-  const holding = createTaskHolding({
+  const jobCalls = createClaimedJobCalls({
     engine,
-    exchange,
-    heldTasks,
+    changeBatcher,
+    claimedJobs,
     decideContext,
     enqueueMany,
     afterEnd,
@@ -146,7 +146,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     });
     const request = claimRequest(claimOptions, { types, nowMs: clock.now() });
     if (request.limit === 0 || request.rules.length === 0) return [];
-    const along = await exchange.claimAlong(request);
+    const along = await changeBatcher.claimAlong(request);
     const isEnough = along !== undefined && (along.length > 0 || waitMs === 0);
     const claimed = isEnough
       ? along
@@ -155,7 +155,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
           { waitMs, isBusy: claimOptions.isBusy ?? false, signal: orClosing(claimOptions.signal) },
         );
     return claimed.map((task) => {
-      heldTasks.remember(task);
+      claimedJobs.remember(task);
       const { id, fence, type, dueAtMs, claimedAtMs } = task.head;
       const lateMs = Math.max(0, claimedAtMs - dueAtMs);
       observer.record?.('task_start_delay_ms', lateMs, { type });
@@ -163,7 +163,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     });
   }
 
-  async function heartbeat(request: HeartbeatRequest): Promise<readonly HeldState[]> {
+  async function heartbeat(request: HeartbeatRequest): Promise<readonly ClaimState[]> {
     const { worker, leaseMs, tokens = [], about } = request;
     checkWorker(worker);
     const aliveUntilMs = clock.now() + leaseOf(leaseMs);
@@ -173,12 +173,12 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     const heads = await engine.heads(tokens.map(({ id }) => refOf(id)));
     return tokens.map(({ id, fence }, at) => {
       const head = heads[at];
-      const isHeld = head?.state === 'running' && head.fence === fence;
-      if (!isHeld) heldTasks.evict(id, fence);
-      const cancelAtMs = isHeld ? head.cancelAtMs : 0;
+      const isClaimed = head?.state === 'running' && head.fence === fence;
+      if (!isClaimed) claimedJobs.evict(id, fence);
+      const cancelAtMs = isClaimed ? head.cancelAtMs : 0;
       return {
         id,
-        state: isHeld ? 'held' : 'lost',
+        state: isClaimed ? 'claimed' : 'lost',
         cancelAt: cancelAtMs === 0 ? undefined : new Date(cancelAtMs),
       };
     });
@@ -245,7 +245,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     },
     leave: (worker) => engine.forgetWorker(checkWorker(worker)),
 
-    ...holding,
+    ...jobCalls,
 
     types: () => types.all(),
     setTypes: (next) => types.set(next),
@@ -253,7 +253,7 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     async [Symbol.asyncDispose]() {
       if (closing.signal.aborted) return;
       closing.abort();
-      await Promise.all([exchange.idle(), enqueues.idle()]);
+      await Promise.all([changeBatcher.idle(), enqueues.idle()]);
       await engine[Symbol.asyncDispose]();
     },
   };

@@ -5,7 +5,10 @@ import type { TaskHead } from './task-job.ts';
 
 export const cursorOf = ({ enqueuedAtMs, id }: TaskHead): string => `${enqueuedAtMs}/${id}`;
 
-export function placeOf(cursor: string): { readonly enqueuedAtMs: number; readonly id: string } {
+export function parseCursor(cursor: string): {
+  readonly enqueuedAtMs: number;
+  readonly id: string;
+} {
   const [, ms, id] = /^(\d{1,16})\/(.{1,128})$/.exec(cursor) ?? [];
   if (ms === undefined || id === undefined) {
     const details = { field: 'cursor' };

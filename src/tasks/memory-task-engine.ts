@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createWaiters } from '../foundation/async/waiters.ts';
 import { claimUntilFound, type ClaimAnswer } from './claim-until-found.ts';
-import { cursorOf, placeOf } from './list-cursor.ts';
+import { cursorOf, parseCursor } from './list-cursor.ts';
 import { createMemoryClaims, createMemoryTaskRows } from './memory-task-rows.ts';
 import type { ClaimRequest, TaskEngine, TaskFilter, TypeMode, WorkerBeat } from './task-engine.ts';
 import { isTerminal, taskStates, type TaskHead, type TaskState } from './task-job.ts';
@@ -65,7 +65,7 @@ export function memoryTaskEngine(
       waiters.wakeAll();
       return outcomes;
     },
-    async exchange(changes, request, nowMs) {
+    async changeAndClaim(changes, request, nowMs) {
       failIfClosed();
       const outcomes = changes.map((each) => rows.change(each, nowMs));
       const claimed = request === undefined ? [] : claimNow({ ...request, nowMs }).claimed;
@@ -84,11 +84,11 @@ export function memoryTaskEngine(
     },
     async list(filter, { cursor, limit }) {
       failIfClosed();
-      const place = cursor === undefined ? undefined : placeOf(cursor);
+      const after = cursor === undefined ? undefined : parseCursor(cursor);
       const all = [...tasks.values()]
         .filter(
           ({ head }) =>
-            matchesFilter(filter, head) && (place === undefined || isAfter(head, place)),
+            matchesFilter(filter, head) && (after === undefined || isAfter(head, after)),
         )
         .toSorted((a, b) => newestFirst(a.head, b.head));
       const page = all.slice(0, limit);

@@ -75,10 +75,10 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
     if (isDraining(head.type)) return { kind: 'draining' };
     if (tasks.has(head.id)) return { kind: 'exists', id: head.id };
     if (dedupe !== undefined) {
-      const place = `${head.type}|${dedupe.key}`;
-      const before = dedupes.get(place);
+      const dedupeKey = `${head.type}|${dedupe.key}`;
+      const before = dedupes.get(dedupeKey);
       if (before !== undefined && before.untilMs > nowMs) return { kind: 'exists', id: before.id };
-      dedupes.set(place, { id: head.id, untilMs: dedupe.untilMs });
+      dedupes.set(dedupeKey, { id: head.id, untilMs: dedupe.untilMs });
     }
     put({ head, fields });
     publish(signals);
@@ -89,10 +89,10 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
     const task = tasks.get(id);
     if (task === undefined) return { kind: 'stale', head: undefined };
     const { fence, revision } = guard;
-    const isHeld =
+    const isClaimed =
       fence === undefined || (task.head.state === 'running' && task.head.fence === fence);
     const isAsSeen = revision === undefined || task.head.revision === revision;
-    if (!isHeld || !isAsSeen) return { kind: 'stale', head: task.head };
+    if (!isClaimed || !isAsSeen) return { kind: 'stale', head: task.head };
     const next = applyDecision(task, { head, fields }, nowMs);
     put(next.head.state === 'running' ? next : { ...next, head: { ...next.head, worker: '' } });
     publish(signals);
@@ -123,7 +123,8 @@ export function createMemoryTaskRows(isDraining: (type: string) => boolean): Mem
       return tasks.delete(id);
     },
     forgetDedupes(nowMs) {
-      for (const [place, { untilMs }] of dedupes) if (untilMs <= nowMs) dedupes.delete(place);
+      for (const [dedupeKey, { untilMs }] of dedupes)
+        if (untilMs <= nowMs) dedupes.delete(dedupeKey);
     },
   };
 }

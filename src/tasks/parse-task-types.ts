@@ -108,17 +108,17 @@ function toType(
   for (const { key, value } of entry.items) {
     const setting = isScalar(key) ? String(key.value) : '';
     const field = `task_types.${name}.${setting}`;
-    const place = { field, line: lineOf(key) };
+    const location = { field, line: lineOf(key) };
     const read = Object.hasOwn(fields, setting) ? fields[setting] : undefined;
     if (read === undefined) {
-      throw invalidTypes(`is unknown; there are ${Object.keys(fields).join(', ')}`, place);
+      throw invalidTypes(`is unknown; there are ${Object.keys(fields).join(', ')}`, location);
     }
     try {
       const plain = (value as { toJSON?: () => unknown } | null)?.toJSON?.() ?? null;
       Object.assign(given, read(plain, field));
     } catch (error) {
       if (!hasCode(error, 'TASK_INVALID')) throw error;
-      throw invalidTypes(error.message.replace(`${field} `, ''), place);
+      throw invalidTypes(error.message.replace(`${field} `, ''), location);
     }
   }
   if (given.concurrencyKey !== undefined && given.concurrencyLimit === undefined) {
@@ -221,9 +221,9 @@ function text(field: string, value: unknown): string {
 
 function invalidTypes(
   why: string,
-  place: { readonly field: string | undefined; readonly line: number | undefined },
+  location: { readonly field: string | undefined; readonly line: number | undefined },
 ): MillraceError {
-  const { field, line } = place;
+  const { field, line } = location;
   const where = line === undefined ? '' : `line ${line}: `;
   return new MillraceError('TASK_TYPES_INVALID', `${where}${field ?? 'the file'} ${why}`, {
     details: { field, line },

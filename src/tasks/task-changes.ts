@@ -35,7 +35,7 @@ export interface TaskChanges {
 
 export interface TaskChangesContext {
   readonly engine: TaskEngine;
-  readonly exchange: TaskExchange;
+  readonly changeBatcher: ChangeBatcher;
   readonly clock: Clock;
   readonly observer: Observer;
   readonly decideContext: (type: string) => DecideContext;
@@ -50,7 +50,7 @@ const triesMax = 20;
 const endPollMs = { first: 10, max: 500 } as const;
 
 export function createTaskChanges(context: TaskChangesContext): TaskChanges {
-  const { engine, exchange, clock, observer, decideContext } = context;
+  const { engine, changeBatcher, clock, observer, decideContext } = context;
   /** Callers of `whenEnded`, by the id of the job. */
   const endListeners = new Map<string, Set<() => void>>();
 
@@ -66,7 +66,7 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
     if (decided === undefined) return false;
     const { head, fields, signals } = decided;
     const guard = { revision };
-    const outcome = await exchange.change({ id, type, guard, head, fields, signals });
+    const outcome = await changeBatcher.change({ id, type, guard, head, fields, signals });
     if (outcome.kind === 'stale') return false;
     const state = head.state ?? task.head.state;
     if (state !== 'running') context.evict(id);
@@ -183,7 +183,7 @@ export async function endedChildren(
 }
 
 /** Batches the changes of this process: concurrent changes share an engine call, and a claim may join them. */
-export interface TaskExchange {
+export interface ChangeBatcher {
   change(change: TaskChange): Promise<ChangeOutcome>;
   /** Joins waiting changes; undefined: there were none, or another claim joined them first. */
   claimAlong(request: ClaimRequest): Promise<readonly StoredTask[] | undefined>;
@@ -195,11 +195,11 @@ type Item =
   | { readonly claim: ClaimRequest; readonly change?: undefined };
 type ItemResult = ChangeOutcome | readonly StoredTask[] | undefined;
 
-export function createTaskExchange(engine: TaskEngine, now: () => number): TaskExchange {
+export function createChangeBatcher(engine: TaskEngine, now: () => number): ChangeBatcher {
   const send = async (items: readonly Item[]): Promise<readonly ItemResult[]> => {
     const changes = items.flatMap(({ change }) => (change === undefined ? [] : [change]));
     const claims = items.flatMap(({ claim }) => (claim === undefined ? [] : [claim]));
-    const { outcomes, claimed } = await engine.exchange(changes, claims[0], now());
+    const { outcomes, claimed } = await engine.changeAndClaim(changes, claims[0], now());
     const results = outcomes.values();
     let hasClaimed = false;
     return items.map(({ change }): ItemResult => {

@@ -81,10 +81,10 @@ export interface TaskChange extends TaskRef {
   readonly fields: Readonly<Record<string, string | null>>;
   readonly signals: readonly TaskSignal[];
   /**
-   * Given by the holder: the job before and after the change. If its revision is unchanged, an engine may write
-   * the whole job; otherwise it applies `head` and `fields`.
+   * Given by the worker that claimed the job: the job before and after the change. If its revision is unchanged, an
+   * engine may write the whole job; otherwise it applies `head` and `fields`.
    */
-  readonly held?: { readonly before: TaskHead; readonly after: StoredTask } | undefined;
+  readonly claimed?: { readonly before: TaskHead; readonly after: StoredTask } | undefined;
 }
 
 export type ChangeOutcome =
@@ -111,7 +111,7 @@ export interface ClaimRule {
    * An enqueue may assign a job directly to a waiting worker. If the worker dies before it knows of the job, the job
    * counts as lost, so this is not allowed for types with `onLost: 'fail'`.
    */
-  readonly mayBeHanded: boolean;
+  readonly allowsHandOff: boolean;
 }
 
 export interface ClaimRequest {
@@ -186,7 +186,7 @@ export interface TaskEngine extends AsyncDisposable {
   /** Undefined: heartbeats from another thread are not supported. */
   readonly beatThread: BeatThread | undefined;
   /**
-   * Concurrent calls of `exchange`, so that the engine and the process work in parallel; no two of them change the
+   * Concurrent calls of `changeAndClaim`, so that the engine and the process work in parallel; no two of them change the
    * same job. Default: 1.
    */
   readonly callsAtOnce?: number | undefined;
@@ -199,7 +199,7 @@ export interface TaskEngine extends AsyncDisposable {
    * `running`, the engine clears its worker and frees its concurrency key. `updatedAtMs` becomes `nowMs`, and
    * `revision` grows by one.
    */
-  exchange(
+  changeAndClaim(
     changes: readonly TaskChange[],
     claim: ClaimRequest | undefined,
     nowMs: number,
@@ -220,7 +220,7 @@ export interface TaskEngine extends AsyncDisposable {
 
   /** Returns jobs with all fields, in the order of the request. */
   get(refs: readonly TaskRef[]): Promise<readonly (StoredTask | undefined)[]>;
-  /** Only the heads: cheap enough to read all held jobs of a worker every second. */
+  /** Only the heads: cheap enough to read all claimed jobs of a worker every second. */
   heads(refs: readonly TaskRef[]): Promise<readonly (TaskHead | undefined)[]>;
   /**
    * With at least the fields `info` and `run`. Newest first by `enqueuedAtMs`, then by id; a cursor stays valid

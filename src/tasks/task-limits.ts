@@ -35,8 +35,8 @@ export const taskLimits = {
   childrenMax: 1_000,
   pageMax: 1_000,
   pageDefault: 100,
-  /** Cached records of held jobs per process. */
-  holdsMax: 10_000,
+  /** Cached records of claimed jobs per process. */
+  claimedJobsMax: 10_000,
   retryMsFirst: 50,
   retryMsMax: 5_000,
 } as const;

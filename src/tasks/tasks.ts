@@ -96,7 +96,7 @@ export interface WorkerInfo {
   readonly about: unknown;
 }
 
-/** Identifies a held job in every call of its holder. Plain data, so it can be sent elsewhere. */
+/** Identifies a claimed job in every call of its worker. Plain data, so it can be sent elsewhere. */
 export interface TaskToken {
   readonly id: string;
   readonly fence: number;
@@ -133,9 +133,9 @@ export interface HeartbeatRequest {
 }
 
 /** `lost`: another worker holds the job, or it has ended: stop, further calls are rejected. */
-export interface HeldState {
+export interface ClaimState {
   readonly id: string;
-  readonly state: 'held' | 'lost';
+  readonly state: 'claimed' | 'lost';
   /** The job is being cancelled: stop before this time, and call `cancelled`. */
   readonly cancelAt: Date | undefined;
 }
@@ -184,10 +184,10 @@ export type ChildrenWait =
   | { readonly kind: 'released' };
 
 /**
- * The calls of a worker about a job that it holds. Each call is durable when it resolves, and rejects with
+ * The calls of a worker about a job that it claimed. Each call is durable when it resolves, and rejects with
  * `TASK_STALE` if another worker holds the job or the job has ended.
  */
-export interface TaskHolding {
+export interface ClaimedJobCalls {
   startStep(token: TaskToken, step: StepStart): Promise<void>;
   finishStep(token: TaskToken, step: StepFinish): Promise<void>;
   /** True: the job waits for the retry of the step, and its worker is free. */
@@ -252,7 +252,7 @@ export interface TaskCore extends Pick<TaskChanges, 'change' | 'wakeParent'> {
  *   console.log((await tasks.get(id))?.state);
  * }
  */
-export interface Tasks extends TaskHolding, AsyncDisposable {
+export interface Tasks extends ClaimedJobCalls, AsyncDisposable {
   readonly capabilities: TaskCapabilities;
   /** For `startWorkers`, `startTaskSweeper`, `startTaskOrchestrator` and `watchTaskTypes`: a wrapper passes it on. */
   readonly core: TaskCore;
@@ -310,7 +310,7 @@ export interface Tasks extends TaskHolding, AsyncDisposable {
   modes(): Promise<Readonly<Record<string, TypeMode>>>;
 
   claim(options: ClaimOptions): Promise<readonly ClaimedTask[]>;
-  heartbeat(request: HeartbeatRequest): Promise<readonly HeldState[]>;
+  heartbeat(request: HeartbeatRequest): Promise<readonly ClaimState[]>;
   workers(): Promise<readonly WorkerInfo[]>;
   /** The worker has stopped: other workers may take its jobs immediately. */
   leave(worker: string): Promise<void>;

@@ -154,7 +154,7 @@ export const metricTable: readonly MetricDefinition[] = [
   gauge('tasks_jobs', 'Stored jobs by type and state.', ['type', 'state']),
   counter('tasks_enqueued_total', 'Enqueued jobs.', ['type']),
   counter('tasks_duplicates_total', 'Duplicate jobs by key.', ['type']),
-  counter('tasks_refused_total', 'Jobs rejected by a draining type.', ['type']),
+  counter('tasks_rejected_total', 'Jobs rejected by a draining type.', ['type']),
   counter('tasks_ended_total', 'Ended jobs by state.', ['type', 'state']),
   seconds('task_duration_seconds', 'Time from enqueueing a job to its terminal state.', [
     'type',

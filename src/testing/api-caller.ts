@@ -2,7 +2,7 @@
 
 import { eventually } from './assertions.ts';
 
-export interface ApiAnswer<Body = Readonly<Record<string, unknown>>> {
+export interface ApiResponse<Body = Readonly<Record<string, unknown>>> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Body;
@@ -36,7 +36,7 @@ export interface ApiCaller {
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
-  ): Promise<ApiAnswer<Body>>;
+  ): Promise<ApiResponse<Body>>;
   connect(): ApiSocket;
   /** Reads server-sent events until this many have arrived. */
   follow(path: string, count: number): Promise<readonly ReceivedEvent[]>;

@@ -12,7 +12,7 @@ export const givenNowMs = Date.UTC(2025, 8, 30, 10);
 
 export function givenEvent(
   { type, payload }: NewEvent,
-  { place, nowMs, id = 'given' }: { place: number; nowMs: number; id?: string },
+  { index, nowMs, id = 'given' }: { index: number; nowMs: number; id?: string },
 ): RecordedEvent {
   const { agg } = parseEventType(type);
   const clock = { now: () => nowMs, sleep: () => Promise.resolve() };
@@ -21,15 +21,15 @@ export function givenEvent(
     {
       tenant: givenTenant,
       aggregate: { bc: 'given', type: agg, id },
-      eventId: idFromKey(`given#${place}`),
+      eventId: idFromKey(`given#${index}`),
     },
     { clock },
   );
   return {
     ...envelope,
     stream: buildStreamName<string, string>('given', agg, 1, givenTenant, id),
-    revision: place,
-    position: toPosition(place + 1),
+    revision: index,
+    position: toPosition(index + 1),
     recordedAt: envelope.occurredAt,
   };
 }

@@ -39,7 +39,7 @@ export interface GivenReactor {
  *   name: 'sub:banking:greetings:v1',
  *   events: [opened],
  *   from: 'end',
- *   onRefused: 'ignore',
+ *   onRejected: 'ignore',
  *   on: { 'account.opened.v1': ({ aggregate }) => ({ id: aggregate.id, command: greet({}) }) },
  * });
  *
@@ -51,7 +51,7 @@ export function givenReactor(reactor: Reactor): GivenReactor {
   return {
     when(event, { id = 'given' } = {}) {
       const thenSends: WhenReactor['thenSends'] = async (expected) => {
-        const recorded = givenEvent(event, { place: 0, nowMs: givenNowMs, id });
+        const recorded = givenEvent(event, { index: 0, nowMs: givenNowMs, id });
         const { signal } = new AbortController();
         const reactions = await reactor.react(recorded, { attempt: 1, signal });
         assertEqual(reactions.map(plainCommand), expected.map(plainCommand), thenSends);

@@ -39,7 +39,7 @@ test('checks the commands, status, data and timers of a saga', () => {
 
 test('simulates rejections, missing replies, time and operators', () => {
   givenSaga(saga, [placed(o1)])
-    .when(paid(o1), { refused: { 'parcel.ship': 'sold-out' } })
+    .when(paid(o1), { rejected: { 'parcel.ship': 'sold-out' } })
     .thenSends([
       { id: 'card', command: charge(o1) },
       { id: 'o1', command: ship(o1) },
@@ -51,7 +51,7 @@ test('simulates rejections, missing replies, time and operators', () => {
     .when({ passMs: paymentMs })
     .thenSends([{ id: 'main', command: release(o1) }])
     .thenStatus('compensated');
-  givenSaga(saga, [placed(o1), withdrawn(o1)], { refused: { 'stock.release': 'no' } })
+  givenSaga(saga, [placed(o1), withdrawn(o1)], { rejected: { 'stock.release': 'no' } })
     .thenStatus('parked')
     .when({ operator: 'resume' }, {})
     .thenSends([{ id: 'main', command: release(o1) }])
@@ -69,7 +69,7 @@ test('simulates rejections, missing replies, time and operators', () => {
 });
 
 test('a failed assertion shows expected and actual values', () => {
-  const begun = givenSaga(saga, [placed(o1)], { refused: { 'stock.reserve': 'sold-out' } });
+  const begun = givenSaga(saga, [placed(o1)], { rejected: { 'stock.reserve': 'sold-out' } });
   assert.throws(
     () => begun.thenStatus('running'),
     /expected the saga to be running, but it is compensated \(reserve: sold-out\)/,
@@ -91,7 +91,7 @@ test('checks the commands of a reactor', async () => {
     name: 'sub:shop:restock:v1',
     events: [withdrawn],
     from: 'end',
-    onRefused: 'ignore',
+    onRejected: 'ignore',
     on: {
       'order.withdrawn.v1': ({ payload, aggregate }) => ({
         id: aggregate.id,

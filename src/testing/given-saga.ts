@@ -9,7 +9,7 @@ import {
   decideCompensationOutcome,
   decideDue,
   decideEvent,
-  decideHeld,
+  decideQueued,
   decidePark,
   decideResume,
   decideSettle,
@@ -30,16 +30,16 @@ export type SagaHappening =
   | { readonly operator: 'resume' | 'skip' };
 
 /** The replies to commands by type; all other commands are accepted. */
-export interface SagaAnswers {
+export interface SagaReplies {
   /** The rejected command types, with the reason. */
-  readonly refused?: Readonly<Record<string, string>>;
+  readonly rejected?: Readonly<Record<string, string>>;
   /** The command types without a reply, even after the last attempt. */
   readonly unanswered?: readonly string[];
 }
 
 /** A sequence of happenings and assertions. */
 export interface GivenSaga {
-  when(happening: SagaHappening, answers?: SagaAnswers): GivenSaga;
+  when(happening: SagaHappening, replies?: SagaReplies): GivenSaga;
   /** Fails unless exactly these commands are sent, including compensations; `[]`: none. */
   thenSends(expected: readonly SentCommand[]): GivenSaga;
   thenStatus(expected: SagaStatus): GivenSaga;
@@ -86,10 +86,10 @@ export interface GivenSaga {
 export function givenSaga(
   saga: Saga,
   history: readonly SagaHappening[],
-  answers: SagaAnswers = {},
+  replies: SagaReplies = {},
 ): GivenSaga {
   const world = createWorld(saga);
-  for (const happening of history) world.happen(happening, answers);
+  for (const happening of history) world.happen(happening, replies);
 
   const thenSends: GivenSaga['thenSends'] = (expected) => {
     assertEqual(world.sent.map(plainCommand), expected.map(plainCommand), thenSends);
@@ -115,7 +115,7 @@ export function givenSaga(
     return story;
   };
   const story: GivenSaga = {
-    when(happening, now = answers) {
+    when(happening, now = replies) {
       world.sent.length = 0;
       world.happen(happening, now);
       return story;
@@ -132,7 +132,7 @@ interface World {
   readonly sent: SentCommand[];
   readonly nowMs: number;
   readonly state: SagaState;
-  happen(happening: SagaHappening, answers: SagaAnswers): void;
+  happen(happening: SagaHappening, replies: SagaReplies): void;
 }
 
 /** Simulates the saga runner without a store between the steps. */
@@ -155,36 +155,36 @@ function createWorld(saga: Saga): World {
     }
   }
 
-  function send({ tenant, id, command }: SagaRequest, answers: SagaAnswers): Answer {
+  function send({ tenant, id, command }: SagaRequest, replies: SagaReplies): Reply {
     sent.push({ id, command, ...(tenant === givenTenant ? {} : { tenant }) });
     const { type } = command;
-    if (answers.unanswered?.includes(type) === true) {
+    if (replies.unanswered?.includes(type) === true) {
       return { kind: 'doubt', message: `${type} has no reply` };
     }
-    const reason = answers.refused?.[type];
+    const reason = replies.rejected?.[type];
     if (reason === undefined) return { kind: 'accepted' };
-    return { kind: 'refused', reason, message: `${type} was rejected`, cause: undefined };
+    return { kind: 'rejected', reason, message: `${type} was rejected`, cause: undefined };
   }
 
-  function settle(answers: SagaAnswers): void {
+  function settle(replies: SagaReplies): void {
     for (;;) {
       const work = nextWork(state);
       if (work.kind === 'none') return;
       if (work.kind === 'settle') write(decideSettle(state, context()));
       if (work.kind === 'timer') write(decideTimer(state, work.timer, context()));
       if (work.kind === 'event') {
-        write(decideHeld(state, work.held, events.get(work.held.eventId), context()));
+        write(decideQueued(state, work.queued, events.get(work.queued.eventId), context()));
       }
-      if (work.kind === 'step') step(work.step.n, work.step.request, answers);
+      if (work.kind === 'step') step(work.step.n, work.step.request, replies);
       if (work.kind === 'compensation') {
-        undo(work.step.n, work.step.compensation, answers);
+        undo(work.step.n, work.step.compensation, replies);
       }
     }
   }
 
-  function step(n: number, request: SagaRequest | undefined, answers: SagaAnswers): void {
+  function step(n: number, request: SagaRequest | undefined, replies: SagaReplies): void {
     if (request === undefined) return;
-    const answer = send(request, answers);
+    const answer = send(request, replies);
     const isParked = answer.kind === 'doubt' && saga.onUnanswered === 'park';
     write(
       isParked
@@ -193,9 +193,9 @@ function createWorld(saga: Saga): World {
     );
   }
 
-  function undo(n: number, request: SagaRequest | undefined, answers: SagaAnswers): void {
+  function undo(n: number, request: SagaRequest | undefined, replies: SagaReplies): void {
     if (request === undefined) return;
-    const answer = send(request, answers);
+    const answer = send(request, replies);
     write(
       answer.kind === 'doubt'
         ? decidePark(state, { at: 'compensation', n }, { ...answer, reason: 'unanswered' })
@@ -211,7 +211,7 @@ function createWorld(saga: Saga): World {
     get state() {
       return state;
     },
-    happen(happening, answers) {
+    happen(happening, replies) {
       if ('passMs' in happening) {
         // Timers fire in the order of their due times.
         const untilMs = nowMs + happening.passMs;
@@ -221,13 +221,13 @@ function createWorld(saga: Saga): World {
           if (nextMs > untilMs) break;
           nowMs = Math.max(nowMs, nextMs);
           write(decideDue(state, nowMs));
-          settle(answers);
+          settle(replies);
         }
         nowMs = untilMs;
       } else if ('operator' in happening) {
         write(decideResume(state, happening.operator, { by: 'operator' }));
       } else {
-        const event = givenEvent(happening, { place: events.size, nowMs });
+        const event = givenEvent(happening, { index: events.size, nowMs });
         events.set(event.eventId, event);
         const belongsTo = saga.handles.has(event.type) ? saga.correlate(event) : undefined;
         if (belongsTo === undefined) return;
@@ -239,9 +239,9 @@ function createWorld(saga: Saga): World {
         }
         write(decideEvent(state, event, context()));
       }
-      settle(answers);
+      settle(replies);
     },
   };
 }
 
-type Answer = CommandOutcome | { readonly kind: 'doubt'; readonly message: string };
+type Reply = CommandOutcome | { readonly kind: 'doubt'; readonly message: string };

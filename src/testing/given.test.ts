@@ -49,10 +49,10 @@ test('checks a state by value or predicate, before and after the command', () =>
 
 test('checks a rejection by its reason, code or message', () => {
   const tooMuch = given(account, history).when(withdraw({ amount: 500 }));
-  tooMuch.thenRefused();
-  tooMuch.thenRefused('insufficient-funds');
-  tooMuch.thenRefused('COMMAND_REFUSED');
-  tooMuch.thenRefused(/only 100 left/);
+  tooMuch.thenRejected();
+  tooMuch.thenRejected('insufficient-funds');
+  tooMuch.thenRejected('COMMAND_REJECTED');
+  tooMuch.thenRejected(/only 100 left/);
 });
 
 test('shows unexpected events as a difference', () => {
@@ -90,7 +90,7 @@ test('shows the reason of an unexpected rejection', () => {
 test('shows the events if a rejection was expected', () => {
   const accepted = given(account, history).when(deposit({ amount: 5 }));
   assert.match(
-    failureOf(() => accepted.thenRefused('insufficient-funds')),
+    failureOf(() => accepted.thenRejected('insufficient-funds')),
     /expected a rejection with 'insufficient-funds', but this happened: .*account.deposited.v1/s,
   );
 });
@@ -98,11 +98,11 @@ test('shows the events if a rejection was expected', () => {
 test('shows a rejection with another reason than expected', () => {
   const rejection = given(account, history).when(open({ owner: 'bob' }));
   assert.match(
-    failureOf(() => rejection.thenRefused('insufficient-funds')),
+    failureOf(() => rejection.thenRejected('insufficient-funds')),
     /expected a rejection with 'insufficient-funds', but got 'already-open'/,
   );
   assert.match(
-    failureOf(() => rejection.thenRefused(/left/)),
+    failureOf(() => rejection.thenRejected(/left/)),
     /with \/left\/, but got 'already-open'/,
   );
 });
@@ -111,7 +111,7 @@ test('does not count a programming error as a rejection', () => {
   const broken = { ...account, decide: () => assert.fail('a mistake') };
   const outcome = given(broken, history).when(deposit({ amount: 5 }));
   assert.match(
-    failureOf(() => outcome.thenRefused()),
+    failureOf(() => outcome.thenRejected()),
     /but got a mistake/,
   );
 });

@@ -20,7 +20,7 @@ export interface When<State, Event extends NewEvent> extends ThenState<State> {
   /** Fails unless exactly these events happen, in this order; `[]`: nothing happens. */
   then(expected: readonly Event[]): ThenState<State>;
   /** Fails unless the command is rejected with this reason, code or matching message. */
-  thenRefused(expected?: string | RegExp): void;
+  thenRejected(expected?: string | RegExp): void;
 }
 
 export interface Given<
@@ -65,7 +65,8 @@ export function given<State, Event extends NewEvent, Command extends NewCommand>
 ): Given<State, Event, Command> {
   const fold = (from: State, events: readonly NewEvent[], revision: number): State =>
     events.reduce(
-      (state, event, index) => aggregate.evolve(state, place(aggregate, event, revision + index)),
+      (state, event, index) =>
+        aggregate.evolve(state, aggregateEvent(aggregate, event, revision + index)),
       from,
     );
   const before = fold(aggregate.initial, history, 0);
@@ -99,27 +100,28 @@ function decided<State, Event extends NewEvent>(
     if (typeof expected === 'function') {
       throw new TypeError('given(…).when(…) is not a promise: end it with .then([…])');
     }
-    if ('error' in outcome) throw notRefused(outcome.error, `expected ${show(expected)}`, then);
+    if ('error' in outcome) throw notRejected(outcome.error, `expected ${show(expected)}`, then);
     assertEqual(outcome.events.map(plain), expected.map(plain), then);
     return checksOf(stateAfter(outcome.events));
   };
 
-  const thenRefused = (expected?: string | RegExp): void => {
+  const thenRejected = (expected?: string | RegExp): void => {
     const wanted = `expected a rejection${expected === undefined ? '' : ` with ${show(expected)}`}`;
     if ('events' in outcome) {
       const message = `${wanted}, but this happened: ${show(outcome.events.map(plain))}`;
-      throw new AssertionError({ message, stackStartFn: thenRefused });
+      throw new AssertionError({ message, stackStartFn: thenRejected });
     }
-    if (!isRefusal(outcome.error, expected)) throw notRefused(outcome.error, wanted, thenRefused);
+    if (!isRejection(outcome.error, expected))
+      throw notRejected(outcome.error, wanted, thenRejected);
   };
 
   const thenState: When<State, Event>['thenState'] = (expected) => {
-    if ('error' in outcome) throw notRefused(outcome.error, 'expected a state', thenState);
+    if ('error' in outcome) throw notRejected(outcome.error, 'expected a state', thenState);
     return checksOf(stateAfter(outcome.events)).thenState(expected);
   };
 
   // oxlint-disable-next-line unicorn/no-thenable -- given, when, then: `then` rejects an await
-  return { then, thenRefused, thenState };
+  return { then, thenRejected, thenState };
 }
 
 function checksOf<State>(state: State): ThenState<State> {
@@ -140,15 +142,15 @@ function isPredicate<State>(
   return typeof expected === 'function';
 }
 
-function isRefusal(error: unknown, expected: string | RegExp | undefined): boolean {
+function isRejection(error: unknown, expected: string | RegExp | undefined): boolean {
   if (expected instanceof RegExp) return error instanceof Error && expected.test(error.message);
   if (!(error instanceof MillraceError)) return false;
   const code: string = error.code;
-  if (expected === undefined) return code === 'COMMAND_REFUSED';
+  if (expected === undefined) return code === 'COMMAND_REJECTED';
   return expected === code || expected === error.details['reason'];
 }
 
-function notRefused(error: unknown, wanted: string, stackStartFn: CallableFunction): Error {
+function notRejected(error: unknown, wanted: string, stackStartFn: CallableFunction): Error {
   const reason = error instanceof MillraceError ? error.details['reason'] : undefined;
   const name = typeof reason === 'string' ? `'${reason}': ` : '';
   const why = error instanceof Error ? `${name}${error.message}` : show(error);
@@ -173,7 +175,7 @@ function fixedContext(revision: number): DecideContext {
   return { tenant, id, revision, nowMs, commandId, correlationId: commandId, nextId };
 }
 
-function place(
+function aggregateEvent(
   { bc, name, version }: { readonly bc: string; readonly name: string; readonly version: number },
   event: NewEvent,
   revision: number,

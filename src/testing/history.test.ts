@@ -5,14 +5,19 @@ import {
   checkDelivered,
   checkStored,
   parseHistory,
-  type EventPlace,
+  type EventLocation,
   type HistoryEntry,
   type HistoryWrite,
   type Violation,
 } from './history.ts';
 import { seededRandom } from './seeded-random.ts';
 
-const at = (eventId: string, stream: string, revision: number, position: number): EventPlace => ({
+const at = (
+  eventId: string,
+  stream: string,
+  revision: number,
+  position: number,
+): EventLocation => ({
   eventId,
   stream,
   revision,
@@ -29,10 +34,10 @@ const to = (
   eventIds: readonly string[],
   expected: HistoryWrite['expected'] = 'any',
 ): HistoryWrite => ({ stream, expected, eventIds });
-const ok = (operation: string, ...places: EventPlace[]): HistoryEntry => ({
+const ok = (operation: string, ...locations: EventLocation[]): HistoryEntry => ({
   kind: 'ok',
   operation,
-  results: places.map(({ revision, position }) => ({ revision, position })),
+  results: locations.map(({ revision, position }) => ({ revision, position })),
 });
 const fail = (operation: string): HistoryEntry => ({
   kind: 'fail',
@@ -73,11 +78,11 @@ test('uses the last result of an operation', () => {
   const tried = [...history.slice(0, 3), unknown];
   assert.deepEqual(checkStored(tried, [a0]), []);
   assert.deepEqual(rulesOf(checkStored([...tried, ok('2', a1, b0)], [a0])), ['lost']);
-  assert.deepEqual(rulesOf(checkStored([...tried, fail('2')], stored)), ['refused-but-stored']);
+  assert.deepEqual(rulesOf(checkStored([...tried, fail('2')], stored)), ['rejected-but-stored']);
 });
 
 const broken: Readonly<
-  Record<string, { readonly rule: string; readonly stored: readonly EventPlace[] }>
+  Record<string, { readonly rule: string; readonly stored: readonly EventLocation[] }>
 > = {
   'a lost acknowledged event': { rule: 'lost', stored: [a0, a1] },
   'an event without an operation': { rule: 'phantom', stored: [...stored, at('x', 'x', 0, 9)] },
@@ -108,8 +113,8 @@ test('detects an append at another revision than expected', () => {
 
 test('detects an append interleaved with other events', () => {
   const split = [invoke('1', to('a', ['x', 'z'])), invoke('2', to('a', ['y']))];
-  const places = [at('x', 'a', 0, 1), at('y', 'a', 1, 2), at('z', 'a', 2, 3)];
-  assert.deepEqual(rulesOf(checkStored(split, places)), ['misplaced']);
+  const locations = [at('x', 'a', 0, 1), at('y', 'a', 1, 2), at('z', 'a', 2, 3)];
+  assert.deepEqual(rulesOf(checkStored(split, locations)), ['misplaced']);
 });
 
 test('rejects a history with a result without its invocation', () => {
@@ -135,7 +140,7 @@ test('detects every fault of a delivery', () => {
       at(`e${index}`, `s${random.below(3)}`, index, index * (1 + random.below(3)) + 1),
     ).toSorted((one, other) => (one.position < other.position ? -1 : 1));
     const index = random.below(events.length - 1);
-    const [one, other] = [events[index] as EventPlace, events[index + 1] as EventPlace];
+    const [one, other] = [events[index] as EventLocation, events[index + 1] as EventLocation];
     if (one.position === other.position) continue;
     const faults = {
       'not-delivered': events.toSpliced(index, 1),

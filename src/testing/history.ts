@@ -35,7 +35,7 @@ export type HistoryEntry =
   | { readonly kind: 'unknown'; readonly operation: string; readonly reason: string };
 
 /** Where an event was found; recorded events fit. */
-export interface EventPlace {
+export interface EventLocation {
   readonly eventId: string;
   readonly stream: string;
   readonly revision: number;
@@ -50,7 +50,7 @@ export type HistoryRule =
   /** An operation is stored partially. */
   | 'torn'
   /** A rejected operation is stored. */
-  | 'refused-but-stored'
+  | 'rejected-but-stored'
   /** An event is stored without an operation. */
   | 'phantom'
   | 'stored-twice'
@@ -108,22 +108,22 @@ export function parseHistory(text: string): HistoryEntry[] {
  */
 export function checkStored(
   history: Iterable<HistoryEntry>,
-  stored: readonly EventPlace[],
+  stored: readonly EventLocation[],
 ): Violation[] {
-  const places = new Map<string, EventPlace>();
+  const locations = new Map<string, EventLocation>();
   const violations: Violation[] = checkOrder(stored);
-  for (const place of stored) {
-    const first = places.get(place.eventId);
-    if (first === undefined) places.set(place.eventId, place);
-    else violations.push(violation('stored-twice', `${show(first)} and ${show(place)}`));
+  for (const location of stored) {
+    const first = locations.get(location.eventId);
+    if (first === undefined) locations.set(location.eventId, location);
+    else violations.push(violation('stored-twice', `${show(first)} and ${show(location)}`));
   }
   const invokedIds = new Set<string>();
   for (const operation of operationsOf(history)) {
     for (const { eventIds } of operation.writes) for (const id of eventIds) invokedIds.add(id);
-    violations.push(...checkOperation(operation, places));
+    violations.push(...checkOperation(operation, locations));
   }
-  for (const place of stored) {
-    if (!invokedIds.has(place.eventId)) violations.push(violation('phantom', show(place)));
+  for (const location of stored) {
+    if (!invokedIds.has(location.eventId)) violations.push(violation('phantom', show(location)));
   }
   return violations;
 }
@@ -138,28 +138,28 @@ export function checkStored(
  * console.log(checkDelivered([event], [event, event])); // [{ rule: 'delivered-twice', … }]
  */
 export function checkDelivered(
-  stored: readonly EventPlace[],
-  delivered: readonly EventPlace[],
+  stored: readonly EventLocation[],
+  delivered: readonly EventLocation[],
 ): Violation[] {
   const violations: Violation[] = [];
-  const expected = new Map(stored.map((place) => [place.eventId, place]));
+  const expected = new Map(stored.map((location) => [location.eventId, location]));
   const got = new Set<string>();
-  let before: EventPlace | undefined;
-  for (const place of delivered) {
-    const known = expected.get(place.eventId);
-    if (known === undefined || show(known) !== show(place)) {
-      violations.push(violation('phantom', `${show(place)} was delivered`));
+  let before: EventLocation | undefined;
+  for (const location of delivered) {
+    const known = expected.get(location.eventId);
+    if (known === undefined || show(known) !== show(location)) {
+      violations.push(violation('phantom', `${show(location)} was delivered`));
     }
-    if (got.has(place.eventId)) {
-      violations.push(violation('delivered-twice', show(place)));
-    } else if (before !== undefined && before.position >= place.position) {
-      violations.push(violation('out-of-order', `${show(place)} after ${show(before)}`));
+    if (got.has(location.eventId)) {
+      violations.push(violation('delivered-twice', show(location)));
+    } else if (before !== undefined && before.position >= location.position) {
+      violations.push(violation('out-of-order', `${show(location)} after ${show(before)}`));
     }
-    got.add(place.eventId);
-    before = place;
+    got.add(location.eventId);
+    before = location;
   }
-  for (const place of stored) {
-    if (!got.has(place.eventId)) violations.push(violation('not-delivered', show(place)));
+  for (const location of stored) {
+    if (!got.has(location.eventId)) violations.push(violation('not-delivered', show(location)));
   }
   return violations;
 }
@@ -179,34 +179,34 @@ export function assertNoViolations(violations: readonly Violation[], run: string
 }
 
 /** Positions ascend, and the revisions of each stream are 0, 1, 2, … */
-function checkOrder(stored: readonly EventPlace[]): Violation[] {
+function checkOrder(stored: readonly EventLocation[]): Violation[] {
   const violations: Violation[] = [];
   const next = new Map<string, number>();
-  let before: EventPlace | undefined;
-  for (const place of stored) {
-    if (before !== undefined && before.position >= place.position) {
-      violations.push(violation('inversion', `${show(place)} after ${show(before)}`));
+  let before: EventLocation | undefined;
+  for (const location of stored) {
+    if (before !== undefined && before.position >= location.position) {
+      violations.push(violation('inversion', `${show(location)} after ${show(before)}`));
     }
-    const revision = next.get(place.stream) ?? 0;
-    if (place.revision !== revision) {
-      violations.push(violation('gap', `${show(place)} where revision ${revision} should be`));
+    const revision = next.get(location.stream) ?? 0;
+    if (location.revision !== revision) {
+      violations.push(violation('gap', `${show(location)} where revision ${revision} should be`));
     }
-    next.set(place.stream, place.revision + 1);
-    before = place;
+    next.set(location.stream, location.revision + 1);
+    before = location;
   }
   return violations;
 }
 
 function checkOperation(
   operation: Operation,
-  places: ReadonlyMap<string, EventPlace>,
+  locations: ReadonlyMap<string, EventLocation>,
 ): Violation[] {
   const { name, writes, outcome } = operation;
   const eventIds = writes.flatMap((write) => write.eventIds);
-  const missing = eventIds.filter((id) => !places.has(id));
+  const missing = eventIds.filter((id) => !locations.has(id));
   const isStored = missing.length < eventIds.length;
   if (outcome === 'fail') {
-    return isStored ? [violation('refused-but-stored', `operation ${name}`)] : [];
+    return isStored ? [violation('rejected-but-stored', `operation ${name}`)] : [];
   }
   if (outcome === 'ok' && missing.length > 0) {
     return [violation('lost', `operation ${name}: ${missing.join(', ')}`)];
@@ -218,15 +218,15 @@ function checkOperation(
 
   function checkWrite({ results }: Operation, write: HistoryWrite, index: number): Violation[] {
     const { stream, expected, eventIds: ids } = write;
-    const found = ids.map((id) => places.get(id) as EventPlace);
+    const found = ids.map((id) => locations.get(id) as EventLocation);
     const [first] = found;
     const last = found.at(-1);
     if (first === undefined || last === undefined) return [];
     const wrong = (what: string): Violation[] => [
       violation('misplaced', `operation ${name}: ${what}: ${show(first)} to ${show(last)}`),
     ];
-    if (found.some((place) => place.stream !== stream)) return wrong(`not in ${stream}`);
-    if (found.some((place, at) => place.revision !== first.revision + at))
+    if (found.some((location) => location.stream !== stream)) return wrong(`not in ${stream}`);
+    if (found.some((location, at) => location.revision !== first.revision + at))
       return wrong('not contiguous');
     const exact = expected === 'none' ? -1 : expected;
     if (typeof exact === 'number' && first.revision !== exact + 1)
@@ -262,6 +262,6 @@ function violation(rule: HistoryRule, message: string): Violation {
   return { rule, message };
 }
 
-function show({ eventId, stream, revision, position }: EventPlace): string {
+function show({ eventId, stream, revision, position }: EventLocation): string {
   return `${eventId} (${stream} @${revision}, position ${position})`;
 }

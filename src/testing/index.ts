@@ -1,7 +1,7 @@
 export { eventually } from './assertions.ts';
 export {
   apiCaller,
-  type ApiAnswer,
+  type ApiResponse,
   type ApiCaller,
   type ApiSocket,
   type ReceivedEvent,
@@ -51,7 +51,7 @@ export {
   sharedRedis,
   sharedRedisCluster,
 } from './servers/shared-servers.ts';
-export type { ReceivedMail, SmtpRefusal, SmtpStage } from './servers/smtp-mailbox.ts';
+export type { ReceivedMail, SmtpRejection, SmtpStage } from './servers/smtp-mailbox.ts';
 export { startSmtp, type SmtpOptions, type SmtpServer } from './servers/smtp-server.ts';
 export {
   eventStoreConformance,
@@ -136,7 +136,7 @@ export {
   type SentCommand,
   type WhenReactor,
 } from './given-reactor.ts';
-export { givenSaga, type GivenSaga, type SagaAnswers, type SagaHappening } from './given-saga.ts';
+export { givenSaga, type GivenSaga, type SagaReplies, type SagaHappening } from './given-saga.ts';
 export {
   childInput,
   startChild,
@@ -151,7 +151,7 @@ export {
   checkDelivered,
   checkStored,
   parseHistory,
-  type EventPlace,
+  type EventLocation,
   type HistoryEntry,
   type HistoryResult,
   type HistoryRule,

@@ -14,7 +14,7 @@ export type { MessageFilter, Since } from './read-params.ts';
 export type { NamedTemplate } from './templates/named-templates.ts';
 export type { TopicBus, TopicBusDelivery, TopicBusMessage, TopicDurability } from './topic-bus.ts';
 export type { TopicBatch, TopicReader } from './topic-hub.ts';
-export type { PlacedMessage } from './topic-log.ts';
+export type { PositionedMessage } from './topic-log.ts';
 export type { TopicAction, TopicAttachment, TopicEvent, TopicMessage } from './topic-message.ts';
 export {
   openTopics,

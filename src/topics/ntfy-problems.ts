@@ -1,4 +1,4 @@
-// Refusals of publishers and readers, with ntfy's codes and texts, on which clients branch.
+// Rejections of publishers and readers, with ntfy's codes and texts, on which clients branch.
 
 import { hasCode, MillraceError } from '../foundation/error.ts';
 
@@ -124,7 +124,7 @@ export type NtfyProblemName = keyof typeof problems;
 
 /** What ntfy answers to an error. */
 export function problemOf(error: unknown): NtfyProblem {
-  if (!hasCode(error, 'NOTIFY_REFUSED')) return toProblem(problems.internal);
+  if (!hasCode(error, 'NOTIFY_REJECTED')) return toProblem(problems.internal);
   const name = String(error.details['problem']) as NtfyProblemName;
   return { ...toProblem(problems[name] ?? problems.internal), error: error.message };
 }
@@ -137,5 +137,5 @@ function toProblem([code, error, link]: ProblemRow): NtfyProblem {
 export function ntfyError(name: NtfyProblemName, more?: string): MillraceError {
   const [, error] = problems[name];
   const text = more === undefined ? error : `${error}; ${more}`;
-  return new MillraceError('NOTIFY_REFUSED', text, { details: { problem: name } });
+  return new MillraceError('NOTIFY_REJECTED', text, { details: { problem: name } });
 }

@@ -118,9 +118,9 @@ function parseShortActions(text: string): readonly ActionDraft[] {
   const drafts: ActionDraft[] = [];
   for (let at = 0; at < text.length;) {
     const draft = newDraft(() => '');
-    for (let place = 0; ; place += 1) {
+    for (let index = 0; ; index += 1) {
       const { key, value, isLast, next } = readSection(text, at);
-      fill(draft, place, key, value);
+      fill(draft, index, key, value);
       at = skipSpaces(text, next);
       if (isLast) break;
     }
@@ -129,8 +129,8 @@ function parseShortActions(text: string): readonly ActionDraft[] {
   return drafts;
 }
 
-function fill(draft: ActionDraft, place: number, given: string, value: string): void {
-  const key = given === '' ? keyOfPlace(draft, place) : given;
+function fill(draft: ActionDraft, index: number, given: string, value: string): void {
+  const key = given === '' ? keyAt(draft, index) : given;
   if (key === undefined) throw invalid(`term '${value}' unknown`);
   const [, group, field = ''] = /^(headers|extras)\.(.*)$/.exec(key) ?? [];
   const name = key.toLowerCase();
@@ -150,10 +150,10 @@ function isTextName(name: string): name is keyof ActionTexts {
 }
 
 /** The key of a value without one follows from its position. */
-function keyOfPlace({ action }: ActionDraft, place: number): string | undefined {
-  if (place === 0) return 'action';
-  if (place === 1) return 'label';
-  if (place !== 2) return undefined;
+function keyAt({ action }: ActionDraft, index: number): string | undefined {
+  if (index === 0) return 'action';
+  if (index === 1) return 'label';
+  if (index !== 2) return undefined;
   if (kindsWithUrl.has(action)) return 'url';
   return kindsWithValue.has(action) ? 'value' : undefined;
 }

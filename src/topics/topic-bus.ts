@@ -53,8 +53,8 @@ export interface TopicBus {
   ): Promise<AsyncDisposable>;
 }
 
-/** Orders the places of messages, also across subjects: one number, or two (`1700000000000-3`). */
-export function comparePlaces(a: string, b: string): number {
+/** Orders the positions of messages, also across subjects: one number, or two (`1700000000000-3`). */
+export function comparePositions(a: string, b: string): number {
   if (a === b) return 0;
   const [aFirst = '', aSecond = ''] = a.split('-');
   const [bFirst = '', bSecond = ''] = b.split('-');

@@ -6,14 +6,14 @@ import { aborted, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { MessageFilter } from './read-params.ts';
-import { comparePlaces, type TopicBus } from './topic-bus.ts';
-import { placed, topicOfSubject, type PlacedMessage } from './topic-log.ts';
+import { comparePositions, type TopicBus } from './topic-bus.ts';
+import { withPosition, topicOfSubject, type PositionedMessage } from './topic-log.ts';
 
 /** Messages that are delivered to a reader in one call. */
 export interface TopicBatch {
-  readonly messages: readonly PlacedMessage[];
+  readonly messages: readonly PositionedMessage[];
   /** Encodes the batch once for all readers that get it. */
-  once<T>(form: string, make: (messages: readonly PlacedMessage[]) => T): T;
+  once<T>(form: string, make: (messages: readonly PositionedMessage[]) => T): T;
 }
 
 export interface TopicReader {
@@ -31,7 +31,7 @@ export interface TopicReader {
 interface HubSubscription {
   /** Resolves once no later message can be missed. */
   readonly ready: Promise<void>;
-  /** Delivers the queued messages after `last`, the reader's place in each topic, and then live ones. */
+  /** Delivers the queued messages after `last`, the reader's position in each topic, and then live ones. */
   live(last: ReadonlyMap<string, string>): void;
   leave(): void;
 }
@@ -46,9 +46,9 @@ export interface TopicHub extends AsyncDisposable {
 interface Entry {
   readonly reader: TopicReader;
   /** Messages that wait until the reader has the stored ones; undefined once it is live. */
-  queued: PlacedMessage[] | undefined;
+  queued: PositionedMessage[] | undefined;
   /**
-   * The last place per topic that the reader has from the log, which may be ahead of the hub. Undefined once the
+   * The last position per topic that the reader has from the log, which may be ahead of the hub. Undefined once the
    * hub has passed all of them.
    */
   last: ReadonlyMap<string, string> | undefined;
@@ -70,7 +70,7 @@ export function createTopicHub(
   let reading:
     | { readonly ready: Promise<void>; readonly done: Promise<void>; readonly end: AbortController }
     | undefined;
-  let waiting: PlacedMessage[] = [];
+  let waiting: PositionedMessage[] = [];
   let flushing: NodeJS.Immediate | undefined;
   let linger: AbortController | undefined;
 
@@ -92,7 +92,7 @@ export function createTopicHub(
     try {
       await using messages = await opened;
       for await (const batch of messages.batches()) {
-        take(batch.filter(({ subject }) => byTopic.has(topicOfSubject(subject))).map(placed));
+        take(batch.filter(({ subject }) => byTopic.has(topicOfSubject(subject))).map(withPosition));
       }
     } catch (error) {
       if (!hasCode(error, 'ABORTED'))
@@ -109,7 +109,7 @@ export function createTopicHub(
    * a commit, so those get the messages of this and the next turn of the event loop together. Publishers send their
    * next message in between, and its commit runs while the hub writes.
    */
-  function take(messages: readonly PlacedMessage[]): void {
+  function take(messages: readonly PositionedMessage[]): void {
     if (messages.length === 0) return;
     waiting.push(...messages);
     if (flushing !== undefined) return;
@@ -127,7 +127,7 @@ export function createTopicHub(
     if (messages.length === 0) return;
     waiting = [];
     const ofTopic = Map.groupBy(messages, ({ message }) => message.topic);
-    const ofEntry = new Map<Entry, PlacedMessage[]>();
+    const ofEntry = new Map<Entry, PositionedMessage[]>();
     for (const [topic, own] of ofTopic) {
       const batch = batchOf(own);
       for (const entry of byTopic.get(topic) ?? []) {
@@ -147,8 +147,8 @@ export function createTopicHub(
 
   /** Delivers to readers of several topics, or with a filter, in the order of the bus. */
   function deliverEach(
-    messages: readonly PlacedMessage[],
-    ofEntry: Map<Entry, PlacedMessage[]>,
+    messages: readonly PositionedMessage[],
+    ofEntry: Map<Entry, PositionedMessage[]>,
   ): void {
     for (const each of messages) {
       for (const entry of byTopic.get(each.message.topic) ?? []) {
@@ -235,25 +235,26 @@ export function createTopicHub(
 }
 
 /** The hub gets messages in order: one that is after all of `last` ends the comparison for this reader. */
-function isNew(entry: Entry, { message, place }: PlacedMessage): boolean {
+function isNew(entry: Entry, { message, position }: PositionedMessage): boolean {
   const { last } = entry;
   if (last === undefined) return true;
   const known = last.get(message.topic);
-  if (known !== undefined && comparePlaces(place, known) <= 0) return false;
-  if ([...last.values()].every((each) => comparePlaces(place, each) > 0)) entry.last = undefined;
+  if (known !== undefined && comparePositions(position, known) <= 0) return false;
+  if ([...last.values()].every((each) => comparePositions(position, each) > 0))
+    entry.last = undefined;
   return true;
 }
 
 /** Poll requests pass every filter, as in ntfy. */
-function isWanted({ filter }: TopicReader, { message }: PlacedMessage): boolean {
+function isWanted({ filter }: TopicReader, { message }: PositionedMessage): boolean {
   return filter === undefined || message.event === 'poll_request' || filter(message);
 }
 
-export function batchOf(messages: readonly PlacedMessage[]): TopicBatch {
+export function batchOf(messages: readonly PositionedMessage[]): TopicBatch {
   const encoded = new Map<string, unknown>();
   return {
     messages,
-    once<T>(form: string, make: (all: readonly PlacedMessage[]) => T): T {
+    once<T>(form: string, make: (all: readonly PositionedMessage[]) => T): T {
       if (!encoded.has(form)) encoded.set(form, make(messages));
       return encoded.get(form) as T;
     },

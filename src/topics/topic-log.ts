@@ -4,24 +4,24 @@ import { subjects } from '../contracts/subjects.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Since } from './read-params.ts';
 import {
-  comparePlaces,
+  comparePositions,
   type TopicBus,
   type TopicBusMessage,
   type TopicDurability,
 } from './topic-bus.ts';
 import { timeOfMessageId, toTopicMessage, type TopicMessage } from './topic-message.ts';
 
-/** A message and its place in the bus. */
-export interface PlacedMessage {
+/** A message and its position in the bus. */
+export interface PositionedMessage {
   readonly message: TopicMessage;
-  /** Compared with `comparePlaces`. Empty for a scheduled message, which has no place yet. */
-  readonly place: string;
+  /** Compared with `comparePositions`. Empty for a scheduled message, which has no position yet. */
+  readonly position: string;
 }
 
 export interface KeptMessages {
   /** Oldest first. */
-  readonly messages: readonly PlacedMessage[];
-  /** The place of the message named by `since=<id>`, if it is stored. */
+  readonly messages: readonly PositionedMessage[];
+  /** The position of the message named by `since=<id>`, if it is stored. */
   readonly after?: string | undefined;
 }
 
@@ -40,13 +40,13 @@ export function topicOfSubject(subject: string): string {
   return subject.slice(topicAt);
 }
 
-export function placed(found: TopicBusMessage): PlacedMessage {
+export function withPosition(found: TopicBusMessage): PositionedMessage {
   const message = toTopicMessage(found.payload, {
     busId: found.id,
     topic: topicOfSubject(found.subject),
     storedAtMs: found.storedAt.getTime(),
   });
-  return { message, place: found.position ?? found.sequence };
+  return { message, position: found.position ?? found.sequence };
 }
 
 export function createTopicLog(
@@ -58,31 +58,31 @@ export function createTopicLog(
   }: { readonly clock: Clock; readonly keptMs: number; readonly durability: TopicDurability },
 ): TopicLog {
   /** Messages stored since `fromMs` that have not expired. */
-  async function readFrom(topic: string, fromMs: number): Promise<PlacedMessage[]> {
+  async function readFrom(topic: string, fromMs: number): Promise<PositionedMessage[]> {
     const nowMs = clock.now();
     const time = new Date(Math.max(fromMs, nowMs - keptMs - skewMs));
-    const found: PlacedMessage[] = [];
+    const found: PositionedMessage[] = [];
     for await (const each of bus.read(subjects.notify.topic(topic), { from: { time } })) {
-      const message = placed(each);
+      const message = withPosition(each);
       if (isKept(message, nowMs)) found.push(message);
     }
     return found;
   }
 
-  async function readAll(topics: readonly string[], fromMs: number): Promise<PlacedMessage[]> {
-    const lists: PlacedMessage[][] = [];
+  async function readAll(topics: readonly string[], fromMs: number): Promise<PositionedMessage[]> {
+    const lists: PositionedMessage[][] = [];
     for (const topic of new Set(topics)) lists.push(await readFrom(topic, fromMs));
     const [first = []] = lists;
-    return lists.length === 1 ? first : lists.flat().toSorted(byPlace);
+    return lists.length === 1 ? first : lists.flat().toSorted(byPosition);
   }
 
   /** Reads the end of the stream first; the last message there may have expired. */
-  async function latest(topic: string): Promise<readonly PlacedMessage[]> {
+  async function latest(topic: string): Promise<readonly PositionedMessage[]> {
     const subject = subjects.notify.topic(topic);
     const sequence = (await bus.stream(subject))?.lastSequence;
     if (sequence === undefined) return [];
     for await (const each of bus.read(subject, { from: { sequence } })) {
-      const last = placed(each);
+      const last = withPosition(each);
       if (isKept(last, clock.now())) return [last];
     }
     return (await readFrom(topic, 0)).slice(-1);
@@ -109,7 +109,7 @@ export function createTopicLog(
       if (since.kind === 'id') return readAfter(topics, since.id);
       if (since.kind === 'latest') {
         const last = await Promise.all([...new Set(topics)].map(latest));
-        return { messages: last.flat().toSorted(byPlace) };
+        return { messages: last.flat().toSorted(byPosition) };
       }
       const from = await readAll(topics, since.seconds * 1_000 - skewMs);
       return { messages: from.filter(({ message }) => message.time >= since.seconds) };
@@ -125,16 +125,16 @@ export function createTopicLog(
 }
 
 /** A message without an expiry is for readers that were connected when it was published. */
-function isKept({ message: { expires = 0 } }: PlacedMessage, nowMs: number): boolean {
+function isKept({ message: { expires = 0 } }: PositionedMessage, nowMs: number): boolean {
   return expires * 1_000 > nowMs;
 }
 
-function messagesAfter(all: readonly PlacedMessage[], id: string): KeptMessages | undefined {
-  const after = all.find(({ message }) => message.id === id)?.place;
+function messagesAfter(all: readonly PositionedMessage[], id: string): KeptMessages | undefined {
+  const after = all.find(({ message }) => message.id === id)?.position;
   if (after === undefined) return undefined;
-  return { messages: all.filter(({ place }) => comparePlaces(place, after) > 0), after };
+  return { messages: all.filter(({ position }) => comparePositions(position, after) > 0), after };
 }
 
-function byPlace(a: PlacedMessage, b: PlacedMessage): number {
-  return comparePlaces(a.place, b.place);
+function byPosition(a: PositionedMessage, b: PositionedMessage): number {
+  return comparePositions(a.position, b.position);
 }

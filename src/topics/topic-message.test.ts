@@ -15,14 +15,14 @@ test('a message id has the form of ntfy and contains its second', () => {
 });
 
 test('any payload that another producer publishes becomes a message', () => {
-  const place = { busId: 'some id', topic: 't', storedAtMs: 1_800_000_000_000 };
+  const source = { busId: 'some id', topic: 't', storedAtMs: 1_800_000_000_000 };
   fc.assert(
     fc.property(fc.jsonValue(), (payload) => {
-      const message = toTopicMessage(payload, place);
+      const message = toTopicMessage(payload, source);
       assert.ok(isMessageId(message.id));
       assert.equal(message.topic, 't');
       assert.equal(typeof message.message, 'string');
-      assert.deepEqual(toTopicMessage(payload, place), message);
+      assert.deepEqual(toTopicMessage(payload, source), message);
     }),
   );
 });

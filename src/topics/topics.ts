@@ -287,7 +287,8 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
         const { messages, after } = await readKept(request);
         const last = new Map<string, string>();
         if (after !== undefined) for (const topic of reader.topics) last.set(topic, after);
-        for (const { message, place } of messages) if (place !== '') last.set(message.topic, place);
+        for (const { message, position } of messages)
+          if (position !== '') last.set(message.topic, position);
         const wanted = messages.filter(({ message }) => reader.filter?.(message) ?? true);
         if (wanted.length > 0) reader.deliver(batchOf(wanted));
         subscription.live(last);
@@ -323,7 +324,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     const pending = lists
       .flat()
       .filter(({ id }) => !delivered.has(id))
-      .map((message) => ({ message, place: '' }));
+      .map((message) => ({ message, position: '' }));
     const byTime = pending.toSorted((a, b) => a.message.time - b.message.time);
     return { ...stored, messages: [...stored.messages, ...byTime] };
   }

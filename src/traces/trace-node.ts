@@ -144,7 +144,7 @@ export interface JobNode extends NodeBase {
 
 export type TraceNode = CommandNode | DeliveryNode | EventNode | HandlerNode | JobNode;
 
-/** A node without its place in the tree. */
+/** A node without its position in the tree. */
 export type Draft<Node extends TraceNode = TraceNode> = Node extends TraceNode
   ? Omit<Node, 'depth' | 'offsetMs' | 'parent'> & { readonly atMs: number | null }
   : never;
@@ -172,14 +172,14 @@ export function commandNode(
 
 export function eventNode(event: TracedEvent, causationId: string | undefined): Draft {
   const { type, eventId, tenant, stream, revision, position, occurredAt, recordedAt } = event;
-  const place = { tenant, stream, revision, position, occurredAt, recordedAt };
+  const recordFields = { tenant, stream, revision, position, occurredAt, recordedAt };
   return {
     kind: 'event',
     id: eventNodeId(event),
     type,
     eventId,
     causationId: causationId ?? null,
-    ...place,
+    ...recordFields,
     atMs: timeOf(recordedAt),
   };
 }

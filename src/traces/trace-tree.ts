@@ -48,7 +48,7 @@ export function buildTraceTree(
   const events = facts.events.toSorted((a, b) => (a.position < b.position ? -1 : 1));
   const drafts = new Map<string, Draft>();
   const parents: { readonly id: string; readonly parent: string | undefined }[] = [];
-  const place = (draft: Draft, parent: string | undefined): void => {
+  const add = (draft: Draft, parent: string | undefined): void => {
     drafts.set(draft.id, draft);
     parents.push({ id: draft.id, parent });
   };
@@ -62,14 +62,14 @@ export function buildTraceTree(
   const groups = Map.groupBy(events, groupKey);
   const handlers = handlersOf(facts, events);
 
-  for (const [event, each] of handlers) for (const draft of each) place(draft, event);
-  const byPlace = new Map(events.map((event) => [sourceKey(event.stream, event.eventId), event]));
+  for (const [event, each] of handlers) for (const draft of each) add(draft, event);
+  const bySource = new Map(events.map((event) => [sourceKey(event.stream, event.eventId), event]));
   for (const message of facts.messages) {
-    const source = byPlace.get(sourceKey(message.sourceStreamId, message.sourceEventId));
+    const source = bySource.get(sourceKey(message.sourceStreamId, message.sourceEventId));
     if (source === undefined) continue;
     const delivery = deliveryNode(message);
-    place(delivery, eventNodeId(source));
-    for (const job of message.jobs ?? []) place(jobNode(job), delivery.id);
+    add(delivery, eventNodeId(source));
+    for (const job of message.jobs ?? []) add(jobNode(job), delivery.id);
   }
   for (const [first, ...rest] of groups.values()) {
     if (first === undefined) continue;
@@ -77,7 +77,7 @@ export function buildTraceTree(
     const above = cause === undefined ? undefined : eventNodeId(cause);
     const command = commandOf(first);
     if (command === undefined) {
-      place(eventNode(first, cause === undefined ? first.causationId : undefined), above);
+      add(eventNode(first, cause === undefined ? first.causationId : undefined), above);
       continue;
     }
     const last = rest.at(-1) ?? first;
@@ -86,8 +86,8 @@ export function buildTraceTree(
       isSender(handler.subscription, first.idempotencyKey),
     );
     // All versions of a handler use the same keys, so with several versions the sender is unknown.
-    place(draft, sender?.length === 1 ? sender[0]?.id : above);
-    for (const event of [first, ...rest]) place(eventNode(event, undefined), draft.id);
+    add(draft, sender?.length === 1 ? sender[0]?.id : above);
+    for (const event of [first, ...rest]) add(eventNode(event, undefined), draft.id);
   }
 
   const times = timesOf(facts);

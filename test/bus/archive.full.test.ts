@@ -27,7 +27,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 const audit = 'gbe.events.audit.change';
 const tomorrow = (): Date => new Date(Date.now() + 86_400_000);
-const place = (): { readonly path: string; readonly cold: string } => ({
+const paths = (): { readonly path: string; readonly cold: string } => ({
   path: join(folder, `${randomUUID()}.db`),
   cold: join(folder, randomUUID()),
 });
@@ -52,7 +52,7 @@ async function streamNumbers(bus: Bus, subject = audit): Promise<number[]> {
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
 test('old messages are archived and verified, and only then trimmed', async () => {
-  const { path, cold } = place();
+  const { path, cold } = paths();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
   await publish(bus, 25);
@@ -74,7 +74,7 @@ test('old messages are archived and verified, and only then trimmed', async () =
 });
 
 test('messages that a group has not acked are archived but trimmed only after the ack', async () => {
-  const { path, cold } = place();
+  const { path, cold } = paths();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
   await publish(bus, 10);
@@ -93,7 +93,7 @@ test('messages that a group has not acked are archived but trimmed only after th
 });
 
 test('messages that cannot be read back from the archive are not trimmed', async () => {
-  const { path, cold } = place();
+  const { path, cold } = paths();
   const inner = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
   await publish(bus, 3);
@@ -111,7 +111,7 @@ test('messages that cannot be read back from the archive are not trimmed', async
 });
 
 test('reading a damaged segment fails instead of returning wrong data', async () => {
-  const { path, cold } = place();
+  const { path, cold } = paths();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
   await publish(bus, 3);
@@ -125,7 +125,7 @@ test('reading a damaged segment fails instead of returning wrong data', async ()
 });
 
 test('two concurrent archivers keep every message once', async () => {
-  const { path, cold } = place();
+  const { path, cold } = paths();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
   await using second = await sqliteBus(path);
@@ -144,7 +144,7 @@ test('two concurrent archivers keep every message once', async () => {
 test('an archiver killed at any step loses no message and archives none twice', async () => {
   let at = 1;
   for (let end: unknown = 'SIGKILL'; end === 'SIGKILL'; at += 1) {
-    const { path, cold } = place();
+    const { path, cold } = paths();
     const storage = fileColdStorage(cold);
     {
       await using bus = await sqliteBus(path);
@@ -161,11 +161,11 @@ test('an archiver killed at any step loses no message and archives none twice', 
     assert.deepEqual(await archivedNumbers(storage), upTo(7), `killed at ${at}`);
     assert.deepEqual(await streamNumbers(bus), []);
   }
-  assert.ok(at > 8, `the archiver was killed at ${at} places`);
+  assert.ok(at > 8, `the archiver was killed at ${at} points`);
 });
 
 test('archived messages are restored to a separate subject, once', async () => {
-  const { path, cold } = place();
+  const { path, cold } = paths();
   const storage = fileColdStorage(cold);
   await using bus = await sqliteBus(path);
   await publish(bus, 5);
@@ -188,7 +188,7 @@ test('archived messages are restored to a separate subject, once', async () => {
 });
 
 test('the sweeper keeps each domain as long as its rule says, and archives audit messages', async () => {
-  const { path, cold } = place();
+  const { path, cold } = paths();
   const storage = fileColdStorage(cold);
   const clock = fakeClock({ nowMs: Date.parse('2026-01-01T00:00:00.000Z') });
   await using bus = await sqliteBus(path, { clock });
@@ -218,7 +218,7 @@ test('the sweeper keeps each domain as long as its rule says, and archives audit
 
 test('messages that need archiving are not trimmed without cold storage', async () => {
   const clock = fakeClock({ nowMs: Date.parse('2026-01-01T00:00:00.000Z') });
-  await using bus = await sqliteBus(place().path, { clock });
+  await using bus = await sqliteBus(paths().path, { clock });
   await publish(bus, 2);
   await clock.advance(400 * 86_400_000);
   assert.equal((await sweepBus(bus, { clock })).removed, 0);
@@ -226,7 +226,7 @@ test('messages that need archiving are not trimmed without cold storage', async 
 });
 
 test('trims streams by length and by bytes, except messages that a group has not read', async () => {
-  await using bus = await sqliteBus(place().path);
+  await using bus = await sqliteBus(paths().path);
   const rules = [
     { pattern: 'gbe.a.*', lengthMax: 5 },
     { pattern: 'gbe.b.*', bytesMax: 600 },

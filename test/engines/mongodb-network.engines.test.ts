@@ -14,7 +14,7 @@ import {
   newEvent,
   newEvents,
   newSeed,
-  readPlaces,
+  readLocations,
   streamName,
   until,
 } from '../store/rig.ts';
@@ -120,7 +120,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     );
     leaving.abort();
     await read;
-    assert.equal((await readPlaces(store)).length, 3 * count, `MILLRACE_SEED=${seed}`);
+    assert.equal((await readLocations(store)).length, 3 * count, `MILLRACE_SEED=${seed}`);
   });
 
   test('a commit that is read before its reply arrives does not undo later commits', async () => {
@@ -159,7 +159,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     copy.open();
     await reading;
     await append(3);
-    const revisions = (await readPlaces(store)).map(({ revision }) => revision);
+    const revisions = (await readLocations(store)).map(({ revision }) => revision);
     assert.deepEqual(revisions, [0, 1, 2, 3]);
   });
 
@@ -191,7 +191,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     assert.equal(acknowledged, 3);
     copy.open();
     await inTime('the remaining appends', appending);
-    assert.equal((await readPlaces(store)).length, 36);
+    assert.equal((await readLocations(store)).length, 36);
   });
 
   test('all commits are eventually stripped, even if stripping starts late', async () => {
@@ -238,12 +238,12 @@ onEachMongodb('a network that delays and loses messages', (target) => {
         const { revision } = await store.append(stream, events, { expected });
         assert.equal(revision, 11);
         await store.append(stream, [newEvent('later')], { expected: 11 });
-        const ids = (await readPlaces(store)).map(({ eventId }) => eventId);
+        const ids = (await readLocations(store)).map(({ eventId }) => eventId);
         assert.deepEqual(ids, [...events.map(({ eventId }) => eventId), 'later']);
         await store[Symbol.asyncDispose]();
         assert.ok(network.isLost());
         await using again = await mongodbEventStore(client.db(database));
-        assert.equal((await readPlaces(again)).length, 13);
+        assert.equal((await readLocations(again)).length, 13);
       });
     }
   }

@@ -14,7 +14,7 @@ import {
   inTime,
   newEvent,
   newEvents,
-  readPlaces,
+  readLocations,
   rejection,
   retryDuringOutage,
   streamName,
@@ -72,7 +72,7 @@ onFerretdb('an outage', (target) => {
       const marker = newEvent('marker', { type: 'item.changed.v1' });
       await retryDuringOutage(() => store.append(streamName('a'), [marker]));
       await Promise.all([follower.before('marker'), filtered.before('marker')]);
-      const stored = await readPlaces(store);
+      const stored = await readLocations(store);
       assertNoViolations(checkDelivered(stored, follower.events), how);
       const ids = new Set(stored.map(({ eventId }) => eventId));
       for (const [index, outcome] of outcomes.entries()) {
@@ -139,7 +139,10 @@ onFerretdb('an outage', (target) => {
     }
     await inTime('the appends of the pause', appends);
     await follower.count(4);
-    assertNoViolations(checkDelivered(await readPlaces(store), follower.events), 'after a pause');
+    assertNoViolations(
+      checkDelivered(await readLocations(store), follower.events),
+      'after a pause',
+    );
   });
 
   test('closing settles every append that is in progress, and acknowledged appends are stored', async () => {
@@ -152,7 +155,7 @@ onFerretdb('an outage', (target) => {
     await inTime('closing', store[Symbol.asyncDispose]());
     const outcomes = await inTime('every append settles', settled);
     await using again = await open(database);
-    const ids = new Set((await readPlaces(again)).map(({ eventId }) => eventId));
+    const ids = new Set((await readLocations(again)).map(({ eventId }) => eventId));
     for (const [index, outcome] of outcomes.entries()) {
       assert.equal(ids.has(`e${index}`), outcome.status === 'fulfilled', `append ${index}`);
       if (outcome.status === 'rejected') assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'));
@@ -191,6 +194,6 @@ onFerretdb('an outage', (target) => {
     assertOutage(await inTime('opening', rejection(open(database))));
     await server().start();
     await using store = await open(database);
-    assert.deepEqual(await readPlaces(store), []);
+    assert.deepEqual(await readLocations(store), []);
   });
 });

@@ -10,13 +10,13 @@ import {
   assertNoViolations,
   checkDelivered,
   checkStored,
-  type EventPlace,
+  type EventLocation,
 } from '../../src/testing/history.ts';
 import {
   createWorkspace,
   newSeed,
-  placeOf,
-  readPlaces,
+  locationOf,
+  readLocations,
   until,
   type Workspace,
 } from '../store/rig.ts';
@@ -40,11 +40,11 @@ export async function newRun(target: MongodbTarget, seed = newSeed()): Promise<M
   const workspace = await createWorkspace();
   const store = await mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
   const leaving = new AbortController();
-  const delivered: EventPlace[] = [];
+  const delivered: EventLocation[] = [];
   // The subscription must continue through every outage.
   const following = (async () => {
     for await (const item of store.subscribe({ signal: leaving.signal, pageSize: 50 })) {
-      if (item.kind === 'events') delivered.push(...item.events.map(placeOf));
+      if (item.kind === 'events') delivered.push(...item.events.map(locationOf));
     }
   })();
   following.catch(() => undefined);
@@ -61,7 +61,7 @@ export async function newRun(target: MongodbTarget, seed = newSeed()): Promise<M
     },
     async check() {
       const title = `MILLRACE_SEED=${seed}`;
-      const stored = await readPlaces(store);
+      const stored = await readLocations(store);
       assert.ok(stored.length > 0);
       assertNoViolations(checkStored(await workspace.histories(), stored), title);
       const last = stored.at(-1)?.position ?? '';
@@ -70,7 +70,7 @@ export async function newRun(target: MongodbTarget, seed = newSeed()): Promise<M
       assertNoViolations(checkDelivered(stored, delivered), title);
       // A store that is opened later reads the same events.
       await using later = await mongodbEventStore(target.url(), { database });
-      assert.deepEqual(await readPlaces(later), stored);
+      assert.deepEqual(await readLocations(later), stored);
     },
     async [Symbol.asyncDispose]() {
       leaving.abort();

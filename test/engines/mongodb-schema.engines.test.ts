@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { MongoClient, type Db, type Document } from 'mongodb';
 import { rejectsWith } from '../../src/testing/assertions.ts';
 import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
-import { newEvent, newEvents, readPlaces, streamName } from '../store/rig.ts';
+import { newEvent, newEvents, readLocations, streamName } from '../store/rig.ts';
 import { onEachMongodb } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 /** The indexes of the architecture document. */
@@ -93,7 +93,7 @@ onEachMongodb('the collection of events', (target) => {
     const before = (await indexesOf(db)).length;
     await using store = await mongodbEventStore(db);
     await store.append(streamName('a'), newEvents('e', 3));
-    assert.equal((await readPlaces(store)).length, 3);
+    assert.equal((await readLocations(store)).length, 3);
     // Our indexes are one for the order, three for filters, and one that not every server supports.
     const added = (await indexesOf(db)).length - before;
     assert.ok(added === 4 || added === 5, `${added} indexes were added`);

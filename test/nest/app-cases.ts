@@ -11,7 +11,7 @@ import { startHttpReceiver } from '../../src/testing/index.ts';
 import { until } from '../store/rig.ts';
 import type { AppSettings, CompiledApp } from './compile-app.ts';
 
-export interface AppPlace {
+export interface AppEngines {
   readonly store: string;
   readonly database?: string | undefined;
 }
@@ -33,7 +33,7 @@ interface RunningApp extends AsyncDisposable {
 export function appCases(
   engine: 'sqlite' | 'postgres',
   compiled: CompiledApp,
-  place: () => Promise<AppPlace>,
+  newEngines: () => Promise<AppEngines>,
 ): void {
   after(() => compiled[Symbol.dispose]());
 
@@ -46,7 +46,7 @@ export function appCases(
 
   test(`${engine}: an event from a controller reaches its handler and, through the outbox, a webhook receiver`, async () => {
     await using receiver = await startHttpReceiver();
-    await using running = await start({ ...(await place()), receiver: receiver.url });
+    await using running = await start({ ...(await newEngines()), receiver: receiver.url });
     const { url, ledger } = running;
     const response = await post(`${url}/payments`, { id: 'p1', amount: 12.5 });
     const { eventId } = (await response.json()) as { readonly eventId: string };
@@ -68,7 +68,7 @@ export function appCases(
 
   test(`${engine}: closing waits for a running delivery and stores its outcome`, async () => {
     await using receiver = await startHttpReceiver();
-    const settings = { ...(await place()), receiver: receiver.url };
+    const settings = { ...(await newEngines()), receiver: receiver.url };
     const { app, url, ledger } = await start(settings);
     const release = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
@@ -101,7 +101,7 @@ export function appCases(
 
   test(`${engine}: the health endpoint reports ok, and degraded after a dead letter`, async () => {
     await using receiver = await startHttpReceiver();
-    await using running = await start({ ...(await place()), receiver: receiver.url });
+    await using running = await start({ ...(await newEngines()), receiver: receiver.url });
     const { url } = running;
     const ask = async (): Promise<Health> => {
       const response = await fetch(`${url}/health`);
@@ -127,7 +127,7 @@ export function appCases(
 
   test(`${engine}: a process that is terminated under load loses no accepted payment`, async () => {
     await using receiver = await startHttpReceiver();
-    const settings: AppSettings = { ...(await place()), receiver: receiver.url };
+    const settings: AppSettings = { ...(await newEngines()), receiver: receiver.url };
     const accepted: string[] = [];
     await using child = startChild(compiled.main, { input: settings });
     const { url } = await child.message(isListening);

@@ -3,21 +3,21 @@ import { test } from 'node:test';
 import { startHttpReceiver } from '../../src/testing/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { until } from '../store/rig.ts';
-import { appCases, post, type AppPlace } from './app-cases.ts';
+import { appCases, post, type AppEngines } from './app-cases.ts';
 import { compileApp } from './compile-app.ts';
 
 const compiled = await compileApp();
 
-async function place(): Promise<AppPlace> {
+async function newEngines(): Promise<AppEngines> {
   const { url } = await sharedPostgres();
   return { store: url, database: url };
 }
 
-appCases('postgres', compiled, place);
+appCases('postgres', compiled, newEngines);
 
 test('postgres: TypeORM commits an order and its message together, or neither', async () => {
   await using receiver = await startHttpReceiver();
-  const app = await compiled.createApp({ ...(await place()), receiver: receiver.url });
+  const app = await compiled.createApp({ ...(await newEngines()), receiver: receiver.url });
   try {
     const url = `${await app.getUrl()}/orders`;
     const sent = async (id: string): Promise<string> =>

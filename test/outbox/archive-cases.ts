@@ -18,11 +18,11 @@ const { messages, kills } =
 /** The most batches before a kill, so that messages are left for the last archiver. */
 const batchesMax = 20;
 
-export function archiveCases(engine: EngineName, place: () => Promise<string>): void {
+export function archiveCases(engine: EngineName, newUrl: () => Promise<string>): void {
   test(`an archiver on ${engine} that is killed at random loses no message`, async () => {
     const seed = newSeed();
     const random = seededRandom(seed);
-    const url = await place();
+    const url = await newUrl();
     await using workspace = await createWorkspace();
     const path = join(workspace.folder, 'sent.ndjson.gz');
     await using ledger = await openLedger({ engine, url });

@@ -2,9 +2,9 @@
 
 import { archiveOutbox } from '../../src/platform/transfer/archive-outbox.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import { openLedger, type LedgerPlace } from './open-ledger.ts';
+import { openLedger, type LedgerAddress } from './open-ledger.ts';
 
-export interface ArchiverInput extends LedgerPlace {
+export interface ArchiverInput extends LedgerAddress {
   readonly path: string;
 }
 

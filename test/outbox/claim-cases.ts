@@ -11,9 +11,9 @@ import { openLedger, type LedgerEngine } from './open-ledger.ts';
 const { messages, processes } =
   soakMinutes > 0 ? { messages: 10_000, processes: 8 } : { messages: 2_000, processes: 3 };
 
-export function claimCases(engine: LedgerEngine, place: () => Promise<string>): void {
+export function claimCases(engine: LedgerEngine, newUrl: () => Promise<string>): void {
   test(`${processes} processes on ${engine} claim each of ${messages} messages exactly once`, async () => {
-    const url = await place();
+    const url = await newUrl();
     await using ledger = await openLedger({ engine, url });
     const enqueued = new Set<string>();
     for (let at = 0; at < messages; at += 1_000) {

@@ -1,15 +1,15 @@
 // A process that claims one batch, waits, claims the rest, and reports the ids.
 
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import { openLedger, type LedgerPlace } from './open-ledger.ts';
+import { openLedger, type LedgerAddress } from './open-ledger.ts';
 
 export interface ClaimerMessage {
   readonly kind: 'ready' | 'first' | 'done';
   readonly ids?: readonly string[] | undefined;
 }
 
-const place = childInput() as LedgerPlace;
-const ledger = await openLedger(place);
+const address = childInput() as LedgerAddress;
+const ledger = await openLedger(address);
 tellParent({ kind: 'ready' } satisfies ClaimerMessage);
 const ids: string[] = [];
 process.once('message', () => {

@@ -9,9 +9,9 @@ import { runMillrace } from '../cli-store-terminal.ts';
 import { createWorkspace, type EngineName } from '../store/rig.ts';
 import { openLedger } from './open-ledger.ts';
 
-export function outboxCliCases(engine: EngineName, place: () => Promise<string>): void {
+export function outboxCliCases(engine: EngineName, newUrl: () => Promise<string>): void {
   test(`millrace outbox lists, shows, pauses, replays, purges and archives on ${engine}`, async () => {
-    const url = await place();
+    const url = await newUrl();
     const millrace = (...args: string[]) =>
       runMillrace(['outbox', ...args], { env: { MILLRACE_STORE: url, MILLRACE_USER: 'ada' } });
     const json = async <T>(...args: string[]): Promise<T> => {
@@ -72,7 +72,7 @@ export function outboxCliCases(engine: EngineName, place: () => Promise<string>)
   });
 
   test(`millrace migrate --outbox creates the ledger named by MILLRACE_OUTBOX on ${engine}`, async () => {
-    const env = { MILLRACE_STORE: 'sqlite:nowhere.db', MILLRACE_OUTBOX: await place() };
+    const env = { MILLRACE_STORE: 'sqlite:nowhere.db', MILLRACE_OUTBOX: await newUrl() };
     const millrace = (line: string) => runMillrace(line.split(' '), { env });
     const printed = await millrace('migrate --outbox --print');
     assert.match(printed.stdout, /create view .*integration_outbox/);

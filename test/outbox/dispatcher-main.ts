@@ -3,10 +3,10 @@
 import { createOutboxDispatcher } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import { openLedger, type LedgerPlace } from './open-ledger.ts';
+import { openLedger, type LedgerAddress } from './open-ledger.ts';
 import { sendTo } from './receiver.ts';
 
-export interface DispatcherInput extends LedgerPlace {
+export interface DispatcherInput extends LedgerAddress {
   readonly receiver: string;
   readonly seed: number;
   readonly leaseMs: number;

@@ -10,10 +10,10 @@ import { startReceiver } from './receiver.ts';
 
 const leaseMs = soakMinutes > 0 ? 2_000 : 1_000;
 
-export function killCases(engine: EngineName, place: () => Promise<string>): void {
+export function killCases(engine: EngineName, newUrl: () => Promise<string>): void {
   test(`dispatchers on ${engine} that are killed lose no message and leave none claimed`, () =>
     inRounds(async (seed) => {
-      const url = await place();
+      const url = await newUrl();
       await using receiver = await startReceiver();
       await using ledger = await openLedger({ engine, url });
       let started = 0;

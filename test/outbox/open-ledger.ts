@@ -5,12 +5,12 @@ import type { EngineName } from '../store/rig.ts';
 
 export type LedgerEngine = EngineName | 'typeorm';
 
-export interface LedgerPlace {
+export interface LedgerAddress {
   readonly engine: LedgerEngine;
   readonly url: string;
 }
 
-export async function openLedger({ engine, url }: LedgerPlace): Promise<OutboxLedger> {
+export async function openLedger({ engine, url }: LedgerAddress): Promise<OutboxLedger> {
   if (engine === 'typeorm') return typeormLedger(url);
   // Loads only this engine, because many short processes call this function.
   if (engine === 'sqlite') {

@@ -16,11 +16,11 @@ import { runOutbox, writeConfig } from './run-process.ts';
 
 export function outboxRunCases(
   engine: EngineName,
-  place: (folder: string) => Promise<string>,
+  newUrl: (folder: string) => Promise<string>,
 ): void {
   test(`appended events reach the receiver, and SIGTERM waits for the running delivery, on ${engine}`, async () => {
     await using workspace = await createWorkspace();
-    const url = await place(workspace.folder);
+    const url = await newUrl(workspace.folder);
     await using store = await openStore(engine, url);
     const arrived = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
@@ -66,7 +66,7 @@ export function outboxRunCases(
 
   test(`a message that a killed process was sending is sent again with the same key, on ${engine}`, async () => {
     await using workspace = await createWorkspace();
-    const url = await place(workspace.folder);
+    const url = await newUrl(workspace.folder);
     await using store = await openStore(engine, url);
     let isResponding = false;
     await using receiver = await startHttpReceiver({

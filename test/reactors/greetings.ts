@@ -29,7 +29,7 @@ export const greetings = reactor({
   name: 'sub:shop:greetings:v1',
   events: [placed],
   from: 'start',
-  onRefused: 'ignore',
+  onRejected: 'ignore',
   on: { 'order.placed.v1': ({ aggregate }) => ({ id: aggregate.id, command: send({}) }) },
 });
 

@@ -29,10 +29,10 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
   },
   async 'Redis Cluster'() {
     const cluster = await startRedisCluster({ appendOnly: 'always' });
-    const places = cluster.nodes.map(({ host, port }) => ({ host, port }));
-    const url = `redis+cluster://${places.map(({ host, port }) => `${host}:${port}`).join(',')}`;
+    const addresses = cluster.nodes.map(({ host, port }) => ({ host, port }));
+    const url = `redis+cluster://${addresses.map(({ host, port }) => `${host}:${port}`).join(',')}`;
     const { nodes } = cluster;
-    return target(url, nodes, new Cluster(places), () => cluster.whenOk(), cluster);
+    return target(url, nodes, new Cluster(addresses), () => cluster.whenOk(), cluster);
   },
 };
 
@@ -250,10 +250,10 @@ for (const [name, open] of Object.entries(targets)) {
     await flush(where);
     await using index = await redisSagaIndex(where.url);
     const stream = `${category}-core-o1`;
-    const place = { stream, saga: category, tenant: 'core', key: 'o1', shard: 1 };
+    const address = { stream, saga: category, tenant: 'core', key: 'o1', shard: 1 };
     const status = 'running' as const;
     const entry = {
-      ...place,
+      ...address,
       status,
       revision: 4,
       updatedAtMs: 1,

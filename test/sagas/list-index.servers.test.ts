@@ -13,9 +13,9 @@ describe('millrace sagas list --index', () => {
       await using index = await openSagaIndex(redis.url);
       for (const key of ['a', 'b', 'c']) {
         const saga = 'shop.fulfilment.v1';
-        const place = { stream: `${saga}-core-${key}`, saga, tenant: 'core', key, shard: 0 };
+        const address = { stream: `${saga}-core-${key}`, saga, tenant: 'core', key, shard: 0 };
         const state = { status: 'parked', revision: 1, updatedAtMs: 1_759_226_400_000 } as const;
-        await index.put({ ...place, ...state, dueAtMs: undefined, reason: 'said-no' });
+        await index.put({ ...address, ...state, dueAtMs: undefined, reason: 'said-no' });
       }
     }
     const first = await home.millrace(`sagas list --index ${redis.url} --status parked --limit 2`);

@@ -2,7 +2,7 @@
 // the order, which shows what happened in which order.
 
 import { z } from 'zod';
-import { defineAggregate, Refused } from '../../src/aggregates/index.ts';
+import { defineAggregate, CommandRejected } from '../../src/aggregates/index.ts';
 import { defineCommand, defineEvent } from '../../src/contracts/index.ts';
 import { saga } from '../../src/reactors/index.ts';
 
@@ -25,7 +25,7 @@ export const ledger = defineAggregate({
   decide: {
     'ledger.enter': ({ orderId, what }) => {
       if (what === 'ship' && kindOf(orderId) === 'rejected') {
-        throw new Refused('sold-out', 'there is nothing to ship');
+        throw new CommandRejected('sold-out', 'there is nothing to ship');
       }
       return entered({ orderId, what });
     },

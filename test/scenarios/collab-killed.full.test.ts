@@ -10,7 +10,7 @@ import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { collab } from '../../modules/collab/index.ts';
 import {
   personOf,
-  type Answer,
+  type PersonResponse,
   type Person,
   type Screen,
   type SocketMessage,
@@ -64,7 +64,7 @@ test('every flow completes once although the product is killed after each step',
 
   let child: Child | undefined;
   /** A request without a response is sent again to the next process. */
-  let posting: Promise<Answer> | undefined;
+  let posting: Promise<PersonResponse> | undefined;
   try {
     for (const [index, killPoint] of killPoints.entries()) {
       child = await start(killPoint);
@@ -149,8 +149,8 @@ async function resume(
 async function post(
   who: Person,
   { chatId, flow, status }: { chatId: string; flow: string; status: string },
-): Promise<Answer> {
-  let response: Answer | undefined;
+): Promise<PersonResponse> {
+  let response: PersonResponse | undefined;
   await until(`${flow} is posted`, async () => {
     response = await who
       .send(
@@ -162,7 +162,7 @@ async function post(
       .catch(() => undefined);
     return response !== undefined;
   });
-  return response as Answer;
+  return response as PersonResponse;
 }
 
 async function isOver(platform: Platform): Promise<void> {

@@ -10,7 +10,7 @@ import {
   apiCaller,
   startChild,
   startSmtp,
-  type ApiAnswer,
+  type ApiResponse,
   type ApiCaller,
   type Child,
 } from '../../src/testing/index.ts';
@@ -153,15 +153,15 @@ async function insist(
   path: string,
   body?: object,
   key?: string,
-): Promise<ApiAnswer> {
-  let response: ApiAnswer | undefined;
+): Promise<ApiResponse> {
+  let response: ApiResponse | undefined;
   await until(`${method} ${path} gets a response`, async () => {
     const headers = key === undefined ? {} : { 'idempotency-key': key };
     response = await shop.ask(method, path, body, headers).catch(() => undefined);
     return response !== undefined;
   });
   assert.ok((response?.status ?? 500) < 300, `${path}: ${JSON.stringify(response?.body)}`);
-  return response as ApiAnswer;
+  return response as ApiResponse;
 }
 
 /** Acknowledges the escalated copy after all reminders, which acknowledges the original, too. */

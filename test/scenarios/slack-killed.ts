@@ -75,8 +75,8 @@ export async function slackKilledAt(
     modules: [slackRequests(options)],
     roles: ['api'],
   });
-  const place = { tenant, kind: 'workspace', code: 'acme' };
-  const sealed = createSecretBox(secretKeys).seal(token, place);
+  const owner = { tenant, kind: 'workspace', code: 'acme' };
+  const sealed = createSecretBox(secretKeys).seal(token, owner);
   const command = configureWorkspace({ name: 'Acme', token: sealed, defaultChannelId: 'C1' });
   await platform.handle({ tenant, id: 'acme', command });
   const ids: string[] = [];

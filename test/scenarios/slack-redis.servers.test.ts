@@ -203,17 +203,17 @@ test('the checklist of the Slack document, line by line', async (t) => {
         await new Promise(setImmediate);
       }
       const events = await rig.platform.engines.store.readAll().toArray();
-      const places = {
+      const outputs = {
         redis: JSON.stringify([...(await dump(client))]),
         events: JSON.stringify(events.map(({ payload, headers }) => [payload, headers])),
         logs: logLines.join('\n'),
         traces: spans.join('\n'),
       };
-      assert.ok(places.logs.includes('r-4') && places.redis.includes('r-4'));
-      assert.ok(places.traces.includes('send slack message'));
-      for (const [place, text] of Object.entries(places)) {
+      assert.ok(outputs.logs.includes('r-4') && outputs.redis.includes('r-4'));
+      assert.ok(outputs.traces.includes('send slack message'));
+      for (const [output, text] of Object.entries(outputs)) {
         for (const secret of [token, wrong, secretKeys[0]?.key ?? '-']) {
-          assert.ok(!text.includes(secret), `a secret is in ${place}`);
+          assert.ok(!text.includes(secret), `a secret is in ${output}`);
         }
       }
     });

@@ -8,13 +8,13 @@ import type { AppendResult, EventStore, FeedItem, Position } from '../../src/sto
 import {
   checkDelivered,
   checkStored,
-  type EventPlace,
+  type EventLocation,
   type HistoryEntry,
 } from '../../src/testing/history.ts';
 import type { HistoryFile } from '../../src/testing/history-file.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
 import { runWriter } from './operations.ts';
-import { newEvent, placeOf, readPlaces, streamName } from './rig.ts';
+import { newEvent, locationOf, readLocations, streamName } from './rig.ts';
 
 const seeds = Array.from({ length: 6 }, (_, index) => index + 1);
 
@@ -31,10 +31,10 @@ async function rulesBroken(
   await using real = memoryEventStore();
   const random = seededRandom(seed);
   const store = bug(real, random);
-  const delivered: EventPlace[] = [];
+  const delivered: EventLocation[] = [];
   const following = (async () => {
     for await (const item of store.subscribe({ pageSize: 3 })) {
-      if (item.kind === 'events') delivered.push(...item.events.map(placeOf));
+      if (item.kind === 'events') delivered.push(...item.events.map(locationOf));
       if (delivered.some(({ eventId }) => eventId === 'marker')) return;
     }
   })();
@@ -52,7 +52,7 @@ async function rulesBroken(
   history.push({ kind: 'invoke', operation: 'marker', writes });
   await real.append(streamName('marker'), [marker]);
   await following;
-  const stored = await readPlaces(real);
+  const stored = await readLocations(real);
   const violations = [...checkStored(history, stored), ...checkDelivered(stored, delivered)];
   return new Set(violations.map(({ rule }) => rule));
 }
@@ -89,13 +89,13 @@ const bugs: Readonly<
     }),
   },
   'stores a rejected append': {
-    rules: ['refused-but-stored'],
+    rules: ['rejected-but-stored'],
     bug: (store, random) => ({
       ...store,
       async append(stream, events, options) {
         const result = await store.append(stream, events, options);
         if (random.below(8) > 0) return result;
-        return store.append(stream, [newEvent(`refused-${stream}`)], { expected: 9_999 });
+        return store.append(stream, [newEvent(`rejected-${stream}`)], { expected: 9_999 });
       },
     }),
   },

@@ -3,12 +3,12 @@
 import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore, SubscribeOptions } from '../../src/store/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
-import type { EventPlace } from '../../src/testing/history.ts';
+import type { EventLocation } from '../../src/testing/history.ts';
 import type { ReaderInput, ReaderMessage } from './reader-main.ts';
-import { placeOf, until } from './rig.ts';
+import { locationOf, until } from './rig.ts';
 
 export interface Follower {
-  readonly delivered: readonly EventPlace[];
+  readonly delivered: readonly EventLocation[];
   /** Resolves when an event with this id was delivered. */
   has(eventId: string): Promise<void>;
   caughtUp(): Promise<void>;
@@ -20,12 +20,12 @@ export function follow(
   options: SubscribeOptions = {},
 ): Follower & AsyncDisposable {
   const leaving = new AbortController();
-  const delivered: EventPlace[] = [];
+  const delivered: EventLocation[] = [];
   let isCaughtUp = false;
   let failure: unknown;
   const running = (async () => {
     for await (const item of store.subscribe({ ...options, signal: leaving.signal })) {
-      if (item.kind === 'events') delivered.push(...item.events.map(placeOf));
+      if (item.kind === 'events') delivered.push(...item.events.map(locationOf));
       else if (item.kind === 'caughtUp') isCaughtUp = true;
     }
   })().catch((error: unknown) => {
@@ -51,13 +51,13 @@ export interface ReaderProcess extends AsyncDisposable {
 
 export function startReader(input: ReaderInput): ReaderProcess {
   const child = startChild(new URL('./reader-main.ts', import.meta.url), { input });
-  const delivered = new Map<string, EventPlace[]>();
+  const delivered = new Map<string, EventLocation[]>();
   const caughtUp = new Set<string>();
   let end: unknown;
   for (const { name } of input.subscriptions) delivered.set(name, []);
   child.onMessage((message) => {
-    const { name, kind, places } = message as ReaderMessage;
-    delivered.get(name)?.push(...places);
+    const { name, kind, locations } = message as ReaderMessage;
+    delivered.get(name)?.push(...locations);
     if (kind === 'caughtUp') caughtUp.add(name);
   });
   void child.ended.then((how) => (end = how));
@@ -75,7 +75,7 @@ export function startReader(input: ReaderInput): ReaderProcess {
 }
 
 function followerOf(
-  delivered: readonly EventPlace[],
+  delivered: readonly EventLocation[],
   isCaughtUp: () => boolean,
   wait: (what: string, holds: () => boolean) => Promise<void>,
 ): Follower {

@@ -7,7 +7,7 @@ import type { EventStore } from '../../src/store/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkStored } from '../../src/testing/history.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
-import { messageOfKind, readPlaces, type EngineName, type Workspace } from './rig.ts';
+import { messageOfKind, readLocations, type EngineName, type Workspace } from './rig.ts';
 import type { WriterInput, WriterMessage } from './writer-main.ts';
 
 export const hasKind = messageOfKind<WriterMessage>();
@@ -113,6 +113,6 @@ export async function checkHistories(
   seed: number,
 ): Promise<number> {
   const history = await workspace.histories();
-  assertNoViolations(checkStored(history, await readPlaces(store)), `MILLRACE_SEED=${seed}`);
+  assertNoViolations(checkStored(history, await readLocations(store)), `MILLRACE_SEED=${seed}`);
   return history.filter(({ kind }) => kind === 'ok').length;
 }

@@ -109,8 +109,8 @@ async function execute(context: WriterContext, operation: Operation): Promise<vo
       history.note({ kind: 'fail', operation: name, reason: results });
       return;
     }
-    const places = results.map(({ revision, position }) => ({ revision, position }));
-    history.note({ kind: 'ok', operation: name, results: places });
+    const locations = results.map(({ revision, position }) => ({ revision, position }));
+    history.note({ kind: 'ok', operation: name, results: locations });
     onOk();
   } catch (error) {
     if (!hasCode(error, 'VERSION_CONFLICT')) throw error;

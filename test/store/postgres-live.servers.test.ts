@@ -9,7 +9,7 @@ import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect, terminate } from './connect.ts';
 import { follow } from './followers.ts';
-import { newEvent, newEvents, readPlaces, streamName, until } from './rig.ts';
+import { newEvent, newEvents, readLocations, streamName, until } from './rig.ts';
 
 /** So long that only a notification or a lost connection can wake a reader in time. */
 const pollIntervalMs = 600_000;
@@ -47,7 +47,7 @@ test('subscribers miss no event while connections are cut repeatedly', async () 
   await Promise.all([all.has('marker'), some.has('marker')]);
 
   assert.ok(cut > 15, `only ${cut} connections were cut`);
-  const stored = await readPlaces(reading);
+  const stored = await readLocations(reading);
   assert.equal(stored.length, 15 * 4 * 5 + 1);
   assertNoViolations(checkDelivered(stored, all.delivered), 'all');
   assertNoViolations(

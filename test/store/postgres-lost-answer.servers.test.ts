@@ -7,7 +7,7 @@ import { hasCode } from '../../src/foundation/error.ts';
 import type { AppendResult, EventStore, ExpectedRevision } from '../../src/store/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { startCutProxy } from './cut-proxy.ts';
-import { newEvents, readPlaces, streamName } from './rig.ts';
+import { newEvents, readLocations, streamName } from './rig.ts';
 
 type Append = (store: EventStore, name: string) => Promise<readonly AppendResult[]>;
 
@@ -30,7 +30,7 @@ const appends: Readonly<Record<string, Append>> = {
 };
 
 for (const [kind, append] of Object.entries(appends)) {
-  test(`an append ${kind} whose reply was lost is stored once, and the retry returns its place`, async () => {
+  test(`an append ${kind} whose reply was lost is stored once, and the retry returns its position`, async () => {
     const { url } = await sharedPostgres();
     await using proxy = await startCutProxy(url);
     await using store = await postgresEventStore(proxy.url);
@@ -38,10 +38,10 @@ for (const [kind, append] of Object.entries(appends)) {
     proxy.cut('append', 2);
     const results = await append(store, 'lost');
     assert.equal(proxy.cuts, 2);
-    const places = await readPlaces(store);
-    assert.equal(new Set(places.map(({ eventId }) => eventId)).size, places.length);
+    const locations = await readLocations(store);
+    assert.equal(new Set(locations.map(({ eventId }) => eventId)).size, locations.length);
     for (const { stream, revision, position, isDuplicate } of results) {
-      const last = places.findLast((place) => place.stream === stream);
+      const last = locations.findLast((location) => location.stream === stream);
       assert.deepEqual(
         { revision, position },
         { revision: last?.revision, position: last?.position },
@@ -66,7 +66,7 @@ test('an append whose replies are all lost fails as unknown, and repeating it la
     expected: 'none',
   });
   assert.deepEqual({ isDuplicate, revision }, { isDuplicate: true, revision: 1 });
-  assert.equal((await readPlaces(store)).length, 2);
+  assert.equal((await readLocations(store)).length, 2);
 });
 
 test('every append of a batch whose reply was lost gets its own result', async () => {
@@ -84,10 +84,12 @@ test('every append of a batch whose reply was lost gets its own result', async (
     }),
   );
   assert.ok(proxy.cuts > 0);
-  const places = new Map((await readPlaces(store)).map((place) => [place.eventId, place]));
+  const locations = new Map(
+    (await readLocations(store)).map((location) => [location.eventId, location]),
+  );
   assert.equal(outcomes.filter(({ status }) => status === 'rejected').length, 9);
   for (const [index, outcome] of outcomes.entries()) {
-    const last = places.get(`e${index}-1`);
+    const last = locations.get(`e${index}-1`);
     if (outcome.status === 'fulfilled') {
       const { revision, position } = outcome.value;
       assert.deepEqual(

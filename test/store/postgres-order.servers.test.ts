@@ -18,7 +18,7 @@ import {
   inTime,
   newEvent,
   newEvents,
-  readPlaces,
+  readLocations,
   soakMinutes,
   streamName,
 } from './rig.ts';
@@ -64,7 +64,7 @@ test('every reader gets all events once and in order while writers commit and ro
     // The event arrives although two unrelated transactions are still open.
     const marker = newEvent('marker', { type: changed });
     await store.append(streamName('marker'), [marker]);
-    const stored = await readPlaces(store);
+    const stored = await readLocations(store);
     assertNoViolations(
       checkStored(
         [
@@ -118,7 +118,7 @@ test('events appended after an open transaction are delivered after its events',
   const later = await store.append(streamName('later'), newEvents('later', 3));
   assert.ok((await store.head()) < later.position);
   assert.deepEqual(
-    (await readPlaces(store)).map(({ eventId }) => eventId),
+    (await readLocations(store)).map(({ eventId }) => eventId),
     ['before-0'],
   );
   // Reading the stream itself shows acknowledged events immediately.
@@ -162,7 +162,7 @@ test('rolling back to a savepoint removes only its own events', async () => {
     await follower.has(`last-${first}-0`);
   }
 
-  assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), 'savepoints');
+  assertNoViolations(checkDelivered(await readLocations(store), follower.delivered), 'savepoints');
   assert.deepEqual(
     follower.delivered.map(({ eventId }) => eventId.replace(/-0$/, '')).join(' '),
     'between-none after-none released-none last-none ' +
@@ -183,7 +183,7 @@ test('many appends in one transaction need one entry in the lock table', async (
   );
   assert.equal(rows[0]?.count, '1');
   await client.query('commit');
-  assert.equal((await readPlaces(store)).length, 20);
+  assert.equal((await readLocations(store)).length, 20);
 });
 
 test('the order holds when the sequence exceeds the 31 and 32 bits of a lock', async () => {
@@ -197,10 +197,10 @@ test('the order holds when the sequence exceeds the 31 and 32 bits of a lock', a
     await store.append(streamName('open'), newEvents('open', 2), { transaction: client });
     const later = await store.append(streamName('later'), newEvents('later', 5));
     assert.ok(Number.parseInt(later.position, 16) > around);
-    assert.deepEqual(await readPlaces(store), []);
+    assert.deepEqual(await readLocations(store), []);
     await client.query('commit');
     await follower.has('later-4');
-    assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), `${around}`);
+    assertNoViolations(checkDelivered(await readLocations(store), follower.delivered), `${around}`);
   }
 });
 
@@ -214,7 +214,7 @@ test('a writer that locks after a reader has read the sequence does not delay th
   const above = Number.parseInt(position, 16) + 7;
   await client.query('select pg_advisory_xact_lock_shared($1, $2)', [lockClass('millrace'), above]);
   assert.equal(await store.head(), position);
-  assert.equal((await readPlaces(store)).length, 3);
+  assert.equal((await readLocations(store)).length, 3);
 });
 
 test('concurrent appends of several processes to the same new streams cause no deadlock', async () => {
@@ -234,7 +234,7 @@ test('concurrent appends of several processes to the same new streams cause no d
       }),
     );
   }
-  assert.equal((await readPlaces(one)).length, rounds * 4 * 3);
+  assert.equal((await readLocations(one)).length, rounds * 4 * 3);
   const { rows } = await admin.query<{ deadlocks: string }>(
     'select deadlocks from pg_stat_database where datname = current_database()',
   );
@@ -269,7 +269,7 @@ test('a deadlock with a transaction of the caller is resolved by retrying the ap
   }
   const results = await inTime('the batch', batch);
   assert.equal(results.length, 2);
-  const ids = new Set((await readPlaces(store)).map(({ eventId }) => eventId));
+  const ids = new Set((await readLocations(store)).map(({ eventId }) => eventId));
   assert.ok(ids.has('batch-a-0') && ids.has('batch-z-0'));
   assert.equal(ids.has('tx-a-0'), transaction?.status === 'fulfilled');
   assert.equal(ids.has('tx-z-0'), transaction?.status === 'fulfilled');
@@ -326,7 +326,7 @@ test('a transaction that added a new event type while the pool was exhausted can
     const outside = store.append(streamName('b'), [newEvent('b', { type: 'item.never-seen.v1' })]);
     await inTime('a concurrent append', outside, 60_000);
     await client.query('commit');
-    assert.equal((await readPlaces(store)).length, 3);
+    assert.equal((await readLocations(store)).length, 3);
   } finally {
     for (const client of clients) client.release(true);
     await pool.end();

@@ -15,7 +15,7 @@ import {
   inTime,
   newEvent,
   newEvents,
-  readPlaces,
+  readLocations,
   rejection,
   retryDuringOutage,
   soakMinutes,
@@ -65,7 +65,10 @@ test('a reader that has passed the numbers of a rolled-back append sees the even
     assert.ok(checkpoint < position, `${checkpoint} was returned before ${position}`);
   }
   await follower.has('after-0');
-  assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), 'after a crash');
+  assertNoViolations(
+    checkDelivered(await readLocations(store), follower.delivered),
+    'after a crash',
+  );
 });
 
 test('an acknowledged append is on disk, even if the database does not commit synchronously', async () => {
@@ -85,9 +88,9 @@ test('an acknowledged append is on disk, even if the database does not commit sy
   await client.query('commit');
   await server.kill();
   await server.start();
-  const places = await retryDuringOutage(() => readPlaces(store));
+  const locations = await retryDuringOutage(() => readLocations(store));
   assert.deepEqual(
-    places.map(({ eventId }) => eventId),
+    locations.map(({ eventId }) => eventId),
     ['first-0', 'second-0', 'third-0'],
   );
 });
@@ -118,7 +121,7 @@ for (const how of ['stop', 'kill'] as const) {
     const marker = newEvent('marker', { type: 'item.changed.v1' });
     await retryDuringOutage(() => store.append(streamName('a'), [marker]));
     await Promise.all([follower.has('marker'), filtered.has('marker')]);
-    const stored = await readPlaces(store);
+    const stored = await readLocations(store);
     assertNoViolations(checkDelivered(stored, follower.delivered), how);
     const ids = new Set(stored.map(({ eventId }) => eventId));
     for (const [index, outcome] of outcomes.entries()) {
@@ -166,7 +169,10 @@ test('appends wait while the server is paused, and do not fail', async () => {
   }
   await inTime('the appends of the pause', appends);
   await follower.has('during-2-0');
-  assertNoViolations(checkDelivered(await readPlaces(store), follower.delivered), 'after a pause');
+  assertNoViolations(
+    checkDelivered(await readLocations(store), follower.delivered),
+    'after a pause',
+  );
 });
 
 test('closing settles every append that is in progress, and acknowledged appends are stored', async () => {
@@ -179,7 +185,7 @@ test('closing settles every append that is in progress, and acknowledged appends
   await inTime('closing', store[Symbol.asyncDispose]());
   const outcomes = await inTime('every append settles', settled);
   await using again = await postgresEventStore(url);
-  const ids = new Set((await readPlaces(again)).map(({ eventId }) => eventId));
+  const ids = new Set((await readLocations(again)).map(({ eventId }) => eventId));
   for (const [index, outcome] of outcomes.entries()) {
     assert.equal(ids.has(`e${index}`), outcome.status === 'fulfilled', `append ${index}`);
     if (outcome.status === 'rejected') assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'));
@@ -243,6 +249,6 @@ test('opening fails with a typed error while the server is down, and when the co
   assertOutage(await inTime('opening', rejection(postgresEventStore(url))));
   await server.start();
   const store = await postgresEventStore(url);
-  assert.deepEqual(await readPlaces(store), []);
+  assert.deepEqual(await readLocations(store), []);
   await store[Symbol.asyncDispose]();
 });

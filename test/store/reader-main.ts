@@ -2,8 +2,8 @@
 
 import type { EventFilter } from '../../src/store/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import type { EventPlace } from '../../src/testing/history.ts';
-import { openStore, placeOf, type EngineName } from './rig.ts';
+import type { EventLocation } from '../../src/testing/history.ts';
+import { openStore, locationOf, type EngineName } from './rig.ts';
 
 export interface ReaderInput {
   readonly engine: EngineName;
@@ -21,7 +21,7 @@ export interface ReaderSubscription {
 export interface ReaderMessage {
   readonly name: string;
   readonly kind: 'events' | 'caughtUp';
-  readonly places: readonly EventPlace[];
+  readonly locations: readonly EventLocation[];
 }
 
 const input = childInput() as ReaderInput;
@@ -32,8 +32,8 @@ await Promise.all(
   input.subscriptions.map(async ({ name, pageSize, filter }) => {
     for await (const item of store.subscribe({ pageSize, filter })) {
       if (item.kind === 'events')
-        report({ name, kind: 'events', places: item.events.map(placeOf) });
-      else if (item.kind === 'caughtUp') report({ name, kind: 'caughtUp', places: [] });
+        report({ name, kind: 'events', locations: item.events.map(locationOf) });
+      else if (item.kind === 'caughtUp') report({ name, kind: 'caughtUp', locations: [] });
     }
   }),
 );

@@ -9,7 +9,7 @@ import type { DomainEventEnvelope } from '../../src/contracts/envelope.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';
-import { parseHistory, type EventPlace, type HistoryEntry } from '../../src/testing/history.ts';
+import { parseHistory, type EventLocation, type HistoryEntry } from '../../src/testing/history.ts';
 
 export type EngineName = 'sqlite' | 'postgres';
 
@@ -150,14 +150,14 @@ export async function retryDuringOutage<T>(work: () => Promise<T>): Promise<T> {
   return (result as { readonly value: T }).value;
 }
 
-export function placeOf({ eventId, stream, revision, position }: EventPlace): EventPlace {
+export function locationOf({ eventId, stream, revision, position }: EventLocation): EventLocation {
   return { eventId, stream, revision, position };
 }
 
-export async function readPlaces(store: EventStore): Promise<EventPlace[]> {
-  const places: EventPlace[] = [];
-  for await (const event of store.readAll({ pageSize: 5_000 })) places.push(placeOf(event));
-  return places;
+export async function readLocations(store: EventStore): Promise<EventLocation[]> {
+  const locations: EventLocation[] = [];
+  for await (const event of store.readAll({ pageSize: 5_000 })) locations.push(locationOf(event));
+  return locations;
 }
 
 export interface Workspace extends AsyncDisposable {

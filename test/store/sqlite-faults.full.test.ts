@@ -11,7 +11,7 @@ import { hasCode } from '../../src/foundation/error.ts';
 import { assertNoViolations, checkDelivered, checkStored } from '../../src/testing/history.ts';
 import type { HistoryEntry } from '../../src/testing/history.ts';
 import { follow } from './followers.ts';
-import { createWorkspace, inTime, newEvent, readPlaces, streamName } from './rig.ts';
+import { createWorkspace, inTime, newEvent, readLocations, streamName } from './rig.ts';
 
 interface SmallDisk extends AsyncDisposable {
   readonly folder: string;
@@ -92,14 +92,14 @@ test(
         if (outcomes.every((taken) => !taken)) break;
       }
       // Reading works on the full disk.
-      assert.ok((await readPlaces(store)).length > 0);
+      assert.ok((await readLocations(store)).length > 0);
       await rm(filler);
       assert.ok(await append(`r${round}-after`, 1_000), 'the same store takes appends again');
     }
     assert.ok(failures >= 9, `only ${failures} appends failed`);
     await store.append(streamName('a'), [newEvent('marker')]);
     await follower.has('marker');
-    const stored = await readPlaces(store);
+    const stored = await readLocations(store);
     const marker: HistoryEntry = {
       kind: 'invoke',
       operation: 'marker',
@@ -127,7 +127,7 @@ test('closing settles every append that is in progress, and acknowledged appends
   await inTime('closing', store[Symbol.asyncDispose]());
   const outcomes = await inTime('every append settles', settled);
   await using again = await sqliteEventStore(url);
-  const ids = new Set((await readPlaces(again)).map(({ eventId }) => eventId));
+  const ids = new Set((await readLocations(again)).map(({ eventId }) => eventId));
   const check = (id: string, outcome: PromiseSettledResult<unknown>): void => {
     assert.equal(ids.has(id), outcome.status === 'fulfilled', id);
     if (outcome.status === 'rejected') assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'));

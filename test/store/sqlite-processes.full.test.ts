@@ -19,7 +19,7 @@ import {
   isText,
   newEvent,
   newEvents,
-  readPlaces,
+  readLocations,
   soakMinutes,
   streamName,
   type Workspace,
@@ -66,7 +66,7 @@ test('every reader gets all events once and in order while several processes wri
     await using store = await sqliteEventStore(url);
     await checkHistories(store, workspace, seed);
     await store.append(streamName('end'), [newEvent('marker', { type: changed })]);
-    const stored = await readPlaces(store);
+    const stored = await readLocations(store);
     const changes = new Set<string>();
     for await (const { type, eventId } of store.readAll())
       if (type === changed) changes.add(eventId);
@@ -114,7 +114,7 @@ test('a killed writer releases the write lock, and its uncommitted write disappe
   });
   await holder.message(isText('locked'));
   // Reading continues while writing waits.
-  assert.equal((await readPlaces(store)).length, 2);
+  assert.equal((await readLocations(store)).length, 2);
   const append = store.append(streamName('a'), newEvents('after', 2));
   await holder.kill();
   assert.equal((await inTime('the append', append)).revision, 3);
@@ -138,7 +138,7 @@ test('appends that wait too long for the lock all fail at the same time', async 
   other.exec('rollback');
   other.close();
   await store.append(streamName('a'), [newEvent('again')]);
-  assert.equal((await readPlaces(store)).length, 1);
+  assert.equal((await readLocations(store)).length, 1);
 });
 
 test('several stores can open a new file at the same time', async () => {
@@ -154,7 +154,7 @@ test('several stores can open a new file at the same time', async () => {
       await Promise.all(
         stores.map((store, index) => store.append(streamName('a'), [newEvent(`e${index}`)])),
       );
-      for (const store of stores) assert.equal((await readPlaces(store)).length, 6);
+      for (const store of stores) assert.equal((await readLocations(store)).length, 6);
     } finally {
       for (const each of opened) {
         if (each.status === 'fulfilled') await each.value[Symbol.asyncDispose]();

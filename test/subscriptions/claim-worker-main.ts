@@ -30,7 +30,7 @@ export type ClaimWorkerMessage =
   | { readonly kind: 'inFlight'; readonly count: number };
 
 /** Still valid, in most runs, when the other worker takes over. */
-const heldClaimMs = 2_000;
+const shortClaimMs = 2_000;
 
 const {
   engine,
@@ -53,7 +53,7 @@ const host = Object.create(store, {
         claim: (key, options) =>
           storage.processed.claim(key, {
             ...options,
-            leaseMs: key.eventId === holdAt ? heldClaimMs : options.leaseMs,
+            leaseMs: key.eventId === holdAt ? shortClaimMs : options.leaseMs,
           }),
       } satisfies ProcessedEvents,
     } satisfies SubscriptionStorage,

@@ -10,7 +10,7 @@ import { setTimeout as realSleep } from 'node:timers/promises';
 import { startTaskSweeper, type Task, type Tasks } from '../../src/tasks/index.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import type { BusyWorkerInput } from './busy-worker-main.ts';
-import { openTasksAt, type TasksPlace } from './open-tasks.ts';
+import { openTasksAt, type TasksAddress } from './open-tasks.ts';
 
 interface BusyRun {
   readonly beatsFromThread: boolean;
@@ -21,15 +21,15 @@ interface BusyRun {
 
 /** Runs one job on one worker that blocks, next to a sweeper that runs many times within a lease. */
 async function runBusy(
-  place: TasksPlace,
+  address: TasksAddress,
   { beatsFromThread, leaseMs, whileBlocked }: BusyRun,
 ): Promise<{ readonly ended: Task; readonly renders: number }> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-busy-'));
   try {
     const releaseFile = join(folder, 'release');
-    await using tasks = await openTasksAt(place);
+    await using tasks = await openTasksAt(address);
     const { id } = await tasks.enqueue({ type: 'report-gen', payload: null });
-    const input: BusyWorkerInput = { place, leaseMs, releaseFile, beatsFromThread };
+    const input: BusyWorkerInput = { address, leaseMs, releaseFile, beatsFromThread };
     await using worker = startChild(new URL('./busy-worker-main.ts', import.meta.url), { input });
     await using sweeper = startTaskSweeper(tasks, { everyMs: 100 });
     await until(async () => worker.messages.includes('render'));
@@ -58,7 +58,7 @@ export function busyCases(register: () => void): void {
 }
 
 /** Each engine has its own thread that sends heartbeats. */
-export function threadCase(engine: string, open: () => Promise<TasksPlace>): void {
+export function threadCase(engine: string, open: () => Promise<TasksAddress>): void {
   it(`${engine}: a thread sends heartbeats while a step blocks the main thread, so the step runs once`, async () => {
     const { ended, renders } = await runBusy(await open(), {
       beatsFromThread: true,
@@ -82,7 +82,7 @@ export function threadCase(engine: string, open: () => Promise<TasksPlace>): voi
 }
 
 /** Leases expire in the same way on every engine; the conformance suite of tasks checks each of them. */
-export function noThreadCase(engine: string, open: () => Promise<TasksPlace>): void {
+export function noThreadCase(engine: string, open: () => Promise<TasksAddress>): void {
   it(`${engine}: without the heartbeat thread, the blocked worker loses its lease and its late report is rejected`, async () => {
     const { ended, renders } = await runBusy(await open(), {
       beatsFromThread: false,

@@ -3,16 +3,16 @@
 import { existsSync } from 'node:fs';
 import { startWorkers, task } from '../../src/tasks/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import { openTasksAt, type TasksPlace } from './open-tasks.ts';
+import { openTasksAt, type TasksAddress } from './open-tasks.ts';
 
 export interface BusyWorkerInput {
-  readonly place: TasksPlace;
+  readonly address: TasksAddress;
   readonly leaseMs: number;
   readonly releaseFile: string;
   readonly beatsFromThread: boolean;
 }
 
-const { place, leaseMs, releaseFile, beatsFromThread } = childInput() as BusyWorkerInput;
+const { address, leaseMs, releaseFile, beatsFromThread } = childInput() as BusyWorkerInput;
 
 /** Blocks this thread: no timer fires and no response of the engine is read. */
 function blockThread(): void {
@@ -29,5 +29,5 @@ const reportGen = task('report-gen', async (ctx) => {
   return rows;
 });
 
-const tasks = await openTasksAt(place);
+const tasks = await openTasksAt(address);
 startWorkers(tasks, [reportGen], { leaseMs, beatsFromThread });

@@ -18,7 +18,7 @@ import { systemClock } from '../../src/foundation/index.ts';
 import { consumerGroups } from '../../src/contracts/index.ts';
 import { forgetMonitors, monitorTasks } from '../../src/platform/index.ts';
 import { createTaskSweep, startTaskOrchestrator, type Tasks } from '../../src/tasks/index.ts';
-import { openTasksAt, type TasksPlace } from './open-tasks.ts';
+import { openTasksAt, type TasksAddress } from './open-tasks.ts';
 
 const type = 'report-gen';
 const queue = `gbe.tasks.${type}.queue`;
@@ -42,12 +42,12 @@ async function endOne(tasks: Tasks, bus: Bus): Promise<void> {
 
 export function groupsCases(
   engine: string,
-  open: () => Promise<{ readonly place: TasksPlace; readonly bus: Bus }>,
+  open: () => Promise<{ readonly address: TasksAddress; readonly bus: Bus }>,
 ): void {
   test(`${engine}: the group of the workers acks claimed jobs and holds the others`, async () => {
-    const { place, bus } = await open();
+    const { address, bus } = await open();
     await using streams = bus;
-    await using tasks = await openTasksAt(place);
+    await using tasks = await openTasksAt(address);
     await using orchestrator = startTaskOrchestrator(tasks, {
       consume: (definition, handler) => streams.consume(definition, handler),
       group: (definition) => streams.group(definition),
@@ -78,9 +78,9 @@ export function groupsCases(
   });
 
   test(`${engine}: monitors receive the terminal signal of each job once, and again if they did not ack it`, async () => {
-    const { place, bus } = await open();
+    const { address, bus } = await open();
     await using streams = bus;
-    await using tasks = await openTasksAt(place);
+    await using tasks = await openTasksAt(address);
     const ids = (
       await tasks.enqueueMany(Array.from({ length: 4 }, (_, n) => ({ type, payload: { n } })))
     ).map(({ id }) => id);
@@ -117,9 +117,9 @@ export function groupsCases(
   test(`${engine}: the archiver acks the messages in cold storage and holds the others`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-archiver-'));
     try {
-      const { place, bus } = await open();
+      const { address, bus } = await open();
       await using streams = bus;
-      await using tasks = await openTasksAt(place);
+      await using tasks = await openTasksAt(address);
       const archive = fileColdStorage(folder);
       await tasks.enqueueMany(Array.from({ length: 5 }, (_, n) => ({ type, payload: { n } })));
       const terminal = `gbe.tasks.${type}.terminal`;

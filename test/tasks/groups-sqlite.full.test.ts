@@ -14,6 +14,6 @@ for (const register of [groupsCases, orchestratorCases]) {
   register('sqlite', async () => {
     files += 1;
     const url = `sqlite:${join(folder, `${files}.db`)}`;
-    return { place: { engine: 'sqlite', url }, bus: await sqliteBus(url) };
+    return { address: { engine: 'sqlite', url }, bus: await sqliteBus(url) };
   });
 }

@@ -8,12 +8,12 @@ for (const register of [groupsCases, orchestratorCases]) {
   register('redis', async () => {
     const { url, keyPrefix } = await sharedRedis();
     const bus = await redisBus(url, { keyPrefix });
-    return { place: { engine: 'redis', url, keyPrefix }, bus };
+    return { address: { engine: 'redis', url, keyPrefix }, bus };
   });
 
   register('nats', async () => {
     const { url, prefix } = await sharedNats();
     const bus = await natsBus(url, { prefix });
-    return { place: { engine: 'nats', url, prefix }, bus };
+    return { address: { engine: 'nats', url, prefix }, bus };
   });
 }

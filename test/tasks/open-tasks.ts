@@ -5,7 +5,7 @@ import { redisTasks } from '../../src/engines/redis/index.ts';
 import { sqliteTasks } from '../../src/engines/sqlite/index.ts';
 import { taskType, type Tasks } from '../../src/tasks/index.ts';
 
-export type TasksPlace =
+export type TasksAddress =
   | { readonly engine: 'sqlite'; readonly url: string }
   | { readonly engine: 'redis'; readonly url: string; readonly keyPrefix: string }
   | { readonly engine: 'nats'; readonly url: string; readonly prefix: string };
@@ -13,9 +13,9 @@ export type TasksPlace =
 const backoff = { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0 };
 const types = [taskType('report-gen', { stepTimeoutMs: 120_000, retries: 3, backoff })];
 
-export function openTasksAt(place: TasksPlace): Promise<Tasks> {
-  const { url } = place;
-  if (place.engine === 'redis') return redisTasks(url, { types, keyPrefix: place.keyPrefix });
-  if (place.engine === 'nats') return natsTasks(url, { types, prefix: place.prefix });
+export function openTasksAt(address: TasksAddress): Promise<Tasks> {
+  const { url } = address;
+  if (address.engine === 'redis') return redisTasks(url, { types, keyPrefix: address.keyPrefix });
+  if (address.engine === 'nats') return natsTasks(url, { types, prefix: address.prefix });
   return sqliteTasks(url, { types });
 }

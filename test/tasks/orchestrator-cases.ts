@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Bus } from '../../src/bus/index.ts';
 import { decideComplete } from '../../src/tasks/rules/decide-end.ts';
 import { startTaskOrchestrator, taskType, type Tasks } from '../../src/tasks/index.ts';
-import { openTasksAt, type TasksPlace } from './open-tasks.ts';
+import { openTasksAt, type TasksAddress } from './open-tasks.ts';
 
 async function claimOne(tasks: Tasks, type: string) {
   const [claimed] = await tasks.claim({ worker: 'w', types: { [type]: 1 }, waitMs: 30_000 });
@@ -19,17 +19,17 @@ async function completeAndDie(tasks: Tasks, id: string, type: string): Promise<v
   if (stored === undefined) assert.fail('missing');
   const { head, fields, signals } = decideComplete(stored, 'sent', decideContext(type));
   const guard = { fence: stored.head.fence };
-  await engine.exchange([{ id, type, guard, head, fields, signals }], undefined, clock.now());
+  await engine.changeAndClaim([{ id, type, guard, head, fields, signals }], undefined, clock.now());
 }
 
 export function orchestratorCases(
   engine: string,
-  open: () => Promise<{ readonly place: TasksPlace; readonly bus: Bus }>,
+  open: () => Promise<{ readonly address: TasksAddress; readonly bus: Bus }>,
 ): void {
   test(`${engine}: the orchestrator wakes a parent job after the worker of its child died`, async () => {
-    const { place, bus } = await open();
+    const { address, bus } = await open();
     await using streams = bus;
-    await using tasks = await openTasksAt(place);
+    await using tasks = await openTasksAt(address);
     tasks.setTypes([...tasks.types(), taskType('email-send')]);
     await tasks.enqueue({ type: 'report-gen', payload: null });
     const parent = await claimOne(tasks, 'report-gen');
@@ -54,9 +54,9 @@ export function orchestratorCases(
   });
 
   test(`${engine}: the orchestrator starts for an added type, and retries while it cannot read`, async () => {
-    const { place, bus } = await open();
+    const { address, bus } = await open();
     await using streams = bus;
-    await using tasks = await openTasksAt(place);
+    await using tasks = await openTasksAt(address);
     const groups: string[] = [];
     let failuresLeft = 2;
     const added = Promise.withResolvers<void>();

@@ -67,12 +67,12 @@ export function checkTaskHistory(run: TaskRunHistory): readonly TaskViolation[] 
   const firstEnd = new Map<string, bigint>();
   const ran = new Set<string>();
   for (const { kind, id, step, atNs } of run.notes) {
-    const place = `${id} ${step}`;
-    if (!jobs.has(id)) report('phantom', `${place} ran`);
-    if (kind === 'ran') ran.add(place);
+    const stepKey = `${id} ${step}`;
+    if (!jobs.has(id)) report('phantom', `${stepKey} ran`);
+    if (kind === 'ran') ran.add(stepKey);
     const at = BigInt(atNs);
-    const before = firstEnd.get(place);
-    if (kind === 'finished' && (before === undefined || at < before)) firstEnd.set(place, at);
+    const before = firstEnd.get(stepKey);
+    if (kind === 'finished' && (before === undefined || at < before)) firstEnd.set(stepKey, at);
   }
   for (const { kind, id, step, atNs } of run.notes) {
     const ended = firstEnd.get(`${id} ${step}`);

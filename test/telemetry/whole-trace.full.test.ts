@@ -48,7 +48,7 @@ const greetings = reactor({
   name: 'sub:banking:greetings:v1',
   events: [opened],
   from: 'start',
-  onRefused: 'ignore',
+  onRejected: 'ignore',
   on: { 'account.opened.v1': ({ aggregate }) => ({ id: aggregate.id, command: send({}) }) },
 });
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

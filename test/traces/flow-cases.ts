@@ -46,7 +46,7 @@ const billing = reactor({
   name: 'sub:shop:billing:v1',
   events: [placed],
   from: 'start',
-  onRefused: 'ignore',
+  onRejected: 'ignore',
   on: {
     'order.placed.v1': ({ aggregate, payload }) => ({
       id: aggregate.id,

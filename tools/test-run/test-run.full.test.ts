@@ -159,7 +159,7 @@ test('with bail, no file starts after the first failure', async () => {
       second: `test('breaks', () => { throw new Error('no'); });`,
       third: `test('works', () => undefined);`,
     },
-    { lanes: 1, bail: true },
+    { slots: 1, bail: true },
   );
   assert.equal(code, 1);
   assert.equal(stdout.trimEnd().split('\n').at(-1), '1 passed, 1 failed, 0 skipped');
@@ -168,7 +168,7 @@ test('with bail, no file starts after the first failure', async () => {
 /** Runs the sources as test files in a separate process, as the runner's commands do. */
 async function runFiles(
   sources: Readonly<Record<string, string>>,
-  options: Partial<Pick<TestRunOptions, 'lanes' | 'bail' | 'fileTimeoutMs'>> = {},
+  options: Partial<Pick<TestRunOptions, 'slots' | 'bail' | 'fileTimeoutMs'>> = {},
 ): Promise<{ readonly stdout: string; readonly code: unknown; readonly folder: string }> {
   mkdirSync(join(root, '.millrace'), { recursive: true });
   const folder = mkdtempSync(join(root, '.millrace/test-run-'));
@@ -177,7 +177,7 @@ async function runFiles(
     writeFileSync(file, `import { describe, test } from 'node:test';\n${source}\n`);
     return relative(root, file);
   });
-  const run = { lanes: 2, fileTimeoutMs: 60_000, files, command: 'npm test --', ...options };
+  const run = { slots: 2, fileTimeoutMs: 60_000, files, command: 'npm test --', ...options };
   const script = `
     const { runTests } = await import('./tools/test-run/test-run.ts');
     const { printSummary } = await import('./tools/test-run/summary.ts');

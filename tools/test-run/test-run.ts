@@ -1,4 +1,4 @@
-// Runs checks and test files in lanes and collects the results, for `npm test`, `npm run soak` and
+// Runs checks and test files in parallel slots and collects the results, for `npm test`, `npm run soak` and
 // `npm run test:engines`.
 
 import { spawn } from 'node:child_process';
@@ -20,7 +20,7 @@ export interface Check {
 
 export interface TestRunOptions extends WorkerOptions {
   /** How many checks and files run at once. */
-  readonly lanes: number;
+  readonly slots: number;
   readonly checks?: readonly Check[];
   /** In the order in which they start. */
   readonly files: readonly string[];
@@ -46,7 +46,7 @@ export interface TestResult {
 
 /** Runs everything, prints each failure when it happens, and resolves to the results. */
 export async function runTests(options: TestRunOptions): Promise<readonly TestResult[]> {
-  const { lanes, checks = [], files, bail = false } = options;
+  const { slots, checks = [], files, bail = false } = options;
   const queue: (Check | string)[] = [...checks, ...files];
   const results: TestResult[] = [];
   const workers = new Set<TestWorker>();
@@ -66,14 +66,14 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, onSignal);
   try {
-    await Promise.all(Array.from({ length: lanes }, runLane));
+    await Promise.all(Array.from({ length: slots }, runSlot));
   } finally {
     progress.end();
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal);
   }
   return results;
 
-  async function runLane(): Promise<void> {
+  async function runSlot(): Promise<void> {
     let worker: TestWorker | undefined;
     for (let task = queue.shift(); task !== undefined; task = queue.shift()) {
       const isAlone = typeof task === 'string' && options.isAlone?.(task) === true;

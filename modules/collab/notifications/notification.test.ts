@@ -50,18 +50,18 @@ test('a notification is unknown to other users', () => {
   for (const history of [created, read, deleted]) {
     given(notification, history)
       .when(readNotification({ by: 'eve' }))
-      .thenRefused('notification-unknown');
+      .thenRejected('notification-unknown');
     given(notification, history)
       .when(deleteNotification({ by: 'eve' }))
-      .thenRefused('notification-unknown');
+      .thenRejected('notification-unknown');
   }
   given(notification, [])
     .when(readNotification({ by: 'bob' }))
-    .thenRefused('notification-unknown');
+    .thenRejected('notification-unknown');
   given(notification, [])
     .when(deleteNotification({ by: 'bob' }))
-    .thenRefused('notification-unknown');
+    .thenRejected('notification-unknown');
   given(notification, deleted)
     .when(readNotification({ by: 'bob' }))
-    .thenRefused('notification-unknown');
+    .thenRejected('notification-unknown');
 });

@@ -1,6 +1,6 @@
 // A notification: the aggregate, its read model and the query over it.
 
-import { defineAggregate, Refused } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import { projection, readModel, type DocumentQueries, type Page } from 'millrace/projections';
 import type { NotificationDocument } from '../documents.ts';
 import { pageLimits, type PageRequest } from '../pages.ts';
@@ -58,7 +58,7 @@ export const notification = defineAggregate({
 /** A notification of another user gets the same error as an unknown one. */
 function assertOwn({ status, userId }: NotificationState, by: string, id: string): void {
   if ((status === 'unread' || status === 'read') && userId === by) return;
-  throw new Refused('notification-unknown', `Unknown notification '${id}'.`);
+  throw new CommandRejected('notification-unknown', `Unknown notification '${id}'.`);
 }
 
 export const notificationProjection = projection({

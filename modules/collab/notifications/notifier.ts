@@ -63,7 +63,7 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
       severityChanged,
       typeChanged,
     ],
-    onRefused: 'dead-letter',
+    onRejected: 'dead-letter',
     // A slow recipient must not delay the others.
     sends: 'together',
     on: {

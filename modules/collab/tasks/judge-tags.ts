@@ -179,13 +179,13 @@ function judgeType(
     return rejected(`${typeNames[taskType]} title is required. Usage: #${taskType} <title>`);
   }
   if (title.length > collabLimits.titleCharsMax) return rejected(tooLong);
-  const place = { taskId, chatId: taskId, workspaceId };
+  const taskIds = { taskId, chatId: taskId, workspaceId };
   const [first] = taskStatuses[taskType];
   if (state.type === undefined) {
     const created = { type: taskType, title, status: first, isPublic, createdBy: by, timestamp };
-    return { change: taskCreated({ ...place, ...created }) };
+    return { change: taskCreated({ ...taskIds, ...created }) };
   }
-  const change = { ...place, changedBy: by, timestamp };
+  const change = { ...taskIds, changedBy: by, timestamp };
   if (state.type === taskType) {
     const { title: oldTitle } = state;
     const isSame = title === oldTitle;

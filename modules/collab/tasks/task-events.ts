@@ -20,14 +20,14 @@ export type TaskStatus = z.infer<typeof status>;
 export type Priority = z.infer<typeof priority>;
 export type Severity = z.infer<typeof severity>;
 
-const place = z.object({ taskId: streamId, chatId: streamId, workspaceId: streamId });
-const change = place.extend({ changedBy: streamId, timestamp });
-const watcher = place.extend({ userId: streamId });
+const taskIds = z.object({ taskId: streamId, chatId: streamId, workspaceId: streamId });
+const change = taskIds.extend({ changedBy: streamId, timestamp });
+const watcher = taskIds.extend({ userId: streamId });
 const subject = z.object({ type: taskType, title });
 
 export const taskCreated = defineEvent(
   'task.created.v1',
-  place.extend(subject.shape).extend({
+  taskIds.extend(subject.shape).extend({
     status,
     /** Copied from the chat. */
     isPublic: z.boolean(),

@@ -22,17 +22,17 @@ import {
 import { task } from './task.ts';
 
 // `given` runs every aggregate with the id `given` at this time.
-const place = { taskId: 'given', chatId: 'given', workspaceId: 'w-1' };
+const taskIds = { taskId: 'given', chatId: 'given', workspaceId: 'w-1' };
 const timestamp = '2025-09-30T10:00:00.000Z';
-const change = { ...place, changedBy: 'ada', timestamp };
+const change = { ...taskIds, changedBy: 'ada', timestamp };
 const origin = { workspaceId: 'w-1', isPublic: true };
 const creation = { createdBy: 'ada', timestamp, isPublic: true };
 const aTask = [
-  taskCreated({ ...place, ...creation, type: 'task', title: 'Ship', status: 'To Do' }),
+  taskCreated({ ...taskIds, ...creation, type: 'task', title: 'Ship', status: 'To Do' }),
 ];
-const aBug = [taskCreated({ ...place, ...creation, type: 'bug', title: 'Crash', status: 'New' })];
+const aBug = [taskCreated({ ...taskIds, ...creation, type: 'bug', title: 'Crash', status: 'New' })];
 const anEpic = [
-  taskCreated({ ...place, ...creation, type: 'epic', title: 'Big', status: 'Planned' }),
+  taskCreated({ ...taskIds, ...creation, type: 'epic', title: 'Big', status: 'Planned' }),
 ];
 type History = Parameters<typeof given<unknown, never, never>>[1];
 
@@ -269,15 +269,15 @@ test('the first thousand tags count, and the reply states how many were ignored'
 test('users watch and unwatch a task', () => {
   given(task, aTask)
     .when(watchTask({ userId: 'bob' }))
-    .then([watcherAdded({ ...place, userId: 'bob' })])
+    .then([watcherAdded({ ...taskIds, userId: 'bob' })])
     .thenState(({ watchers }) => watchers['bob'] === Date.parse(timestamp));
-  const watched = [...aTask, watcherAdded({ ...place, userId: 'bob' })];
+  const watched = [...aTask, watcherAdded({ ...taskIds, userId: 'bob' })];
   given(task, watched)
     .when(watchTask({ userId: 'bob' }))
     .then([]);
   given(task, watched)
     .when(unwatchTask({ userId: 'bob' }))
-    .then([watcherRemoved({ ...place, userId: 'bob' })])
+    .then([watcherRemoved({ ...taskIds, userId: 'bob' })])
     .thenState(({ watchers }) => Object.keys(watchers).length === 0);
   given(task, watched)
     .when(unwatchTask({ userId: 'constructor' }))
@@ -287,10 +287,10 @@ test('users watch and unwatch a task', () => {
     .then([]);
   given(task, [])
     .when(watchTask({ userId: 'bob' }))
-    .thenRefused('task-unknown');
+    .thenRejected('task-unknown');
   given(task, [])
     .when(unwatchTask({ userId: 'bob' }))
-    .thenRefused('task-unknown');
+    .thenRejected('task-unknown');
 });
 
 function contextOf(): Parameters<typeof task.decide>[2] {

@@ -1,6 +1,6 @@
 // The task aggregate: the result of all tags of its chat.
 
-import { defineAggregate, Refused, type EvolveMap } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected, type EvolveMap } from 'millrace/aggregates';
 import type { EventOf } from 'millrace/contracts';
 import { collabLimits, own, type TagCommand } from '../fields.ts';
 import { judgeTag, type Judge, type TaskChange, type TaskState } from './judge-tags.ts';
@@ -101,8 +101,8 @@ export const task = defineAggregate({
     'task.create': ({ workspaceId, ...subject }, { type }, { id, nowMs }) => {
       if (type !== undefined) return [];
       const [status] = taskStatuses[subject.type];
-      const place = { taskId: id, chatId: id, workspaceId };
-      return taskCreated({ ...place, ...subject, status, timestamp: at(nowMs) });
+      const taskIds = { taskId: id, chatId: id, workspaceId };
+      return taskCreated({ ...taskIds, ...subject, status, timestamp: at(nowMs) });
     },
     'task.apply-tags': ({ messageId, tags, leftOut, users, ...judge }, state, { id, nowMs }) => {
       const byName = new Map(users.map(({ username, userId }) => [username, userId]));
@@ -119,14 +119,14 @@ export const task = defineAggregate({
       return [...changes, tagsAnswered({ messageId, chatId: id, lines })];
     },
     'task.watch': ({ userId }, state, { id }) => {
-      const place = placeOf(state, id);
+      const taskIds = taskIdsOf(state, id);
       const isWatching = own(state.watchers, userId) !== undefined;
-      return isWatching ? [] : watcherAdded({ ...place, userId });
+      return isWatching ? [] : watcherAdded({ ...taskIds, userId });
     },
     'task.unwatch': ({ userId }, state, { id }) => {
-      const place = placeOf(state, id);
+      const taskIds = taskIdsOf(state, id);
       const isWatching = own(state.watchers, userId) !== undefined;
-      return isWatching ? watcherRemoved({ ...place, userId }) : [];
+      return isWatching ? watcherRemoved({ ...taskIds, userId }) : [];
     },
   },
 });
@@ -151,11 +151,11 @@ function judgeAll(
   return { changes, lines };
 }
 
-function placeOf(
+function taskIdsOf(
   { type, workspaceId }: TaskState,
   id: string,
 ): { readonly taskId: string; readonly chatId: string; readonly workspaceId: string } {
-  if (type === undefined) throw new Refused('task-unknown', `Unknown task '${id}'.`);
+  if (type === undefined) throw new CommandRejected('task-unknown', `Unknown task '${id}'.`);
   return { taskId: id, chatId: id, workspaceId };
 }
 

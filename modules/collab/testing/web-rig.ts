@@ -6,14 +6,14 @@ import { startApi, type ApiServer } from 'millrace/server/api';
 import {
   apiCaller,
   eventually,
-  type ApiAnswer,
+  type ApiResponse,
   type ApiSocket,
   type SocketMessage,
 } from 'millrace/testing';
 import { collab } from '../collab.ts';
 
 export type { SocketMessage };
-export type Answer<Body = Readonly<Record<string, unknown>>> = ApiAnswer<Body>;
+export type PersonResponse<Body = Readonly<Record<string, unknown>>> = ApiResponse<Body>;
 /** A WebSocket of a user. */
 export type Screen = ApiSocket;
 /** Polls for at most a minute. */
@@ -22,13 +22,13 @@ export const until = eventually;
 export interface Person {
   readonly name: string;
   readonly token: string;
-  get<Body = Readonly<Record<string, unknown>>>(path: string): Promise<Answer<Body>>;
+  get<Body = Readonly<Record<string, unknown>>>(path: string): Promise<PersonResponse<Body>>;
   send<Body = Readonly<Record<string, unknown>>>(
     method: string,
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
-  ): Promise<Answer<Body>>;
+  ): Promise<PersonResponse<Body>>;
   connect(): Screen;
 }
 

@@ -7,7 +7,7 @@ import { castOf, makeWorld, roles, type Role, type World } from '../testing/acce
 import {
   openRig,
   until,
-  type Answer,
+  type PersonResponse,
   type Person,
   type Rig,
   type SocketMessage,
@@ -165,7 +165,7 @@ const none: World = {
   inviteToken: `none~none~${'x'.repeat(43)}`,
 };
 
-function request({ method, path, row, target, role }: Case, world: World): Promise<Answer> {
+function request({ method, path, row, target, role }: Case, world: World): Promise<PersonResponse> {
   const chat = target === 'closed' ? world.closed : world.open;
   const message = target === 'closed' ? world.closedMessage : world.openMessage;
   const ofChat = path.includes('/messages/{id}') ? message : chat;
@@ -221,8 +221,8 @@ test('lists and board counts contain only visible resources', async () => {
   const seen: Record<string, unknown[]> = {};
   for (const role of inside) {
     const of = async <Body>(path: string): Promise<Body> => {
-      const place = `/api/v1/workspaces/${shared.workspace}/${path}`;
-      const { status, body } = await people[role].get<Body>(place);
+      const fullPath = `/api/v1/workspaces/${shared.workspace}/${path}`;
+      const { status, body } = await people[role].get<Body>(fullPath);
       assert.equal(status, 200);
       return body;
     };

@@ -27,7 +27,7 @@ import {
   roleSchema,
 } from '../documents.ts';
 import { collabLimits } from '../fields.ts';
-import { pageAnswer, pageOfList, pageQuery, pageSchema } from '../pages.ts';
+import { pageResponse, pageOfList, pageQuery, pageSchema } from '../pages.ts';
 import { chatRole, workspaceRole, type ResourceReach } from './access.ts';
 import type { CollabDocuments } from './collab-documents.ts';
 import {
@@ -67,7 +67,7 @@ export function chatRoutes(endpointsOf: EndpointMaker, parts: ChatRouteParts): r
         ),
       }),
       headersShown: repeatableShown,
-      answers: { 201: { description: 'The chat', schema: chatSchema } },
+      responses: { 201: { description: 'The chat', schema: chatSchema } },
       async handle({ params: { w }, body }, { me, rule, send, newId }) {
         const workspace = await reach.workspace(me, w, rule);
         const { type = 'discussion', title, isPublic = true, participants = [] } = body;
@@ -98,16 +98,16 @@ export function chatRoutes(endpointsOf: EndpointMaker, parts: ChatRouteParts): r
     endpoint('listChats', {
       summary: 'List the public chats of a workspace and the private chats of the caller',
       query: Type.Object(pageQuery),
-      answers: { 200: { description: 'Newest first', schema: pageSchema(chatSchema) } },
+      responses: { 200: { description: 'Newest first', schema: pageSchema(chatSchema) } },
       async handle({ params: { w }, query }, { me: { tenant, userId }, rule }) {
         await reach.workspace({ tenant, userId }, w, rule);
         const request = { ...query, tenant, userId, workspaceId: w };
-        return pageAnswer(await visibleChats(documents.chats, request));
+        return pageResponse(await visibleChats(documents.chats, request));
       },
     }),
     endpoint('getChat', {
       summary: 'Get a chat',
-      answers: { 200: { description: 'The chat', schema: chatSchema } },
+      responses: { 200: { description: 'The chat', schema: chatSchema } },
       async handle({ params: { id } }, { me, rule }) {
         return { body: (await reach.chat(me, id, rule)).chat };
       },
@@ -115,7 +115,7 @@ export function chatRoutes(endpointsOf: EndpointMaker, parts: ChatRouteParts): r
     endpoint('listParticipants', {
       summary: 'List the participants of a chat',
       query: Type.Object(pageQuery),
-      answers: { 200: { description: 'Participants', schema: pageSchema(participantSchema) } },
+      responses: { 200: { description: 'Participants', schema: pageSchema(participantSchema) } },
       async handle({ params: { id }, query }, { me, rule }) {
         const { chat } = await reach.chat(me, id, rule);
         return pageOfList(chat.participants, query, ({ userId }) => userId);
@@ -124,7 +124,7 @@ export function chatRoutes(endpointsOf: EndpointMaker, parts: ChatRouteParts): r
     endpoint('addParticipant', {
       summary: 'Add a workspace member to a chat; users join public chats by adding themselves',
       body: bodyOf({ userId: idText, role: Type.Optional(roleSchema) }),
-      answers: { 201: { description: 'The participant', schema: participantSchema } },
+      responses: { 201: { description: 'The participant', schema: participantSchema } },
       async handle({ params: { id }, body }, { me, rule, send }) {
         const { userId, role = 'member' } = body;
         const isSelf = userId === me.userId && role === 'member';
@@ -143,7 +143,7 @@ export function chatRoutes(endpointsOf: EndpointMaker, parts: ChatRouteParts): r
     }),
     endpoint('removeParticipant', {
       summary: 'Remove a participant from a chat; participants leave by removing themselves',
-      answers: { 204: { description: 'Removed' } },
+      responses: { 204: { description: 'Removed' } },
       async handle({ params: { id, userId } }, { me, rule, send }) {
         const action = userId === me.userId ? 'chat.leave' : rule;
         const { chat } = await reach.chat(me, id, action);
@@ -174,7 +174,7 @@ function messageRoutes(
       order: Type.Optional(Type.Enum(['asc', 'desc'], { description: 'Default: desc.' })),
       search: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
     }),
-    answers: { 200: { description: 'Newest first', schema: pageSchema(messageSchema) } },
+    responses: { 200: { description: 'Newest first', schema: pageSchema(messageSchema) } },
     async handle({ params: { id }, query }, { me, rule }) {
       await reach.chat(me, id, rule);
       const { limit, cursor, search, order } = query;
@@ -184,14 +184,14 @@ function messageRoutes(
         search === undefined
           ? await messagesOf(documents.messages, { ...request, direction })
           : await searchMessages(documents.messages, { ...request, text: search });
-      return pageAnswer(page, withoutRevision);
+      return pageResponse(page, withoutRevision);
     },
   });
   const post = endpoint('postMessage', {
     summary: 'Post a message; its tags are applied asynchronously',
     headersShown: repeatableShown,
     body: content,
-    answers: {
+    responses: {
       201: {
         description: 'The message',
         schema: messageSchema,
@@ -226,7 +226,7 @@ function messageRoutes(
       summary: 'Edit a message: the author within five minutes, or an admin of the chat',
       description: 'The effects of its tags remain.',
       body: content,
-      answers: { 200: { description: 'The message', schema: messageSchema } },
+      responses: { 200: { description: 'The message', schema: messageSchema } },
       async handle({ params: { id: messageId }, body }, { me, rule, send }) {
         const message = await reach.message(me, messageId, rule);
         await send({
@@ -240,7 +240,7 @@ function messageRoutes(
     }),
     endpoint('deleteMessage', {
       summary: 'Delete a message: the author within five minutes, or an admin of the chat',
-      answers: { 204: { description: 'Deleted' } },
+      responses: { 204: { description: 'Deleted' } },
       async handle({ params: { id: messageId } }, { me, rule, send }) {
         const { chatId: id } = await reach.message(me, messageId, rule);
         const command = deleteMessage({ messageId, by: me.userId });

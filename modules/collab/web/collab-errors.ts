@@ -63,7 +63,7 @@ export const collabErrors: ErrorShape = {
       details: Type.Record(Type.String(), Type.Unknown()),
     }),
   }),
-  answer(problem) {
+  toResponse(problem) {
     const { status, ...error } = collabError(problem);
     const { rateLimit } = error.details;
     return { status, body: { error }, headers: rateLimitHeaders(rateLimit) };

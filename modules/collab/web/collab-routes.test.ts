@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { buildStreamName } from 'millrace/contracts';
-import { openRig, until, type Answer, type Person, type Rig } from '../testing/web-rig.ts';
+import { openRig, until, type PersonResponse, type Person, type Rig } from '../testing/web-rig.ts';
 import { aliases, endpoints } from './endpoints.ts';
 
 let rig: Rig;
@@ -26,7 +26,7 @@ interface Failed {
   readonly error: { readonly code: string; readonly details: Readonly<Record<string, unknown>> };
 }
 
-const statusAndCode = ({ status, body }: Answer<unknown>): unknown[] => [
+const statusAndCode = ({ status, body }: PersonResponse<unknown>): unknown[] => [
   status,
   (body as Partial<Failed>).error?.code,
 ];
@@ -191,7 +191,7 @@ test('messages are paged, searched, edited and deleted', async () => {
   const contents: unknown[] = [];
   let cursor = '';
   do {
-    const page: Answer<List> = await zoe.get(`${path}?limit=3&order=asc${cursor}`);
+    const page: PersonResponse<List> = await zoe.get(`${path}?limit=3&order=asc${cursor}`);
     contents.push(...page.body.items.map(({ content }) => content));
     const next = page.body.cursor;
     cursor = next === undefined ? '' : `&cursor=${encodeURIComponent(next)}`;
@@ -274,7 +274,7 @@ test('a user of an identity provider gets its name and address, and a unique use
 test('all errors have one format', async () => {
   const w = await rig.workspace(zoe);
   const { secret } = await rig.platform.tokens.create({ name: 'all', scopes: ['admin'] });
-  const as = async (token: string | undefined, path: string): Promise<Answer<Failed>> => {
+  const as = async (token: string | undefined, path: string): Promise<PersonResponse<Failed>> => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const response = await fetch(rig.server.url + path, { headers });
     return {

@@ -6,7 +6,7 @@ import {
   flowHeadersShown,
   flowOf,
   route,
-  type Answer,
+  type RouteResponse,
   type ApiRequest,
   type Method,
   type Principal,
@@ -132,7 +132,7 @@ type EndpointDefinition<
   Name extends EndpointName,
   Query extends TObject,
   Body extends TSchema,
-> = Pick<Route, 'answers' | 'description' | 'headersShown' | 'summary'> & {
+> = Pick<Route, 'responses' | 'description' | 'headersShown' | 'summary'> & {
   /** Default: all parameters of the path are ids. */
   readonly params?: TObject;
   readonly query?: Query;
@@ -140,7 +140,7 @@ type EndpointDefinition<
   handle(
     request: EndpointRequest<Name, Query, Body>,
     context: EndpointContext<Name>,
-  ): Promise<Answer>;
+  ): Promise<RouteResponse>;
 };
 
 /** A well-formed id; it need not exist. */

@@ -266,7 +266,7 @@ test('reasons of rejected commands map to statuses', () => {
       type: 'about:blank',
       title: '',
       status: 422,
-      code: 'COMMAND_REFUSED',
+      code: 'COMMAND_REJECTED',
       detail: '',
       remedy: '',
       retryable: false,

@@ -1,7 +1,7 @@
 // Routes of tasks: lists, the board and watching. Only tags in the chat change a task.
 
 import { Type } from 'millrace/contracts';
-import type { Answer, Route } from 'millrace/platform';
+import type { RouteResponse, Route } from 'millrace/platform';
 import {
   boardSchema,
   prioritySchema,
@@ -9,7 +9,7 @@ import {
   taskSchema,
   taskTypeSchema,
 } from '../documents.ts';
-import { pageAnswer, pageLimits, pageQuery, pageSchema } from '../pages.ts';
+import { pageResponse, pageLimits, pageQuery, pageSchema } from '../pages.ts';
 import { dueMs } from '../tasks/due-date.ts';
 import { unwatchTask, watchTask } from '../tasks/task-events.ts';
 import { findTasks, taskBoard, taskProjection } from '../tasks/task-read-models.ts';
@@ -31,7 +31,7 @@ export function taskRoutes(
     id: string,
     command: ReturnType<typeof unwatchTask | typeof watchTask>,
     { me, rule, send }: Pick<EndpointContext<'unwatchTask' | 'watchTask'>, 'me' | 'rule' | 'send'>,
-  ): Promise<Answer> => {
+  ): Promise<RouteResponse> => {
     await reach.task(me, id, rule);
     await send({ id, command, visibleIn: taskProjection });
     return { status: 204 };
@@ -71,7 +71,7 @@ export function taskRoutes(
         ),
         order: Type.Optional(Type.Enum(['asc', 'desc'])),
       }),
-      answers: { 200: { description: 'Tasks', schema: pageSchema(taskSchema) } },
+      responses: { 200: { description: 'Tasks', schema: pageSchema(taskSchema) } },
       async handle({ params: { w }, query }, { me, rule }) {
         const workspace = await reach.workspace(me, w, rule);
         const { limit, cursor, sort, order } = query;
@@ -93,7 +93,7 @@ export function taskRoutes(
           sort,
           direction: order === undefined ? undefined : directions[order],
         });
-        return pageAnswer(page);
+        return pageResponse(page);
       },
     }),
     endpoint('getBoard', {
@@ -108,7 +108,7 @@ export function taskRoutes(
           }),
         ),
       }),
-      answers: { 200: { description: 'The board', schema: boardSchema } },
+      responses: { 200: { description: 'The board', schema: boardSchema } },
       async handle({ params: { w }, query: { type, limit } }, { me, rule }) {
         await reach.workspace(me, w, rule);
         const { tenant, userId } = me;
@@ -118,20 +118,20 @@ export function taskRoutes(
     }),
     endpoint('getTask', {
       summary: 'Get a task; it has the id of its chat',
-      answers: { 200: { description: 'The task', schema: taskSchema } },
+      responses: { 200: { description: 'The task', schema: taskSchema } },
       handle: async ({ params: { id } }, { me, rule }) => ({
         body: await reach.task(me, id, rule),
       }),
     }),
     endpoint('watchTask', {
       summary: 'Watch a task: get notifications about its changes',
-      answers: { 204: { description: 'Watching' } },
+      responses: { 204: { description: 'Watching' } },
       handle: ({ params: { id } }, context) =>
         setWatching(id, watchTask({ userId: context.me.userId }), context),
     }),
     endpoint('unwatchTask', {
       summary: 'Stop watching a task',
-      answers: { 204: { description: 'Not watching' } },
+      responses: { 204: { description: 'Not watching' } },
       handle: ({ params: { id } }, context) =>
         setWatching(id, unwatchTask({ userId: context.me.userId }), context),
     }),

@@ -7,7 +7,7 @@ import { meSchema, notificationSchema } from '../documents.ts';
 import { collabLimits } from '../fields.ts';
 import { deleteNotification, readNotification } from '../notifications/notification-events.ts';
 import { notificationProjection, notificationsOf } from '../notifications/notification.ts';
-import { pageAnswer, pageQuery, pageSchema } from '../pages.ts';
+import { pageResponse, pageQuery, pageSchema } from '../pages.ts';
 import { changePreferences, changeProfile } from '../user-events.ts';
 import { user, userProjection, userSubject, type UserState } from '../user.ts';
 import type { CollabDocuments } from './collab-documents.ts';
@@ -25,7 +25,7 @@ export function userRoutes(
   return [
     endpoint('getMe', {
       summary: 'Get the profile of the caller',
-      answers: { 200: { description: 'The user', schema: meSchema } },
+      responses: { 200: { description: 'The user', schema: meSchema } },
       async handle(_request, { me: { tenant, userId } }) {
         const { state } = await load(user, { tenant, id: userId });
         return { body: toMe(userId, state) };
@@ -38,7 +38,7 @@ export function userRoutes(
         email: nullableText(254),
         preferences: Type.Optional(bodyOf({ email: Type.Enum(['all', 'mentions', 'none']) })),
       }),
-      answers: { 200: { description: 'The user', schema: meSchema } },
+      responses: { 200: { description: 'The user', schema: meSchema } },
       async handle({ body: { preferences, ...changes } }, { me: { tenant, userId: id }, send }) {
         if (Object.keys(changes).length > 0) {
           const { email, displayName } = {
@@ -65,7 +65,7 @@ export function userRoutes(
     notifications('listNotifications', {
       summary: 'List the notifications of the caller, with the number of unread ones',
       query: Type.Object({ ...pageQuery, unread: Type.Optional(Type.Boolean()) }),
-      answers: {
+      responses: {
         200: {
           description: 'Newest first',
           schema: Type.Object({
@@ -78,12 +78,12 @@ export function userRoutes(
         const { limit, cursor, unread: unreadOnly } = query;
         const request = { tenant, userId, limit, cursor, unreadOnly };
         const page = await notificationsOf(documents.notifications, request);
-        return { body: { ...pageAnswer(page).body, unreadCount: page.unreadCount } };
+        return { body: { ...pageResponse(page).body, unreadCount: page.unreadCount } };
       },
     }),
     notifications('readNotification', {
       summary: 'Mark a notification as read',
-      answers: { 200: { description: 'The notification', schema: notificationSchema } },
+      responses: { 200: { description: 'The notification', schema: notificationSchema } },
       async handle({ params: { id } }, { me, send }) {
         const command = readNotification({ by: me.userId });
         await send({ id, command, visibleIn: notificationProjection });
@@ -92,7 +92,7 @@ export function userRoutes(
     }),
     notifications('deleteNotification', {
       summary: 'Delete a notification',
-      answers: { 204: { description: 'Deleted' } },
+      responses: { 204: { description: 'Deleted' } },
       async handle({ params: { id } }, { me, send }) {
         const command = deleteNotification({ by: me.userId });
         await send({ id, command, visibleIn: notificationProjection });

@@ -11,7 +11,7 @@ import {
   type MemberDocument,
 } from '../documents.ts';
 import { collabLimits } from '../fields.ts';
-import { pageAnswer, pageLimits, pageOfList, pageQuery, pageSchema } from '../pages.ts';
+import { pageResponse, pageLimits, pageOfList, pageQuery, pageSchema } from '../pages.ts';
 import { userProjection } from '../user.ts';
 import {
   addMember,
@@ -66,7 +66,7 @@ export function workspaceRoutes(
       summary: 'Create a workspace; the creator is its admin',
       body: Type.Object({ name: Type.String({ maxLength: 200 }) }, { additionalProperties: false }),
       headersShown: repeatableShown,
-      answers: { 201: { description: 'The workspace', schema: workspaceSchema } },
+      responses: { 201: { description: 'The workspace', schema: workspaceSchema } },
       async handle({ body: { name } }, { me, send, newId }) {
         const { id, key } = newId('create-workspace');
         const { userId, username } = me;
@@ -79,7 +79,7 @@ export function workspaceRoutes(
     endpoint('listWorkspaces', {
       summary: 'List the workspaces of the caller',
       query: listQuery,
-      answers: { 200: { description: 'Newest first', schema: pageSchema(workspaceSchema) } },
+      responses: { 200: { description: 'Newest first', schema: pageSchema(workspaceSchema) } },
       async handle({ query: { limit = pageLimits.default, cursor } }, { me }) {
         const page = await documents.workspaces.byRange(me.tenant, 'member', {
           group: me.userId,
@@ -87,12 +87,12 @@ export function workspaceRoutes(
           limit,
           cursor,
         });
-        return pageAnswer(page, (workspace) => summaryOf(workspace, me.userId));
+        return pageResponse(page, (workspace) => summaryOf(workspace, me.userId));
       },
     }),
     endpoint('getWorkspace', {
       summary: 'Get a workspace',
-      answers: { 200: { description: 'The workspace', schema: workspaceSchema } },
+      responses: { 200: { description: 'The workspace', schema: workspaceSchema } },
       async handle({ params: { w } }, { me, rule }) {
         return { body: summaryOf(await reach.workspace(me, w, rule), me.userId) };
       },
@@ -100,7 +100,7 @@ export function workspaceRoutes(
     endpoint('listMembers', {
       summary: 'List the members of a workspace',
       query: listQuery,
-      answers: { 200: { description: 'Members', schema: pageSchema(memberSchema) } },
+      responses: { 200: { description: 'Members', schema: pageSchema(memberSchema) } },
       async handle({ params: { w }, query }, { me, rule }) {
         const { members } = await reach.workspace(me, w, rule);
         return pageOfList(members, query, ({ userId }) => userId);
@@ -109,7 +109,7 @@ export function workspaceRoutes(
     endpoint('addMember', {
       summary: 'Add a user of the tenant to a workspace',
       body: bodyOf({ username: idText, role: Type.Optional(roleSchema) }),
-      answers: { 201: { description: 'The member', schema: memberSchema } },
+      responses: { 201: { description: 'The member', schema: memberSchema } },
       async handle({ params: { w }, body }, { me, rule, send }) {
         await reach.workspace(me, w, rule);
         const name = body.username.toLowerCase();
@@ -127,7 +127,7 @@ export function workspaceRoutes(
     endpoint('changeMemberRole', {
       summary: 'Change the role of a member',
       body: bodyOf({ role: roleSchema }),
-      answers: { 200: { description: 'The member', schema: memberSchema } },
+      responses: { 200: { description: 'The member', schema: memberSchema } },
       async handle({ params: { w, userId }, body: { role } }, { me, rule, send }) {
         await reach.workspace(me, w, rule);
         const command = changeMemberRole({ userId, role, by: me.userId });
@@ -137,7 +137,7 @@ export function workspaceRoutes(
     }),
     endpoint('removeMember', {
       summary: 'Remove a member; members leave by removing themselves',
-      answers: {
+      responses: {
         204: { description: 'Removed' },
         409: { description: 'The member is the last admin' },
       },
@@ -152,7 +152,7 @@ export function workspaceRoutes(
     endpoint('listInvites', {
       summary: 'List the invites of a workspace, without their tokens',
       query: listQuery,
-      answers: { 200: { description: 'Invites', schema: pageSchema(inviteSchema) } },
+      responses: { 200: { description: 'Invites', schema: pageSchema(inviteSchema) } },
       async handle({ params: { w }, query }, { me, rule }) {
         const { invites } = await reach.workspace(me, w, rule);
         return pageOfList(invites, query, ({ inviteId }) => inviteId);
@@ -177,7 +177,7 @@ export function workspaceRoutes(
           }),
         ),
       }),
-      answers: { 201: { description: 'The invite', schema: newInviteSchema } },
+      responses: { 201: { description: 'The invite', schema: newInviteSchema } },
       async handle({ params: { w }, body }, { me, rule, send, newId }) {
         await reach.workspace(me, w, rule);
         // Sent without an idempotency key: the token of the first response is not stored and cannot be repeated.
@@ -196,7 +196,7 @@ export function workspaceRoutes(
     }),
     endpoint('revokeInvite', {
       summary: 'Revoke an invite',
-      answers: { 204: { description: 'Revoked' } },
+      responses: { 204: { description: 'Revoked' } },
       async handle({ params: { w, inviteId } }, { me, rule, send }) {
         const { invites } = await reach.workspace(me, w, rule);
         if (!invites.some((invite) => invite.inviteId === inviteId)) throw notFound('invite');
@@ -207,7 +207,7 @@ export function workspaceRoutes(
     endpoint('useInvite', {
       summary: 'Join a workspace with an invite',
       params: Type.Object({ token: Type.String({ maxLength: 300 }) }),
-      answers: {
+      responses: {
         200: { description: 'The workspace', schema: workspaceSchema },
         409: { description: 'The invite has expired or has no uses left' },
       },

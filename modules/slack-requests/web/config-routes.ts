@@ -159,7 +159,7 @@ function routesOf(
       headersShown,
       params,
       body,
-      answers: { 200: { description: 'The configuration, without secrets', schema } },
+      responses: { 200: { description: 'The configuration, without secrets', schema } },
       async handle(request) {
         const { code } = request.params;
         const fields = await sealedFields(tenantOf(request), code, request.body as Fields);
@@ -175,7 +175,7 @@ function routesOf(
       tag,
       access: 'read',
       params,
-      answers: { 200: { description: 'The configuration', schema } },
+      responses: { 200: { description: 'The configuration', schema } },
       async handle(request) {
         const found = await documents.get(tenantOf(request), request.params.code);
         if (found === undefined) throw notFound(one);
@@ -189,7 +189,7 @@ function routesOf(
       tag,
       access: 'read',
       query: Type.Object(pageQuery),
-      answers: {
+      responses: {
         200: {
           description: 'A page',
           schema: Type.Object({ items: Type.Array(schema), cursor: Type.Optional(Type.String()) }),
@@ -211,7 +211,7 @@ function routesOf(
       access: 'admin',
       headersShown,
       params,
-      answers: { 204: { description: 'Removed' } },
+      responses: { 204: { description: 'Removed' } },
       async handle(request) {
         const { code } = request.params;
         const outcome = await send(context, request, { id: code, command: kind.remove() });

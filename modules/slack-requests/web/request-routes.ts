@@ -66,7 +66,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
         },
         { additionalProperties: false },
       ),
-      answers: { 202: { description: 'Queued', schema: accepted } },
+      responses: { 202: { description: 'Queued', schema: accepted } },
       async handle(request) {
         const { id, key } = newRequestId(request);
         const command = createRequest(request.body as Parameters<typeof createRequest>[0]);
@@ -80,7 +80,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
       tag,
       access: 'read',
       query: Type.Object({ status: Type.Optional(Type.Enum([...requestStatuses])), ...pageQuery }),
-      answers: {
+      responses: {
         200: {
           description: 'A page',
           schema: Type.Object({
@@ -107,7 +107,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
       tag,
       access: 'read',
       params,
-      answers: { 200: { description: 'The request', schema: requestSchema } },
+      responses: { 200: { description: 'The request', schema: requestSchema } },
       async handle(request) {
         const found = await documents.get(tenantOf(request), request.params.id);
         if (found === undefined) throw notFound('request');
@@ -132,7 +132,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
         },
         { additionalProperties: false },
       ),
-      answers: { 202: { description: 'Changed', schema: accepted } },
+      responses: { 202: { description: 'Changed', schema: accepted } },
       async handle(request) {
         const { id } = request.params;
         const command = updateRequest(request.body as Parameters<typeof updateRequest>[0]);
@@ -150,7 +150,7 @@ export function requestRoutes(context: WebContext): readonly Route[] {
       headersShown,
       params,
       body: Type.Object(queueing, { additionalProperties: false }),
-      answers: { 202: { description: 'Queued', schema: accepted } },
+      responses: { 202: { description: 'Queued', schema: accepted } },
       async handle(request) {
         const { id } = request.params;
         const outcome = await send(context, request, { id, command: queueRequest(request.body) });

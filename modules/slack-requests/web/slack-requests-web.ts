@@ -36,7 +36,7 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
       summary: 'Encrypt every secret with the first configured key',
       tag: 'slack: workspaces',
       access: 'admin',
-      answers: {
+      responses: {
         200: {
           description: 'Number of secrets encrypted again',
           schema: Type.Object({ resealed: Type.Integer() }),
@@ -53,7 +53,7 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
       tag: 'slack: workspaces',
       access: 'admin',
       params: Type.Object({ code: idText }),
-      answers: {
+      responses: {
         200: {
           description: 'The team of the token, or the error code',
           schema: Type.Object({
@@ -88,8 +88,8 @@ export async function resealSecrets(
   let count = 0;
   const reseal = (sealed: string, kind: string, code: string): string | undefined => {
     if (secrets.isCurrent(sealed)) return undefined;
-    const place = { tenant, kind, code };
-    return secrets.seal(secrets.open(sealed, place), place);
+    const owner = { tenant, kind, code };
+    return secrets.seal(secrets.open(sealed, owner), owner);
   };
   const send = async (id: string, command: NewCommand): Promise<void> => {
     await handle({ tenant, id, command });

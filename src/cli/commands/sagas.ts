@@ -129,7 +129,7 @@ function entryText({ stream, status, updatedAtMs, dueAtMs, reason }: SagaEntry):
 }
 
 function infoText(info: SagaInfo): string {
-  const { parked, held: queuedEvents } = info;
+  const { parked, queuedEvents } = info;
   const steps = info.steps.map(
     ({ step, status, reason }) =>
       ['step', `${step} ${status}${reason === undefined ? '' : ` (${reason})`}`] as const,
@@ -152,11 +152,11 @@ function infoText(info: SagaInfo): string {
 
 function parkedText(parked: NonNullable<SagaInfo['parked']>, { steps }: SagaInfo): string {
   const { reason, message } = parked;
-  const place =
+  const failedAt =
     'n' in parked
       ? `${parked.at} of ${steps[parked.n]?.step}`
       : parked.at === 'timer'
         ? `timer ${parked.timer}`
         : `event ${parked.eventId}`;
-  return `${place}: ${reason}${message === undefined ? '' : ` (${message})`}`;
+  return `${failedAt}: ${reason}${message === undefined ? '' : ` (${message})`}`;
 }

@@ -341,9 +341,9 @@ interface EventTextOptions {
 
 function eventText(event: RecordedEvent, { paint, json, withStream }: EventTextOptions): string {
   if (json) return `${JSON.stringify(event)}\n`;
-  const place = withStream ? `${event.stream} ${event.revision}` : String(event.revision);
+  const location = withStream ? `${event.stream} ${event.revision}` : String(event.revision);
   const parts = [
-    paint.bold(printable(place)),
+    paint.bold(printable(location)),
     paint.dim(event.recordedAt),
     paint.cyan(printable(event.type)),
     printable(JSON.stringify(event.payload)),

@@ -4,7 +4,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import {
   subscriptionAdmin,
-  placeOf,
+  parseResetPosition,
   subscriptionOverview,
   type SubscriptionAdmin,
 } from '../../subscriptions/subscription-admin.ts';
@@ -108,10 +108,10 @@ function pauseCommand(verb: 'pause' | 'resume', summary: string): Command {
 const reset = defineCommand({
   name: 'subscriptions reset',
   summary: 'moves the checkpoint of a subscription; the events after it are handled again',
-  usage: '<subscription> --to <place> --yes',
+  usage: '<subscription> --to <position> --yes',
   options: {
     ...storeOption,
-    to: option('place', 'start, a position, or a date and time'),
+    to: option('position', 'start, a position, or a date and time'),
     yes: flag('confirms that events are handled again'),
     ...byOption,
     ...jsonOption,
@@ -128,7 +128,7 @@ const reset = defineCommand({
     checkConfirmed(values, `${subscription} will handle events again`);
     await using subscriptions = await openSubscriptions(context, values.store);
     const { admin, store } = subscriptions;
-    const to = await placeOf(values.to, admin);
+    const to = await parseResetPosition(values.to, admin);
     if (to === undefined) {
       throw usage(
         `--to takes start, a position of 16 digits, or a date and time, not '${values.to}'`,

@@ -60,9 +60,9 @@ function nodeText(node: TraceNode, paint: Paint): string {
       return `${paint.bold(node.command)}  ${durationText(node.durationMs)}${cause}`;
     }
     case 'event': {
-      const place = paint.dim(`${node.stream} @${node.revision}`);
+      const location = paint.dim(`${node.stream} @${node.revision}`);
       const cause = node.causationId === null ? '' : paint.dim(`  caused by ${node.causationId}`);
-      return `${paint.cyan(node.type)}  ${place}${cause}`;
+      return `${paint.cyan(node.type)}  ${location}${cause}`;
     }
     case 'handler':
       return handlerText(node, paint);

@@ -85,7 +85,7 @@ export const exportCommand = defineCommand({
         await exportToStdout(store, context, exportOptions);
         return exitCodes.ok;
       }
-      const existing = resume ? 'resume' : force ? 'overwrite' : 'refuse';
+      const existing = resume ? 'resume' : force ? 'overwrite' : 'fail';
       return await exportToFile(store, context, out, { ...exportOptions, existing });
     } catch (error) {
       if (!signal.aborted) throw error;

@@ -25,7 +25,7 @@ async function only(source: string, options: LintOptions = {}, file = 'a.ts'): P
 }
 
 describe('the linter', () => {
-  test('reports the place, the code, the reason and the suggestion', async () => {
+  test('reports the location, the code, the reason and the suggestion', async () => {
     assert.deepEqual(await only(`const a = 1;\n  get(${badKey});\n`, {}, 'src/a.ts'), {
       rule: 'redis-key',
       severity: 'error',

@@ -35,8 +35,8 @@ export async function lintSource(
   const isOn = (rule: LintRule): boolean => rules?.includes(rule) ?? true;
   // Offsets of the parser and columns of editors do not count the byte order mark.
   const source = text.replace(/^\uFEFF/, '');
-  const placeAt = placesOf(source);
-  const lineAt = (offset: number): number => placeAt(offset).line;
+  const locationAt = locationsOf(source);
+  const lineAt = (offset: number): number => locationAt(offset).line;
 
   const { program, comments, errors } = parseSync(file, source, { preserveParens: false });
   const [error] = errors;
@@ -70,7 +70,7 @@ export async function lintSource(
       rule,
       severity: severity ?? lintRules[rule].severity,
       file,
-      ...placeAt(start),
+      ...locationAt(start),
       start,
       end,
       text: code.length > shownCharsMax ? `${code.slice(0, shownCharsMax)}…` : code,
@@ -89,7 +89,7 @@ function syntaxReport(error: {
 }
 
 /** Offset → line and column, both from 1. */
-function placesOf(source: string): (offset: number) => { line: number; column: number } {
+function locationsOf(source: string): (offset: number) => { line: number; column: number } {
   const lineStarts = [0];
   for (const { index, 0: lineEnd } of source.matchAll(/\r\n|[\n\r\u2028\u2029]/g)) {
     lineStarts.push(index + lineEnd.length);

@@ -128,19 +128,19 @@ export async function kafkaDestination(
 
   const sendBatch: KafkaDestination['sendBatch'] = async (messages, { signal } = {}) => {
     const outcomes: DeliveryOutcome[] = messages.map(() => noResponse);
-    const places: number[] = [];
+    const indexes: number[] = [];
     const records: KafkaRecord[] = [];
     for (const [at, message] of messages.entries()) {
       try {
         records.push(kafkaRecord(message, { format, source, topic }));
-        places.push(at);
+        indexes.push(at);
       } catch (error) {
         // The user's `topic` function threw: only this message fails.
         outcomes[at] = outcomeOfError(error);
       }
     }
     const published = await queue.publish(records, signal ?? neverAborted);
-    for (const [index, at] of places.entries()) outcomes[at] = published[index] ?? noResponse;
+    for (const [index, at] of indexes.entries()) outcomes[at] = published[index] ?? noResponse;
     return outcomes;
   };
   const send: Destination = async (message, { signal }) =>

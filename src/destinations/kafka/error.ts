@@ -69,15 +69,15 @@ export function resultsInError(error: unknown): ReadonlyMap<string, PartitionRes
     }
     for (const { name, partitionResponses } of responsesOf(each)) {
       for (const { index, errorCode, baseOffset, errorMessage } of partitionResponses) {
-        const place = `${name}:${index}`;
+        const partitionKey = `${name}:${index}`;
         // A stored record stays stored, whatever a retry of the driver reports.
-        if (results.get(place)?.kind === 'stored') continue;
+        if (results.get(partitionKey)?.kind === 'stored') continue;
         if (errorCode === 0) {
-          results.set(place, { kind: 'stored', offset: baseOffset });
+          results.set(partitionKey, { kind: 'stored', offset: baseOffset });
           continue;
         }
         const code = codeNamed(each, errorCode);
-        results.set(place, {
+        results.set(partitionKey, {
           kind: 'rejected',
           code,
           error: `${code}: ${errorMessage ?? 'rejected'}`,

@@ -37,17 +37,17 @@ function startLog(faultOf: (request: number, partition: number) => Fault = () =>
       const produced = new Map<string, bigint>();
       const codes = new Map<number, number>();
       let isCutOff = false;
-      for (const [place, group] of Map.groupBy(records, (each) => `t:${each.partition}`)) {
+      for (const [partitionKey, group] of Map.groupBy(records, (each) => `t:${each.partition}`)) {
         const partition = group[0]?.partition ?? 0;
         const fault = faultOf(requests.length, partition);
-        const log = stored.get(place) ?? [];
+        const log = stored.get(partitionKey) ?? [];
         const isTooLarge = group.some(({ bytes }) => bytes > recordBytesMax);
         if (fault === 'cut-off') isCutOff = true;
         if (isTooLarge || fault === 'not-leader')
           codes.set(partition, isTooLarge ? tooLarge : notLeader);
         else {
-          produced.set(place, BigInt(log.length));
-          stored.set(place, [...log, ...group.map(({ value }) => value)]);
+          produced.set(partitionKey, BigInt(log.length));
+          stored.set(partitionKey, [...log, ...group.map(({ value }) => value)]);
         }
       }
       if (isCutOff) {
@@ -66,8 +66,8 @@ function responseError(
   produced: ReadonlyMap<string, bigint>,
 ): Error {
   const rejected = [...codes].map(([index, errorCode]) => ({ index, errorCode, baseOffset: -1n }));
-  const accepted = [...produced].map(([place, baseOffset]) => {
-    return { index: Number(place.split(':')[1]), errorCode: 0, baseOffset };
+  const accepted = [...produced].map(([partitionKey, baseOffset]) => {
+    return { index: Number(partitionKey.split(':')[1]), errorCode: 0, baseOffset };
   });
   const errors = [...codes].map(([index, code]) => [`/${index}`, [code, null]] as const);
   const response = { responses: [{ name: 't', partitionResponses: [...rejected, ...accepted] }] };

@@ -6,7 +6,7 @@ import { batchesOf } from '../../foundation/async/batches-of.ts';
 import { outcomeOfCode, outcomeOfFailure, resultsInError, type PartitionResult } from './error.ts';
 import { isTopicName, type KafkaRecord } from './record.ts';
 
-interface PlacedRecord extends KafkaRecord {
+interface AssignedRecord extends KafkaRecord {
   readonly partition: number;
 }
 
@@ -16,7 +16,7 @@ export interface KafkaWire {
   /** Returns a hash in [0, 2³¹) that depends on the key only. */
   hashOf(key: string): number;
   /** The first offset by `topic:partition`; rejects if a partition failed. */
-  produce(records: readonly PlacedRecord[]): Promise<ReadonlyMap<string, bigint>>;
+  produce(records: readonly AssignedRecord[]): Promise<ReadonlyMap<string, bigint>>;
 }
 
 export interface RequestBounds {
@@ -27,7 +27,7 @@ export interface RequestBounds {
 interface Entry {
   /** The index of the record in the input. */
   readonly at: number;
-  readonly record: PlacedRecord;
+  readonly record: AssignedRecord;
 }
 
 /**
@@ -40,18 +40,18 @@ export async function publishRecords(
   bounds: RequestBounds,
 ): Promise<readonly DeliveryOutcome[]> {
   const outcomes: DeliveryOutcome[] = records.map(() => noResponse);
-  const entries = await placed(wire, records, outcomes);
+  const entries = await assignPartitions(wire, records, outcomes);
   const blocked = new Set<string>();
   const limits = { countMax: bounds.recordsMax, sizeMax: bounds.bytesMax };
   const requests = batchesOf(entries, { ...limits, sizeOf: ({ record }) => record.bytes });
   for (let request = requests.shift(); request !== undefined; request = requests.shift()) {
     const open = request.filter(({ at, record }) => {
-      if (blocked.has(placeOf(record))) outcomes[at] = blockedOutcome;
-      return !blocked.has(placeOf(record));
+      if (blocked.has(partitionKeyOf(record))) outcomes[at] = blockedOutcome;
+      return !blocked.has(partitionKeyOf(record));
     });
     if (open.length === 0) continue;
     const again: Entry[][] = [];
-    for (const [place, { group, result }] of await produce(wire, open)) {
+    for (const [partitionKey, { group, result }] of await produce(wire, open)) {
       const outcome = outcomeOf(result);
       // A broker rejects all records of a partition together: bisect to find the invalid one.
       if (outcome.kind === 'dead' && group.length > 1) {
@@ -59,10 +59,10 @@ export async function publishRecords(
         again.push(group.slice(0, half), group.slice(half));
         continue;
       }
-      if (outcome.kind === 'retry') blocked.add(place);
+      if (outcome.kind === 'retry') blocked.add(partitionKey);
       for (const [index, { at }] of group.entries()) {
         outcomes[at] =
-          'offset' in result ? storedAt(place, result.offset + BigInt(index)) : outcome;
+          'offset' in result ? storedAt(partitionKey, result.offset + BigInt(index)) : outcome;
       }
     }
     requests.unshift(...again);
@@ -83,16 +83,16 @@ const blockedOutcome: DeliveryOutcome = {
   attempted: false,
 };
 
-function storedAt(place: string, offset: bigint): DeliveryOutcome {
-  return { kind: 'sent', receipt: `${place}:${offset}` };
+function storedAt(partitionKey: string, offset: bigint): DeliveryOutcome {
+  return { kind: 'sent', receipt: `${partitionKey}:${offset}` };
 }
 
-function placeOf({ topic, partition }: PlacedRecord): string {
+function partitionKeyOf({ topic, partition }: AssignedRecord): string {
   return `${topic}:${partition}`;
 }
 
 /** Records of an unavailable topic get their outcome here. */
-async function placed(
+async function assignPartitions(
   wire: KafkaWire,
   records: readonly KafkaRecord[],
   outcomes: DeliveryOutcome[],
@@ -128,13 +128,16 @@ async function produce(
   wire: KafkaWire,
   entries: readonly Entry[],
 ): Promise<Map<string, { readonly group: Entry[]; readonly result: GroupResult }>> {
-  const groups = Map.groupBy(entries, ({ record }) => placeOf(record));
+  const groups = Map.groupBy(entries, ({ record }) => partitionKeyOf(record));
   let results: ReadonlyMap<string, PartitionResult>;
   let missing: DeliveryOutcome;
   try {
     const offsets = await wire.produce(entries.map(({ record }) => record));
     results = new Map(
-      [...offsets].map(([place, offset]) => [place, { kind: 'stored' as const, offset }]),
+      [...offsets].map(([partitionKey, offset]) => [
+        partitionKey,
+        { kind: 'stored' as const, offset },
+      ]),
     );
     missing = noResponse;
   } catch (error) {
@@ -142,9 +145,9 @@ async function produce(
     missing = outcomeOfFailure(error);
   }
   return new Map(
-    [...groups].map(([place, group]) => {
-      const result: GroupResult = results.get(place) ?? { kind: 'failed', outcome: missing };
-      return [place, { group, result }];
+    [...groups].map(([partitionKey, group]) => {
+      const result: GroupResult = results.get(partitionKey) ?? { kind: 'failed', outcome: missing };
+      return [partitionKey, { group, result }];
     }),
   );
 }

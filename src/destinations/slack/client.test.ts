@@ -10,12 +10,12 @@ const sinceMs = Date.now();
 test('finds a posted message by our id in a channel, in a thread and in a direct conversation', async () => {
   await using slack = await startFakeSlack({ tokens: [token] });
   await using client = await createSlackClient({ apiUrl: slack.apiUrl });
-  for (const place of [{ channel: 'C1' }, { channel: 'C1', threadTs: '1.2' }, { channel: 'U1' }]) {
-    const id = JSON.stringify(place);
-    assert.deepEqual(await client.find({ ...place, id, sinceMs }, call), { kind: 'absent' });
-    const posted = await client.post({ ...place, text: 'hi', id }, call);
+  for (const target of [{ channel: 'C1' }, { channel: 'C1', threadTs: '1.2' }, { channel: 'U1' }]) {
+    const id = JSON.stringify(target);
+    assert.deepEqual(await client.find({ ...target, id, sinceMs }, call), { kind: 'absent' });
+    const posted = await client.post({ ...target, text: 'hi', id }, call);
     assert.ok(posted.kind === 'sent', JSON.stringify(posted));
-    const found = await client.find({ ...place, id, sinceMs }, call);
+    const found = await client.find({ ...target, id, sinceMs }, call);
     assert.deepEqual(found, { kind: 'found', ts: posted.ts, channel: posted.channel });
   }
 });

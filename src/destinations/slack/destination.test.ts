@@ -93,7 +93,7 @@ for (const { name, skip, run } of destinationConformance({
     );
     return async () => back();
   },
-  refuses: failing('channel_not_found'),
+  rejects: failing('channel_not_found'),
   silent: async () => {
     const back = slack.answer(() => undefined);
     return async () => back();

@@ -71,7 +71,7 @@ for (const { name, skip, run } of destinationConformance({
   secrets: [authToken, to],
   away: () => twilio.away(),
   busy: answering(429, { code: 20_429 }, { 'retry-after': '2' }),
-  refuses: answering(400, { code: 21_211, message: `'To' number ${to} is not valid` }),
+  rejects: answering(400, { code: 21_211, message: `'To' number ${to} is not valid` }),
   silent: async () => {
     const back = twilio.answer(() => undefined);
     return async () => back();

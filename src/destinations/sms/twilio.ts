@@ -1,7 +1,7 @@
 // The message API of Twilio, and of providers compatible with it: one form-encoded POST.
 
 import { errorText, type DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
-import { outcomeOfAnswer } from '../../delivery/http-outcome.ts';
+import { outcomeOfResponse } from '../../delivery/http-outcome.ts';
 import { createHttpClient, outcomeOfFailure } from '../../delivery/http-post.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
@@ -58,7 +58,7 @@ export function twilioProvider(options: TwilioOptions): SmsProvider {
           retryAfter: headers['retry-after'],
           nowMs: clock.now(),
         };
-        return outcomeOf(outcomeOfAnswer(response), parsed(posted.body), status);
+        return outcomeOf(outcomeOfResponse(response), parsed(posted.body), status);
       } catch (error) {
         return outcomeOfFailure(error);
       }

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { createDelivery } from '../../delivery/create-delivery.ts';
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import { destinationConformance } from '../../testing/conformance/delivery/destination.ts';
-import type { ReceivedMail, SmtpRefusal } from '../../testing/servers/smtp-mailbox.ts';
+import type { ReceivedMail, SmtpRejection } from '../../testing/servers/smtp-mailbox.ts';
 import { startSmtp } from '../../testing/servers/smtp-server.ts';
 import { renderMail } from './mail-template.ts';
 import { smtpDestination, type Mail } from './destination.ts';
@@ -42,8 +42,8 @@ function bodyOf(mail: ReceivedMail): string {
   return Buffer.from(bytes, 'latin1').toString();
 }
 
-const refusing = (refusal: SmtpRefusal) => async () => {
-  smtp.refuse(refusal);
+const rejecting = (rejection: SmtpRejection) => async () => {
+  smtp.reject(rejection);
   return async () => smtp.accept();
 };
 
@@ -60,8 +60,8 @@ for (const { name, skip, run } of destinationConformance({
     await smtp.kill();
     return () => smtp.start();
   },
-  busy: refusing({ at: 'recipient', answer: 451 }),
-  refuses: refusing({ at: 'recipient', answer: 550 }),
+  busy: rejecting({ at: 'recipient', answer: 451 }),
+  rejects: rejecting({ at: 'recipient', answer: 550 }),
 })) {
   test(`SMTP: ${name}`, { skip: skip ?? false }, run);
 }
@@ -82,7 +82,7 @@ function deliver(send = email, signal?: AbortSignal): Promise<DeliveryOutcome> {
 }
 
 test('retries a mail without acknowledgement under the same Message-ID', async () => {
-  smtp.refuse({ at: 'acknowledgement', answer: 'hang-up' });
+  smtp.reject({ at: 'acknowledgement', answer: 'hang-up' });
   const first = await deliver();
   assert.ok(first.kind === 'retry' && first.ambiguous === true, JSON.stringify(first));
   smtp.accept();
@@ -97,7 +97,7 @@ test('retries a mail without acknowledgement under the same Message-ID', async (
 });
 
 test('has an outcome for a rejection or disconnect at each SMTP stage', async () => {
-  const cases: readonly (readonly [SmtpRefusal, DeliveryOutcome['kind']])[] = [
+  const cases: readonly (readonly [SmtpRejection, DeliveryOutcome['kind']])[] = [
     [{ at: 'connect', answer: 554 }, 'retry'],
     [{ at: 'connect', answer: 'hang-up' }, 'retry'],
     [{ at: 'sender', answer: 550 }, 'dead'],
@@ -107,10 +107,10 @@ test('has an outcome for a rejection or disconnect at each SMTP stage', async ()
     [{ at: 'data', answer: 452 }, 'retry'],
     [{ at: 'data', answer: 'hang-up' }, 'retry'],
   ];
-  for (const [refusal, kind] of cases) {
-    smtp.refuse(refusal);
+  for (const [rejection, kind] of cases) {
+    smtp.reject(rejection);
     const outcome = await deliver();
-    assert.equal(outcome.kind, kind, `${JSON.stringify(refusal)}: ${JSON.stringify(outcome)}`);
+    assert.equal(outcome.kind, kind, `${JSON.stringify(rejection)}: ${JSON.stringify(outcome)}`);
   }
   smtp.accept();
 });

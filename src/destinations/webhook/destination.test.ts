@@ -87,7 +87,7 @@ for (const { name, skip, run } of destinationConformance({
     const back = receiver.answer((_request, response) => response.writeHead(503).end('busy'));
     return async () => back();
   },
-  refuses: async () => {
+  rejects: async () => {
     const back = receiver.answer((_request, response) => response.writeHead(422).end('no'));
     return async () => back();
   },

@@ -3,7 +3,7 @@
 import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { DeliveryContext, Destination } from '../../delivery/destination.ts';
-import { outcomeOfAnswer } from '../../delivery/http-outcome.ts';
+import { outcomeOfResponse } from '../../delivery/http-outcome.ts';
 import { createHttpClient, outcomeOfFailure } from '../../delivery/http-post.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
@@ -125,7 +125,7 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
       },
     });
     const { status, body, headers } = posted;
-    return outcomeOfAnswer({
+    return outcomeOfResponse({
       status,
       body,
       retryAfter: headers['retry-after'],

@@ -9,14 +9,14 @@ const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
 const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
 
-for (const [place, address] of [
+for (const [server, address] of [
   ['Redis', url],
   ['a Redis Cluster', clusterUrl],
 ] as const) {
   for (const { name, skip, run } of deliveryQueueConformance({
     crossProcess: true,
     async open({ perTenant }) {
-      const { keyPrefix } = await (place === 'Redis' ? sharedRedis() : sharedRedisCluster());
+      const { keyPrefix } = await (server === 'Redis' ? sharedRedis() : sharedRedisCluster());
       const options = { prefix: `${keyPrefix}{outbox}`, perTenant, discoverMs: 20 };
       return {
         queue: await bullmqDeliveryQueue(address, options),
@@ -24,7 +24,7 @@ for (const [place, address] of [
       };
     },
   })) {
-    test(`BullMQ queues in ${place}: ${name}`, { skip: skip ?? false }, run);
+    test(`BullMQ queues in ${server}: ${name}`, { skip: skip ?? false }, run);
   }
 }
 

@@ -88,8 +88,8 @@ const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${p
 const sockets = (): number =>
   process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 
-for (const [place, address] of Object.entries({ Redis: url, 'a Redis Cluster': clusterUrl })) {
-  test(`queues in ${place} leave no connection open, whatever the order of opening, work and closing`, async () => {
+for (const [server, address] of Object.entries({ Redis: url, 'a Redis Cluster': clusterUrl })) {
+  test(`queues in ${server} leave no connection open, whatever the order of opening, work and closing`, async () => {
     const before = sockets();
     const create = (): ReturnType<typeof createLifecycle> => {
       let opened = new AsyncDisposableStack();

@@ -9,13 +9,13 @@ const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
 const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
 
-for (const [place, address] of [
+for (const [server, address] of [
   ['Redis', url],
   ['a Redis Cluster', clusterUrl],
 ] as const) {
   for (const { name, run } of workQueueConformance({
     async open() {
-      const { keyPrefix } = await (place === 'Redis' ? sharedRedis() : sharedRedisCluster());
+      const { keyPrefix } = await (server === 'Redis' ? sharedRedis() : sharedRedisCluster());
       const options = { name: 'mails', prefix: `${keyPrefix}{work}` };
       return {
         queue: await bullmqWorkQueue(address, options),
@@ -23,7 +23,7 @@ for (const [place, address] of [
       };
     },
   })) {
-    test(`a BullMQ queue in ${place}: ${name}`, run);
+    test(`a BullMQ queue in ${server}: ${name}`, run);
   }
 }
 

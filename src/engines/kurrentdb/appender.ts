@@ -79,17 +79,17 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     const response = await connection.use((client) => sendAll(client, requests), signal);
     onAppended();
     const outcomes: WriteOutcome[] = [];
-    for (const [index, { stream, rows, parts: places }] of merged.streams.entries()) {
+    for (const [index, { stream, rows, parts: writeParts }] of merged.streams.entries()) {
       const last = Number(response.revisions.get(stream) ?? 0n);
       const { length } = rows;
       const stored = await reader.recordsFrom(stream, last - length + 1, length);
       const kind = stored.at(-1)?.mark === marks[index] ? 'appended' : 'duplicate';
-      for (const { index: place, fromEnd } of places) {
+      for (const { index: writeIndex, fromEnd } of writeParts) {
         const revision = last - fromEnd;
         const record = stored.find(({ row }) => row.revision === revision);
         // If retention hides the event already, only the position of the whole append is known.
         const sequence = record?.row.sequence ?? response.position;
-        outcomes[place] = { kind, revision, sequence };
+        outcomes[writeIndex] = { kind, revision, sequence };
       }
     }
     return outcomes;

@@ -21,8 +21,8 @@ export async function mergeWrites(
   states: { streamState(stream: string): Promise<StreamState | undefined> },
 ): Promise<Merged> {
   const streams: MergedWrite[] = [];
-  const placed = writes.map((write, index) => ({ write, index }));
-  for (const [stream, parts] of Map.groupBy(placed, ({ write }) => write.stream)) {
+  const indexed = writes.map((write, index) => ({ write, index }));
+  for (const [stream, parts] of Map.groupBy(indexed, ({ write }) => write.stream)) {
     const rows = parts.flatMap(({ write }) => write.rows);
     let written = 0;
     const merged: MergedWrite = {

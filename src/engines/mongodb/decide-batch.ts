@@ -96,12 +96,12 @@ export function decideBatch(
     for (const [index, row] of rows.entries()) {
       const revision = decision.firstRevision + index;
       const at = position + events.length + written.length;
-      const place = { stream, revision, position: at, recordedAt };
+      const location = { stream, revision, position: at, recordedAt };
       const added: KnownEvent = { eventId: row.eventId, revision, position: at };
       draft.byId.set(row.eventId, added);
       draft.byRevision.set(revision, added);
       written.push({
-        ...toDocument(row, place),
+        ...toDocument(row, location),
         ...(index < lastRow ? {} : marksOf(write, { retained, revived, truncateBefore })),
       });
     }

@@ -8,7 +8,7 @@ import { bytesAtMost, toDocument, toRow, underOtherId } from './event-document.t
 import type { EventDocument } from './collections.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
 
-const place = {
+const location = {
   stream: 'chat.room.v1-core-r1',
   revision: 141,
   position: 9_000,
@@ -32,7 +32,7 @@ function rowOf(fields: Partial<Parameters<typeof encodeMeta>[1]> = {}): RowToWri
     eventId,
     tenant,
     payload: JSON.stringify(payload),
-    meta: encodeMeta(place.stream, envelope),
+    meta: encodeMeta(location.stream, envelope),
   };
 }
 
@@ -43,7 +43,7 @@ function stored(document: EventDocument): EventDocument {
 
 test('an event has the shape of the architecture document', () => {
   const row = rowOf({ causationId: 'parent-event-id', user: { id: 'user-uuid' } });
-  const { position, tenant, category, recordedAt, ...document } = toDocument(row, place);
+  const { position, tenant, category, recordedAt, ...document } = toDocument(row, location);
   assert.deepEqual(document, {
     _id: 'event-uuid',
     aggregateId: 'chat.room.v1-core-r1',
@@ -61,7 +61,7 @@ test('an event has the shape of the architecture document', () => {
   });
   assert.deepEqual(
     { position, tenant, category, recordedAt },
-    { position: 9_000, tenant: 'core', category: 'chat.room.v1', recordedAt: place.recordedAt },
+    { position: 9_000, tenant: 'core', category: 'chat.room.v1', recordedAt: location.recordedAt },
   );
 });
 
@@ -93,18 +93,21 @@ test('every payload and every envelope is preserved', () => {
       occurredAt,
       (payload, headersOf, user, at) => {
         const row = rowOf({ payload, headers: headersOf, user, occurredAt: at });
-        const back = toRow(stored(toDocument(row, place)));
+        const back = toRow(stored(toDocument(row, location)));
         assert.equal(back.payload, row.payload);
-        assert.deepEqual(decodeMeta(place.stream, back.meta), decodeMeta(place.stream, row.meta));
+        assert.deepEqual(
+          decodeMeta(location.stream, back.meta),
+          decodeMeta(location.stream, row.meta),
+        );
         assert.deepEqual(
           { ...back, payload: '', meta: '' },
           {
             sequence: 9_000,
-            stream: place.stream,
+            stream: location.stream,
             revision: 141,
             eventId: 'event-uuid',
             type: 'chat.message-posted.v1',
-            recordedAtMs: place.recordedAt.getTime(),
+            recordedAtMs: location.recordedAt.getTime(),
             payload: '',
             meta: '',
           },
@@ -118,21 +121,21 @@ test('every payload and every envelope is preserved', () => {
 test('an envelope of an open store is preserved, whatever its shape', () => {
   for (const meta of [{}, { occurredAt: 'yesterday' }, { aggregate: null, user: 7, more: [1] }]) {
     const row = { ...rowOf(), meta: JSON.stringify(meta) };
-    assert.deepEqual(JSON.parse(toRow(stored(toDocument(row, place))).meta), meta);
+    assert.deepEqual(JSON.parse(toRow(stored(toDocument(row, location))).meta), meta);
   }
 });
 
 test('stores values that BSON cannot represent as JSON strings, other values as BSON', () => {
-  assert.equal(toDocument(rowOf(), place).encoding, undefined);
+  assert.equal(toDocument(rowOf(), location).encoding, undefined);
   for (const payload of [{ $sealed: 'x' }, { 'a.b': 1 }, [[1]], 'x'.repeat(200_000)]) {
-    const document = toDocument(rowOf({ payload }), place);
+    const document = toDocument(rowOf({ payload }), location);
     assert.equal(document.encoding, 'json');
     assert.equal(document.eventData, JSON.stringify(payload));
   }
 });
 
 test('an event with another _id keeps its event id', () => {
-  const document = underOtherId(toDocument(rowOf(), place), 0);
+  const document = underOtherId(toDocument(rowOf(), location), 0);
   assert.equal(document._id, 'event-uuid@chat.room.v1-core-r1@142');
   assert.equal(toRow(stored(document)).eventId, 'event-uuid');
   assert.notEqual(underOtherId(document, 1)._id, document._id);
@@ -151,7 +154,7 @@ test('the size of a document never exceeds its upper bound', () => {
   ];
   for (const payload of worst) {
     const row = rowOf({ payload, headers: { payload } });
-    const bytes = BSON.calculateObjectSize(toDocument(row, place));
+    const bytes = BSON.calculateObjectSize(toDocument(row, location));
     assert.ok(bytes <= bytesAtMost(row), `${bytes} > ${bytesAtMost(row)}`);
   }
 });

@@ -16,32 +16,32 @@ export const documentLimits = {
   documentBytesMax: 15 * 1_048_576,
 } as const;
 
-export interface EventPlace {
+export interface EventLocation {
   readonly stream: string;
   readonly revision: number;
   readonly position: number;
   readonly recordedAt: Date;
 }
 
-export function toDocument(row: RowToWrite, place: EventPlace): EventDocument {
-  const category = categoryOf(place.stream);
-  const envelope: Envelope = decodeMeta(place.stream, row.meta);
+export function toDocument(row: RowToWrite, location: EventLocation): EventDocument {
+  const category = categoryOf(location.stream);
+  const envelope: Envelope = decodeMeta(location.stream, row.meta);
   const timestamp = new Date(envelope.occurredAt ?? Number.NaN);
-  const dated = Number.isNaN(timestamp.getTime()) ? place.recordedAt : timestamp;
+  const dated = Number.isNaN(timestamp.getTime()) ? location.recordedAt : timestamp;
   const aggregateType = envelope.aggregate?.type;
   return {
     _id: row.eventId,
-    aggregateId: place.stream,
+    aggregateId: location.stream,
     aggregateType: typeof aggregateType === 'string' ? aggregateType : '',
     eventType: row.type,
     ...toEventData(row.payload),
-    version: place.revision + 1,
+    version: location.revision + 1,
     timestamp: dated,
     metadata: toMetadata(row, envelope, dated),
-    position: place.position,
+    position: location.position,
     tenant: row.tenant,
     ...(category === undefined ? {} : { category }),
-    recordedAt: place.recordedAt,
+    recordedAt: location.recordedAt,
   };
 }
 

@@ -59,7 +59,7 @@ function query(connection: PostgresConnection, text: string, values: readonly un
 }
 
 async function reach(connection: PostgresConnection): Promise<readonly Finding[]> {
-  const [[version, number, isStandby, place] = []] = await query(
+  const [[version, number, isStandby, identity] = []] = await query(
     connection,
     `select current_setting('server_version'), current_setting('server_version_num')::int,
        pg_is_in_recovery(), format('database %s as %s', current_database(), current_user)`,
@@ -67,7 +67,7 @@ async function reach(connection: PostgresConnection): Promise<readonly Finding[]
   const major = Math.floor(Number(number) / 10_000);
   const least = versionFinding('PostgreSQL', String(major), versionLeast);
   const found: Finding[] = [
-    { check: 'reachable', level: 'ok', detail: String(place) },
+    { check: 'reachable', level: 'ok', detail: String(identity) },
     least.level === 'ok' ? { ...least, detail: `PostgreSQL ${String(version)}` } : least,
   ];
   if (isStandby === true) {

@@ -43,7 +43,7 @@ const forwarded: Readonly<Record<Forwarded, true>> = {
   deadLetter: true,
   release: true,
   settle: true,
-  exchange: true,
+  settleAndClaim: true,
   renew: true,
   extend: true,
   whenDue: true,

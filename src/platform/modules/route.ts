@@ -20,7 +20,7 @@ export interface ApiRequest<Params = unknown, Query = unknown, Body = unknown> {
   readonly address: string;
 }
 
-export interface JsonAnswer {
+export interface JsonResponse {
   /** Default: 200, or 204 without a body. */
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -28,16 +28,16 @@ export interface JsonAnswer {
 }
 
 /** Each chunk is written when it is produced, at the pace of the client. */
-export interface StreamAnswer {
+export interface StreamResponse {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly contentType: string;
   readonly stream: AsyncIterable<string | Uint8Array>;
 }
 
-export type Answer = JsonAnswer | StreamAnswer;
+export type RouteResponse = JsonResponse | StreamResponse;
 
-export interface AnswerInfo {
+export interface ResponseInfo {
   readonly description: string;
   readonly schema?: TSchema | undefined;
   /** Default: `application/json`. */
@@ -64,7 +64,7 @@ export interface ErrorShape {
   /** The schema of the body, for the reference. */
   readonly schema: TSchema;
   /** Pure: converts the problem details. Default status: that of the problem. */
-  answer(problem: ProblemDetails): JsonAnswer;
+  toResponse(problem: ProblemDetails): JsonResponse;
 }
 
 /** A route with any inputs, as the server uses it. */
@@ -86,10 +86,10 @@ export interface Route {
   readonly bodyShown?: TSchema | undefined;
   /** No request timeout, because the response may be slow or endless. */
   readonly isLong?: boolean | undefined;
-  readonly answers: Readonly<Record<number, AnswerInfo>>;
+  readonly responses: Readonly<Record<number, ResponseInfo>>;
   /** Default: problem details. */
   readonly errors?: ErrorShape | undefined;
-  handle(request: ApiRequest): Promise<Answer>;
+  handle(request: ApiRequest): Promise<RouteResponse>;
 }
 
 /**
@@ -102,7 +102,7 @@ export interface Route {
  * const hello = route({
  *   method: 'GET', path: '/hello/{name}', summary: 'Says hello', tag: 'demo', access: 'anonymous',
  *   params: Type.Object({ name: Type.String() }),
- *   answers: { 200: { description: 'A greeting', schema: Type.Object({ text: Type.String() }) } },
+ *   responses: { 200: { description: 'A greeting', schema: Type.Object({ text: Type.String() }) } },
  *   handle: async ({ params }) => ({ body: { text: `Hello, ${params.name}` } }),
  * });
  */
@@ -115,7 +115,9 @@ export function route<
     readonly params?: Params | undefined;
     readonly query?: Query | undefined;
     readonly body?: Body | undefined;
-    handle(request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>): Promise<Answer>;
+    handle(
+      request: ApiRequest<Static<Params>, Static<Query>, Static<Body>>,
+    ): Promise<RouteResponse>;
   },
 ): Route {
   // The server validates the inputs with these schemas before it calls the handler.

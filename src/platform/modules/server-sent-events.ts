@@ -1,7 +1,7 @@
 // Server-sent events, with periodic comments as keep-alives for proxies and clients.
 
 import { withinTime } from '../../foundation/async/within-time.ts';
-import type { StreamAnswer } from './route.ts';
+import type { StreamResponse } from './route.ts';
 
 export interface SentEvent {
   readonly event?: string | undefined;
@@ -23,14 +23,14 @@ const heartbeatMs = 15_000;
  * const follow = route({
  *   method: 'GET', path: '/countdown', summary: 'Counts down', tag: 'demo', access: 'anonymous',
  *   isLong: true,
- *   answers: { 200: { description: 'The countdown', contentType: 'text/event-stream' } },
+ *   responses: { 200: { description: 'The countdown', contentType: 'text/event-stream' } },
  *   handle: async (request) => serverSentEvents(countdown(), request),
  * });
  */
 export function serverSentEvents(
   events: AsyncIterable<SentEvent>,
   { signal }: { readonly signal: AbortSignal },
-): StreamAnswer {
+): StreamResponse {
   return {
     contentType: 'text/event-stream',
     headers: { 'x-accel-buffering': 'no' },
@@ -64,6 +64,6 @@ async function* textOf(
 /** JSON has no line breaks; line breaks in ids and names would become fields. */
 function lineOf({ event, id, data }: SentEvent): string {
   const name = event === undefined ? '' : `event: ${event}\n`;
-  const place = id === undefined ? '' : `id: ${id.replaceAll(/[\r\n\0]/g, '')}\n`;
-  return `${name}${place}data: ${JSON.stringify(data)}\n\n`;
+  const idLine = id === undefined ? '' : `id: ${id.replaceAll(/[\r\n\0]/g, '')}\n`;
+  return `${name}${idLine}data: ${JSON.stringify(data)}\n\n`;
 }

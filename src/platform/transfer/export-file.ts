@@ -12,8 +12,8 @@ import { positionOfLine } from './export-format.ts';
 import { lineStart, openToWrite, readRange, unwritable } from './file-end.ts';
 
 export interface ExportFileOptions extends ExportOptions {
-  /** How an existing file is handled. Default: `refuse`. */
-  readonly existing?: 'refuse' | 'resume' | 'overwrite' | undefined;
+  /** How an existing file is handled. Default: `fail`. */
+  readonly existing?: 'fail' | 'resume' | 'overwrite' | undefined;
 }
 
 export interface ExportResult {
@@ -41,7 +41,7 @@ export async function exportToFile(
   path: string,
   options: ExportFileOptions = {},
 ): Promise<ExportResult> {
-  const { existing = 'refuse', ...exportOptions } = options;
+  const { existing = 'fail', ...exportOptions } = options;
   let last: ExportProgress | undefined;
   const onProgress = (progress: ExportProgress): void => {
     last = progress;
@@ -68,7 +68,7 @@ async function writePlain(
   existing: Existing,
   pieces: Pieces,
 ): Promise<Position | undefined> {
-  const flags = { refuse: 'wx', resume: 'a+', overwrite: 'w' }[existing];
+  const flags = { fail: 'wx', resume: 'a+', overwrite: 'w' }[existing];
   await using file = await openToWrite(path, flags);
   let after: Position | undefined;
   if (existing === 'resume') {
@@ -95,7 +95,7 @@ async function writeCompressed(
       { details: { path } },
     );
   }
-  if (existing === 'refuse' && existsSync(path)) throw unwritable(path, 'EEXIST');
+  if (existing === 'fail' && existsSync(path)) throw unwritable(path, 'EEXIST');
   const partial = `${path}.partial`;
   await (await openToWrite(partial, 'w')).close();
   try {

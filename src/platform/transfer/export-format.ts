@@ -4,7 +4,7 @@
 //   …
 //   {"checkpoint":"00000000000003e8"}
 //
-// A line is a recorded event: the envelope and its place in the store. Stream metadata (type `$metadata`, stream
+// A line is a recorded event: the envelope and its position in the store. Stream metadata (type `$metadata`, stream
 // `$$<stream>`) and tombstones (`$streamDeleted`) are events, too. The last line contains the position up to which
 // the export is complete; without it, the export was interrupted, and continues after the last complete line.
 //

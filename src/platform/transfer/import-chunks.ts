@@ -15,7 +15,7 @@ export const importLimits = {
   chunkChars: 8 * 1_048_576,
   /** Concurrent appends and lookups in the target. */
   parallel: 16,
-  /** Streams whose place in the target is cached, in addition to all with gaps; others are looked up. */
+  /** Streams whose revision mapping is cached, in addition to all with gaps; others are looked up. */
   streamsRemembered: 200_000,
   /** Maximum number of erased persons in the report. */
   subjectsReported: 1_000,

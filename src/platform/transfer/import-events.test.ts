@@ -80,7 +80,7 @@ describe('the import', () => {
   });
 
   for (const [title, spoil] of [
-    ['has another event in the place of one', (target) => target.append(usd, several('other'))],
+    ['has another event at the revision of one', (target) => target.append(usd, several('other'))],
     [
       'has another event behind the ones they share',
       async (target, source) => {

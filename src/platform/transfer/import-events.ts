@@ -7,7 +7,7 @@ import type { EventStore } from '../../store/event-store.ts';
 import { startPosition } from '../../store/position.ts';
 import type { ExportedEvent } from './export-format.ts';
 import { importChunks, importLimits, subjectOf } from './import-chunks.ts';
-import { createStreamPlaces, type StreamPlaces } from './import-places.ts';
+import { createRevisionMappings, type RevisionMappings } from './revision-mappings.ts';
 import { inParallel, planImport, type ImportPlan } from './import-plan.ts';
 
 export interface ImportOptions {
@@ -53,9 +53,9 @@ export async function importEvents(
   options: ImportOptions = {},
 ): Promise<ImportResult> {
   const { signal, onProgress } = options;
-  const places = createStreamPlaces(store, {
+  const mappings = createRevisionMappings(store, {
     empty: (await store.head()) === startPosition,
-    placesMax: importLimits.streamsRemembered,
+    mappingsMax: importLimits.streamsRemembered,
   });
   const forgotten = new Set<string>();
   let progress: ImportProgress = { appended: 0, duplicates: 0 };
@@ -71,7 +71,7 @@ export async function importEvents(
       next = handled(chunks.next());
       ({ complete } = chunk);
       noteForgotten(chunk.events, forgotten);
-      const appended = await writeChunk({ store, places, signal }, chunk.events);
+      const appended = await writeChunk({ store, mappings, signal }, chunk.events);
       const duplicates = chunk.events.length - appended;
       progress = {
         appended: progress.appended + appended,
@@ -88,24 +88,24 @@ export async function importEvents(
 
 interface Target {
   readonly store: EventStore;
-  readonly places: StreamPlaces;
+  readonly mappings: RevisionMappings;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Returns the number of new events. */
 async function writeChunk(target: Target, events: readonly ExportedEvent[]): Promise<number> {
-  const { store, places } = target;
+  const { store, mappings } = target;
   for (let attempt = 1; ; attempt += 1) {
-    const plan = await planImport(store, places, events);
+    const plan = await planImport(store, mappings, events);
     try {
       await writePlan(target, plan);
-      for (const [stream, place] of plan.places) places.set(stream, place);
+      for (const [stream, mapping] of plan.mappings) mappings.set(stream, mapping);
       return plan.count;
     } catch (error) {
       const moved = hasCode(error, 'VERSION_CONFLICT') || hasCode(error, 'STREAM_DELETED');
       if (!moved || attempt === triesMax) throw withLines(error, events);
-      await inParallel(plan.places.keys(), importLimits.parallel, (stream) =>
-        places.refresh(stream),
+      await inParallel(plan.mappings.keys(), importLimits.parallel, (stream) =>
+        mappings.refresh(stream),
       );
     }
   }

@@ -10,9 +10,9 @@ import {
   assertPresent,
   diverged,
   targetRevision,
-  type StreamPlace,
-  type StreamPlaces,
-} from './import-places.ts';
+  type RevisionMapping,
+  type RevisionMappings,
+} from './revision-mappings.ts';
 
 export interface ImportPlan {
   /** The appends of the chunk, in the order of the file. */
@@ -20,8 +20,8 @@ export interface ImportPlan {
   readonly tombstone?: { readonly stream: string; readonly expected: ExpectedRevision } | undefined;
   /** Events to write. */
   readonly count: number;
-  /** The places of the streams afterwards. */
-  readonly places: ReadonlyMap<string, StreamPlace>;
+  /** The mappings after the import of these events. */
+  readonly mappings: ReadonlyMap<string, RevisionMapping>;
 }
 
 interface Write {
@@ -32,12 +32,12 @@ interface Write {
 
 export async function planImport(
   store: EventStore,
-  known: StreamPlaces,
+  known: RevisionMappings,
   events: readonly ExportedEvent[],
 ): Promise<ImportPlan> {
-  const places = new Map<string, StreamPlace>();
+  const mappings = new Map<string, RevisionMapping>();
   await inParallel(firstOfEach(events), importLimits.parallel, async (event) => {
-    places.set(event.stream, await known.find(event));
+    mappings.set(event.stream, await known.find(event));
   });
   const writes: Write[] = [];
   /** The last event of each stream that should exist: earlier ones are its history. */
@@ -47,17 +47,17 @@ export async function planImport(
 
   for (const event of events) {
     const { stream, revision } = event;
-    const place = places.get(stream) ?? (await known.find(event));
-    const target = targetRevision(place, revision);
-    const { tombstoned } = place;
-    if (revision > place.source) places.set(stream, { ...place, source: revision, target });
-    if (isTombstone(event) && tombstoned && target === place.head) continue;
-    if (target <= place.head && !isTombstone(event)) {
+    const mapping = mappings.get(stream) ?? (await known.find(event));
+    const target = targetRevision(mapping, revision);
+    const { tombstoned } = mapping;
+    if (revision > mapping.source) mappings.set(stream, { ...mapping, source: revision, target });
+    if (isTombstone(event) && tombstoned && target === mapping.head) continue;
+    if (target <= mapping.head && !isTombstone(event)) {
       present.set(stream, { event, target, tombstoned });
       continue;
     }
     if (tombstoned) throw diverged(event, 'has a tombstone');
-    if (target <= place.head) throw diverged(event, `continues at revision ${target}`);
+    if (target <= mapping.head) throw diverged(event, `continues at revision ${target}`);
     count += 1;
     const expected = target === 0 ? 'none' : target - 1;
     if (isTombstone(event)) {
@@ -65,21 +65,21 @@ export async function planImport(
       continue;
     }
     const envelope = await inTargetRevisions(event, async (name) => {
-      return places.get(name) ?? known.findByName(name);
+      return mappings.get(name) ?? known.findByName(name);
     });
     const last = writes.at(-1);
     if (last?.stream === stream) last.events.push(envelope);
     else writes.push({ stream, expected, events: [envelope] });
   }
-  await inParallel(present.values(), importLimits.parallel, ({ event, ...place }) =>
-    assertPresent(store, event, place),
+  await inParallel(present.values(), importLimits.parallel, ({ event, ...mapping }) =>
+    assertPresent(store, event, mapping),
   );
-  for (const [stream, place] of places) {
-    const head = Math.max(place.head, place.target);
-    const tombstoned = place.tombstoned || tombstone?.stream === stream;
-    places.set(stream, { ...place, head, tombstoned });
+  for (const [stream, mapping] of mappings) {
+    const head = Math.max(mapping.head, mapping.target);
+    const tombstoned = mapping.tombstoned || tombstone?.stream === stream;
+    mappings.set(stream, { ...mapping, head, tombstoned });
   }
-  return { writes, count, places, tombstone };
+  return { writes, count, mappings, tombstone };
 }
 
 function firstOfEach(events: readonly ExportedEvent[]): Iterable<ExportedEvent> {
@@ -91,15 +91,16 @@ function firstOfEach(events: readonly ExportedEvent[]): Iterable<ExportedEvent> 
 /** A truncation contains a source revision, which is converted for the target. */
 async function inTargetRevisions(
   { stream, envelope }: ExportedEvent,
-  placeOf: (stream: string) => Promise<StreamPlace | undefined>,
+  mappingOf: (stream: string) => Promise<RevisionMapping | undefined>,
 ): Promise<DomainEventEnvelope> {
   const of = streamOfMetadata(stream);
   if (of === undefined || envelope.type !== metadataType) return envelope;
   const { $tb: before, ...rest } = (envelope.payload ?? {}) as { readonly $tb?: unknown };
   if (typeof before !== 'number' || before <= 0 || before >= softDeleted) return envelope;
-  const place = await placeOf(of);
+  const mapping = await mappingOf(of);
   // All truncated events were removed: neither file nor target has an event of the stream.
-  const inTarget = place === undefined ? 0 : Math.max(0, place.target + before - place.source);
+  const inTarget =
+    mapping === undefined ? 0 : Math.max(0, mapping.target + before - mapping.source);
   if (inTarget === before) return envelope;
   return { ...envelope, payload: inTarget === 0 ? rest : { ...rest, $tb: inTarget } };
 }

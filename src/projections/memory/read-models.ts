@@ -12,7 +12,7 @@ import type {
   ReadModelStore,
 } from '../read-model-store.ts';
 import { decideDocument } from '../rules/decide-document.ts';
-import { compareIds, fromCursor, toCursor, type PagePlace } from '../rules/page-cursor.ts';
+import { compareIds, fromCursor, toCursor, type SortKey } from '../rules/page-cursor.ts';
 
 interface Space {
   readonly documents: Map<string, DocumentWrite>;
@@ -175,16 +175,16 @@ function pageOf(
   direction: 1 | -1 = 1,
 ): DocumentPage {
   const after = cursor === undefined ? undefined : fromCursor(cursor);
-  const compare = (a: PagePlace, b: PagePlace): number =>
+  const compare = (a: SortKey, b: SortKey): number =>
     direction * (a.score === b.score ? compareIds(a.id, b.id) : a.score - b.score);
-  const place = ({ score, write }: Scored): PagePlace => ({ score, id: write.id });
+  const sortKeyOf = ({ score, write }: Scored): SortKey => ({ score, id: write.id });
   const sorted = scored
-    .toSorted((a, b) => compare(place(a), place(b)))
-    .filter((each) => after === undefined || compare(place(each), after) > 0);
+    .toSorted((a, b) => compare(sortKeyOf(a), sortKeyOf(b)))
+    .filter((each) => after === undefined || compare(sortKeyOf(each), after) > 0);
   const page = sorted.slice(0, limit);
   const last = page.at(-1);
   return {
     documents: page.map(({ write }) => write),
-    cursor: sorted.length > limit && last !== undefined ? toCursor(place(last)) : undefined,
+    cursor: sorted.length > limit && last !== undefined ? toCursor(sortKeyOf(last)) : undefined,
   };
 }

@@ -3,20 +3,20 @@
 import { MillraceError } from '../../foundation/error.ts';
 
 /** The last document of a page; the score is 0 when pages are sorted by id only. */
-export interface PagePlace {
+export interface SortKey {
   readonly score: number;
   readonly id: string;
 }
 
-export function toCursor({ score, id }: PagePlace): string {
+export function toCursor({ score, id }: SortKey): string {
   return Buffer.from(JSON.stringify([score, id])).toString('base64url');
 }
 
-export function fromCursor(cursor: string): PagePlace {
+export function fromCursor(cursor: string): SortKey {
   try {
-    const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    if (Array.isArray(place) && place.length === 2) {
-      const [score, id] = place as readonly unknown[];
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    if (Array.isArray(parts) && parts.length === 2) {
+      const [score, id] = parts as readonly unknown[];
       if (typeof score === 'number' && typeof id === 'string' && !id.includes('\0')) {
         return { score, id };
       }

@@ -40,7 +40,7 @@ function numberIn({ table }: SqlDialect): string {
 export function pageSql(
   dialect: SqlDialect,
 ): Readonly<Record<'members' | 'ascending' | 'descending', string>> {
-  const [place, bound] = ['(cast(?4 as double precision), ?5)', 'cast(?6 as double precision)'];
+  const [start, bound] = ['(cast(?4 as double precision), ?5)', 'cast(?6 as double precision)'];
   const named = `r.model = ${numberIn(dialect)} and r.tenant = ?2 and r.name = ?3`;
   const ranged = (bounds: string, direction: 'asc' | 'desc'): string => `select ${columns}, e.score
     from (select r.model, r.tenant, r.score, r.id from ${dialect.table('read_ranges')} r
@@ -53,8 +53,8 @@ export function pageSql(
         where ${named} and r.id > ?4 order by r.id limit ?5) e
       join ${dialect.table('read_documents')} d on ${join} order by e.id`,
     // The cursor is a row bound, so the index scan starts there.
-    ascending: ranged(`(r.score, r.id) > ${place} and r.score <= ${bound}`, 'asc'),
-    descending: ranged(`(r.score, r.id) < ${place} and r.score >= ${bound}`, 'desc'),
+    ascending: ranged(`(r.score, r.id) > ${start} and r.score <= ${bound}`, 'asc'),
+    descending: ranged(`(r.score, r.id) < ${start} and r.score >= ${bound}`, 'desc'),
   };
 }
 

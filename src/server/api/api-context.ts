@@ -4,7 +4,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import { tenantFor, type Access } from '../../platform/modules/principal.ts';
 import type { TSchema } from 'typebox';
-import type { AnswerInfo, ApiRequest, StreamAnswer } from '../../platform/modules/route.ts';
+import type { ResponseInfo, ApiRequest, StreamResponse } from '../../platform/modules/route.ts';
 import { tenantOfStream } from '../../contracts/stream-name.ts';
 
 export type ApiPlatform = Pick<
@@ -33,7 +33,7 @@ export function routesOf(tag: string, access: Access) {
   return { get: { method: 'GET', tag, access }, post: { method: 'POST', tag, access } } as const;
 }
 
-export function returns(description: string, schema: TSchema): AnswerInfo {
+export function returns(description: string, schema: TSchema): ResponseInfo {
   return { description, schema };
 }
 
@@ -92,7 +92,7 @@ export function isWithin(
 }
 
 /** A response that is not JSON. */
-export function textAnswer(contentType: string, text: string): StreamAnswer {
+export function textResponse(contentType: string, text: string): StreamResponse {
   return { contentType, stream: single(text) };
 }
 

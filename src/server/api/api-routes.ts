@@ -15,7 +15,7 @@ import { projectionRoutes } from './admin/projection-routes.ts';
 import { sagaRoutes } from './admin/saga-routes.ts';
 import { subscriptionRoutes } from './admin/subscription-routes.ts';
 import { tokenRoutes } from './admin/token-routes.ts';
-import { textAnswer, type ApiPlatform } from './api-context.ts';
+import { textResponse, type ApiPlatform } from './api-context.ts';
 import { commandRoutes } from './command-routes.ts';
 import { documentRoutes } from './document-routes.ts';
 import { healthRoutes } from './health-routes.ts';
@@ -116,16 +116,16 @@ function referenceRoutes(routes: readonly Route[], info: OpenApiInfo): readonly 
       ...base,
       path: '/openapi.json',
       summary: 'The API as an OpenAPI 3.1 document',
-      answers: { 200: { description: 'The document' } },
+      responses: { 200: { description: 'The document' } },
       handle: async () => ({ body: (json ??= openApiDocument(all, info)) }),
     }),
     route({
       ...base,
       path: '/docs',
       summary: 'The API as a web page',
-      answers: { 200: { description: 'The page', contentType: 'text/html' } },
+      responses: { 200: { description: 'The page', contentType: 'text/html' } },
       handle: async () => ({
-        ...textAnswer('text/html; charset=utf-8', (html ??= referencePage(all, info))),
+        ...textResponse('text/html; charset=utf-8', (html ??= referencePage(all, info))),
         headers: { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'" },
       }),
     }),

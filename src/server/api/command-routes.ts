@@ -61,7 +61,7 @@ function commandRoute(
       ...body,
       properties: { ...body.properties, ...shownPayload(type, schema) },
     }),
-    answers: {
+    responses: {
       200: { description: 'The result and its events', schema: result },
       409: { description: 'Version conflict, or the key belongs to another command' },
       422: { description: 'Rejected by a business rule, named in `details`' },

@@ -53,7 +53,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
       access: 'read',
       params: Type.Object({ ...params, id: Type.String({ maxLength: 400 }) }),
       query: Type.Object(waitQuery),
-      answers: { 200: { description: 'The document', schema: found } },
+      responses: { 200: { description: 'The document', schema: found } },
       async handle(request) {
         const { id, ...family } = request.params;
         const tenant = tenantOf(request);
@@ -83,7 +83,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
         cursor: Type.Optional(Type.String()),
       }),
-      answers: {
+      responses: {
         200: {
           description: 'A page',
           schema: Type.Object({ items: Type.Array(found), cursor: Type.Optional(Type.String()) }),

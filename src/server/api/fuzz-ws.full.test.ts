@@ -19,7 +19,7 @@ test('a WebSocket survives any message, and reveals no data of other tenants', a
   await using api = await openForFuzz();
   const token = await api.token('admin', 'core');
   const pool = await poolOf(api);
-  const described = api.server.routes.find(({ path }) => path === '/ws')?.answers[101]?.schema;
+  const described = api.server.routes.find(({ path }) => path === '/ws')?.responses[101]?.schema;
   const { toServer } = (described as SchemaPart).properties ?? {};
   const messages = (toServer?.anyOf ?? []).map((schema) => valueFor(schema, pool));
   assert.ok(JSON.stringify(toServer).includes('"bell.hear"') && messages.length > 5);

@@ -5,7 +5,7 @@ import { withinTime } from '../../foundation/async/within-time.ts';
 import { Type } from '../../contracts/type.ts';
 import { metricsContentType } from '../../telemetry/create-metrics.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
-import { textAnswer, type ApiPlatform } from './api-context.ts';
+import { textResponse, type ApiPlatform } from './api-context.ts';
 
 const responseMsMax = 2_000;
 const readiness = Type.Object({
@@ -28,14 +28,14 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
       ...base,
       path: '/health/live',
       summary: 'Liveness: the process is running',
-      answers: { 200: { description: 'Running' } },
+      responses: { 200: { description: 'Running' } },
       handle: async () => ({ body: { status: 'ok' } }),
     }),
     route({
       ...base,
       path: '/health/ready',
       summary: 'Readiness: the platform is started and its engines respond',
-      answers: {
+      responses: {
         200: { description: 'Ready', schema: readiness },
         503: { description: 'Not ready', schema: readiness },
       },
@@ -65,14 +65,14 @@ export function metricsRoute(metrics: () => Promise<string>): Route {
     summary: 'Metrics in the Prometheus text format',
     tag: 'health',
     access: 'read',
-    answers: { 200: { description: 'The metrics', contentType: metricsContentType } },
+    responses: { 200: { description: 'The metrics', contentType: metricsContentType } },
     async handle({ principal }) {
       if (principal?.tenant !== undefined) {
         throw new MillraceError('NOT_ALLOWED', 'metrics need credentials for all tenants', {
           details: { field: 'authorization' },
         });
       }
-      return textAnswer(metricsContentType, await metrics());
+      return textResponse(metricsContentType, await metrics());
     },
   });
 }

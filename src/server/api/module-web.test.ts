@@ -47,7 +47,7 @@ test('a module route is validated, authorized and documented like an API route, 
   const token = await api.token('append', 'core');
   const put = (content: unknown, by?: string) => api.post('/vault/v1', content, by);
   assert.equal((await put({ amount: 5 }, token)).status, 201);
-  const answers = {
+  const responses = {
     'what does not fit': await put({ amount: 'much' }, token),
     'no credentials': await put({ amount: 5 }),
     'another scope': await put({ amount: 5 }, await api.token('read', 'core')),
@@ -57,7 +57,7 @@ test('a module route is validated, authorized and documented like an API route, 
     'too large': await put({ amount: 5, more: 'x'.repeat(1_100_000) }, token),
   };
   const received = await Promise.all(
-    Object.entries(answers).map(async ([what, response]) => {
+    Object.entries(responses).map(async ([what, response]) => {
       assert.equal(response.headers.get('x-bank'), 'closed', what);
       assert.equal(response.headers.get('content-type'), 'application/json', what);
       const { error } = await body<{ error: { code: string } }>(response);
@@ -68,7 +68,7 @@ test('a module route is validated, authorized and documented like an API route, 
     ['what does not fit', 400, 'REQUEST_INVALID'],
     ['no credentials', 401, 'NOT_AUTHENTICATED'],
     ['another scope', 403, 'NOT_ALLOWED'],
-    ['a rule', 409, 'COMMAND_REFUSED'],
+    ['a rule', 409, 'COMMAND_REJECTED'],
     ['another tenant', 404, 'NOT_FOUND'],
     ['no JSON', 415, 'MEDIA_TYPE_UNKNOWN'],
     ['too large', 413, 'REQUEST_TOO_LARGE'],
@@ -112,7 +112,7 @@ test('rejects at start a route that hides an API route, and a duplicate message'
         summary: '',
         tag: '',
         access: 'read',
-        answers: {},
+        responses: {},
         handle: async () => ({}),
       }),
     ],
@@ -288,7 +288,7 @@ test('a module gets the user name and the verified email address of a JWT', asyn
     summary: '',
     tag: '',
     access: 'read',
-    answers: {},
+    responses: {},
     async handle({ principal }) {
       if (principal !== undefined) seen.push(principal);
       return {};

@@ -57,7 +57,7 @@ for (const [what, path, sent, status, code] of [
     'account.deposit',
     { id: 'a', payload: { amount: 2_000 } },
     422,
-    'COMMAND_REFUSED',
+    'COMMAND_REJECTED',
   ],
   ['an unknown command', 'account.close', { id: 'a', payload: {} }, 404, 'NOT_FOUND'],
   [

@@ -103,7 +103,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       params: streamParams,
       headersShown: flowHeadersShown,
       body: appendBody,
-      answers: {
+      responses: {
         201: returns('Durable', appended),
         200: returns('Appended before', appended),
         409: { description: 'Version conflict; `details` has the actual revision' },
@@ -111,8 +111,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
-        const place = parseStreamName(stream, tenants);
-        const { tenant, bc, agg, id } = place;
+        const streamName = parseStreamName(stream, tenants);
+        const { tenant, bc, agg, id } = streamName;
         const context = {
           tenant,
           aggregate: { bc, type: agg, id },
@@ -120,7 +120,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         };
         const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
           createEnvelope(
-            { type, payload: acceptPayload(platform, place, { type, payload }) },
+            { type, payload: acceptPayload(platform, streamName, { type, payload }) },
             {
               ...context,
               ...rest,
@@ -138,7 +138,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/streams/{stream}',
       summary: 'The last revision and metadata of a stream',
       params: streamParams,
-      answers: { 200: { description: 'The stream' } },
+      responses: { 200: { description: 'The stream' } },
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
@@ -164,7 +164,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         limit,
         cursor: Type.Optional(Type.Integer({ minimum: 0, description: cursorDescription })),
       }),
-      answers: { 200: returns('A page of events', page) },
+      responses: { 200: returns('A page of events', page) },
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
@@ -195,7 +195,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         limit,
         cursor: Type.Optional(Type.String({ description: cursorDescription })),
       }),
-      answers: { 200: returns('A page of events', page) },
+      responses: { 200: returns('A page of events', page) },
       async handle(request) {
         const { limit: count = 100, direction: way = 'forwards', cursor } = request.query;
         const after = cursor ?? request.query.after;
@@ -224,7 +224,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         after: Type.Optional(Type.String({ description: "A position, or 'end'." })),
       }),
       headersShown: lastEventId,
-      answers: { 200: { description: 'A stream of events', contentType: 'text/event-stream' } },
+      responses: { 200: { description: 'A stream of events', contentType: 'text/event-stream' } },
       async handle(request) {
         const after = request.headers['last-event-id'] ?? request.query.after;
         return serverSentEvents(
@@ -245,7 +245,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         after: Type.Optional(Type.String({ description: "A revision, exclusive, or 'end'." })),
       }),
       headersShown: lastEventId,
-      answers: { 200: { description: 'A stream of events', contentType: 'text/event-stream' } },
+      responses: { 200: { description: 'A stream of events', contentType: 'text/event-stream' } },
       async handle(request) {
         const after = request.headers['last-event-id'] ?? request.query.after;
         return serverSentEvents(

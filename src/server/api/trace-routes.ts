@@ -9,7 +9,7 @@ const text = Type.String();
 const textOrNull = Type.Union([Type.String(), Type.Null()]);
 const numberOrNull = Type.Union([Type.Number(), Type.Null()]);
 
-const place = {
+const treeFields = {
   id: text,
   parent: Type.Union([Type.String(), Type.Null()], {
     description: 'The id of the parent node; null at the root.',
@@ -22,7 +22,7 @@ const place = {
 
 const node = Type.Union([
   Type.Object({
-    ...place,
+    ...treeFields,
     kind: Type.Literal('command'),
     command: text,
     causationId: textOrNull,
@@ -33,7 +33,7 @@ const node = Type.Union([
     durationMs: Type.Number({ description: 'Until the last event was recorded.' }),
   }),
   Type.Object({
-    ...place,
+    ...treeFields,
     kind: Type.Literal('event'),
     type: text,
     eventId: text,
@@ -48,7 +48,7 @@ const node = Type.Union([
     recordedAt: text,
   }),
   Type.Object({
-    ...place,
+    ...treeFields,
     kind: Type.Literal('handler'),
     subscription: text,
     state: Type.Union(
@@ -63,7 +63,7 @@ const node = Type.Union([
     at: textOrNull,
   }),
   Type.Object({
-    ...place,
+    ...treeFields,
     kind: Type.Literal('delivery'),
     message: text,
     destination: text,
@@ -78,7 +78,7 @@ const node = Type.Union([
     error: textOrNull,
   }),
   Type.Object({
-    ...place,
+    ...treeFields,
     kind: Type.Literal('job'),
     job: Type.String({ description: 'The id of the job in the queue.' }),
     queue: text,
@@ -121,7 +121,7 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
           Type.Integer({ minimum: 0, maximum: 30_000, description: 'Default: 2000.' }),
         ),
       }),
-      answers: {
+      responses: {
         200: { description: 'The flow', schema: trace },
         404: { description: 'Unknown flow' },
       },

@@ -4,7 +4,12 @@ import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { checked } from '../http/read-inputs.ts';
 import { checkAccess } from '../../platform/modules/principal.ts';
-import { route, type Answer, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+import {
+  route,
+  type RouteResponse,
+  type ApiRequest,
+  type Route,
+} from '../../platform/modules/route.ts';
 import type { WsContext, WsOperations } from '../http/ws-connection.ts';
 import { wsMessages, type WsMessage } from '../http/ws-message.ts';
 import type { ModuleSocket } from '../../platform/modules/module-web.ts';
@@ -77,7 +82,7 @@ export const wsRoute = (sockets: readonly ModuleSocket[]): Route =>
     query: Type.Object({
       token: Type.Optional(Type.String({ description: 'Not recommended: proxies log URLs.' })),
     }),
-    answers: {
+    responses: {
       101: { description: 'Switches to JSON messages', schema: wsMessages(sockets) },
       426: { description: 'The request is not a WebSocket upgrade' },
     },
@@ -89,7 +94,7 @@ export const wsRoute = (sockets: readonly ModuleSocket[]): Route =>
   });
 
 /** Calls a route without an HTTP request, with the same access checks and validation. */
-async function callRoute(called: Route, request: ApiRequest): Promise<Answer> {
+async function callRoute(called: Route, request: ApiRequest): Promise<RouteResponse> {
   checkAccess(called.access, request.principal);
   const { params, query, body } = called;
   return called.handle({

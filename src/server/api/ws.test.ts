@@ -219,7 +219,7 @@ test('an invalid message gets a problem with its id, and the connection stays op
     'REQUEST_INVALID',
     'NOT_FOUND',
     'PAYLOAD_INVALID',
-    'COMMAND_REFUSED',
+    'COMMAND_REJECTED',
     'REQUEST_INVALID',
   ]);
   client.say('{not json');
@@ -330,7 +330,7 @@ test('stopping the server completes running requests, then closes with 1001', as
     summary: '',
     tag: '',
     access: 'append',
-    answers: {},
+    responses: {},
     async handle() {
       started.resolve();
       await gate.promise;

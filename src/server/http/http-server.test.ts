@@ -15,7 +15,7 @@ const principals: Readonly<Record<string, Principal>> = {
   boss: { kind: 'token', name: 'boss', scopes: ['admin'] },
 };
 
-const answers = { 200: { description: 'fine' } };
+const responses = { 200: { description: 'fine' } };
 const echo = route({
   method: 'POST',
   path: '/echo/{name}',
@@ -29,7 +29,7 @@ const echo = route({
     tag: Type.Optional(Type.Array(Type.String())),
   }),
   body: Type.Object({ text: Type.String() }, { additionalProperties: false }),
-  answers,
+  responses,
   handle: async ({ params, query, body }) => ({ body: { params, query, body } }),
 });
 
@@ -40,7 +40,7 @@ function get(path: string, more: Partial<Route> = {}): Route {
     summary: path,
     tag: 'demo',
     access: 'anonymous',
-    answers,
+    responses,
   } as const;
   return { ...base, handle: async () => ({ body: { path } }), ...more };
 }

@@ -17,7 +17,7 @@ import {
 } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
-import type { Answer, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';
+import type { RouteResponse, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';
 import { createRouteTable } from './route-table.ts';
 import { writeResponse } from './write-response.ts';
 
@@ -115,7 +115,7 @@ const timerMsMax = 0x7fff_ffff;
  *
  * const ping = route({
  *   method: 'GET', path: '/ping', summary: 'Responds', tag: 'demo', access: 'anonymous',
- *   answers: { 200: { description: 'Running' } },
+ *   responses: { 200: { description: 'Running' } },
  *   handle: async () => ({ body: { ok: true } }),
  * });
  * await using server = await startHttpServer({
@@ -218,7 +218,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       readonly over: AbortController;
       readonly seen: Seen;
     },
-  ): Promise<Answer> {
+  ): Promise<RouteResponse> {
     const found = table.find(request.method ?? '', context.path);
     if (found === undefined) throw new MillraceError('NOT_FOUND', `unknown path '${context.path}'`);
     if ('allow' in found) {
@@ -327,7 +327,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     if (typeof retryAfter === 'number') response.setHeader('retry-after', String(retryAfter));
     // Unread data would be parsed as the next request.
     if (!request.complete) response.setHeader('connection', 'close');
-    const shaped = shape?.answer(problem);
+    const shaped = shape?.toResponse(problem);
     for (const [name, value] of Object.entries(shaped?.headers ?? {})) {
       response.setHeader(name, value);
     }

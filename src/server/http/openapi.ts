@@ -1,6 +1,6 @@
 // The routes as an OpenAPI 3.1 document, from the schemas that validate the requests.
 
-import type { AnswerInfo, Route } from '../../platform/modules/route.ts';
+import type { ResponseInfo, Route } from '../../platform/modules/route.ts';
 
 export interface OpenApiInfo {
   readonly title: string;
@@ -32,7 +32,7 @@ export function openApiDocument(
 
 /** Undefined fields are absent in the JSON document. */
 function operationOf(route: Route): unknown {
-  const { method, path, summary, description, tag, access, answers } = route;
+  const { method, path, summary, description, tag, access, responses } = route;
   const body = route.bodyShown ?? route.body;
   const parameters = [
     ...parametersOf('path', route.params),
@@ -50,7 +50,7 @@ function operationOf(route: Route): unknown {
     requestBody: body && { required: true, content: { 'application/json': { schema: body } } },
     responses: {
       ...Object.fromEntries(
-        Object.entries(answers).map(([status, response]) => [status, responseOf(response)]),
+        Object.entries(responses).map(([status, response]) => [status, responseOf(response)]),
       ),
       default: {
         description: 'Problem details: the error and its remedy',
@@ -74,7 +74,7 @@ function headerParameter(name: string, description: string): unknown {
   return { name, in: 'header', required: false, description, schema: { type: 'string' } };
 }
 
-function responseOf(response: AnswerInfo): unknown {
+function responseOf(response: ResponseInfo): unknown {
   const { description, schema, contentType = 'application/json', headers = {} } = response;
   const described = Object.entries(headers).map(([name, text]): [string, unknown] => [
     name,
@@ -90,12 +90,12 @@ function responseOf(response: AnswerInfo): unknown {
   };
 }
 
-function parametersOf(place: 'path' | 'query', schema: Route['params']): readonly unknown[] {
+function parametersOf(location: 'path' | 'query', schema: Route['params']): readonly unknown[] {
   const required = new Set(schema?.required ?? []);
   return Object.entries(schema?.properties ?? {}).map(([name, property]) => ({
     name,
-    in: place,
-    required: place === 'path' || required.has(name),
+    in: location,
+    required: location === 'path' || required.has(name),
     schema: property,
   }));
 }

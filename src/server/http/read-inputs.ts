@@ -17,10 +17,10 @@ export function checked(where: string, schema: TSchema, value: unknown): unknown
   if (known.check(value)) return value;
   const problems = known.problems(value);
   const [first] = problems;
-  const place = first === undefined || first.path === '' ? '' : ` ${first.path}`;
+  const path = first === undefined || first.path === '' ? '' : ` ${first.path}`;
   throw new MillraceError(
     'REQUEST_INVALID',
-    `${where}${place} ${first?.message ?? 'is not valid'}`,
+    `${where}${path} ${first?.message ?? 'is not valid'}`,
     { details: { where, problems } },
   );
 }

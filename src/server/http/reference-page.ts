@@ -38,7 +38,7 @@ const accessText: Readonly<Partial<Record<Access, string>>> = {
 };
 
 function routeHtml(route: Route): string {
-  const { method, path, summary, description, access, answers } = route;
+  const { method, path, summary, description, access, responses } = route;
   const body = route.bodyShown ?? route.body;
   const inputs = [
     ...fieldRows('path', route.params),
@@ -46,7 +46,7 @@ function routeHtml(route: Route): string {
     ...Object.entries(headersOf(route)).map(([name, text]) => headerRow(name, text)),
     ...fieldRows('body', body),
   ];
-  const outcomes = Object.entries(answers).map(
+  const outcomes = Object.entries(responses).map(
     ([status, { description: text, headers = {} }]) =>
       `<tr><td><code>${status}</code></td><td>${[text, ...Object.entries(headers).map(([name, about]) => `\`${name}\`: ${about}`)].map(prose).join('<br>')}</td></tr>`,
   );
@@ -75,15 +75,15 @@ interface Described {
 }
 
 /** A row for each field, and for the fields of nested objects, one level deep. */
-function fieldRows(place: string, schema: TSchema | undefined, within = ''): readonly string[] {
+function fieldRows(location: string, schema: TSchema | undefined, within = ''): readonly string[] {
   const { properties = {}, required = [] } = (schema ?? {}) as Described;
   return Object.entries(properties).flatMap(([name, field]) => {
     const { description } = field;
     const optional = required.includes(name) ? '' : ' <i>optional</i>';
     const parts = [kindOf(field), typeof description === 'string' ? description : ''];
     const what = prose(parts.filter((text) => text !== '').join('; '));
-    const row = `<tr><td><code>${escape(within + name)}</code>${optional}</td><td>${place}</td><td>${what}</td></tr>`;
-    const inner = within === '' ? fieldRows(place, field, `${name}.`) : [];
+    const row = `<tr><td><code>${escape(within + name)}</code>${optional}</td><td>${location}</td><td>${what}</td></tr>`;
+    const inner = within === '' ? fieldRows(location, field, `${name}.`) : [];
     return [row, ...inner];
   });
 }

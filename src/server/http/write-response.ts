@@ -2,11 +2,11 @@
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Answer } from '../../platform/modules/route.ts';
+import type { RouteResponse } from '../../platform/modules/route.ts';
 
 export async function writeResponse(
   response: ServerResponse,
-  reply: Answer,
+  reply: RouteResponse,
   { isHead, signal }: { readonly isHead: boolean; readonly signal: AbortSignal },
 ): Promise<void> {
   for (const [name, value] of Object.entries(reply.headers ?? {})) response.setHeader(name, value);

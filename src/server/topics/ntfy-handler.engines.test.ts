@@ -72,8 +72,8 @@ describe("ntfy's command line on our server", { skip }, () => {
     const topic = `closed-ben-${newTopic()}`;
     const flags = ['--user', 'ben:benpass'];
     await ntfy('publish', ...flags, `${ours.url}/${topic}`, 'x');
-    const refused = ntfy('publish', `${ours.url}/${topic}`, 'x');
-    await assert.rejects(refused, /forbidden/);
+    const rejected = ntfy('publish', `${ours.url}/${topic}`, 'x');
+    await assert.rejects(rejected, /forbidden/);
   });
 
   it('publishes files, and rejects one that is too large', async () => {

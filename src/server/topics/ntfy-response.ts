@@ -34,7 +34,7 @@ export function sendJson(
 
 /** Logs unexpected errors; the client gets no details of them. */
 export function loggedProblem(error: unknown, observer: Observer): NtfyProblem {
-  if (!hasCode(error, 'NOTIFY_REFUSED')) {
+  if (!hasCode(error, 'NOTIFY_REJECTED')) {
     observer.log?.error({ err: error }, 'topic request failed');
   }
   return problemOf(error);

@@ -87,13 +87,13 @@ export async function followOverHttp(
       socket.destroySoon();
     },
   };
-  using held = new DisposableStack();
+  using resources = new DisposableStack();
   const opened = (): void => {
     response.writeHead(200, [...anyOrigin, 'Content-Type', contentTypes[form]]);
     sendControl('open');
   };
-  held.use(await topics.follow(reader, request, opened));
-  held.use(keepalives.add(() => sendControl('keepalive')));
+  resources.use(await topics.follow(reader, request, opened));
+  resources.use(keepalives.add(() => sendControl('keepalive')));
   if (!isCut && !socket.destroyed) await closed;
 }
 

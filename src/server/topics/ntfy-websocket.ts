@@ -68,15 +68,15 @@ export function createNtfyWebSockets(): NtfyWebSockets {
       };
       let isAlive = true;
       client.on('pong', () => (isAlive = true));
-      using held = new DisposableStack();
+      using resources = new DisposableStack();
       const opened = (): void => send([contentOf(controlMessage('open', topicsInPath, nowMs()))]);
-      held.use(await topics.follow(reader, reading, opened));
+      resources.use(await topics.follow(reader, reading, opened));
       const beat = (): void => {
         if (!isAlive) return client.terminate();
         isAlive = false;
         client.ping();
       };
-      held.use(keepalives.add(beat));
+      resources.use(keepalives.add(beat));
       await closed;
     },
   };

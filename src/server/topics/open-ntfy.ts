@@ -147,7 +147,7 @@ function createPollRequests(options: {
       signal: AbortSignal.timeout(pollTimeoutMs),
     });
     await answer.body?.cancel();
-    if (!answer.ok) observer.log?.warn({ status: answer.status }, 'poll request refused');
+    if (!answer.ok) observer.log?.warn({ status: answer.status }, 'poll request rejected');
   }
 
   return (message) => {

@@ -268,13 +268,13 @@ function memoryProcessed(clock: Clock): ProcessedEvents {
 
 function memoryWaiting(tables: MemoryTables): WaitingEvents {
   return {
-    async hold(fence, streams) {
+    async park(fence, streams) {
       checkFence(tables, fence);
       const { blocked, done } = shardIn(tables, fence);
       for (const { stream, due, events } of streams) {
         const blockedStream = blocked.get(stream) ?? { due: 0, events: [] };
         blocked.set(stream, blockedStream);
-        if (due !== 'behind') {
+        if (due !== 'queued') {
           blockedStream.due = due;
           // The first event has been retried, so replace its attempts.
           const known = new Set(events.map(({ position }) => position));
@@ -284,7 +284,7 @@ function memoryWaiting(tables: MemoryTables): WaitingEvents {
         }
         for (const event of events) {
           // The feed may deliver an event again that was drained above the checkpoint.
-          if (due === 'behind' && done.has(event.position)) continue;
+          if (due === 'queued' && done.has(event.position)) continue;
           insertWaiting(blockedStream, event);
         }
       }

@@ -21,8 +21,8 @@ test('streams spread evenly over shards, and over the lanes of each shard', () =
   const [shards, lanes] = [8, 8];
   const counts = new Map<string, number>();
   for (const stream of streams) {
-    const place = `${shardOf(stream, shards)}/${laneOf(stream, { shards, lanes })}`;
-    counts.set(place, (counts.get(place) ?? 0) + 1);
+    const lane = `${shardOf(stream, shards)}/${laneOf(stream, { shards, lanes })}`;
+    counts.set(lane, (counts.get(lane) ?? 0) + 1);
   }
   const even = streams.length / (shards * lanes);
   assert.equal(counts.size, shards * lanes);

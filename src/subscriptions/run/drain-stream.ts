@@ -82,7 +82,7 @@ export function createDrain(
     }
     const { position, eventId } = event;
     const events = [{ position, eventId, failures: decision.failures, history }];
-    await waiting.hold(fence, [{ stream: event.stream, due: decision.atMs, events }]);
+    await waiting.park(fence, [{ stream: event.stream, due: decision.atMs, events }]);
     return false;
   }
 

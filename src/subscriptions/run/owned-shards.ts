@@ -136,8 +136,8 @@ export function createOwnedShards<Transaction>(
 
   async function renewOne(each: Owned): Promise<void> {
     const requestedAtMs = clock.now();
-    const isHeld = await leases.renew(each.fence, leaseMs);
-    if (isHeld) each.requestedAtMs = requestedAtMs;
+    const isRenewed = await leases.renew(each.fence, leaseMs);
+    if (isRenewed) each.requestedAtMs = requestedAtMs;
     else each.runner.abandon(leaseLost(each.fence));
   }
 

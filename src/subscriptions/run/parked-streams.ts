@@ -1,10 +1,10 @@
 // Parked streams: their events wait in the database. New events of these streams are stored there too, in batches.
 
 import type { Position } from '../../store/position.ts';
-import type { Fence, HeldStream, WaitingEvents } from '../subscription-storage.ts';
+import type { Fence, ParkedStream, WaitingEvents } from '../subscription-storage.ts';
 import type { LaneItem } from './lane-work.ts';
 
-interface ParkedStream {
+interface ParkedState {
   buffer: LaneItem[];
   /** Retry time to write with the next batch. */
   due: number | undefined;
@@ -16,7 +16,7 @@ interface ParkedStream {
 }
 
 interface PendingWrite {
-  readonly parked: ParkedStream;
+  readonly parked: ParkedState;
   readonly buffer: LaneItem[];
   readonly due: number | undefined;
 }
@@ -52,11 +52,11 @@ export function createParkedStreams({
   waiting,
   onStored,
 }: ParkedStreamsOptions): ParkedStreams {
-  const streams = new Map<string, ParkedStream>();
+  const streams = new Map<string, ParkedState>();
   let buffered = 0;
   let flushing: Promise<void> = Promise.resolve();
 
-  const entry = (stream: string): ParkedStream => {
+  const entry = (stream: string): ParkedState => {
     let parked = streams.get(stream);
     if (parked === undefined) {
       parked = {
@@ -73,7 +73,7 @@ export function createParkedStreams({
 
   async function write(): Promise<void> {
     if (buffered === 0) return;
-    const batch: HeldStream[] = [];
+    const batch: ParkedStream[] = [];
     const pending: PendingWrite[] = [];
     for (const [stream, parked] of streams) {
       const { buffer, due } = parked;
@@ -87,11 +87,11 @@ export function createParkedStreams({
         failures,
         history,
       }));
-      batch.push({ stream, due: due ?? 'behind', events });
+      batch.push({ stream, due: due ?? 'queued', events });
     }
     if (batch.length === 0) return;
     try {
-      await waiting.hold(fence, batch);
+      await waiting.park(fence, batch);
     } catch (error) {
       for (const { parked, buffer, due } of pending) {
         parked.buffer = [...buffer, ...parked.buffer];

@@ -52,7 +52,7 @@ export interface ShardStatus {
   readonly position: Position | undefined;
   readonly inFlight: number;
   /** Number of streams whose events wait in the database. */
-  readonly held: number;
+  readonly parkedStreams: number;
   readonly isLive: boolean;
 }
 
@@ -302,7 +302,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
         shard: fence.shard,
         position: tracker.position,
         inFlight,
-        held: parkedStreams.size,
+        parkedStreams: parkedStreams.size,
         isLive: isLive && tracker.isIdle,
       };
     },

@@ -118,7 +118,7 @@ test('for any pace and start positions, each reader receives its shard once and 
       const ending = new AbortController();
       const all = events + late;
       const got = readers.map((): string[] => []);
-      const places = readers.map(({ after }) => toPosition(after));
+      const positions = readers.map(({ after }) => toPosition(after));
       const done = readers.map(async ({ after, pauses }, shard) => {
         let turn = 0;
         const options = { shard, after: toPosition(after), signal: ending.signal };
@@ -130,15 +130,15 @@ test('for any pace and start positions, each reader receives its shard once and 
         }
       });
       function note(item: FeedItem, shard: number): void {
-        assert.ok(item.position >= (places[shard] ?? startPosition), 'it went back');
-        places[shard] = item.position;
+        assert.ok(item.position >= (positions[shard] ?? startPosition), 'it went back');
+        positions[shard] = item.position;
         if (item.kind === 'events') {
           got[shard]?.push(...item.events.map(({ position }) => position));
         }
-        if (places.every((place) => place >= toPosition(all))) ending.abort();
+        if (positions.every((position) => position >= toPosition(all))) ending.abort();
       }
       await append(memory, late);
-      if (places.every((place) => place >= toPosition(all))) ending.abort();
+      if (positions.every((position) => position >= toPosition(all))) ending.abort();
       await Promise.all(done);
       const stored = await memory.readAll().toArray();
       for (const [shard, { after }] of readers.entries()) {

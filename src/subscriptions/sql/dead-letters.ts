@@ -44,7 +44,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     note: `update ${letters} set notes = ?2 where id = ?1 returning 1`,
   };
 
-  const placeOf = ({ handler, shard, stream }: NewDeadLetter): SqlCell[] => [
+  const streamCells = ({ handler, shard, stream }: NewDeadLetter): SqlCell[] => [
     handler,
     shard,
     stream,
@@ -58,7 +58,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
       { sql: sql.existing, values: [letter.eventId, letter.handler] },
     ]);
     const position = toSequence(letter.position);
-    const place = placeOf(letter);
+    const cells = streamCells(letter);
     await fenced(fence, () =>
       run([
         settlements.fence(fence),
@@ -66,10 +66,10 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
         settlements.mark(fence, position),
         ...(letter.parked
           ? [
-              { sql: sql.block, values: [...place, null] },
-              { sql: sql.addWaiting, values: [...place, position, letter.eventId] },
+              { sql: sql.block, values: [...cells, null] },
+              { sql: sql.addWaiting, values: [...cells, position, letter.eventId] },
             ]
-          : [{ sql: sql.removeWaiting, values: [...place, position] }]),
+          : [{ sql: sql.removeWaiting, values: [...cells, position] }]),
       ]),
     );
     const [id = letter.id, , , requested = null] = before ?? [];
@@ -210,10 +210,10 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     replay: (filter, { by, atMs }) =>
       eachPending(filter, (letter) => [
         { sql: sql.request, values: [letter.id, by, atMs], expect: { what: 'new', rows: 1 } },
-        { sql: sql.block, values: [...placeOf(letter), 0] },
+        { sql: sql.block, values: [...streamCells(letter), 0] },
         {
           sql: sql.addWaiting,
-          values: [...placeOf(letter), toSequence(letter.position), letter.eventId],
+          values: [...streamCells(letter), toSequence(letter.position), letter.eventId],
         },
       ]),
     discard: (filter, { by, reason, atMs }) =>
@@ -223,8 +223,8 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
           values: [letter.id, atMs, by, reason],
           expect: { what: 'new', rows: 1 },
         },
-        { sql: sql.unblock, values: placeOf(letter) },
-        { sql: sql.removeWaiting, values: [...placeOf(letter), toSequence(letter.position)] },
+        { sql: sql.unblock, values: streamCells(letter) },
+        { sql: sql.removeWaiting, values: [...streamCells(letter), toSequence(letter.position)] },
       ]),
     async note(id, notes) {
       const [rows = []] = await run([{ sql: sql.note, values: [id, notes] }]);

@@ -45,13 +45,13 @@ function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
   };
   return {
     async claim({ eventId, handler }, { leaseMs, ttlMs }) {
-      const [claimed = [], held = []] = await run([
+      const [claimed = [], current = []] = await run([
         { sql: sql.claim, values: [eventId, handler, leaseMs, ttlMs] },
         { sql: sql.state, values: [eventId, handler] },
       ]);
       const token = claimed[0]?.[0];
       if (token !== undefined) return { kind: 'claimed', token: Number(token) };
-      const [processedAt, leftMs] = held[0] ?? [null, 0];
+      const [processedAt, leftMs] = current[0] ?? [null, 0];
       if (processedAt !== null) return { kind: 'done' };
       return { kind: 'busy', retryInMs: Math.max(1, Number(leftMs)) };
     },

@@ -48,18 +48,18 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
     count: `select count(*) from ${waiting} where subscription = ?1`,
   };
   return {
-    async hold(fence, streams) {
+    async park(fence, streams) {
       const { subscription, shard } = fence;
       const [due, queued] = [
-        streams.filter((each) => each.due !== 'behind'),
-        streams.filter((each) => each.due === 'behind'),
+        streams.filter((each) => each.due !== 'queued'),
+        streams.filter((each) => each.due === 'queued'),
       ];
       const write = (text: string, items: readonly unknown[]): SqlStatement[] =>
         items.length === 0
           ? []
           : [{ sql: text, values: [subscription, shard, JSON.stringify(items)] }];
-      const eventsOf = (held: typeof streams): unknown[] =>
-        held.flatMap(({ stream, events }) =>
+      const eventsOf = (selected: typeof streams): unknown[] =>
+        selected.flatMap(({ stream, events }) =>
           events.map(({ position, eventId, failures, history }) => ({
             stream,
             position: toSequence(position),

@@ -131,7 +131,7 @@ export function claimRequest(
       deadlineAfterMs: type.stepTimeoutMs + deadlineGraceMs,
       rate: type.rate,
       keyLimit: type.concurrencyLimit,
-      mayBeHanded: type.onLost === 'retry',
+      allowsHandOff: type.onLost === 'retry',
     };
   });
   const room = rules.reduce((sum, { limit }) => sum + limit, 0);

@@ -225,14 +225,14 @@ test('in a backlog two claims run concurrently, within the limit of running jobs
   let calls = 0;
   let running = 0;
   /** While a call runs, another one may start. */
-  const exchange: typeof engine.exchange = async (...args) => {
+  const changeAndClaim: typeof engine.changeAndClaim = async (...args) => {
     calls += 1;
     most.calls = Math.max(most.calls, calls);
     for (let turnsLeft = 3; turnsLeft > 0; turnsLeft -= 1) await new Promise(setImmediate);
     calls -= 1;
-    return engine.exchange(...args);
+    return engine.changeAndClaim(...args);
   };
-  await using tasks = createTasks({ ...engine, exchange }, { types });
+  await using tasks = createTasks({ ...engine, changeAndClaim }, { types });
   const emailSend = task('email-send', async () => {
     running += 1;
     most.running = Math.max(most.running, running);

@@ -271,7 +271,7 @@ export function startWorkers(
           if (id === undefined) continue;
           if (state === 'lost') run.stopping.abort(lostJob(id));
           else if (cancelAt !== undefined) run.stopping.abort(cancelledJob(id));
-          if (state === 'held') run.confirmedAtMs = sentAtMs;
+          if (state === 'claimed') run.confirmedAtMs = sentAtMs;
         }
       } catch (err) {
         if (hasCode(err, 'TASKS_CLOSED')) return;

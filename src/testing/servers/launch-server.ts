@@ -15,7 +15,7 @@ export interface ServerOptions extends WaitOptions, ProgramOptions {
 /** Generous: after a crash on a slow disk, PostgreSQL alone takes most of a minute. */
 export const serverDefaults = { startTimeoutMs: 120_000 };
 
-interface Place {
+interface ServerAddress {
   readonly folder: string;
   readonly port: number;
 }
@@ -23,7 +23,7 @@ interface Place {
 /** The command and settings of one kind of server. */
 type Layout = Omit<ServerPlan, 'folder' | 'reserved' | 'startTimeoutMs'>;
 
-export type LayOut = (place: Place) => Promise<Layout>;
+export type LayOut = (address: ServerAddress) => Promise<Layout>;
 
 /** Starts the server on a reserved port. */
 export async function launchServer(options: ServerOptions, layOut: LayOut): Promise<ServerProcess> {

@@ -26,41 +26,41 @@ const endings = [
 
 for (const { how, code, ended } of endings) {
   test(`a process that ${how} leaves neither a server nor a folder`, async (t) => {
-    await using place = await tempPlace();
-    const script = place.run(`${startAll}\n${code}`);
+    await using temp = await tempFolder();
+    const script = temp.run(`${startAll}\n${code}`);
     const pids = (await script.printed()) as number[];
     assert.equal(pids.length, 4);
     assert.equal(await script.ended, ended);
     await t.waitFor(() => assert.deepEqual(pids.filter(isRunning), []), { timeout: 60_000 });
-    await whenEmpty(t, place.folder);
+    await whenEmpty(t, temp.folder);
   });
 }
 
 test('a process killed during the setup of a server leaves nothing', async (t) => {
-  await using place = await tempPlace();
-  const script = place.run(
+  await using temp = await tempFolder();
+  const script = temp.run(
     "const { startPostgres } = await load('./postgres-server.ts'); await startPostgres();",
   );
   // initdb is running: its folder exists, its last file does not exist yet.
   await t.waitFor(
     () => {
-      const [folder = ''] = readdirSync(place.folder);
-      assert.ok(readdirSync(join(place.folder, folder, 'data')).includes('base'));
+      const [folder = ''] = readdirSync(temp.folder);
+      assert.ok(readdirSync(join(temp.folder, folder, 'data')).includes('base'));
     },
     { interval: 5, timeout: 60_000 },
   );
   script.kill('SIGKILL');
   assert.equal(await script.ended, 'SIGKILL');
-  await whenEmpty(t, place.folder);
+  await whenEmpty(t, temp.folder);
 });
 
-interface TempPlace extends AsyncDisposable {
+interface TempFolder extends AsyncDisposable {
   readonly folder: string;
   run(code: string): NodeScript;
 }
 
 /** A folder for temporary folders, which separates the files of one script from those of the others. */
-async function tempPlace(): Promise<TempPlace> {
+async function tempFolder(): Promise<TempFolder> {
   const folder = await createTempFolder('test');
   // If the test runs as root, the user of PostgreSQL needs access.
   await chmod(folder, 0o755);

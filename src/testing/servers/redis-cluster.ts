@@ -112,9 +112,9 @@ async function launchNode(
     ...options.settings,
   };
   const layOut = redisLayout({ ...options, settings });
-  const server = await launchServerOn(self.reserved, options, async (place) => {
-    await writeFile(join(place.folder, 'nodes.conf'), nodesFile(self, all));
-    return layOut(place);
+  const server = await launchServerOn(self.reserved, options, async (address) => {
+    await writeFile(join(address.folder, 'nodes.conf'), nodesFile(self, all));
+    return layOut(address);
   });
   const disposeServer = server[Symbol.asyncDispose].bind(server);
   return withUrl(

@@ -24,7 +24,7 @@ export interface ReceivedMail {
 /** 'acknowledgement' fails after the mail was recorded, which the client cannot know. */
 export type SmtpStage = 'connect' | 'sender' | 'recipient' | 'data' | 'acknowledgement';
 
-export interface SmtpRefusal {
+export interface SmtpRejection {
   readonly at: SmtpStage;
   /** The status code of the reply (451: retry, 550: permanent), or a disconnect without a reply. */
   readonly answer: number | 'hang-up';
@@ -36,13 +36,13 @@ export interface SmtpMailbox {
   isListening(pid: number): boolean;
   record(mail: ReceivedMail): void;
   mails(): readonly ReceivedMail[];
-  setRefusal(refusal: SmtpRefusal | undefined): void;
-  refusal(): SmtpRefusal | undefined;
+  setRejection(rejection: SmtpRejection | undefined): void;
+  rejection(): SmtpRejection | undefined;
 }
 
 export function openSmtpMailbox(folder: string): SmtpMailbox {
   const mailFolder = join(folder, 'mails');
-  const refusalFile = join(folder, 'refusal.json');
+  const rejectionFile = join(folder, 'rejection.json');
   const listeningFile = join(folder, 'listening.json');
   mkdirSync(mailFolder, { recursive: true });
   const names = (): string[] => readdirSync(mailFolder).filter((name) => name.endsWith('.json'));
@@ -58,8 +58,8 @@ export function openSmtpMailbox(folder: string): SmtpMailbox {
       names()
         .toSorted()
         .map((name) => readJson(join(mailFolder, name)) as ReceivedMail),
-    setRefusal: (refusal) => writeWhole(refusalFile, refusal ?? null),
-    refusal: () => (readJson(refusalFile) as SmtpRefusal | null) ?? undefined,
+    setRejection: (rejection) => writeWhole(rejectionFile, rejection ?? null),
+    rejection: () => (readJson(rejectionFile) as SmtpRejection | null) ?? undefined,
   };
 }
 

@@ -56,8 +56,8 @@ function receive(source: string, session: SMTPServerSession, reply: Reply): void
 
 /** Continues unless the test requests a rejection at this stage. */
 function pass(stage: SmtpStage, session: SMTPServerSession, reply: Reply): void {
-  const refusal = mailbox.refusal();
-  if (refusal?.at !== stage) reply();
-  else if (refusal.answer === 'hang-up') sockets.get(session.remotePort)?.destroy();
-  else reply(Object.assign(new Error('rejected by the test'), { responseCode: refusal.answer }));
+  const rejection = mailbox.rejection();
+  if (rejection?.at !== stage) reply();
+  else if (rejection.answer === 'hang-up') sockets.get(session.remotePort)?.destroy();
+  else reply(Object.assign(new Error('rejected by the test'), { responseCode: rejection.answer }));
 }

@@ -37,13 +37,13 @@ test('an SMTP server stores mails with their envelope', async () => {
 });
 
 test('an SMTP server rejects at the requested stage with the requested code', async () => {
-  await using smtp = await startSmtp({ refuse: { at: 'connect', answer: 421 } });
+  await using smtp = await startSmtp({ reject: { at: 'connect', answer: 421 } });
   await converse(smtp.port, [replying(421, greeting)]);
-  smtp.refuse({ at: 'sender', answer: 450 });
+  smtp.reject({ at: 'sender', answer: 450 });
   await converse(smtp.port, [greeting, hello, replying(450, sender)]);
-  smtp.refuse({ at: 'recipient', answer: 550 });
+  smtp.reject({ at: 'recipient', answer: 550 });
   await converse(smtp.port, [greeting, hello, sender, replying(550, recipient)]);
-  smtp.refuse({ at: 'data', answer: 451 });
+  smtp.reject({ at: 'data', answer: 451 });
   await converse(smtp.port, [greeting, hello, sender, recipient, data, replying(451, body)]);
   assert.deepEqual(smtp.messages(), []);
   smtp.accept();
@@ -55,11 +55,11 @@ test('an SMTP server disconnects without a reply, before or after it stored the 
   await using smtp = await startSmtp();
   const stages: readonly SmtpStage[] = ['connect', 'sender', 'recipient', 'data'];
   for (const at of stages) {
-    smtp.refuse({ at, answer: 'hang-up' });
+    smtp.reject({ at, answer: 'hang-up' });
     await assert.rejects(converse(smtp.port, mail), /connection closed by the server/);
   }
   assert.deepEqual(smtp.messages(), []);
-  smtp.refuse({ at: 'acknowledgement', answer: 'hang-up' });
+  smtp.reject({ at: 'acknowledgement', answer: 'hang-up' });
   await assert.rejects(converse(smtp.port, mail), /connection closed by the server/);
   assert.equal(smtp.messages().length, 1);
 });
@@ -67,7 +67,7 @@ test('an SMTP server disconnects without a reply, before or after it stored the 
 test('a killed SMTP server restarts on the same port with its mails and its requested rejection', async () => {
   await using smtp = await startSmtp();
   await converse(smtp.port, mail);
-  smtp.refuse({ at: 'sender', answer: 451 });
+  smtp.reject({ at: 'sender', answer: 451 });
   await smtp.kill();
   await assert.rejects(converse(smtp.port, []), { code: 'ECONNREFUSED' });
   await smtp.start();

@@ -7,11 +7,11 @@ import { loadDriver } from '../../foundation/load-driver.ts';
 import { launchServer, type ServerOptions } from './launch-server.ts';
 import { loopback } from './reserve-port.ts';
 import type { ServerProcess } from './server-process.ts';
-import { openSmtpMailbox, type ReceivedMail, type SmtpRefusal } from './smtp-mailbox.ts';
+import { openSmtpMailbox, type ReceivedMail, type SmtpRejection } from './smtp-mailbox.ts';
 
 export interface SmtpOptions extends Omit<ServerOptions, 'programFolders'> {
   /** Rejects clients from the start, before the first one connects. */
-  readonly refuse?: SmtpRefusal | undefined;
+  readonly reject?: SmtpRejection | undefined;
 }
 
 export interface SmtpServer extends ServerProcess {
@@ -22,7 +22,7 @@ export interface SmtpServer extends ServerProcess {
   /** Resolves with all mails as soon as there are at least `count`. */
   whenReceived(count: number, signal?: AbortSignal): Promise<readonly ReceivedMail[]>;
   /** From now on rejects every client at this stage. */
-  refuse(refusal: SmtpRefusal): void;
+  reject(rejection: SmtpRejection): void;
   /** From now on accepts everything again. */
   accept(): void;
 }
@@ -36,7 +36,7 @@ const pollIntervalMs = 10;
  * import { startSmtp } from 'millrace/testing';
  *
  * await using smtp = await startSmtp();
- * smtp.refuse({ at: 'recipient', answer: 451 });
+ * smtp.reject({ at: 'recipient', answer: 451 });
  * // … the mail is sent, rejected, and due for a retry …
  * smtp.accept();
  * const [mail] = await smtp.whenReceived(1, AbortSignal.timeout(5_000));
@@ -49,7 +49,7 @@ export async function startSmtp(options: SmtpOptions = {}): Promise<SmtpServer> 
 
   const server = await launchServer(options, async ({ folder, port }) => {
     const mailbox = openSmtpMailbox(folder);
-    mailbox.setRefusal(options.refuse);
+    mailbox.setRejection(options.reject);
     return {
       name: 'smtp-server',
       program: process.execPath,
@@ -70,7 +70,7 @@ export async function startSmtp(options: SmtpOptions = {}): Promise<SmtpServer> 
         await systemClock.sleep(pollIntervalMs, signal);
       }
     },
-    refuse: (refusal: SmtpRefusal) => mailbox.setRefusal(refusal),
-    accept: () => mailbox.setRefusal(undefined),
+    reject: (rejection: SmtpRejection) => mailbox.setRejection(rejection),
+    accept: () => mailbox.setRejection(undefined),
   });
 }

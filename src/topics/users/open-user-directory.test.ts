@@ -9,7 +9,7 @@ import { openUserDirectory } from './open-user-directory.ts';
 
 const passwordHash = await hashNotifyPassword('secret');
 const basic = (name: string): string => `Basic ${Buffer.from(`${name}:secret`).toString('base64')}`;
-const isRefused = (error: unknown): boolean => hasCode(error, 'NOTIFY_REFUSED');
+const isRejected = (error: unknown): boolean => hasCode(error, 'NOTIFY_REJECTED');
 
 function changed(directory: { onChanged(listener: () => void): void }): Promise<void> {
   return new Promise((resolve) => directory.onChanged(resolve));
@@ -20,7 +20,7 @@ test('a user added by one process can authenticate in another until it is remove
   await using one = await openUserDirectory(store);
   await using other = await openUserDirectory(store);
   const users = createNotifyUsers({ directory: other });
-  await assert.rejects(users.authenticate(basic('ann')), isRefused);
+  await assert.rejects(users.authenticate(basic('ann')), isRejected);
   const added = changed(other);
   await one.change(() => ({ kind: 'user-set', name: 'ann', passwordHash }));
   await added;
@@ -29,7 +29,7 @@ test('a user added by one process can authenticate in another until it is remove
   const removed = changed(other);
   await one.change(() => ({ kind: 'user-removed', name: 'ann' }));
   await removed;
-  await assert.rejects(users.authenticate(basic('ann')), isRefused);
+  await assert.rejects(users.authenticate(basic('ann')), isRejected);
   assert.equal(users.isKnown({ name: 'ann', role: 'user' }), false);
 });
 

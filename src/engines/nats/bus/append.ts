@@ -37,7 +37,7 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
 
   /** Returns undefined if no stream covers the subject. */
   async function publish(entries: readonly EngineEntry[]): Promise<(Appended | undefined)[]> {
-    const replies = await wire.exchange(entries.map(outgoing));
+    const replies = await wire.requestAll(entries.map(outgoing));
     return replies.map((reply) => {
       if (hasNoResponders(reply)) return undefined;
       const { seq, duplicate = false, error } = reply.json<PublishAck>();

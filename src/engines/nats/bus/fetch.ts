@@ -144,7 +144,7 @@ export function createBusLeases(
       settlements.filter((each) => !withReply.has(each)).map((each) => outgoing(each)),
     );
     const [replies] = await Promise.all([
-      wire.exchange([...withReply].map((each) => outgoing(each))),
+      wire.requestAll([...withReply].map((each) => outgoing(each))),
       sending,
     ]);
     return new Set([...lasts.keys()].filter((_, at) => isMissing(replies[at])));

@@ -24,7 +24,7 @@ export interface Inbox {
 export interface JetStreamWire extends AsyncDisposable {
   readonly timeoutMs: number;
   /** Sends in this order and returns all replies, or rejects with `BUS_UNAVAILABLE`: some requests may have been done. */
-  exchange(messages: readonly Outgoing[]): Promise<readonly Msg[]>;
+  requestAll(messages: readonly Outgoing[]): Promise<readonly Msg[]>;
   /** Sends in this order without waiting; replies, if any, go to `replyTo`. */
   send(messages: readonly Outgoing[], replyTo?: string): Promise<void>;
   listen(onMessage: (message: Msg) => void, onLost: (error: MillraceError) => void): Promise<Inbox>;
@@ -90,7 +90,7 @@ const noResponders = 503;
 /** The maximum number of requests in flight; newer servers reject thousands at once. */
 const inFlightMax = 250;
 
-interface Exchange {
+interface RequestBatch {
   readonly replies: Msg[];
   readonly done: PromiseWithResolvers<readonly Msg[]>;
   left: number;
@@ -107,14 +107,14 @@ export async function openJetStreamWire(
     '@nats-io/transport-node',
     () => import('@nats-io/transport-node'),
   );
-  const exchanges = new Map<string, { readonly exchange: Exchange; readonly at: number }>();
+  const pendingRequests = new Map<string, { readonly batch: RequestBatch; readonly at: number }>();
   const listeners = new Set<(error: MillraceError) => void>();
   let lastToken = 0;
 
   function onLost(): void {
     const error = busUnavailable('connection lost');
-    for (const { exchange: pending } of exchanges.values()) pending.done.reject(error);
-    exchanges.clear();
+    for (const { batch: pending } of pendingRequests.values()) pending.done.reject(error);
+    pendingRequests.clear();
     for (const report of listeners) report(error);
   }
 
@@ -127,10 +127,10 @@ export async function openJetStreamWire(
 
   function settle(message: Msg): void {
     const token = message.subject.slice(inbox.length + 1);
-    const found = exchanges.get(token);
+    const found = pendingRequests.get(token);
     if (found === undefined) return;
-    exchanges.delete(token);
-    const { exchange: pending, at } = found;
+    pendingRequests.delete(token);
+    const { batch: pending, at } = found;
     pending.replies[at] = message;
     pending.left -= 1;
     if (pending.left === 0) pending.done.resolve(pending.replies);
@@ -140,10 +140,10 @@ export async function openJetStreamWire(
     return connection.run(call).catch(rethrow);
   }
 
-  async function exchange(messages: readonly Outgoing[]): Promise<readonly Msg[]> {
+  async function requestAll(messages: readonly Outgoing[]): Promise<readonly Msg[]> {
     if (messages.length === 0) return [];
     const done = Promise.withResolvers<readonly Msg[]>();
-    const pending: Exchange = { replies: [], done, left: messages.length };
+    const pending: RequestBatch = { replies: [], done, left: messages.length };
     const tokens: string[] = [];
     const timer = setTimeout(() => {
       done.reject(busUnavailable(`no reply within ${timeoutMs} ms`));
@@ -155,7 +155,7 @@ export async function openJetStreamWire(
           lastToken += 1;
           const token = lastToken.toString(36);
           tokens.push(token);
-          exchanges.set(token, { exchange: pending, at });
+          pendingRequests.set(token, { batch: pending, at });
           connected.publish(subject, data, {
             reply: `${inbox}.${token}`,
             ...(sent === undefined ? {} : { headers: sent }),
@@ -165,16 +165,16 @@ export async function openJetStreamWire(
       });
     } finally {
       clearTimeout(timer);
-      if (pending.left > 0) for (const token of tokens) exchanges.delete(token);
+      if (pending.left > 0) for (const token of tokens) pendingRequests.delete(token);
     }
   }
 
-  async function requestAll<T>(
+  async function apiRequestAll<T>(
     requests: readonly { readonly verb: string; readonly body: object }[],
   ): Promise<T[]> {
     const replies: T[] = [];
     for (const page of batchesOf(requests, { countMax: inFlightMax })) {
-      const messages = await exchange(
+      const messages = await requestAll(
         page.map(({ verb, body }) => ({
           subject: `$JS.API.${verb}`,
           data: JSON.stringify(body),
@@ -190,14 +190,14 @@ export async function openJetStreamWire(
   }
 
   async function request<T>(verb: string, body: object = {}): Promise<T> {
-    const [reply] = await requestAll<T & { readonly error?: ApiError }>([{ verb, body }]);
+    const [reply] = await apiRequestAll<T & { readonly error?: ApiError }>([{ verb, body }]);
     if (reply?.error === undefined) return reply as T;
     throw toBusError(reply.error);
   }
 
   return {
     timeoutMs,
-    exchange,
+    requestAll,
     headers,
     request,
     send: (messages, replyTo) =>
@@ -236,7 +236,7 @@ export async function openJetStreamWire(
       }
     },
     async getMessages(requests) {
-      const replies = await requestAll<{
+      const replies = await apiRequestAll<{
         readonly error?: ApiError;
         readonly message?: StoredMessage;
       }>(requests.map(({ stream, query }) => ({ verb: `STREAM.MSG.GET.${stream}`, body: query })));
@@ -247,7 +247,7 @@ export async function openJetStreamWire(
     },
     async deleteMessages(stream, sequences) {
       const verb = `STREAM.MSG.DELETE.${stream}`;
-      const replies = await requestAll<{ readonly error?: ApiError }>(
+      const replies = await apiRequestAll<{ readonly error?: ApiError }>(
         sequences.map((seq) => ({ verb, body: { seq, no_erase: true } })),
       );
       return replies.filter(({ error }) => {

@@ -121,7 +121,7 @@ export function createTaskBucket(
   ): Promise<readonly (number | undefined)[]> {
     for (let round = 0; round < triesMax; round += 1) {
       await ensure();
-      const replies = await wire.exchange(writes.map(outgoing));
+      const replies = await wire.requestAll(writes.map(outgoing));
       if (replies.some(hasNoResponders)) {
         // No stream covers the subject: no write was stored.
         isEnsured = false;

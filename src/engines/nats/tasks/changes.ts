@@ -5,7 +5,7 @@ import type { TaskHead } from '../../../tasks/task-job.ts';
 import type { TaskSignal } from '../../../tasks/task-signal.ts';
 import { busUnavailable } from '../connection/jetstream-wire.ts';
 import type { TaskIndex } from './task-index.ts';
-import type { PlacedRow } from './row.ts';
+import type { StoredTaskRow } from './row.ts';
 import type { RowChange, TaskRows } from './rows.ts';
 import type { TaskSignals } from './signals.ts';
 
@@ -129,7 +129,7 @@ export function createTaskChanges(parts: {
 }
 
 interface Base {
-  readonly row: PlacedRow;
+  readonly row: StoredTaskRow;
   /** Whether the row was read from the bucket, not from the index. */
   readonly isFresh: boolean;
 }

@@ -7,7 +7,7 @@ import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
 import { chooseClaims, type Choice } from './choice.ts';
 import type { TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
-import type { PlacedRow } from './row.ts';
+import type { StoredTaskRow } from './row.ts';
 import type { TaskRows } from './rows.ts';
 import type { TaskSlots } from './slots.ts';
 
@@ -22,7 +22,7 @@ export type ClaimTasks = (request: ClaimRequest, alongside?: Promise<unknown>) =
 type Pick = Choice['picks'][number];
 
 interface Won {
-  readonly row: PlacedRow;
+  readonly row: StoredTaskRow;
   readonly pick: Pick;
 }
 
@@ -75,8 +75,8 @@ export function createClaims(parts: {
   async function take(
     picks: readonly Pick[],
     request: ClaimRequest,
-  ): Promise<readonly (PlacedRow | undefined)[]> {
-    const known = picks.map(({ head }) => index.find(head.id)?.row as PlacedRow);
+  ): Promise<readonly (StoredTaskRow | undefined)[]> {
+    const known = picks.map(({ head }) => index.find(head.id)?.row as StoredTaskRow);
     const bases = await rows.withBodies(known);
     const changes = picks.flatMap((pick, at) => {
       const { head, rule } = pick;
@@ -88,7 +88,7 @@ export function createClaims(parts: {
     });
     for (const { head, pick } of changes) noteUncertain(head, pick);
     const written = await rows.write(changes);
-    const won = new Map<string, PlacedRow>();
+    const won = new Map<string, StoredTaskRow>();
     for (const [at, { base, head }] of changes.entries()) {
       const row = written[at];
       if (row === undefined) {
@@ -124,8 +124,8 @@ export function createClaims(parts: {
   async function takeSlots(
     won: readonly Won[],
     fullKeys: Set<string>,
-  ): Promise<readonly PlacedRow[]> {
-    const withSlots: PlacedRow[] = [];
+  ): Promise<readonly StoredTaskRow[]> {
+    const withSlots: StoredTaskRow[] = [];
     const reverted: Won[] = [];
     const needsSlot = ({ pick: { head, rule } }: Won): boolean =>
       rule.keyLimit !== undefined && head.concurrencyKey !== '';
@@ -171,7 +171,7 @@ export function createClaims(parts: {
     if (uncertain.size > 0) await parts.sync();
     const rules = request.rules.filter(({ type }) => index.modes.get(type)?.value !== 'paused');
     const fullKeys = new Set<string>();
-    const claimed: PlacedRow[] = [];
+    const claimed: StoredTaskRow[] = [];
     /** Jobs of this call, which a concurrent call must neither choose nor recover. */
     const own = new Set<string>();
     const hold = ({ id }: TaskHead): void => {

@@ -185,7 +185,7 @@ export async function natsTaskEngine(
         wake();
         return outcomes;
       }),
-    exchange: (changes, request, nowMs) =>
+    changeAndClaim: (changes, request, nowMs) =>
       call(async () => {
         const changed = change(changes, nowMs);
         if (request === undefined) {

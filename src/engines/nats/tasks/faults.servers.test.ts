@@ -146,16 +146,22 @@ test('the next claim of a worker returns the jobs of a claim that failed after i
   await tasks.enqueueMany(numbered(10));
   const nowMs = systemClock.now();
   const limits = { limit: 5, deadlineAfterMs: 60_000 };
-  const rule = { type: email, ...limits, rate: undefined, keyLimit: undefined, mayBeHanded: false };
+  const rule = {
+    type: email,
+    ...limits,
+    rate: undefined,
+    keyLimit: undefined,
+    allowsHandOff: false,
+  };
   const request = { worker: 'w', aliveUntilMs: nowMs + 60_000, rules: [rule], limit: 5, nowMs };
-  const [first] = (await engine.exchange([], { ...request, limit: 1 }, nowMs)).claimed;
+  const [first] = (await engine.changeAndClaim([], { ...request, limit: 1 }, nowMs)).claimed;
   assert.ok(first);
   const { id, type, fence } = first.head;
   // The server rejects a message of this size.
   const fields = { result: 'z'.repeat(2_000_000) };
   const change = { id, type, guard: { fence }, head: {}, fields, signals: [] };
-  await assert.rejects(engine.exchange([change], request, nowMs));
-  const claimed = await engine.exchange([], { ...request, limit: 9 }, nowMs);
+  await assert.rejects(engine.changeAndClaim([change], request, nowMs));
+  const claimed = await engine.changeAndClaim([], { ...request, limit: 9 }, nowMs);
   assert.equal(claimed.claimed.length, 5);
   const { tasks: running } = await tasks.list({ state: 'running' });
   const returned = [first, ...claimed.claimed].map(({ head }) => head.id);
@@ -167,7 +173,7 @@ test('heartbeats and syncs do not wake a waiting claim', async () => {
   const waiting = new AbortController();
   const nowMs = Date.now();
   const limits = { limit: 1, deadlineAfterMs: 60_000, rate: undefined, keyLimit: undefined };
-  const rules = [{ type: email, mayBeHanded: false, ...limits }];
+  const rules = [{ type: email, allowsHandOff: false, ...limits }];
   const claim = engine.claim(
     { worker: 'w', nowMs, aliveUntilMs: nowMs + 60_000, rules, limit: 1 },
     { waitMs: 60_000, isBusy: false, signal: waiting.signal },

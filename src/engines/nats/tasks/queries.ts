@@ -1,6 +1,6 @@
 // Queries of jobs: the index finds the ids, the bucket has the content.
 
-import { placeOf, cursorOf } from '../../../tasks/list-cursor.ts';
+import { parseCursor, cursorOf } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter } from '../../../tasks/task-engine.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
@@ -55,7 +55,7 @@ export function createTaskQueries(parts: {
       return known.map((task) => task?.row?.head ?? heads.get(task?.id ?? ''));
     },
     async list(filter, { cursor, limit }) {
-      const after = cursor === undefined ? undefined : placeOf(cursor);
+      const after = cursor === undefined ? undefined : parseCursor(cursor);
       await sync();
       const tasks: StoredTask[] = [];
       let hasMore = false;

@@ -19,7 +19,7 @@ export interface TaskRow {
 }
 
 /** A row with its sequence in the bucket. */
-export interface PlacedRow extends TaskRow {
+export interface StoredTaskRow extends TaskRow {
   readonly seq: number;
 }
 
@@ -52,8 +52,8 @@ type FirstLine = readonly [
 ];
 
 export function encodeRow({ head, inline, body, values }: TaskRow): string {
-  const places = values.map(({ seq, names }) => [seq, names] as const);
-  const line: FirstLine = [1, headFields.map((name) => head[name]), inline, places];
+  const references = values.map(({ seq, names }) => [seq, names] as const);
+  const line: FirstLine = [1, headFields.map((name) => head[name]), inline, references];
   return `${JSON.stringify(line)}\n${body ?? ''}`;
 }
 

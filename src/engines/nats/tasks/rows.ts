@@ -11,7 +11,7 @@ import {
   inlineFields,
   splitFields,
   packFields,
-  type PlacedRow,
+  type StoredTaskRow,
   type TaskRow,
   type TaskValue,
 } from './row.ts';
@@ -19,7 +19,7 @@ import {
 /** The new state of a job. */
 export interface RowChange {
   /** The row to change. Undefined: a new job, and `expected` is the sequence of its marker, or 0. */
-  readonly base: PlacedRow | undefined;
+  readonly base: StoredTaskRow | undefined;
   readonly expected: number;
   readonly head: TaskHead;
   readonly fields: Readonly<Record<string, string | null>>;
@@ -29,14 +29,14 @@ export interface TaskRows {
   /** Reads from the bucket. A marker has a sequence and no row. */
   read(ids: readonly string[]): Promise<readonly RowRead[]>;
   /** Adds missing bodies from the bucket; undefined: the job has changed since. */
-  withBodies(rows: readonly PlacedRow[]): Promise<readonly (PlacedRow | undefined)[]>;
+  withBodies(rows: readonly StoredTaskRow[]): Promise<readonly (StoredTaskRow | undefined)[]>;
   /** Adds the fields in separate values, or only those in `names`. Undefined: the job has changed since. */
   whole(
-    rows: readonly PlacedRow[],
+    rows: readonly StoredTaskRow[],
     names?: ReadonlySet<string>,
   ): Promise<readonly (StoredTask | undefined)[]>;
   /** Returns the new row; undefined: another process was faster. Every base must have its body. */
-  write(changes: readonly RowChange[]): Promise<readonly (PlacedRow | undefined)[]>;
+  write(changes: readonly RowChange[]): Promise<readonly (StoredTaskRow | undefined)[]>;
   /**
    * Writes keys without the content of a job, and updates the index. Returns which writes succeeded; a key that another process
    * wrote before is read again.
@@ -46,7 +46,7 @@ export interface TaskRows {
 
 interface RowRead {
   readonly seq: number;
-  readonly row: PlacedRow | undefined;
+  readonly row: StoredTaskRow | undefined;
 }
 
 /** The content of a value: fields by name. */
@@ -66,14 +66,14 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
   }
 
   async function withBodies(
-    rows: readonly PlacedRow[],
-  ): Promise<readonly (PlacedRow | undefined)[]> {
+    rows: readonly StoredTaskRow[],
+  ): Promise<readonly (StoredTaskRow | undefined)[]> {
     const bare = rows.filter(({ body }) => body === undefined);
     if (bare.length === 0) return rows;
     const found = await bucket.at(bare.map(({ seq }) => seq));
     const bodies = new Map(
       found.flatMap((message, at) => {
-        const { id } = (bare[at] as PlacedRow).head;
+        const { id } = (bare[at] as StoredTaskRow).head;
         const isSame = message?.key === taskKeys.job(id) && message.text !== '';
         return isSame ? [[id, { ...decodeRow(id, message.text), seq: message.seq }] as const] : [];
       }),
@@ -82,7 +82,7 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
   }
 
   async function whole(
-    rows: readonly PlacedRow[],
+    rows: readonly StoredTaskRow[],
     names?: ReadonlySet<string>,
   ): Promise<readonly (StoredTask | undefined)[]> {
     const full = await withBodies(rows);
@@ -111,7 +111,9 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
     });
   }
 
-  async function write(changes: readonly RowChange[]): Promise<readonly (PlacedRow | undefined)[]> {
+  async function write(
+    changes: readonly RowChange[],
+  ): Promise<readonly (StoredTaskRow | undefined)[]> {
     const rows = await withValues(changes);
     const seqs = await bucket.write(
       rows.map((row, at) => ({
@@ -130,9 +132,9 @@ export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
         ...(replaced?.values ?? []).flatMap((value) => (used.has(value.seq) ? [] : [value.seq])),
       );
       if (seq === undefined) return undefined;
-      const placed = { ...row, seq };
-      index.applyRow(placed);
-      return placed;
+      const stored = { ...row, seq };
+      index.applyRow(stored);
+      return stored;
     });
     await bucket.erase(unused);
     return written;

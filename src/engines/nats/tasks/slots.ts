@@ -3,12 +3,12 @@
 
 import type { TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
-import type { PlacedRow } from './row.ts';
+import type { StoredTaskRow } from './row.ts';
 import type { TaskRows } from './rows.ts';
 
 export interface TaskSlots {
   /** Returns false if all slots of the key are taken. */
-  take(row: PlacedRow, slotCount: number): Promise<boolean>;
+  take(row: StoredTaskRow, slotCount: number): Promise<boolean>;
   /** Slots that no running job holds. */
   unused(): Promise<readonly { readonly key: string; readonly seq: number }[]>;
 }
@@ -16,7 +16,7 @@ export interface TaskSlots {
 const roundsMax = 100;
 
 export function createTaskSlots(rows: TaskRows, index: TaskIndex): TaskSlots {
-  async function isHeld(holder: string): Promise<boolean> {
+  async function isRunning(holder: string): Promise<boolean> {
     const [id = '', fence = ''] = holder.split(' ');
     const known = index.find(id)?.row?.head;
     if (known?.state === 'running' && known.fence === Number(fence)) return true;
@@ -30,7 +30,7 @@ export function createTaskSlots(rows: TaskRows, index: TaskIndex): TaskSlots {
     for (let round = 0; round < roundsMax; round += 1) {
       const slot = index.slots.get(key);
       if (slot?.value === holder) return true;
-      if (slot !== undefined && (await isHeld(slot.value))) return false;
+      if (slot !== undefined && (await isRunning(slot.value))) return false;
       const [isTaken] = await rows.writeKeys([{ key, data: holder, expected: slot?.seq ?? 0 }]);
       if (isTaken === true) return true;
     }
@@ -48,7 +48,7 @@ export function createTaskSlots(rows: TaskRows, index: TaskIndex): TaskSlots {
     async unused() {
       const free: { key: string; seq: number }[] = [];
       for (const [key, { value, seq }] of index.slots) {
-        if (!(await isHeld(value))) free.push({ key, seq });
+        if (!(await isRunning(value))) free.push({ key, seq });
       }
       return free;
     },

@@ -66,10 +66,10 @@ export function createSortedList<T>(compare: (a: T, b: T) => number): SortedList
       const at = chunkOf(value);
       const chunk = chunks[at];
       if (chunk === undefined) return false;
-      const place = positionIn(chunk, value);
-      const found = chunk[place];
+      const index = positionIn(chunk, value);
+      const found = chunk[index];
       if (found === undefined || compare(found, value) !== 0) return false;
-      chunk.splice(place, 1);
+      chunk.splice(index, 1);
       if (chunk.length === 0) chunks.splice(at, 1);
       size -= 1;
       return true;
@@ -86,7 +86,7 @@ export function createSortedList<T>(compare: (a: T, b: T) => number): SortedList
       for (let at = Math.min(from, chunks.length - 1); at >= 0; at -= 1) {
         const chunk = chunks[at] ?? [];
         const end = before === undefined ? chunk.length : positionIn(chunk, before);
-        for (let place = end - 1; place >= 0; place -= 1) yield chunk[place] as T;
+        for (let index = end - 1; index >= 0; index -= 1) yield chunk[index] as T;
       }
     },
   };

@@ -6,7 +6,7 @@ import type { TypeCount, TypeMode, WorkerBeat } from '../../../tasks/task-engine
 import { isTerminal, taskStates, type TaskHead, type TaskState } from '../../../tasks/task-job.ts';
 import { partsOf, workerOf } from './keys.ts';
 import { createPendingTasks, type PendingTasks } from './pending.ts';
-import { decodeRow, type PlacedRow } from './row.ts';
+import { decodeRow, type StoredTaskRow } from './row.ts';
 import { createSortedList, type SortedList } from './sorted-list.ts';
 
 export interface IndexedTask {
@@ -17,7 +17,7 @@ export interface IndexedTask {
   readonly state: TaskState;
   readonly seq: number;
   /** Undefined: the job has ended. */
-  readonly row: PlacedRow | undefined;
+  readonly row: StoredTaskRow | undefined;
 }
 
 interface Versioned<Value> {
@@ -29,7 +29,7 @@ export interface TaskIndex {
   /** Applies a message of the bucket; a message older than the indexed one is ignored. */
   apply(key: string, seq: number, text: string): void;
   /** Applies a row that this process wrote or read. */
-  applyRow(row: PlacedRow): void;
+  applyRow(row: StoredTaskRow): void;
   clear(): void;
   /** A rate limit, slot or dedupe key was deleted from the bucket. */
   forget(key: string): void;
@@ -117,13 +117,13 @@ export function createTaskIndex(): TaskIndex {
 
   function addKey({ type, concurrencyKey }: TaskHead, by: 1 | -1): void {
     if (concurrencyKey === '') return;
-    const place = `${type}|${concurrencyKey}`;
-    const count = (runningKeys.get(place) ?? 0) + by;
-    if (count === 0) runningKeys.delete(place);
-    else runningKeys.set(place, count);
+    const key = `${type}|${concurrencyKey}`;
+    const count = (runningKeys.get(key) ?? 0) + by;
+    if (count === 0) runningKeys.delete(key);
+    else runningKeys.set(key, count);
   }
 
-  function insert(row: PlacedRow): void {
+  function insert(row: StoredTaskRow): void {
     const { head, seq } = row;
     const { id, type, state, enqueuedAtMs, updatedAtMs } = head;
     const hasEnded = isTerminal(state);
@@ -150,7 +150,7 @@ export function createTaskIndex(): TaskIndex {
     return list;
   }
 
-  function applyRow(row: PlacedRow): void {
+  function applyRow(row: StoredTaskRow): void {
     const { head, seq } = row;
     const before = tasks.get(head.id);
     if (before !== undefined && before.seq >= seq) return;
@@ -160,7 +160,7 @@ export function createTaskIndex(): TaskIndex {
     if (head.state === 'running' && head.fence !== before?.row?.head.fence) noteClaim(row);
   }
 
-  function noteClaim({ head, seq }: PlacedRow): void {
+  function noteClaim({ head, seq }: StoredTaskRow): void {
     const turn = turnKey(head);
     turns.delete(turn);
     turns.set(turn, seq);
@@ -179,13 +179,13 @@ export function createTaskIndex(): TaskIndex {
 
   function setVersioned<Value>(
     map: Map<string, Versioned<Value>>,
-    place: string,
+    key: string,
     seq: number,
     value: Value | undefined,
   ): void {
-    if ((map.get(place)?.seq ?? 0) >= seq) return;
-    if (value === undefined) map.delete(place);
-    else map.set(place, { value, seq });
+    if ((map.get(key)?.seq ?? 0) >= seq) return;
+    if (value === undefined) map.delete(key);
+    else map.set(key, { value, seq });
   }
 
   function apply(key: string, seq: number, text: string): void {

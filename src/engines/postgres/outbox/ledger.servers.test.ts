@@ -62,7 +62,7 @@ test('claims use the index of the lanes even if the statistics show an empty que
   let outcomes: OutboxOutcome[] = [];
   for (let round = 0; round < 20; round += 1) {
     const claim = { workerId: 'w', limit: 100, leaseMs: 60_000 };
-    const { claimed } = await ledger.exchange(outcomes, claim);
+    const { claimed } = await ledger.settleAndClaim(outcomes, claim);
     assert.equal(claimed.length, 100);
     outcomes = claimed.map((each) => ({ kind: 'sent', claim: each }));
   }

@@ -95,7 +95,7 @@ export async function postgresOutboxLedger(
   const enqueueSql = statement('enqueue', queries.enqueueSql);
   const findSourcesSql = statement('find-sources', queries.findSourcesSql);
   const settleSql = statement('settle', queries.settleSql);
-  const exchangeSql = statement('exchange', queries.exchangeSql);
+  const settleAndClaimSql = statement('settle-and-claim', queries.settleAndClaimSql);
   const renewSql = statement('renew', queries.renewSql);
   const extendSql = statement('extend', queries.extendSql);
   const promoteSql = statement('promote', queries.promoteSql);
@@ -173,7 +173,7 @@ export async function postgresOutboxLedger(
     try {
       // Use a kept client: the pool would send the query only after all deliveries of the last claim have started.
       rows = await translateErrors(() =>
-        on.use((client) => connection.query(exchangeSql, values, client)),
+        on.use((client) => connection.query(settleAndClaimSql, values, client)),
       );
     } catch (error) {
       floors.failed(scan);
@@ -181,8 +181,8 @@ export async function postgresOutboxLedger(
     }
     const isClaimed = (row: Row): boolean => row[0] !== null;
     const claimed = rows.filter(isClaimed);
-    const places = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
-    floors.claimed(scan, places, claimed.length >= limit);
+    const positions = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
+    floors.claimed(scan, positions, claimed.length >= limit);
     const results = rows.filter((row) => !isClaimed(row)).map((row) => row.slice(17));
     return { stale: staleOf(results), claimed, isPart };
   }
@@ -236,7 +236,7 @@ export async function postgresOutboxLedger(
   const engine: OutboxEngine<PostgresTransaction> = {
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
     enqueue,
-    async exchange(outcomes, request) {
+    async settleAndClaim(outcomes, request) {
       const { stale, claimed } =
         request === undefined
           ? { stale: staleOf(await query(settleSql, outcomeArrays(outcomes))), claimed: [] }

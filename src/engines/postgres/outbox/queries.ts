@@ -21,7 +21,7 @@ with input as (
   from input r order by r.ord
   on conflict (source_stream_id, source_event_id, integration_type) do nothing
   returning seq, id, source_stream_id, source_event_id, integration_type, lane, order_hash, due_at
-), placed as (
+), ordered as (
   select seq, lane, order_hash, due_at,
     order_hash is not null and (
       row_number() over (partition by order_hash order by seq) > 1
@@ -31,15 +31,15 @@ with input as (
   from added a
 ), to_ready as (
   insert into {schema}.ready (seq, lane, order_hash, attempts, starts, due_at)
-  select seq, lane, order_hash, 0, 0, due_at from placed
+  select seq, lane, order_hash, 0, 0, due_at from ordered
   where not is_queued and due_at <= clock_timestamp()
 ), to_retry as (
   insert into {schema}.retry (seq, lane, order_hash, attempts, starts, due_at)
-  select seq, lane, order_hash, 0, 0, due_at from placed
+  select seq, lane, order_hash, 0, 0, due_at from ordered
   where not is_queued and not due_at <= clock_timestamp()
 ), to_queued as (
   insert into {schema}.queued (order_hash, seq, lane, due_at)
-  select order_hash, seq, lane, due_at from placed where is_queued
+  select order_hash, seq, lane, due_at from ordered where is_queued
 ), notified as materialized (
   select {schema}.notify_waiting($2::integer, $3::text) where exists (select from added)
 )
@@ -55,7 +55,7 @@ join {schema}.messages m using (source_stream_id, source_event_id, integration_t
 export const settleSql =
   'select o_seq, o_token, o_lane from {schema}.settle_claims($1, $2, $3, $4, $5)';
 
-export const exchangeSql =
+export const settleAndClaimSql =
   'select * from {schema}.exchange_claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
 
 export const renewSql = 'select * from {schema}.renew_claims($1, $2, $3, $4, $5, $6)';

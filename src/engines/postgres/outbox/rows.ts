@@ -86,8 +86,8 @@ function decodeToken(text: string): readonly [seq: string, token: string] {
 export function claimArrays(
   claims: readonly OutboxClaim[],
 ): readonly [seqs: string, tokens: string] {
-  const places = claims.map(({ token }) => decodeToken(token));
-  return [`{${places.map(([seq]) => seq).join()}}`, `{${places.map(([, token]) => token).join()}}`];
+  const tokens = claims.map(({ token }) => decodeToken(token));
+  return [`{${tokens.map(([seq]) => seq).join()}}`, `{${tokens.map(([, token]) => token).join()}}`];
 }
 
 /** Returns a check whether a claim is stale; a claim with an invalid token is stale too. */

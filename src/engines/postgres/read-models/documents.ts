@@ -63,8 +63,8 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
     addEntries: `with i as (
         insert into ${indexes} (model, tenant, name, value, id)
         select distinct on (r.tenant, r.name, r.value) ${model}, r.tenant, r.name, r.value, r.id
-        from ${rows('?2', { ...entry, value: 'text', place: 'bigint' })}
-        order by r.tenant, r.name, r.value, r.place desc
+        from ${rows('?2', { ...entry, value: 'text', ordinal: 'bigint' })}
+        order by r.tenant, r.name, r.value, r.ordinal desc
         on conflict (model, tenant, name, value) do update set id = excluded.id),
       s as (
         insert into ${sets} (model, tenant, name, id)
@@ -85,13 +85,13 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
     { text, number, changes }: { text: string; number: number; changes: readonly Change[] },
   ): Promise<void> {
     const entryRows = [
-      changes.flatMap(({ tenant, id, entries }, place) =>
+      changes.flatMap(({ tenant, id, entries }, ordinal) =>
         Object.entries(entries.indexes).map(([name, value]) => ({
           tenant,
           id,
           name,
           value,
-          place,
+          ordinal,
         })),
       ),
       changes.flatMap(({ tenant, id, entries }) =>

@@ -24,8 +24,8 @@ export function postgresReadModels(
   const { dialect, run, transact } = database;
   const documents = postgresDocuments(dialect);
   const models = dialect.table('read_models');
-  const load = `select r.place, d.id, d.stream, d.revision, d.document
-    from ${dialect.rows('?2', { place: 'bigint', tenant: 'text', id: 'text' })}
+  const load = `select r.ordinal, d.id, d.stream, d.revision, d.document
+    from ${dialect.rows('?2', { ordinal: 'bigint', tenant: 'text', id: 'text' })}
     join ${dialect.table('read_documents')} d on d.model = ?1 and d.tenant = r.tenant and d.id = r.id`;
   const numbers = new Map<string, number>();
 
@@ -84,10 +84,10 @@ export function postgresReadModels(
     },
     async load(model, keys) {
       const found: (StoredDocument | undefined)[] = keys.map(() => undefined);
-      const places = keys.map(({ tenant, id }, place) => ({ place, tenant, id }));
-      const values = [await numberOf(model), JSON.stringify(places)];
+      const entries = keys.map(({ tenant, id }, ordinal) => ({ ordinal, tenant, id }));
+      const values = [await numberOf(model), JSON.stringify(entries)];
       const [rows = []] = await run([{ sql: load, values }]);
-      for (const [place, ...row] of rows) found[Number(place)] = toStored(row);
+      for (const [ordinal, ...row] of rows) found[Number(ordinal)] = toStored(row);
       return found;
     },
     async write(model, writes) {

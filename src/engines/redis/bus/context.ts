@@ -24,7 +24,7 @@ export const busScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'settle',
   'ensureGroup',
   'groupPlaced',
-  'place',
+  'changeGroup',
   'info',
   'trim',
   'deleteStream',

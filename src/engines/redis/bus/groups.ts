@@ -76,16 +76,20 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
     };
   }
 
-  async function place(
+  async function changeInStreams(
     record: GroupRecord,
-    action: 'place' | 'seek' | 'drop',
+    action: 'create' | 'seek' | 'drop',
     from: StartFrom,
   ): Promise<void> {
     const { native } = record;
     await eachOf(await registry.matching(record.filters), async (subject) => {
       const key = keyspace.streamKey(subject);
       const leases = keyspace.leases(keyspace.domainOf(key), native);
-      await redis.runForBytes(busScripts.place, [key, ...leases], [action, native, idBefore(from)]);
+      await redis.runForBytes(
+        busScripts.changeGroup,
+        [key, ...leases],
+        [action, native, idBefore(from)],
+      );
     });
   }
 
@@ -116,7 +120,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
       }
       // The group must exist in every stream before the first fetch, even if the process that created it crashed.
       if (!record.isPlaced) {
-        await place(record, 'place', from);
+        await changeInStreams(record, 'create', from);
         await redis.runForBytes(
           busScripts.groupPlaced,
           [keyspace.groups],
@@ -158,7 +162,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
 
     async seek(name, to) {
       const record = await known(name);
-      await place(record, 'seek', to);
+      await changeInStreams(record, 'seek', to);
       await redis.ask((client) => client.publish(keyspace.channel, 's *'));
     },
 
@@ -167,7 +171,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
       if (record === undefined) return false;
       // Delete the record first: a crash in between leaves only native groups whose names are never reused.
       const removed = await redis.ask((client) => client.hdel(keyspace.groups, name));
-      await place(record, 'drop', 'start');
+      await changeInStreams(record, 'drop', 'start');
       await redis.ask((client) => client.publish(keyspace.channel, 's *'));
       return removed === 1;
     },

@@ -57,10 +57,10 @@ export async function forEachGroup<T, R>(
   const results: R[] = Array.from({ length: items.length });
   const groups = Map.groupBy(items.entries(), ([, item]) => groupOf(item));
   await Promise.all(
-    [...groups].map(async ([group, placed]) => {
-      const own = placed.map(([, item]) => item);
+    [...groups].map(async ([group, entries]) => {
+      const own = entries.map(([, item]) => item);
       for (const [n, result] of (await work(own, group)).entries()) {
-        results[placed[n]?.[0] ?? 0] = result;
+        results[entries[n]?.[0] ?? 0] = result;
       }
     }),
   );

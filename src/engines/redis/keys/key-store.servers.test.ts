@@ -7,7 +7,7 @@ const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
 const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
 
-for (const [place, target] of [
+for (const [server, target] of [
   ['Redis', url],
   ['Redis Cluster', clusterUrl],
 ] as const) {
@@ -17,6 +17,6 @@ for (const [place, target] of [
     await second[Symbol.asyncDispose]();
   });
   for (const { name, run } of keyStoreConformance({ keys, second })) {
-    test(`keys in ${place}: ${name}`, run);
+    test(`keys in ${server}: ${name}`, run);
   }
 }

@@ -150,9 +150,9 @@ export async function redisReadModels(
 
     async range(model, tenant, { range, direction, limit, from, to, cursor }) {
       const key = readModelKeyspace(model, tenant, shape).named('z', range);
-      const place = cursor === undefined ? undefined : fromCursor(cursor);
-      const bounds = [from, to, place?.score].map((each) => (each === undefined ? '' : `${each}`));
-      const values = [direction, limit, ...bounds, place?.id ?? ''];
+      const after = cursor === undefined ? undefined : fromCursor(cursor);
+      const bounds = [from, to, after?.score].map((each) => (each === undefined ? '' : `${each}`));
+      const values = [direction, limit, ...bounds, after?.id ?? ''];
       const found = (await connection.run(scripts.range, [key], values)) as readonly string[];
       const rows = pairsOf(found).map(([id, score]) => ({ id, score: Number(score) }));
       const page = rows.slice(0, limit);

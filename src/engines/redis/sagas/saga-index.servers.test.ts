@@ -13,9 +13,9 @@ const { nodes } = await sharedRedisCluster();
 const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
 
 function entryOf(saga: string, key: string, more: Partial<SagaEntry>): SagaEntry {
-  const place = { stream: `${saga}-core-${key}`, saga, tenant: 'core', key, shard: 0 };
+  const address = { stream: `${saga}-core-${key}`, saga, tenant: 'core', key, shard: 0 };
   const plain = { status: 'running', revision: 0, updatedAtMs: 1 } as const;
-  return { ...place, ...plain, dueAtMs: undefined, reason: undefined, ...more };
+  return { ...address, ...plain, dueAtMs: undefined, reason: undefined, ...more };
 }
 
 for (const [name, target] of [
@@ -59,9 +59,11 @@ for (const [name, target] of [
     );
     const all = sagas
       .flat()
-      .map((entry) => ({ entry, place: random.below(1_000_000) }))
-      .toSorted((a, b) => a.place - b.place);
-    await Promise.all(all.map(({ entry, place }) => (place % 2 === 0 ? index : second).put(entry)));
+      .map((entry) => ({ entry, sortKey: random.below(1_000_000) }))
+      .toSorted((a, b) => a.sortKey - b.sortKey);
+    await Promise.all(
+      all.map(({ entry, sortKey }) => (sortKey % 2 === 0 ? index : second).put(entry)),
+    );
     const times = async (): Promise<ReadonlyMap<string, number>> => {
       const upcoming = await index.upcoming({ saga, shards: [0], limit: 1_000 });
       return new Map(upcoming.map(({ stream, dueAtMs }) => [stream, dueAtMs]));

@@ -45,7 +45,7 @@ export interface RedisSagaIndex extends SagaIndex, AsyncDisposable {
 /** Limits each script call, which blocks the server, and the number of concurrent calls. */
 const bounds = { entriesPerScript: 500, tenantsAtOnce: 16 } as const;
 
-interface Place {
+interface TenantScope {
   readonly keyspace: SagaKeyspace;
   readonly tenant: string;
   /** Prefix of the tenant's streams; streams of another tenant may share it. */
@@ -70,20 +70,20 @@ export async function redisSagaIndex(
   const { run } = connection;
   const members = (key: string) => connection.ask((redis) => redis.smembers(key));
 
-  async function placesOf({ saga, tenant }: SagaQuery): Promise<readonly Place[]> {
+  async function scopesOf({ saga, tenant }: SagaQuery): Promise<readonly TenantScope[]> {
     const sagas = saga === undefined ? await members(allSagas) : [saga];
-    const places = await Promise.all(
+    const scopes = await Promise.all(
       sagas.map(async (category) => {
         const keyspace = sagaKeyspace(category);
         const tenants = tenant === undefined ? await members(keyspace.tenants) : [tenant];
         return tenants.map((each) => ({ keyspace, tenant: each, prefix: `${category}-${each}-` }));
       }),
     );
-    return places.flat().toSorted((a, b) => (a.prefix < b.prefix ? -1 : 1));
+    return scopes.flat().toSorted((a, b) => (a.prefix < b.prefix ? -1 : 1));
   }
 
   async function entriesOf(
-    { keyspace, tenant }: Place,
+    { keyspace, tenant }: TenantScope,
     { status, after, limit }: PageQuery,
   ): Promise<readonly SagaEntry[]> {
     const { category } = keyspace;
@@ -98,16 +98,19 @@ export async function redisSagaIndex(
     return texts.map(toEntry);
   }
 
-  async function page(places: readonly Place[], query: PageQuery): Promise<readonly SagaEntry[]> {
+  async function page(
+    scopes: readonly TenantScope[],
+    query: PageQuery,
+  ): Promise<readonly SagaEntry[]> {
     const { after, limit } = query;
     // Names are ASCII, so no stream of the tenant sorts after its prefix followed by DEL.
-    const left = places.filter(({ prefix }) => `${prefix}\u007f` > after);
+    const left = scopes.filter(({ prefix }) => `${prefix}\u007f` > after);
     let found: readonly SagaEntry[] = [];
     for (let at = 0; at < left.length; at += bounds.tenantsAtOnce) {
       const last = found[limit - 1]?.stream;
       if (last !== undefined && last < (left[at]?.prefix ?? '')) break;
       const some = left.slice(at, at + bounds.tenantsAtOnce);
-      const more = await Promise.all(some.map((place) => entriesOf(place, query)));
+      const more = await Promise.all(some.map((scope) => entriesOf(scope, query)));
       found = [...found, ...more.flat()]
         .toSorted((a, b) => (a.stream < b.stream ? -1 : 1))
         .slice(0, limit);
@@ -141,11 +144,11 @@ export async function redisSagaIndex(
 
     async list(query) {
       const { status, limit = sagaListLimit } = query;
-      const places = await placesOf(query);
+      const scopes = await scopesOf(query);
       const entries: SagaEntry[] = [];
       for (let { after = '' } = query; entries.length < limit;) {
         const size = Math.min(limit - entries.length, bounds.entriesPerScript);
-        const found = await page(places, { status, after, limit: size });
+        const found = await page(scopes, { status, after, limit: size });
         entries.push(...found);
         if (found.length < size) break;
         after = found.at(-1)?.stream ?? after;

@@ -12,11 +12,11 @@ import type {
 } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { RedisTaskContext } from './context.ts';
-import { claimOf, type ExchangeType, type TypeExchanged } from './exchange.ts';
+import { claimOf, type ChangeAndClaimOfType, type TypeResult } from './change-and-claim.ts';
 
 /** Interval between polls of a type without wake-ups. */
 const pollEveryMs = 5_000;
-/** With at most this many types, an exchange claims from all of them. */
+/** With at most this many types, one call claims from all of them. */
 const fewTypes = 4;
 
 /** The state of a type that this process caches; Redis holds the authoritative state. */
@@ -29,7 +29,7 @@ interface TypeView {
 }
 
 export interface TaskClaims {
-  readonly exchange: TaskEngine['exchange'];
+  readonly changeAndClaim: TaskEngine['changeAndClaim'];
   readonly claim: TaskEngine['claim'];
   /** Called when the type may have new jobs. */
   onNewWork(type: string): void;
@@ -38,7 +38,7 @@ export interface TaskClaims {
 
 export function createTaskClaims(
   context: RedisTaskContext,
-  exchangeType: ExchangeType,
+  changeAndClaimOfType: ChangeAndClaimOfType,
   failIfClosed: () => void,
 ): TaskClaims {
   const { clock, wakes, keyspace, handOffs, undelivered } = context;
@@ -53,7 +53,7 @@ export function createTaskClaims(
     if (view === undefined) {
       view = { isReady: true, freeAtMs: Infinity, pollAtMs: 0, limits: undefined };
       views.set(type, view);
-      subjects.set(keyspace.place(type).queue.subject, type);
+      subjects.set(keyspace.typeKeys(type).queue.subject, type);
     }
     return view;
   }
@@ -88,7 +88,7 @@ export function createTaskClaims(
     rule: ClaimRule,
     ask: { readonly request: ClaimRequest; readonly limit: number },
     changes: readonly TaskChange[],
-  ): Promise<TypeExchanged> {
+  ): Promise<TypeResult> {
     const view = viewOf(rule.type);
     const { nowMs } = ask.request;
     // Reset before the visit: a wake-up during the visit sets it again.
@@ -96,7 +96,7 @@ export function createTaskClaims(
     const limit = Math.min(ask.limit, rule.limit);
     try {
       const claim = limit > 0 ? claimOf(ask.request, rule, limit) : undefined;
-      const found = await exchangeType(rule.type, changes, claim, nowMs);
+      const found = await changeAndClaimOfType(rule.type, changes, claim, nowMs);
       if (found.isMore || limit <= 0) view.isReady = true;
       if (limit > 0) {
         view.freeAtMs = found.freeAtMs;
@@ -115,8 +115,8 @@ export function createTaskClaims(
     request: ClaimRequest,
     rules: readonly ClaimRule[],
     changesOf: (type: string) => readonly TaskChange[] = () => [],
-  ): Promise<Map<string, TypeExchanged[]>> {
-    const found = new Map<string, TypeExchanged[]>(rules.map(({ type }) => [type, []]));
+  ): Promise<Map<string, TypeResult[]>> {
+    const found = new Map<string, TypeResult[]>(rules.map(({ type }) => [type, []]));
     let room = request.limit;
     turn += 1;
     let remaining = rules.map((_, at) => rules[(at + turn) % rules.length] as ClaimRule);
@@ -190,7 +190,7 @@ export function createTaskClaims(
   return {
     onNewWork,
     wakeAll,
-    async exchange(changes, claim, nowMs) {
+    async changeAndClaim(changes, claim, nowMs) {
       failIfClosed();
       const byType = Map.groupBy(changes, ({ type }) => type);
       const rules = claim?.rules ?? [];
@@ -200,20 +200,20 @@ export function createTaskClaims(
       const request = claim === undefined ? undefined : { ...claim, nowMs };
       const [found, ...others] = await Promise.all([
         request === undefined || visited.length === 0
-          ? new Map<string, TypeExchanged[]>()
+          ? new Map<string, TypeResult[]>()
           : visitAll(request, visited, (type) => byType.get(type) ?? []),
         ...[...byType]
           .filter(([type]) => !visitedTypes.has(type))
           .map(async ([type, some]) => {
-            return [type, await exchangeType(type, some, undefined, nowMs)] as const;
+            return [type, await changeAndClaimOfType(type, some, undefined, nowMs)] as const;
           }),
       ]);
       // The claims of visited types ran after their changes; other types may have new jobs now.
       for (const type of byType.keys()) if (!visitedTypes.has(type)) onNewWork(type);
       const outcomesOf = new Map(
         [...byType.keys()].map((type) => {
-          const exchanged = found.get(type)?.[0] ?? others.find(([name]) => name === type)?.[1];
-          return [type, (exchanged?.outcomes ?? []).values()] as const;
+          const result = found.get(type)?.[0] ?? others.find(([name]) => name === type)?.[1];
+          return [type, (result?.outcomes ?? []).values()] as const;
         }),
       );
       return {
@@ -254,11 +254,11 @@ export function createTaskClaims(
   };
 }
 
-function claimedOf(found: ReadonlyMap<string, readonly TypeExchanged[]>): readonly StoredTask[] {
+function claimedOf(found: ReadonlyMap<string, readonly TypeResult[]>): readonly StoredTask[] {
   return [...found.values()].flatMap((parts) => parts.flatMap(({ claimed }) => claimed));
 }
 
-function takenOf(parts: readonly TypeExchanged[] = []): number {
+function takenOf(parts: readonly TypeResult[] = []): number {
   return parts.reduce((sum, { claimed }) => sum + claimed.length, 0);
 }
 

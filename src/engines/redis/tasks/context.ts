@@ -10,7 +10,7 @@ import type { BusWakes } from '../bus/wakes.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
 import type { HandOffs } from './hand-off.ts';
-import type { TaskKeyspace, TypePlace } from './keyspace.ts';
+import type { TaskKeyspace, TypeKeys } from './keyspace.ts';
 import type { UndeliveredTasks } from './undelivered.ts';
 
 export interface RedisTaskContext {
@@ -29,7 +29,7 @@ export interface RedisTaskContext {
 /** One script changes jobs together with their order and their signals. */
 export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'enqueue',
-  'exchange',
+  'changeAndClaim',
   'withdrawOffer',
   'joinHandOffs',
   'leaveHandOffs',
@@ -48,9 +48,9 @@ export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
 ]);
 
 /** Registers the streams, which readers find by pattern, and creates the workers' group before the first job. */
-async function registerType(context: RedisTaskContext, place: TypePlace): Promise<void> {
+async function registerType(context: RedisTaskContext, typeKeys: TypeKeys): Promise<void> {
   const { redis, keyspace, registry, groups } = context;
-  const { type, queue, progress, terminal, workersGroup } = place;
+  const { type, queue, progress, terminal, workersGroup } = typeKeys;
   await redis.ask((client) => client.sadd(keyspace.types, type));
   await registry.register([queue.subject, progress.subject, terminal.subject]);
   await groups.ensure({
@@ -65,14 +65,14 @@ async function registerType(context: RedisTaskContext, place: TypePlace): Promis
 /** Runs a script. If the script returns null, registers the type and its streams and runs the script again. */
 export async function runRegistered<T>(
   context: RedisTaskContext,
-  place: TypePlace,
+  typeKeys: TypeKeys,
   run: (isRegistered: boolean) => Promise<T | null>,
 ): Promise<T> {
   const reply = await run(false);
   if (reply !== null) return reply;
-  await registerType(context, place);
+  await registerType(context, typeKeys);
   const second = await run(true);
   // Another process may have deleted and deregistered the stream between the two calls.
-  await context.registry.register([place.queue.subject]);
+  await context.registry.register([typeKeys.queue.subject]);
   return second as T;
 }

@@ -6,7 +6,7 @@ import { batchMax } from '../bus/append.ts';
 import { forEachGroup } from '../connection/engine.ts';
 import type { ScriptValue } from '../connection/script.ts';
 import { runRegistered, taskScripts, type RedisTaskContext } from './context.ts';
-import { suffixOf, type TypePlace } from './keyspace.ts';
+import { suffixOf, type TypeKeys } from './keyspace.ts';
 import { packFixed, packRecord } from './record.ts';
 import { signalText } from './signals.ts';
 
@@ -22,8 +22,8 @@ export function createTaskEnqueue(
   const { redis, keyspace } = context;
   const { bus } = keyspace;
 
-  async function store(place: TypePlace, batch: readonly EnqueueEntry[], nowMs: number) {
-    const { type, base, never, queue } = place;
+  async function store(typeKeys: TypeKeys, batch: readonly EnqueueEntry[], nowMs: number) {
+    const { type, base, never, queue } = typeKeys;
     const values: ScriptValue[] = [];
     for (const { head, fields, dedupe, signals } of batch) {
       const [signal] = signals;
@@ -41,7 +41,7 @@ export function createTaskEnqueue(
     const allowsHandOff = context.handOffs !== undefined && isHandOffCandidate(batch);
     const { workerChannel, offers, workers } = keyspace;
     const rest = [workerChannel, allowsHandOff ? offers : '', workers, type];
-    return runRegistered(context, place, async (isRegistered) => {
+    return runRegistered(context, typeKeys, async (isRegistered) => {
       const head = [nowMs, bus.channel, registryKey, queue.subject, isRegistered ? 1 : 0];
       const keys = [base, never, queue.key, queue.mark];
       const reply = await redis.run(taskScripts.enqueue, keys, [...head, ...rest, ...values]);
@@ -56,8 +56,8 @@ export function createTaskEnqueue(
       async (own, type) => {
         const limits = { countMax: jobsMax, sizeMax: batchMax.sizeMax, sizeOf: payloadChars };
         const batches = batchesOf(own, limits);
-        const place = keyspace.place(type);
-        const cells = await Promise.all(batches.map((batch) => store(place, batch, nowMs)));
+        const typeKeys = keyspace.typeKeys(type);
+        const cells = await Promise.all(batches.map((batch) => store(typeKeys, batch, nowMs)));
         if (cells.flat().includes(1)) onStored(type);
         return cells.flat().map((cell) => outcomeOf(type, cell));
       },

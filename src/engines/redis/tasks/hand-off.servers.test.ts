@@ -56,94 +56,94 @@ async function assertNoJob(tasks: Tasks, options: Partial<ClaimOptions>): Promis
 }
 
 test('hands a new job to a waiting worker in the script that stores it', async () => {
-  await using place = await setUp();
-  const claiming = place.tasks.claim(waiting);
-  await place.offer();
-  const { id } = await place.other.enqueue(job);
-  assert.equal(await stateOf(place.other, id), 'running');
+  await using rig = await setUp();
+  const claiming = rig.tasks.claim(waiting);
+  await rig.offer();
+  const { id } = await rig.other.enqueue(job);
+  assert.equal(await stateOf(rig.other, id), 'running');
   const [claimed] = await claiming;
   assert.deepEqual([claimed?.task.id, claimed?.task.worker], [id, 'w-1']);
-  await place.tasks.complete(claimed?.token ?? assert.fail('no job was claimed'));
-  assert.equal(await stateOf(place.other, id), 'completed');
+  await rig.tasks.complete(claimed?.token ?? assert.fail('no job was claimed'));
+  assert.equal(await stateOf(rig.other, id), 'completed');
 });
 
 test('wakes a busy worker instead of handing a job to it', async () => {
-  await using place = await setUp();
-  const claiming = place.tasks.claim({ ...waiting, isBusy: true });
-  const idle = place.other.claim({ ...waiting, worker: 'w-2' });
-  await place.offer();
-  await place.tasks.enqueue(job);
+  await using rig = await setUp();
+  const claiming = rig.tasks.claim({ ...waiting, isBusy: true });
+  const idle = rig.other.claim({ ...waiting, worker: 'w-2' });
+  await rig.offer();
+  await rig.tasks.enqueue(job);
   assert.equal((await idle).length, 1);
-  await place.other.enqueue(job);
+  await rig.other.enqueue(job);
   assert.equal((await claiming).length, 1);
 });
 
 test('does not hand off jobs of types whose jobs fail when their worker is lost', async () => {
-  await using place = await setUp();
-  const claiming = place.tasks.claim({ ...waiting, types: { [email]: 1, brittle: 1 } });
-  const [, text] = await place.offer();
+  await using rig = await setUp();
+  const claiming = rig.tasks.claim({ ...waiting, types: { [email]: 1, brittle: 1 } });
+  const [, text] = await rig.offer();
   assert.match(text, /\nemail-send /);
   assert.doesNotMatch(text, /brittle/);
-  await place.other.enqueue({ ...job, type: 'brittle' });
+  await rig.other.enqueue({ ...job, type: 'brittle' });
   assert.equal((await claiming)[0]?.task.type, 'brittle');
 });
 
 test('a paused type hands off no jobs, and the offer stays open', async () => {
-  await using place = await setUp();
-  await place.other.pause(email);
-  const claiming = place.tasks.claim(waiting);
-  await place.offer();
-  const { id } = await place.other.enqueue(job);
-  assert.equal(await stateOf(place.other, id), 'queued');
-  await place.other.resume(email);
+  await using rig = await setUp();
+  await rig.other.pause(email);
+  const claiming = rig.tasks.claim(waiting);
+  await rig.offer();
+  const { id } = await rig.other.enqueue(job);
+  assert.equal(await stateOf(rig.other, id), 'queued');
+  await rig.other.resume(email);
   assert.equal((await claiming)[0]?.task.id, id);
 });
 
 test('applies concurrency keys and rates to hand-offs', async () => {
-  await using place = await setUp();
+  await using rig = await setUp();
   const both = { ...waiting, types: { keyed: 5, limited: 5 } };
   for (const type of ['keyed', 'limited']) {
-    const claiming = place.tasks.claim(both);
-    await place.offer();
+    const claiming = rig.tasks.claim(both);
+    await rig.offer();
     const payload = { k: 'a' };
-    const first = await place.other.enqueue({ type, payload });
+    const first = await rig.other.enqueue({ type, payload });
     assert.equal((await claiming)[0]?.task.id, first.id);
     const stopping = new AbortController();
-    const next = place.tasks.claim({ ...both, signal: stopping.signal });
-    await place.offer();
-    const second = await place.other.enqueue({ type, payload });
-    assert.equal(await stateOf(place.other, second.id), 'queued');
+    const next = rig.tasks.claim({ ...both, signal: stopping.signal });
+    await rig.offer();
+    const second = await rig.other.enqueue({ type, payload });
+    assert.equal(await stateOf(rig.other, second.id), 'queued');
     stopping.abort();
     await rejectsWith(() => next, 'ABORTED');
   }
 });
 
 test('a worker finds the job that was handed to it if the message is lost', async () => {
-  await using place = await setUp();
+  await using rig = await setUp();
   await using stranger = await connectRedis(server.url);
-  const claiming = place.tasks.claim(waiting);
-  const [key, text] = await place.offer();
+  const claiming = rig.tasks.claim(waiting);
+  const [key, text] = await rig.offer();
   // Redirect the message to another channel.
   const elsewhere = randomUUID();
   await stranger.ask((client) => client.subscribe(elsewhere));
   const [number, , ...rest] = text.split('\n');
   const redirected = [number, elsewhere, ...rest].join('\n');
-  await place.connection.ask((client) => client.set(key, redirected));
-  const { id } = await place.other.enqueue(job);
-  assert.equal(await stateOf(place.other, id), 'running');
+  await rig.connection.ask((client) => client.set(key, redirected));
+  const { id } = await rig.other.enqueue(job);
+  assert.equal(await stateOf(rig.other, id), 'running');
   // Resuming the type wakes the worker.
-  await place.other.resume(email);
+  await rig.other.resume(email);
   assert.deepEqual(
     (await claiming).map(({ task }) => task.id),
     [id],
   );
-  await assertNoJob(place.other, { worker: 'w-2' });
+  await assertNoJob(rig.other, { worker: 'w-2' });
 });
 
 test('a late or repeated message delivers no job twice', async () => {
-  await using place = await setUp();
-  const claiming = place.tasks.claim(waiting);
-  const [, text] = await place.offer();
+  await using rig = await setUp();
+  const claiming = rig.tasks.claim(waiting);
+  const [, text] = await rig.offer();
   const channel = text.split('\n')[1] as string;
   const received: string[] = [];
   await using stranger = await connectRedis(server.url);
@@ -151,21 +151,21 @@ test('a late or repeated message delivers no job twice', async () => {
     client.on('message', (_from: string, message: string) => void received.push(message));
     return client.subscribe(channel);
   });
-  const { id } = await place.other.enqueue(job);
+  const { id } = await rig.other.enqueue(job);
   assert.equal((await claiming)[0]?.task.id, id);
   await eventually('the other subscriber receives the message', async () => received.length === 1);
   const publish = (message: string) =>
-    place.connection.ask((client) => client.publish(channel, message));
+    rig.connection.ask((client) => client.publish(channel, message));
   // Invalid and repeated messages have no effect.
   for (const message of ['nonsense', '[1]', received[0] ?? '']) await publish(message);
   const stopping = new AbortController();
-  const next = place.tasks.claim({ ...waiting, signal: stopping.signal });
-  await place.offer();
+  const next = rig.tasks.claim({ ...waiting, signal: stopping.signal });
+  await rig.offer();
   stopping.abort();
   await rejectsWith(() => next, 'ABORTED');
-  const again = place.tasks.claim(waiting);
-  await place.offer();
-  const second = await place.other.enqueue(job);
+  const again = rig.tasks.claim(waiting);
+  await rig.offer();
+  const second = await rig.other.enqueue(job);
   assert.deepEqual(
     (await again).map(({ task }) => task.id),
     [second.id],
@@ -173,30 +173,30 @@ test('a late or repeated message delivers no job twice', async () => {
 });
 
 test('does not hand a job to a process that has exited', async () => {
-  await using place = await setUp();
-  const exited = await redisTasks(server.url, { keyPrefix: place.keyPrefix, types });
+  await using rig = await setUp();
+  const exited = await redisTasks(server.url, { keyPrefix: rig.keyPrefix, types });
   const claiming = exited.claim(waiting).catch(() => []);
-  const [key, text] = await place.offer();
+  const [key, text] = await rig.offer();
   await exited[Symbol.asyncDispose]();
   await claiming;
   // Restore the offer, as after a kill.
-  await place.connection.ask((client) => client.set(key, text));
-  const { id } = await place.other.enqueue(job);
-  assert.equal(await stateOf(place.other, id), 'queued');
+  await rig.connection.ask((client) => client.set(key, text));
+  const { id } = await rig.other.enqueue(job);
+  assert.equal(await stateOf(rig.other, id), 'queued');
 });
 
 test('the sweeper releases a handed-off job when the lease of its worker expires', async () => {
-  await using place = await setUp();
-  const claiming = place.tasks.claim({ ...waiting, leaseMs: 100 });
-  await place.offer();
-  const { id } = await place.other.enqueue(job);
+  await using rig = await setUp();
+  const claiming = rig.tasks.claim({ ...waiting, leaseMs: 100 });
+  await rig.offer();
+  const { id } = await rig.other.enqueue(job);
   assert.equal((await claiming).length, 1);
-  const sweep = createTaskSweep(place.other);
+  const sweep = createTaskSweep(rig.other);
   await eventually('the lease has expired', async () => {
     await sweep.sweep();
-    return (await stateOf(place.other, id)) !== 'running';
+    return (await stateOf(rig.other, id)) !== 'running';
   });
-  assert.equal((await place.other.get(id))?.failures, 1);
+  assert.equal((await rig.other.get(id))?.failures, 1);
 });
 
 test('wakes workers if the user may not run PUBSUB', async () => {
@@ -206,69 +206,69 @@ test('wakes workers if the user may not run PUBSUB', async () => {
     client.call('ACL', 'SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all', '-pubsub'),
   );
   const url = own.url.replace('redis://', 'redis://app:secret@');
-  await using place = await setUp(url);
-  const claiming = place.tasks.claim(waiting);
-  await place.offer();
-  const { id } = await place.other.enqueue(job);
+  await using rig = await setUp(url);
+  const claiming = rig.tasks.claim(waiting);
+  await rig.offer();
+  const { id } = await rig.other.enqueue(job);
   assert.equal((await claiming)[0]?.task.id, id);
 });
 
 test('publishes the queue signal of a handed-off job', async () => {
-  await using place = await setUp();
-  await using bus = await redisBus(server.url, { keyPrefix: place.keyPrefix });
+  await using rig = await setUp();
+  await using bus = await redisBus(server.url, { keyPrefix: rig.keyPrefix });
   const group = await bus.group({ group: 'watchers', subject: `gbe.tasks.${email}.queue` });
-  const claiming = place.tasks.claim(waiting);
+  const claiming = rig.tasks.claim(waiting);
   const fetching = group.fetch({ limit: 1, waitMs: 60_000 });
-  await place.offer();
-  const { id } = await place.other.enqueue(job);
+  await rig.offer();
+  const { id } = await rig.other.enqueue(job);
   const [signal] = await fetching;
   assert.equal(fieldOf(signal?.payload, 'taskId'), id);
   assert.equal((await claiming).length, 1);
 });
 
 test('every job has one owner, whenever the wait times out', async () => {
-  await using place = await setUp();
+  await using rig = await setUp();
   const random = seededRandom(7);
   for (let n = 0; n < 300; n += 1) {
     const stopping = new AbortController();
-    const claiming = place.tasks.claim({ ...waiting, signal: stopping.signal }).catch((error) => {
+    const claiming = rig.tasks.claim({ ...waiting, signal: stopping.signal }).catch((error) => {
       assert.equal((error as { readonly code?: string }).code, 'ABORTED');
       return [];
     });
-    await place.offer();
-    const enqueuing = place.other.enqueue(job);
+    await rig.offer();
+    const enqueuing = rig.other.enqueue(job);
     for (let turns = random.below(40); turns > 0; turns -= 1) await new Promise(setImmediate);
     stopping.abort();
     const { id } = await enqueuing;
     const given = await claiming;
-    const left = await place.other.claim({ ...waiting, worker: 'w-2', waitMs: 0 });
+    const left = await rig.other.claim({ ...waiting, worker: 'w-2', waitMs: 0 });
     assert.deepEqual(
       [...given, ...left].map(({ task }) => task.id),
       [id],
     );
-    for (const { token } of [...given, ...left]) await place.other.complete(token);
+    for (const { token } of [...given, ...left]) await rig.other.complete(token);
   }
 });
 
 test('broken connections of workers lose no job and cause no failure', async () => {
-  await using place = await setUp();
+  await using rig = await setUp();
   const random = seededRandom(11);
   const ran = new Map<string, number>();
   const emailSend = defineTask(email, async ({ taskId }) => {
     ran.set(taskId, (ran.get(taskId) ?? 0) + 1);
   });
-  await using workers = startWorkers(place.tasks, [emailSend], { concurrency: { [email]: 5 } });
+  await using workers = startWorkers(rig.tasks, [emailSend], { concurrency: { [email]: 5 } });
   const ids: string[] = [];
   for (let n = 0; n < 200; n += 1) {
     if (random.below(5) === 0) {
-      await place.connection.ask((client) => client.call('CLIENT', 'KILL', 'TYPE', 'pubsub'));
+      await rig.connection.ask((client) => client.call('CLIENT', 'KILL', 'TYPE', 'pubsub'));
     }
-    const { id } = await place.other.enqueue(job);
+    const { id } = await rig.other.enqueue(job);
     ids.push(id);
     for (let turns = random.below(40); turns > 0; turns -= 1) await new Promise(setImmediate);
   }
   for (const id of ids) {
-    const { state, failures } = await place.other.whenEnded(id, { timeoutMs: 30_000 });
+    const { state, failures } = await rig.other.whenEnded(id, { timeoutMs: 30_000 });
     assert.deepEqual([state, failures, ran.get(id)], ['completed', 0, 1]);
   }
   await workers.stop();

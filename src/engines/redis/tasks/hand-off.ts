@@ -8,7 +8,7 @@ import type { ClaimRequest, ClaimRule } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { taskScripts } from './context.ts';
-import { limitWords } from './exchange.ts';
+import { limitWords } from './change-and-claim.ts';
 import type { TaskKeyspace } from './keyspace.ts';
 import { unpackTask } from './record.ts';
 import type { UndeliveredTasks } from './undelivered.ts';
@@ -106,7 +106,7 @@ export function createHandOffs({
     const unknown = rules.filter(({ type }) => (joined.get(type) ?? 0) < nowMs + memberMs / 2);
     if (unknown.length === 0) return;
     for (const { type } of unknown) joined.set(type, nowMs + memberMs);
-    const bases = unknown.map(({ type }) => keyspace.place(type).base);
+    const bases = unknown.map(({ type }) => keyspace.typeKeys(type).base);
     const values = [id, nowMs, nowMs + memberMs, memberMs * 2, ...bases];
     redis.run(taskScripts.joinHandOffs, [keyspace.offers], values).catch(forget);
   }
@@ -130,7 +130,7 @@ export function createHandOffs({
     },
     offer(request, wake) {
       const { worker, aliveUntilMs, nowMs } = request;
-      const rules = request.rules.filter(({ mayBeHanded }) => mayBeHanded);
+      const rules = request.rules.filter(({ allowsHandOff }) => allowsHandOff);
       const isOpen = current !== undefined && current.untilMs > nowMs;
       if (isOpen || rules.length === 0) return undefined;
       offers += 1;
@@ -159,7 +159,7 @@ export function createHandOffs({
       // The caller of each withdrawal receives its error. Without the list, no process finds an open offer here.
       await Promise.allSettled(withdrawing);
       if (joined.size === 0) return;
-      const bases = [...joined.keys()].map((type) => keyspace.place(type).base);
+      const bases = [...joined.keys()].map((type) => keyspace.typeKeys(type).base);
       await Promise.allSettled([redis.run(taskScripts.leaveHandOffs, [key], [id, ...bases])]);
     },
   };

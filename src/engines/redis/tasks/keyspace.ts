@@ -4,13 +4,13 @@
 import { createSubjects } from '../../../contracts/subjects.ts';
 import type { BusKeyspace } from '../bus/keyspace.ts';
 
-interface TaskStreamPlace {
+interface TaskStream {
   readonly subject: string;
   readonly key: string;
   readonly mark: string;
 }
 
-export interface TypePlace {
+export interface TypeKeys {
   readonly type: string;
   /** HASH of settings of the type, and the prefix of all its other keys. */
   readonly base: string;
@@ -19,9 +19,9 @@ export interface TypePlace {
    * node, Redis rejects commands if only some of their keys exist, so that no script sees half of a type.
    */
   readonly never: string;
-  readonly queue: TaskStreamPlace;
-  readonly progress: TaskStreamPlace;
-  readonly terminal: TaskStreamPlace;
+  readonly queue: TaskStream;
+  readonly progress: TaskStream;
+  readonly terminal: TaskStream;
   readonly workersGroup: string;
 }
 
@@ -37,36 +37,36 @@ export interface TaskKeyspace {
   readonly offers: string;
   /** The channel that wakes workers when new jobs may be available; it has no terminal or progress signals. */
   readonly workerChannel: string;
-  readonly place: (type: string) => TypePlace;
+  readonly typeKeys: (type: string) => TypeKeys;
 }
 
 export function createTaskKeyspace(bus: BusKeyspace, root?: string): TaskKeyspace {
   const subjects = createSubjects<string>({ root });
-  const places = new Map<string, TypePlace>();
+  const known = new Map<string, TypeKeys>();
   const side = `${bus.prefix}millrace.tasks:{tasks}`;
 
-  function streamPlace(subject: string): TaskStreamPlace {
+  function streamOf(subject: string): TaskStream {
     const key = bus.streamKey(subject);
     return { subject, key, mark: bus.mark(key) };
   }
 
-  function place(type: string): TypePlace {
-    const known = places.get(type);
-    if (known !== undefined) return known;
+  function typeKeys(type: string): TypeKeys {
+    const existing = known.get(type);
+    if (existing !== undefined) return existing;
     const { queue, progress, terminal } = subjects.tasks.type(type);
-    const queuePlace = streamPlace(queue);
-    const base = `${bus.prefix}millrace.task:{${queuePlace.key}}`;
-    const created: TypePlace = {
+    const queueStream = streamOf(queue);
+    const base = `${bus.prefix}millrace.task:{${queueStream.key}}`;
+    const keys: TypeKeys = {
       type,
       base,
       never: `${base}:never`,
-      queue: queuePlace,
-      progress: streamPlace(progress),
-      terminal: streamPlace(terminal),
+      queue: queueStream,
+      progress: streamOf(progress),
+      terminal: streamOf(terminal),
       workersGroup: `${type}-workers`,
     };
-    places.set(type, created);
-    return created;
+    known.set(type, keys);
+    return keys;
   }
 
   return {
@@ -76,7 +76,7 @@ export function createTaskKeyspace(bus: BusKeyspace, root?: string): TaskKeyspac
     about: `${side}:about`,
     offers: `${side}:hand:`,
     workerChannel: `${bus.channel}:tasks`,
-    place,
+    typeKeys,
   };
 }
 

@@ -24,7 +24,7 @@ type Maintenance = Pick<
 export function createTaskMaintenance(context: RedisTaskContext, reads: TaskReads): Maintenance {
   const { redis, keyspace, groups } = context;
   const keysOf = (type: string): string[] => {
-    const { base, never } = keyspace.place(type);
+    const { base, never } = keyspace.typeKeys(type);
     return [base, never];
   };
   const refOf = (type: string, suffix: string): TaskRef => ({ id: `${type}.${suffix}`, type });
@@ -43,7 +43,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
     for (const [worker, ms] of Object.entries(beats)) note(worker, Number(ms));
     if (keyspace.bus.isOneDomain) return alive;
     await eachOf(await reads.types(), async (type) => {
-      const key = `${keyspace.place(type).base}:b`;
+      const key = `${keyspace.typeKeys(type).base}:b`;
       const own = await redis.ask((client) => client.hgetall(key));
       for (const [worker, ms] of Object.entries(own)) note(worker, Number(ms));
     });
@@ -76,7 +76,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
       );
       if (keyspace.bus.isOneDomain) return;
       await eachOf(await reads.types(), async (type) => {
-        const key = `${keyspace.place(type).base}:b`;
+        const key = `${keyspace.typeKeys(type).base}:b`;
         await redis.ask((client) => client.hdel(key, worker));
       });
     },
@@ -104,7 +104,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
     },
     async dueScheduled({ nowMs, limit }) {
       const refs = await eachOf(await reads.types(), async (type) => {
-        const key = `${keyspace.place(type).base}:u`;
+        const key = `${keyspace.typeKeys(type).base}:u`;
         const due = await redis.ask((client) =>
           client.zrangebyscore(key, '-inf', nowMs, 'LIMIT', 0, limit),
         );
@@ -114,7 +114,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
       return tasks.filter(({ head }) => head.state === 'scheduled');
     },
     async endedBefore({ type, beforeMs, limit }) {
-      const key = `${keyspace.place(type).base}:e`;
+      const key = `${keyspace.typeKeys(type).base}:e`;
       const ended = await redis.ask((client) =>
         client.zrangebyscore(key, '-inf', `(${beforeMs}`, 'LIMIT', 0, limit),
       );
@@ -132,7 +132,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
     async tidy(nowMs) {
       const records = new Map((await groups.all()).map((record) => [record.name, record.native]));
       await eachOf(await reads.types(), async (type) => {
-        const { queue, workersGroup } = keyspace.place(type);
+        const { queue, workersGroup } = keyspace.typeKeys(type);
         const native = records.get(workersGroup) ?? workersGroup;
         const values = [nowMs, native, keyspace.workerChannel, queue.subject];
         await redis.run(scripts.tidy, [...keysOf(type), queue.key], values);
@@ -140,7 +140,7 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
     },
 
     async setMode(type, mode) {
-      const { queue } = keyspace.place(type);
+      const { queue } = keyspace.typeKeys(type);
       await redis.ask((client) => client.sadd(keyspace.types, type));
       const values = [mode === 'open' ? '' : mode, keyspace.workerChannel, queue.subject];
       await redis.run(scripts.setMode, keysOf(type), values);

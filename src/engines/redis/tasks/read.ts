@@ -1,6 +1,6 @@
 // Reads jobs by id and in pages, and counts them.
 
-import { cursorOf, placeOf } from '../../../tasks/list-cursor.ts';
+import { cursorOf, parseCursor } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter, TypeCount } from '../../../tasks/task-engine.ts';
 import { taskStates, type StoredTask, type TaskRef } from '../../../tasks/task-job.ts';
 import { batchesOf } from '../../../foundation/async/batches-of.ts';
@@ -32,7 +32,7 @@ export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskRead
 
   async function fill(page: TypePage, filter: TaskFilter, limit: number): Promise<void> {
     while (page.tasks.length === 0 && page.cursor !== undefined) {
-      const { base, never } = keyspace.place(page.type);
+      const { base, never } = keyspace.typeKeys(page.type);
       const values = [...cellsOf(page.cursor), limit, ...filterValues(filter)];
       const [rows, next] = (await redis.run(taskScripts.list, [base, never], values)) as [
         rows: readonly (readonly [string, string, string])[],
@@ -52,7 +52,7 @@ export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskRead
       refs,
       ({ type }) => type,
       async (own, type) => {
-        const { base, never } = keyspace.place(type);
+        const { base, never } = keyspace.typeKeys(type);
         const found: unknown[] = [];
         for (const some of batchesOf(own, { countMax: readMax })) {
           const ids = some.map(({ id }) => suffixOf(id));
@@ -82,7 +82,7 @@ export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskRead
     },
 
     async list(filter, { cursor, limit }) {
-      if (cursor !== undefined) placeOf(cursor);
+      if (cursor !== undefined) parseCursor(cursor);
       const names = filter.type === undefined ? await types() : [filter.type];
       const pages = names.map((type): TypePage => ({ type, tasks: [], cursor: cursor ?? '' }));
       const tasks: StoredTask[] = [];
@@ -104,7 +104,7 @@ export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskRead
 
     async counts() {
       return eachOf(await types(), async (type): Promise<TypeCount> => {
-        const { base, never } = keyspace.place(type);
+        const { base, never } = keyspace.typeKeys(type);
         const cells = await redis.run(taskScripts.counts, [base, never], []);
         const [
           open = 0,

@@ -110,7 +110,7 @@ export function unpackHead(type: string, suffix: string, record: string): TaskHe
   };
 }
 
-/** The changed fields in the order that `exchange.lua` reads, and the run; unchanged fields are empty. */
+/** The changed fields in the order that `change-and-claim.lua` reads, and the run; unchanged fields are empty. */
 export function packChange(change: HeadChange, { run }: TaskChange['fields']): string {
   const { state, fence, priority, dueAtMs, failures, deadlineMs, cancelAtMs, endedAtMs } = change;
   return [

@@ -9,7 +9,7 @@ import { isoOf, type TaskSignal } from '../../../tasks/task-signal.ts';
 import { appendedOf } from '../bus/append.ts';
 import { forEachGroup } from '../connection/engine.ts';
 import { taskScripts, type RedisTaskContext } from './context.ts';
-import { suffixOf, type TypePlace } from './keyspace.ts';
+import { suffixOf, type TypeKeys } from './keyspace.ts';
 
 export function signalText(signal: TaskSignal, nowMs: number): string {
   const { id, subject, tenant, correlationId, causationId, trace, payload } = signal;
@@ -37,10 +37,10 @@ export const streamNumbers = { queue: 1, terminal: 2, progress: 3 } as const;
 type StreamNumber = (typeof streamNumbers)[keyof typeof streamNumbers];
 
 /** Undefined if the subject is not a stream of this type. */
-export function streamNumber(place: TypePlace, subject: string): StreamNumber | undefined {
-  if (subject === place.queue.subject) return streamNumbers.queue;
-  if (subject === place.terminal.subject) return streamNumbers.terminal;
-  return subject === place.progress.subject ? streamNumbers.progress : undefined;
+export function streamNumber(typeKeys: TypeKeys, subject: string): StreamNumber | undefined {
+  if (subject === typeKeys.queue.subject) return streamNumbers.queue;
+  if (subject === typeKeys.terminal.subject) return streamNumbers.terminal;
+  return subject === typeKeys.progress.subject ? streamNumbers.progress : undefined;
 }
 
 /** Identifies a signal among the signals of one job in one stream: the fence, or a part of the signal id. */
@@ -52,7 +52,7 @@ export function signalKey(number: StreamNumber, id: string): string {
 const rememberMs = 3_600_000;
 
 export type PublishToOtherSlots = (
-  place: TypePlace,
+  typeKeys: TypeKeys,
   signals: readonly TaskSignal[],
   nowMs: number,
 ) => Promise<void>;
@@ -79,7 +79,7 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
   const { isOneDomain } = bus;
   const writing = new Set<Promise<void>>();
 
-  async function writeStreamIds({ base, never }: TypePlace, stored: readonly StoredSignal[]) {
+  async function writeStreamIds({ base, never }: TypeKeys, stored: readonly StoredSignal[]) {
     const values = stored.flatMap(({ suffix, number, signal, streamId }) => [
       suffix,
       number,
@@ -90,14 +90,14 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
   }
 
   /** Does not delay the caller: the stream itself remembers the ids for an hour. */
-  function writeStreamIdsLater(place: TypePlace, stored: readonly StoredSignal[]): void {
-    const work = writeStreamIds(place, stored).catch(() => undefined);
+  function writeStreamIdsLater(typeKeys: TypeKeys, stored: readonly StoredSignal[]): void {
+    const work = writeStreamIds(typeKeys, stored).catch(() => undefined);
     writing.add(work);
     void work.finally(() => writing.delete(work));
   }
 
   /** Returns the stream id of each signal: '' if unknown, null if the job was removed or has a later signal. */
-  async function readStreamIds({ base, never }: TypePlace, signals: readonly JobSignal[]) {
+  async function readStreamIds({ base, never }: TypeKeys, signals: readonly JobSignal[]) {
     const values = signals.flatMap(({ suffix, number, signal }) => [
       suffix,
       number,
@@ -133,8 +133,8 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
     );
   }
 
-  function jobSignal(place: TypePlace, signal: TaskSignal): JobSignal | undefined {
-    const number = streamNumber(place, signal.subject);
+  function jobSignal(typeKeys: TypeKeys, signal: TaskSignal): JobSignal | undefined {
+    const number = streamNumber(typeKeys, signal.subject);
     const { taskId } = signal.payload;
     if (number === undefined || typeof taskId !== 'string') return undefined;
     return { signal, number, suffix: suffixOf(taskId) };
@@ -145,10 +145,10 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
     signals: readonly TaskSignal[],
     nowMs: number,
   ): Promise<number> {
-    const place = type === '' ? undefined : keyspace.place(type);
+    const typeKeys = type === '' ? undefined : keyspace.typeKeys(type);
     const ofJobs =
-      place === undefined ? [] : signals.flatMap((signal) => jobSignal(place, signal) ?? []);
-    const streamIds = place === undefined ? [] : await readStreamIds(place, ofJobs);
+      typeKeys === undefined ? [] : signals.flatMap((signal) => jobSignal(typeKeys, signal) ?? []);
+    const streamIds = typeKeys === undefined ? [] : await readStreamIds(typeKeys, ofJobs);
     const current = ofJobs.flatMap((each, at) => {
       const known = streamIds[at] ?? undefined;
       return known === undefined ? [] : [{ ...each, known }];
@@ -163,20 +163,20 @@ export function createTaskSignals(context: RedisTaskContext): TaskSignals {
       const { sequence: streamId = '' } = restored[at] ?? {};
       return each.known === streamId ? [] : [{ ...each, streamId }];
     });
-    if (place !== undefined && changed.length > 0) await writeStreamIds(place, changed);
+    if (typeKeys !== undefined && changed.length > 0) await writeStreamIds(typeKeys, changed);
     return restored.filter(({ isDuplicate }) => !isDuplicate).length;
   }
 
   return {
-    async publishToOtherSlots(place, signals, nowMs) {
+    async publishToOtherSlots(typeKeys, signals, nowMs) {
       const others = signals
-        .flatMap((signal) => jobSignal(place, signal) ?? [])
+        .flatMap((signal) => jobSignal(typeKeys, signal) ?? [])
         .filter(({ number }) => number !== streamNumbers.queue);
       if (others.length === 0) return;
       const entries = others.map(({ signal }) => signalEntry(signal, nowMs));
       const stored = await append(entries, rememberMs);
       writeStreamIdsLater(
-        place,
+        typeKeys,
         others.map((each, at) => ({ ...each, streamId: stored[at]?.sequence ?? '' })),
       );
     },

@@ -16,7 +16,7 @@ import { openEngine } from '../connection/engine.ts';
 import { createTaskClaims } from './claim.ts';
 import type { RedisTaskContext } from './context.ts';
 import { createTaskEnqueue } from './enqueue.ts';
-import { createExchangeType } from './exchange.ts';
+import { createChangeAndClaim } from './change-and-claim.ts';
 import { createHandOffs } from './hand-off.ts';
 import { createTaskKeyspace } from './keyspace.ts';
 import { createTaskMaintenance } from './maintenance.ts';
@@ -103,8 +103,8 @@ function taskEngineOf(
     if (isClosed) throw closedError('TASKS');
   };
   const signals = createTaskSignals(context);
-  const exchangeType = createExchangeType(context, signals.publishToOtherSlots);
-  const claims = createTaskClaims(context, exchangeType, failIfClosed);
+  const changeAndClaimOfType = createChangeAndClaim(context, signals.publishToOtherSlots);
+  const claims = createTaskClaims(context, changeAndClaimOfType, failIfClosed);
   const reads = createTaskReads(context);
   const module = new URL(`beat${extname(import.meta.url)}`, import.meta.url);
   return {
@@ -113,7 +113,7 @@ function taskEngineOf(
     beatThread: beat === undefined ? undefined : { module: module.href, settings: beat },
     callsAtOnce: 2,
     enqueue: createTaskEnqueue(context, (type) => claims.onNewWork(type)),
-    exchange: claims.exchange,
+    changeAndClaim: claims.changeAndClaim,
     claim: claims.claim,
     get: reads.get,
     heads: reads.heads,

@@ -18,7 +18,7 @@ function request(
     deadlineAfterMs: 0,
     rate: undefined,
     keyLimit: undefined,
-    mayBeHanded: true,
+    allowsHandOff: true,
   }));
   return { worker, aliveUntilMs: 0, rules, limit, nowMs: 0 };
 }

@@ -138,7 +138,7 @@ export function outboxLedgerIn(
   const engine: OutboxEngine<SqliteOutboxTransaction> = {
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
     enqueue,
-    async exchange(outcomes, request) {
+    async settleAndClaim(outcomes, request) {
       if (outcomes.length === 0) {
         // Yield: a claim loop must not block the event loop.
         await nextTurn();

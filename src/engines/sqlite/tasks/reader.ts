@@ -1,7 +1,7 @@
 // Reads of tasks, on the calling thread.
 
 import { DatabaseSync } from 'node:sqlite';
-import { cursorOf, placeOf } from '../../../tasks/list-cursor.ts';
+import { cursorOf, parseCursor } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter, TypeMode } from '../../../tasks/task-engine.ts';
 import { taskStates, type StoredTask, type TaskState } from '../../../tasks/task-job.ts';
 import { createSqlQuery, type SqlRow } from '../thread/protocol.ts';
@@ -165,7 +165,7 @@ function conditions(
     add('exists (select 1 from json_each(labels) where value = ?)', label);
   }
   if (cursor !== undefined) {
-    const { enqueuedAtMs, id } = placeOf(cursor);
+    const { enqueuedAtMs, id } = parseCursor(cursor);
     add('(enqueued_at_ms, id) < (?, ?)', enqueuedAtMs, id);
   }
   return { where: parts.join(' and '), values };

@@ -68,9 +68,11 @@ function createEngine(
     const { taskId, step } = signal.payload;
     const entry = codec.encode(signal);
     const id = typeof taskId === 'string' ? taskId : undefined;
-    if (signal.subject.endsWith('.queue')) return { entry, taskId: id, place: 'queue_seq' };
-    if (signal.subject.endsWith('.terminal')) return { entry, taskId: id, place: 'terminal_seq' };
-    return { entry, taskId: id, place: typeof step === 'string' ? { step } : undefined };
+    if (signal.subject.endsWith('.queue'))
+      return { entry, taskId: id, sequenceTarget: 'queue_seq' };
+    if (signal.subject.endsWith('.terminal'))
+      return { entry, taskId: id, sequenceTarget: 'terminal_seq' };
+    return { entry, taskId: id, sequenceTarget: typeof step === 'string' ? { step } : undefined };
   }
   const withMessages = <T extends { readonly signals: readonly TaskSignal[] }>(item: T) => {
     const { signals, ...rest } = item;
@@ -97,7 +99,7 @@ function createEngine(
       if (dueMs > 0) return { claimed: [], freeAtMs: dueMs };
       // Call the writer directly: `write` wakes all waiting claims, including this one.
       const { claimed, freeAtMs } = await client.call({
-        operation: 'tasks.exchange',
+        operation: 'tasks.changeAndClaim',
         changes: [],
         claim: now,
         queues,
@@ -126,9 +128,9 @@ function createEngine(
     },
     enqueue: (entries, nowMs) =>
       write({ operation: 'tasks.enqueue', entries: entries.map(withMessages), nowMs }),
-    async exchange(changes, request, nowMs) {
+    async changeAndClaim(changes, request, nowMs) {
       const { outcomes, claimed } = await write({
-        operation: 'tasks.exchange',
+        operation: 'tasks.changeAndClaim',
         changes: changes.map(withMessages),
         claim: request === undefined ? undefined : { ...request, nowMs },
         queues: request === undefined ? [] : queuesOf(request),

@@ -17,7 +17,7 @@ test('the group of a type exists after its first claim, even if the shared commi
     const claim = { worker: 'w', aliveUntilMs: nowMs, limit: 1, rules: [], nowMs };
     const queue = { type: 'email', group: 'email-workers', subject: 'core.tasks.email.queue' };
     // The second request rolls back the commit that both share; then each request runs in a separate commit.
-    const operation = 'tasks.exchange';
+    const operation = 'tasks.changeAndClaim';
     const claimed = writer.call({ operation, changes: [], claim, queues: [queue], nowMs });
     const expect = { what: 'fence', rows: 2 } as const;
     await assert.rejects(

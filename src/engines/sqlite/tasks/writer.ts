@@ -23,7 +23,7 @@ import { columnFields, taskLane, toHead } from './tables.ts';
 export interface TaskMessage {
   readonly entry: EngineEntry;
   readonly taskId: string | undefined;
-  readonly place: 'queue_seq' | 'terminal_seq' | { readonly step: string } | undefined;
+  readonly sequenceTarget: 'queue_seq' | 'terminal_seq' | { readonly step: string } | undefined;
 }
 
 type WithMessages<T> = Omit<T, 'signals'> & { readonly messages: readonly TaskMessage[] };
@@ -40,7 +40,7 @@ export interface TaskOperations {
     { readonly entries: readonly WithMessages<EnqueueEntry>[]; readonly nowMs: number },
     readonly EnqueueOutcome[]
   >;
-  readonly 'tasks.exchange': Operation<
+  readonly 'tasks.changeAndClaim': Operation<
     {
       readonly changes: readonly WithMessages<TaskChange>[];
       readonly claim: ClaimRequest | undefined;
@@ -95,33 +95,33 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
     if (messages.length === 0) return;
     const entries = messages.map(({ entry }) => entry);
     const appended = bus['bus.append']({ entries, dedupeWindowMs, nowMs, isRelaxed: false });
-    for (const [at, { taskId, place }] of messages.entries()) {
+    for (const [at, { taskId, sequenceTarget }] of messages.entries()) {
       const seq = Number(appended[at]?.sequence ?? 0);
-      if (taskId === undefined || place === undefined) continue;
-      if (typeof place === 'string') {
-        all(`update tasks set ${place} = ? where id = ?`, seq, taskId);
+      if (taskId === undefined || sequenceTarget === undefined) continue;
+      if (typeof sequenceTarget === 'string') {
+        all(`update tasks set ${sequenceTarget} = ? where id = ?`, seq, taskId);
       } else {
         all(
           `update task_fields set signal_seq = ?
            where task = (select seq from tasks where id = ?) and name = ?`,
           seq,
           taskId,
-          `step:${place.step}`,
+          `step:${sequenceTarget.step}`,
         );
       }
     }
   }
 
-  function isPublished({ taskId, place, entry }: TaskMessage): boolean {
-    if (taskId === undefined || place === undefined) return false;
+  function isPublished({ taskId, sequenceTarget, entry }: TaskMessage): boolean {
+    if (taskId === undefined || sequenceTarget === undefined) return false;
     const seq =
-      typeof place === 'string'
-        ? number(`select ${place} from tasks where id = ?`, taskId)
+      typeof sequenceTarget === 'string'
+        ? number(`select ${sequenceTarget} from tasks where id = ?`, taskId)
         : number(
             `select signal_seq from task_fields
              where task = (select seq from tasks where id = ?) and name = ?`,
             taskId,
-            `step:${place.step}`,
+            `step:${sequenceTarget.step}`,
           );
     const inBus = `select m.seq from bus_messages m join bus_streams s on s.id = m.stream_id
       where m.seq = ? and s.subject = ?`;
@@ -255,7 +255,7 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
 
   const handlers: Handlers<TaskOperations> = {
     'tasks.enqueue': ({ entries, nowMs }) => entries.map((entry) => enqueue(entry, nowMs)),
-    'tasks.exchange': ({ changes, claim, queues, nowMs }) => {
+    'tasks.changeAndClaim': ({ changes, claim, queues, nowMs }) => {
       const outcomes = changes.map((each) => change(each, nowMs));
       if (claim === undefined) return { outcomes, claimed: [], freeAtMs: null };
       const found = claims.claim(claim);

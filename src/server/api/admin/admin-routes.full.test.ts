@@ -407,7 +407,7 @@ test('responses match the OpenAPI document', async () => {
   const [event] = await store.readAll({ limit: 1 }).toArray();
   const audit = createAuditLog(store);
   const routes = apiRoutes({ platform: api.platform, audit }, { info: { title: '', version: '' } });
-  for (const { method, path, answers } of routes) {
+  for (const { method, path, responses } of routes) {
     if (method !== 'GET' || !path.startsWith('/admin/')) continue;
     const id = (path.includes('dlq') ? letter?.id : message?.id) ?? '';
     const url = path
@@ -416,7 +416,7 @@ test('responses match the OpenAPI document', async () => {
       .replace('{name}', 'sub:banking:accounts:v1')
       .replace('{id}', id);
     const response = await get<unknown>(api, url, admin);
-    const schema = answers[200]?.schema;
+    const schema = responses[200]?.schema;
     assert.ok(schema, path);
     assert.deepEqual(compileSchema(schema).problems(response), [], path);
   }

@@ -51,7 +51,7 @@ export function auditRoutes({ audit }: AdminContext): readonly Route[] {
         until: Type.Optional(time),
         ...pageQuery,
       }),
-      answers: { 200: returns('A page', pageOf(entry)) },
+      responses: { 200: returns('A page', pageOf(entry)) },
       async handle({ query, principal }) {
         const { actor, action, since, until, limit, cursor } = query;
         const page = await audit.list(

@@ -128,7 +128,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
         ),
         ...idPageQuery,
       }),
-      answers: { 200: returns('A page', pageOf(letter)) },
+      responses: { 200: returns('A page', pageOf(letter)) },
       async handle(request) {
         const { status = 'pending', limit, cursor, ...query } = request.query;
         if (cursor !== undefined) await checkCursor(request, cursor);
@@ -144,7 +144,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/dlq/{id}',
       summary: 'A dead letter with its payload and attempts',
       params: idParams,
-      answers: { 200: returns('The dead letter', letter) },
+      responses: { 200: returns('The dead letter', letter) },
       handle: async (request) => ({ body: await letterOf(request, request.params.id) }),
     }),
     route({
@@ -154,7 +154,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       description:
         'The response confirms the request; the status becomes `replayed` when the handler has succeeded.',
       params: idParams,
-      answers: {
+      responses: {
         202: returns('Replay requested', letter),
         409: { description: 'The dead letter is not pending' },
       },
@@ -169,7 +169,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       summary: 'Discards a dead letter and continues with the events queued after it',
       params: idParams,
       body: closed({ reason }),
-      answers: {
+      responses: {
         200: returns('The dead letter', letter),
         409: { description: 'The dead letter is not pending' },
       },
@@ -184,7 +184,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       summary: 'Sets the notes of a dead letter',
       params: idParams,
       body: closed({ notes: Type.String({ maxLength: 10_000, pattern: '^[^\\u0000]*$' }) }),
-      answers: { 200: returns('The dead letter', letter) },
+      responses: { 200: returns('The dead letter', letter) },
       handle: (request) => change('note', request, (id) => admin.note(id, request.body.notes)),
     }),
     route({
@@ -192,7 +192,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/dlq/replay',
       summary: 'Replays dead letters by ids, by a filter, or all pending ones',
       body: closed(chosenFields),
-      answers: {
+      responses: {
         202: returns('The number of requested replays', closed({ requested: Type.Integer() })),
       },
       async handle(request) {
@@ -208,7 +208,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/dlq/discard',
       summary: 'Discards dead letters by ids, by a filter, or all pending ones',
       body: closed({ ...chosenFields, reason }),
-      answers: {
+      responses: {
         200: returns('The number of discarded dead letters', closed({ discarded: Type.Integer() })),
       },
       async handle(request) {

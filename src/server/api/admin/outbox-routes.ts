@@ -102,7 +102,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
           ? 'Pauses a destination; running delivery attempts complete'
           : 'Resumes a destination',
       body: closed({ destination }),
-      answers: { 200: returns('The new state', changed) },
+      responses: { 200: returns('The new state', changed) },
       handle: (request) => {
         const target = request.body.destination;
         return auditedGlobal(context, request, { action: `outbox.${verb}`, target }, async () => {
@@ -127,7 +127,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
         status: Type.Optional(Type.Enum([...statuses])),
         ...idPageQuery,
       }),
-      answers: { 200: returns('A page', pageOf(message)) },
+      responses: { 200: returns('A page', pageOf(message)) },
       async handle(request) {
         const { status, limit, cursor, ...query } = request.query;
         const filter = { ...filterOf(request, query), status };
@@ -138,7 +138,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       ...get,
       path: '/admin/outbox/counts',
       summary: 'The number of messages by status',
-      answers: {
+      responses: {
         200: returns(
           'By status',
           closed(Object.fromEntries(statuses.map((each) => [each, Type.Integer()]))),
@@ -153,7 +153,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       ...get,
       path: '/admin/outbox/paused',
       summary: 'Paused destinations',
-      answers: { 200: returns('All paused destinations', pageOf(paused)) },
+      responses: { 200: returns('All paused destinations', pageOf(paused)) },
       list: () => ledger.paused(),
     }),
     route({
@@ -161,7 +161,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/outbox/{id}',
       summary: 'A message with its payload',
       params: closed({ id: uuid }),
-      answers: { 200: returns('The message', message) },
+      responses: { 200: returns('The message', message) },
       async handle(request) {
         const { id } = request.params;
         const found = await ledger.find(id);
@@ -176,7 +176,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/outbox/replay',
       summary: 'Replays dead messages by ids, by a filter, or all of them',
       body: closed(chosenFields),
-      answers: {
+      responses: {
         200: returns('The number of replayed messages', closed({ replayed: Type.Integer() })),
       },
       async handle(request) {
@@ -195,7 +195,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/outbox/purge',
       summary: 'Deletes messages that were sent before a time',
       body: closed({ before: time }),
-      answers: {
+      responses: {
         200: returns('The number of deleted messages', closed({ purged: Type.Integer() })),
       },
       async handle(request) {

@@ -85,7 +85,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       ...get,
       path: '/admin/projections',
       summary: 'All versions of all read models',
-      answers: { 200: returns('All versions', pageOf(status)) },
+      responses: { 200: returns('All versions', pageOf(status)) },
       list: async () => (await projectionStatus(store, host)).map(withRebuild),
     }),
     route({
@@ -93,7 +93,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/projections/{name}',
       summary: 'A version and the progress of its rebuild',
       params,
-      answers: {
+      responses: {
         200: returns('The version', status),
         404: { description: 'The projection was never started on this store' },
       },
@@ -112,7 +112,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       description:
         'The response confirms the start. The rebuild runs in the process that responds, which must have loaded the module of the projection; the audit log records its outcome. If other processes run the projection, pause its subscription first.',
       params,
-      answers: {
+      responses: {
         202: returns('Rebuild started', rebuild),
         404: { description: 'No module of this process defines the projection' },
         409: { description: 'A rebuild is running, or queries use this version' },
@@ -135,7 +135,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/projections/{name}/rebuild/cancel',
       summary: 'Cancels the rebuild in this process; the next one resumes from its checkpoint',
       params,
-      answers: {
+      responses: {
         200: returns(
           'After the rebuild has ended. False: no rebuild was running',
           closed({ cancelled: Type.Boolean() }),
@@ -154,7 +154,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/projections/{name}/switch',
       summary: 'Switches all queries to this version',
       params,
-      answers: {
+      responses: {
         200: returns(
           'The version that queries use',
           closed({ family: Type.String(), active: Type.Integer() }),
@@ -180,7 +180,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
         'The response is sent after the last deletion. An aborted request can be repeated to continue.',
       params,
       isLong: true,
-      answers: {
+      responses: {
         200: returns('The number of deleted documents', closed({ removed: Type.Integer() })),
         409: { description: 'Queries use this version: switch to another version first' },
       },

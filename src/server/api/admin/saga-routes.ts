@@ -58,7 +58,7 @@ const info = Type.Object(
       }),
     ),
     timers: Type.Array(Type.Object({ timer: Type.String(), dueAt: Type.String() })),
-    held: Type.Integer({ description: 'The number of queued events.' }),
+    queuedEvents: Type.Integer({ description: 'The number of queued events.' }),
     reason: optional,
     parked: Type.Optional(Type.Object({ at: Type.String(), reason: Type.String() })),
   },
@@ -86,7 +86,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
         tenant: Type.Optional(text(100)),
         ...pageQuery,
       }),
-      answers: { 200: returns('A page', pageOf(entry)) },
+      responses: { 200: returns('A page', pageOf(entry)) },
       async handle(request) {
         const { limit, cursor, ...query } = request.query;
         const filter = { ...query, tenant: tenantWithin(request, query.tenant) };
@@ -102,7 +102,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/sagas/{stream}',
       summary: 'A saga with its steps, timers and the reason why it is parked',
       params,
-      answers: { 200: returns('The saga', info) },
+      responses: { 200: returns('The saga', info) },
       async handle(request) {
         const { sagas, address } = await find(request, request.params.stream);
         return { body: await sagas.get(address) };
@@ -121,7 +121,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
         ),
         note: Type.Optional(text(2_000)),
       }),
-      answers: {
+      responses: {
         200: returns('The saga', info),
         409: { description: 'The saga is not parked' },
       },

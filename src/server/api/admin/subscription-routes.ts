@@ -2,7 +2,10 @@
 
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import { placeOf, subscriptionOverview } from '../../../subscriptions/subscription-admin.ts';
+import {
+  parseResetPosition,
+  subscriptionOverview,
+} from '../../../subscriptions/subscription-admin.ts';
 import { withLeases } from '../../../subscriptions/with-leases.ts';
 import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
@@ -45,7 +48,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       summary:
         verb === 'pause' ? 'Pauses a subscription in all processes' : 'Resumes a subscription',
       params,
-      answers: { 200: returns('The new state', state) },
+      responses: { 200: returns('The new state', state) },
       handle: (request) => {
         const { name } = request.params;
         const what = { action: `subscription.${verb}`, target: name };
@@ -61,7 +64,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       ...get,
       path: '/admin/subscriptions',
       summary: 'All subscriptions with state, workers, lag and dead letters',
-      answers: { 200: returns('All subscriptions', pageOf(overview)) },
+      responses: { 200: returns('All subscriptions', pageOf(overview)) },
       list: async () => {
         const all = await subscriptionOverview(admin, storage);
         return Promise.all(
@@ -79,7 +82,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       body: closed({
         to: text(40, "'start', a position, or a date and time."),
       }),
-      answers: {
+      responses: {
         200: returns(
           'The new checkpoint',
           closed({ subscription: Type.String(), position: Type.String() }),
@@ -90,7 +93,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
         const { name } = request.params;
         const what = { action: 'subscription.reset', target: `${name} to ${request.body.to}` };
         return auditedGlobal(context, request, what, async () => {
-          const to = await placeOf(request.body.to, admin);
+          const to = await parseResetPosition(request.body.to, admin);
           if (to === undefined) throw invalidStart();
           await admin.reset(name, { to, by: actorName(request) });
           return { body: { subscription: name, position: to } };

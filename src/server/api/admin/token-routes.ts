@@ -50,7 +50,7 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
       ...get,
       path: '/admin/tokens',
       summary: 'All tokens and their states, without secrets',
-      answers: { 200: returns('All tokens, oldest first', pageOf(token)) },
+      responses: { 200: returns('All tokens, oldest first', pageOf(token)) },
       list: async () => (await tokens.list()).map(shown),
     }),
     route({
@@ -64,7 +64,7 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
         tenant: Type.Optional(text(100, 'Absent: all tenants.')),
         expiresAt: Type.Optional(time),
       }),
-      answers: {
+      responses: {
         201: returns('Created', closed({ token, secret: Type.String() })),
         409: { description: 'A token with this name exists' },
       },
@@ -88,7 +88,7 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/tokens/{token}/revoke',
       summary: 'Revokes a token and closes the connections that use it',
       params: closed({ token: text(100, 'The name or id of the token.') }),
-      answers: { 200: returns('The token', token) },
+      responses: { 200: returns('The token', token) },
       handle: (request) => {
         const { token: nameOrId } = request.params;
         const what = { action: 'token.revoke', target: nameOrId };

@@ -15,7 +15,7 @@ import type {
 import { serverSentEvents, type SentEvent } from '../../../platform/modules/server-sent-events.ts';
 import {
   route,
-  type Answer,
+  type RouteResponse,
   type ApiRequest,
   type Route,
 } from '../../../platform/modules/route.ts';
@@ -67,7 +67,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     request: Pick<ApiRequest, 'address' | 'principal' | 'requestId' | 'headers' | 'signal'>,
     { action, body }: { readonly action: AdminAction; readonly body: Static<typeof bulkBody> },
     work: (tasks: Tasks, query: TaskQuery, how: BulkOptions) => Promise<BulkOutcome>,
-  ): Promise<Answer> => {
+  ): Promise<RouteResponse> => {
     const filter = bulkFilter(body, 'a filter');
     const { signal } = request;
     const wantsProgress = (request.headers['accept'] ?? '').includes('text/event-stream');
@@ -92,7 +92,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       path: `/admin/jobs/types/{type}/${verb}`,
       summary,
       params: closed({ type: text(64, 'For example email-send.') }),
-      answers: {
+      responses: {
         200: returns(
           'The new mode',
           closed({ type: Type.String(), mode: Type.Enum(['open', 'paused', 'draining']) }),
@@ -123,7 +123,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
         reason,
         deadlineMs: Type.Optional(Type.Integer({ minimum: 0, maximum: taskLimits.durationMsMax })),
       }),
-      answers: { 200: returns('The job', changed) },
+      responses: { 200: returns('The job', changed) },
       handle: (request) => {
         const { id } = request.params;
         return one(request, { action: 'cancel', id }, (tasks) => tasks.cancel(id, request.body));
@@ -139,7 +139,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
           text(taskLimits.stepNameCharsMax, 'This step and later ones run again.'),
         ),
       }),
-      answers: { 200: returns('The job', changed) },
+      responses: { 200: returns('The job', changed) },
       handle: (request) => {
         const { id } = request.params;
         return one(request, { action: 'retry', id }, (tasks) => tasks.retry(id, request.body));
@@ -152,7 +152,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       description: progressDescription,
       isLong: true,
       body: closed({ ...bulkFields, reason }),
-      answers: { 200: returns('The number of changed jobs', bulk) },
+      responses: { 200: returns('The number of changed jobs', bulk) },
       handle: (request) => {
         const { reason: why, ...body } = request.body;
         return many(request, { action: 'cancel', body }, (tasks, query, how) =>
@@ -167,7 +167,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       description: progressDescription,
       isLong: true,
       body: bulkBody,
-      answers: { 200: returns('The number of changed jobs', bulk) },
+      responses: { 200: returns('The number of changed jobs', bulk) },
       handle: (request) =>
         many(request, { action: 'retry', body: request.body }, (tasks, query, how) =>
           tasks.retryMany(query, how),

@@ -44,7 +44,7 @@ test('a job is enqueued, claimed by a worker in any language, and completed with
   const { items } = await body<{ readonly items: readonly { readonly state: string }[] }>(beat);
   assert.deepEqual(
     items.map(({ state }) => state),
-    ['held', 'lost'],
+    ['claimed', 'lost'],
   );
   assert.equal(
     (await report(api, worker, job, 'complete', { result: { sent: true } })).status,

@@ -96,7 +96,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       description:
         'The job is durable when the response arrives. After an error, repeat the request with the same key.',
       body: newTaskSchema,
-      answers: {
+      responses: {
         201: returns('Stored', enqueued),
         200: returns('Duplicate: a job with this key exists', enqueued),
         404: { description: 'Unknown task type' },
@@ -115,7 +115,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       description:
         'All jobs are validated before any is stored. After an error, repeat the request: jobs with a key are not stored twice.',
       body: closed({ tasks: Type.Array(newTaskSchema, { minItems: 1, maxItems: bulkMax }) }),
-      answers: {
+      responses: {
         200: returns('In the order of the request', closed({ items: Type.Array(enqueued) })),
       },
       async handle(request) {
@@ -130,7 +130,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/jobs',
       summary: 'Jobs, newest first',
       query: closed({ ...filterFields, ...pageQuery }),
-      answers: { 200: returns('A page', pageOf(taskSchema)) },
+      responses: { 200: returns('A page', pageOf(taskSchema)) },
       async handle(request) {
         const { limit = limitDefault, cursor, ...filter } = request.query;
         const tasks = await platform.tasks();
@@ -145,7 +145,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       ...read,
       path: '/api/v1/jobs/counts',
       summary: 'The number of jobs by type and state, for all tenants',
-      answers: {
+      responses: {
         200: returns('By type', pageOf(closed({ type: Type.String(), states: counts }))),
       },
       list: async () => (await platform.tasks()).counts(),
@@ -154,7 +154,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       ...read,
       path: '/api/v1/jobs/types',
       summary: 'The configured task types and their modes',
-      answers: { 200: returns('All task types', pageOf(typeInfo)) },
+      responses: { 200: returns('All task types', pageOf(typeInfo)) },
       async handle() {
         const tasks = await platform.tasks();
         const modes = await tasks.modes();
@@ -166,7 +166,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       ...read,
       path: '/api/v1/jobs/workers',
       summary: 'Workers, for all tenants',
-      answers: {
+      responses: {
         200: {
           description: 'Active and recently stopped workers',
           schema: pageOf(
@@ -193,7 +193,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         id: Type.Optional(text(120, 'Follow this job only, until it has ended.')),
         tenant: Type.Optional(text(60)),
       }),
-      answers: { 200: { description: 'A stream of signals', contentType: 'text/event-stream' } },
+      responses: { 200: { description: 'A stream of signals', contentType: 'text/event-stream' } },
       async handle(request) {
         const { id } = request.query;
         if (id !== undefined) await findTask(platform, request, id);
@@ -214,7 +214,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/jobs/{id}',
       summary: 'A job with its steps, result or error, and timeline',
       params: idParams,
-      answers: {
+      responses: {
         200: returns('The job', Type.Object({ task: taskSchema, timeline: timelineSchema })),
         404: { description: 'Unknown job, or its retention has ended' },
       },
@@ -235,7 +235,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
           Type.Integer({ minimum: 0, maximum: waitMsMax, description: 'Default: 0.' }),
         ),
       }),
-      answers: {
+      responses: {
         200: returns('The job has ended', outcome),
         202: returns('The job has not ended', outcome),
       },
@@ -264,7 +264,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         payload: Type.Optional(Type.Unknown()),
         eventId: Type.Optional(text(100, 'Sending the same id again has no effect.')),
       }),
-      answers: {
+      responses: {
         202: returns('Stored with the job', closed({ id: Type.String() })),
         409: { description: 'The job has ended' },
       },
@@ -286,7 +286,7 @@ function monitorRoutes(context: AdminContext): readonly Route[] {
       ...read,
       path: '/api/v1/jobs/groups',
       summary: 'Consumer groups of the job streams and their lag, for all tenants',
-      answers: { 200: returns('All groups', pageOf(groupInfo)) },
+      responses: { 200: returns('All groups', pageOf(groupInfo)) },
       list: async () => taskGroups(await platform.taskBus()),
     }),
     route({
@@ -299,7 +299,7 @@ function monitorRoutes(context: AdminContext): readonly Route[] {
       access: 'admin',
       isLong: true,
       query: closed({ group: Type.Optional(groupText) }),
-      answers: { 200: { description: 'A stream of outcomes', contentType: 'text/event-stream' } },
+      responses: { 200: { description: 'A stream of outcomes', contentType: 'text/event-stream' } },
       async handle(request) {
         checkGlobal(request);
         const { group } = request.query;
@@ -315,7 +315,7 @@ function monitorRoutes(context: AdminContext): readonly Route[] {
       tag: 'admin: tasks',
       access: 'admin',
       params: closed({ group: groupText }),
-      answers: {
+      responses: {
         200: returns('False: no such group', closed({ deleted: Type.Boolean() })),
       },
       handle: (request) => {

@@ -189,7 +189,7 @@ test('the next claim compensates the completed steps of a cancelled job', async 
   const beat = await accepted<{ items: readonly { state: string; cancelAt?: string }[] }>(
     api.post('/api/v1/worker/heartbeat', { worker: 'w-1', tokens: [job.token] }, boss),
   );
-  assert.equal(beat.items[0]?.state, 'held');
+  assert.equal(beat.items[0]?.state, 'claimed');
   assert.match(beat.items[0]?.cancelAt ?? '', /^\d{4}-/);
   await accepted(report(api, boss, job, 'cancelled'));
   const undoing = await running(api, boss, { worker: 'w-2' });

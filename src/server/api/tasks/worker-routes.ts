@@ -35,7 +35,7 @@ const failure = closed({
 
 const claimState = Type.Object({
   id: Type.String(),
-  state: Type.Enum(['held', 'lost'], {
+  state: Type.Enum(['claimed', 'lost'], {
     description: 'lost: stop, the claim has ended.',
   }),
   cancelAt: Type.Optional(
@@ -70,7 +70,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       summary,
       params: idParams,
       body: closed({ fence, ...fields }),
-      answers: {
+      responses: {
         200: returns('Durable', response),
         409: { description: 'The fence token is outdated or the job has ended: stop' },
       },
@@ -120,7 +120,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         ),
         leaseMs,
       }),
-      answers: {
+      responses: {
         200: returns(
           'The claimed jobs; none if no job was due in time',
           closed({ items: Type.Array(closed({ token, task: taskSchema })) }),
@@ -148,7 +148,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         tokens: Type.Optional(Type.Array(token, { maxItems: taskLimits.workersMax })),
         about: Type.Optional(Type.Unknown({ description: 'Shown in the list of workers.' })),
       }),
-      answers: {
+      responses: {
         200: returns('One state per token', closed({ items: Type.Array(claimState) })),
       },
       async handle(request) {
@@ -162,7 +162,7 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/worker/leave',
       summary: 'Deregisters a worker and releases its jobs',
       body: closed({ worker }),
-      answers: { 200: returns('Deregistered', closed({ worker: Type.String() })) },
+      responses: { 200: returns('Deregistered', closed({ worker: Type.String() })) },
       async handle(request) {
         checkGlobal(request);
         const tasks = await platform.tasks();

@@ -7,7 +7,7 @@ import { subjectHeader } from '../../../store/erasure.ts';
 import { toPosition } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import { kurrentStoreOptions } from '../kurrent-server.ts';
-import { placeOf } from './event-place.ts';
+import { originOf } from './event-origin.ts';
 import { fromWire, markHeader, type ForeignEvent, type Mark } from './from-wire.ts';
 import { nativeMetadata } from './native-metadata.ts';
 import { contentOf, correlationOf, toWireEvent } from './to-wire.ts';
@@ -27,7 +27,7 @@ function foreign(data: string | Uint8Array, metadata: string | Uint8Array = ''):
 }
 
 function store(event: ForeignEvent, opaque = false): DomainEventEnvelope {
-  return fromWire(event, { place: placeOf(stream, undefined), now, opaque });
+  return fromWire(event, { origin: originOf(stream, undefined), now, opaque });
 }
 
 /** A round trip through JSON, as in a store. */
@@ -100,18 +100,18 @@ test('only a correlation id of the client pins consumers, not a generated one', 
 });
 
 test('tenant and aggregate come from the stream name, if it follows our grammar', () => {
-  assert.deepEqual(placeOf(stream, undefined), {
+  assert.deepEqual(originOf(stream, undefined), {
     tenant: 'core',
     aggregate: { bc: 'paymenthub', type: 'payment', id: 'p-1' },
   });
   for (const other of ['orders-1', 'no-hyphens', 'plain', '$settings', '$$orders-1']) {
-    assert.deepEqual(placeOf(other, undefined), {
+    assert.deepEqual(originOf(other, undefined), {
       tenant: '',
       aggregate: { bc: '', type: '', id: other },
     });
   }
   const tenants = new Set(['demo-za']);
-  assert.equal(placeOf('banking.currency.v1-demo-za-USD', tenants).tenant, 'demo-za');
+  assert.equal(originOf('banking.currency.v1-demo-za-USD', tenants).tenant, 'demo-za');
 });
 
 const native = createEnvelope(
@@ -160,7 +160,7 @@ test('the data of a person is only in the payload, and is erased with the person
   for (const text of ['{"name":"Jane"}', '{ "name": "Jane" }']) {
     const envelope = fromWire(
       { ...foreign(text, about), eventId: crypto.randomUUID() },
-      { place: placeOf(stream, undefined), now },
+      { origin: originOf(stream, undefined), now },
     );
     assert.ok(!JSON.stringify(envelope.headers).includes('Jane'));
     await events.append(stream, [envelope]);

@@ -8,7 +8,7 @@ import { hasCode } from '../../../foundation/error.ts';
 import type { WireProposed } from '../protocol/streams-messages.ts';
 import { badRequest } from '../rpc-error.ts';
 import { toUuid, uuidText } from '../uuid.ts';
-import type { EventPlace } from './event-place.ts';
+import type { EventOrigin } from './event-origin.ts';
 import { fromNativeMetadata, nativeMetadata } from './native-metadata.ts';
 
 export const jsonType = 'application/json';
@@ -26,7 +26,7 @@ export interface Mark {
 }
 
 export interface FromWireOptions {
-  readonly place: EventPlace;
+  readonly origin: EventOrigin;
   /** The current time in ISO 8601. */
   readonly now: string;
   /** Stores the bytes unparsed: for JSON that a store rejects, such as deep nesting. */
@@ -62,10 +62,10 @@ const plainHeaders = { [markHeader]: { json: true, metadata: 'none' } satisfies 
 
 export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainEventEnvelope {
   const { eventId, type, isJson } = event;
-  const { place, now } = options;
+  const { origin, now } = options;
   const data = options.opaque === true ? opaque(event.data) : storeBytes(event.data, isJson);
   if (data.kind === 'json' && event.metadata.length === 0) {
-    const { tenant, aggregate } = place;
+    const { tenant, aggregate } = origin;
     return {
       type,
       eventId,
@@ -83,7 +83,7 @@ export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainE
       : storeBytes(event.metadata, true);
   const members = metadata?.kind === 'json' ? membersOf(metadata.value) : undefined;
   if (members !== undefined && data.kind === 'json') {
-    const native = asNative(event, data.value, members, place);
+    const native = asNative(event, data.value, members, origin);
     if (native !== undefined) return native;
   }
   const { headers, sealed } = headersOf(event, metadata, members);
@@ -96,7 +96,7 @@ export function fromWire(event: ForeignEvent, options: FromWireOptions): DomainE
     occurredAt: now,
     correlationId: idMember(correlated, '$correlationId') ?? eventId,
     ...optional('causationId', idMember(correlated, '$causationId')),
-    ...place,
+    ...origin,
     headers: { ...headers.members, [markHeader]: mark },
     payload: content.payload,
   };
@@ -107,7 +107,7 @@ function asNative(
   { eventId, type, metadata }: ForeignEvent,
   payload: unknown,
   members: Readonly<Record<string, unknown>>,
-  { tenant }: EventPlace,
+  { tenant }: EventOrigin,
 ): DomainEventEnvelope | undefined {
   const envelope = fromNativeMetadata(members, { eventId, type, payload });
   // The tenant of an event must be the tenant of its stream.

@@ -36,7 +36,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
   let now = 0;
   let pushed = 0;
   const rooms = new Map<string, number>();
-  const held = new Map<string, string>();
+  const consumerOf = new Map<string, string>();
   const parking: string[] = [];
   const parked: { id: string; at: number }[] = [];
   const done = new Set<number>();
@@ -58,11 +58,11 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
   };
   const perform = (effect: Effect<number>): void => {
     if (effect.kind === 'send') {
-      assert.ok(!held.has(effect.message.id), 'one message is with two consumers');
+      assert.ok(!consumerOf.has(effect.message.id), 'one message is with two consumers');
       assert.ok(rooms.has(effect.consumer), 'a message was sent to an unknown consumer');
-      held.set(effect.message.id, effect.consumer);
+      consumerOf.set(effect.message.id, effect.consumer);
     } else if (effect.kind === 'park') {
-      held.delete(effect.message.id);
+      consumerOf.delete(effect.message.id);
       parking.push(effect.message.id);
     } else if (effect.kind === 'checkpoint') {
       assert.ok(effect.at > checkpoint, 'a checkpoint went back');
@@ -72,7 +72,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
   const settle = (): void => {
     // A message that timed out has no consumer until it is sent again.
     for (const effect of core.effects(now)) {
-      if (effect.kind === 'send') held.delete(effect.message.id);
+      if (effect.kind === 'send') consumerOf.delete(effect.message.id);
       perform(effect);
     }
     const { inFlight, waiting, retrying, parking: beingParked, consumers } = core.stats();
@@ -81,7 +81,8 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
     for (const { id, inFlight: mine } of consumers) assert.ok(mine <= (rooms.get(id) ?? 0));
     for (let at = 0; at <= checkpoint; at += 1) assert.ok(done.has(at), 'passed over a message');
   };
-  const pick = (which: number): string | undefined => [...held.keys()][which % (held.size || 1)];
+  const pick = (which: number): string | undefined =>
+    [...consumerOf.keys()][which % (consumerOf.size || 1)];
 
   const take = (next: Step): void => {
     switch (next.kind) {
@@ -102,17 +103,17 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
         const id = `c${next.who}`;
         rooms.delete(id);
         core.disconnect(id);
-        for (const [each, consumer] of held) if (consumer === id) held.delete(each);
+        for (const [each, consumer] of consumerOf) if (consumer === id) consumerOf.delete(each);
         return;
       }
       case 'ack':
       case 'skip': {
         const id = pick(next.which);
         if (id === undefined) return;
-        const consumer = held.get(id) ?? '';
+        const consumer = consumerOf.get(id) ?? '';
         if (next.kind === 'ack') core.ack(consumer, [id]);
         else core.nack(consumer, [id], 'skip', '');
-        held.delete(id);
+        consumerOf.delete(id);
         finish(id);
         return;
       }
@@ -121,8 +122,8 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
       case 'stop': {
         const id = pick(next.which);
         if (id === undefined) return;
-        core.nack(held.get(id) ?? '', [id], next.kind, '');
-        if (next.kind !== 'stop') held.delete(id);
+        core.nack(consumerOf.get(id) ?? '', [id], next.kind, '');
+        if (next.kind !== 'stop') consumerOf.delete(id);
         return;
       }
       case 'parked':
@@ -147,12 +148,12 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
       }
       case 'pass': {
         now += next.ms;
-        const before = new Map(held);
+        const before = new Map(consumerOf);
         core.tick(now);
         const { consumers } = core.stats();
         // Messages that timed out have no consumer.
         const total = consumers.reduce((sum, { inFlight }) => sum + inFlight, 0);
-        for (const id of [...before.keys()].slice(0, before.size - total)) held.delete(id);
+        for (const id of [...before.keys()].slice(0, before.size - total)) consumerOf.delete(id);
       }
     }
   };
@@ -165,7 +166,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
   // Finally, one consumer acknowledges all remaining messages.
   for (const id of rooms.keys()) core.disconnect(id);
   rooms.clear();
-  held.clear();
+  consumerOf.clear();
   rooms.set('last', 1_000);
   core.connect('last', 1_000, now);
   for (let rounds = 0; rounds < 10; rounds += 1) {
@@ -174,11 +175,11 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
       finish(id);
     }
     settle();
-    for (const id of held.keys()) {
+    for (const id of consumerOf.keys()) {
       core.ack('last', [id]);
       finish(id);
     }
-    held.clear();
+    consumerOf.clear();
   }
   settle();
   assert.equal(done.size, pushed);

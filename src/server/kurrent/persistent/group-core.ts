@@ -128,7 +128,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
 
   const isKnown = (id: string): boolean => flights.has(id) || parking.has(id);
 
-  /** Sends messages from the front of the queue; those pinned to a busy consumer keep their place. */
+  /** Sends messages from the front of the queue; messages pinned to a busy consumer keep their order. */
   const dispatch = (queue: Entry<T>[], nowMs: number): void => {
     let undelivered = 0;
     let index = 0;

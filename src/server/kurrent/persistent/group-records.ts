@@ -178,7 +178,7 @@ export function createGroupRecords(
           data: Buffer.from(`${target.revision}@${target.stream}`),
           metadata: Buffer.from(JSON.stringify(about)),
         },
-        { place: { tenant: '', aggregate: { bc: '', type: '', id: stream } }, now: added },
+        { origin: { tenant: '', aggregate: { bc: '', type: '', id: stream } }, now: added },
       );
       await store.append(stream, [event]);
     },

@@ -100,9 +100,9 @@ export function createLeadership(options: LeadershipOptions): Leadership {
   };
 
   /** A late reply counts as lost, because another server may have the lease by then. */
-  const renewed = async (held: Fence): Promise<boolean> => {
+  const renewed = async (current: Fence): Promise<boolean> => {
     try {
-      const renewing = leases.renew(held, ttlMs);
+      const renewing = leases.renew(current, ttlMs);
       return await withinTime(renewing, { ms: ttlMs / 3, late: () => false, clock });
     } catch (error) {
       observer.log?.warn(

@@ -7,7 +7,7 @@ import { toIsoTime } from '../../../store/recorded-event.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { StreamInfo } from '../../../store/event-store.ts';
 import type { KurrentContext } from '../context.ts';
-import { placeOf } from '../events/event-place.ts';
+import { originOf } from '../events/event-origin.ts';
 import { fromWire, type ForeignEvent } from '../events/from-wire.ts';
 
 export interface ForeignAppend {
@@ -56,9 +56,9 @@ export function toEnvelopes(
   { stream, events }: Pick<ForeignAppend, 'stream' | 'events'>,
   opaque: boolean,
 ): DomainEventEnvelope[] {
-  const place = placeOf(stream, context.tenants);
+  const origin = originOf(stream, context.tenants);
   const now = toIsoTime(context.clock.now());
-  return events.map((event) => fromWire(event, { place, now, opaque }));
+  return events.map((event) => fromWire(event, { origin, now, opaque }));
 }
 
 /** An append without events only checks the expected revision. */

@@ -27,8 +27,12 @@ const most = { publish: 3, fetch: 4, ack: 0, nack: 30, term: 0, crash: 0 } as co
 function randomSteps(random: SeededRandom): readonly Step[] {
   return Array.from({ length: 20 + random.below(31) }, () => {
     const kind = random.pick(kinds);
-    const isHeld = kind === 'ack' || kind === 'nack' || kind === 'term';
-    return { kind, at: random.below(isHeld ? 10 : subjectsCount), n: random.below(most[kind] + 1) };
+    const isSettlement = kind === 'ack' || kind === 'nack' || kind === 'term';
+    return {
+      kind,
+      at: random.below(isSettlement ? 10 : subjectsCount),
+      n: random.below(most[kind] + 1),
+    };
   });
 }
 

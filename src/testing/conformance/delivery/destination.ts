@@ -31,8 +31,8 @@ export interface DestinationFixture {
   away?(): Promise<() => Promise<void>>;
   /** Capability `busy`: the receiver reports overload until the result is called. */
   busy?(): Promise<() => Promise<void>>;
-  /** Capability `refuses`: the receiver rejects permanently until the result is called. */
-  refuses?(): Promise<() => Promise<void>>;
+  /** Capability `rejects`: the receiver rejects permanently until the result is called. */
+  rejects?(): Promise<() => Promise<void>>;
   /** Capability `silent`: the receiver accepts messages without a response until the result is called. */
   silent?(): Promise<() => Promise<void>>;
   /** Capability `secrets`: texts that no outcome may show. */
@@ -48,7 +48,7 @@ export interface DestinationCase {
   readonly run: () => Promise<void>;
 }
 
-type Capability = 'dedupes' | 'away' | 'busy' | 'refuses' | 'silent' | 'secrets';
+type Capability = 'dedupes' | 'away' | 'busy' | 'rejects' | 'silent' | 'secrets';
 type Body = (fixture: DestinationFixture) => Promise<void>;
 type Cases = Readonly<Record<string, Body | { readonly needs: Capability; readonly run: Body }>>;
 
@@ -147,9 +147,9 @@ const cases: Cases = {
   },
 
   'a permanent rejection is a dead letter with its reason': {
-    needs: 'refuses',
+    needs: 'rejects',
     async run(fixture) {
-      const over = await fixture.refuses?.();
+      const over = await fixture.rejects?.();
       const outcome = await send(fixture, newMessage(fixture));
       await over?.();
       assert.equal(outcome.kind, 'dead');
@@ -177,7 +177,7 @@ const cases: Cases = {
   'no outcome shows a secret': {
     needs: 'secrets',
     async run(fixture) {
-      for (const fault of ['refuses', 'busy', 'away'] as const) {
+      for (const fault of ['rejects', 'busy', 'away'] as const) {
         const over = await fixture[fault]?.();
         const shown = JSON.stringify(await send(fixture, newMessage(fixture)));
         await over?.();

@@ -228,11 +228,11 @@ export const settleCases: LedgerCases = {
     assert.deepEqual(await ledger.settle([]), []);
   },
 
-  async 'one exchange settles a batch and claims the next'(_opened, ledger) {
+  async 'one call settles a batch and claims the next'(_opened, ledger) {
     await enqueued(ledger, {}, {}, {});
     const [first] = await claim(ledger, 1);
     assert.ok(first !== undefined);
-    const { settled, claimed } = await ledger.exchange([{ kind: 'sent', claim: first }], {
+    const { settled, claimed } = await ledger.settleAndClaim([{ kind: 'sent', claim: first }], {
       workerId: 'w',
       limit: 10,
       leaseMs,
@@ -242,20 +242,20 @@ export const settleCases: LedgerCases = {
     assert.equal(await statusOf(ledger, first.id), 'SENT');
   },
 
-  async 'an exchange does not claim a message that it settles, even after the lease expired'(
+  async 'a call does not claim a message that it settles, even after the lease expired'(
     _opened,
     ledger,
   ) {
     await enqueued(ledger, {});
     const late = await claimAndDie(ledger);
-    const exchanged = await ledger.exchange(
+    const result = await ledger.settleAndClaim(
       [{ kind: 'failed', claim: late, error: 'x', nextDueAt: future }],
       {
         workerId: 'w',
         limit: 10,
       },
     );
-    assert.deepEqual(exchanged, { settled: ['settled'], claimed: [] });
+    assert.deepEqual(result, { settled: ['settled'], claimed: [] });
     assert.equal(await statusOf(ledger, late.id), 'FAILED');
   },
 

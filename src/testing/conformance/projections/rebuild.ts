@@ -261,8 +261,8 @@ export const rebuildCases: ProjectionCases = {
     const two = counters.projection({ version: 2 });
     await store.subscriptions.checkpoints.open(two.name, 1);
     const shard = { subscription: two.name, shard: 0 };
-    const held = await store.subscriptions.leases.acquire(shard, 'other', 600_000);
-    assert.equal(held.kind, 'acquired');
+    const lease = await store.subscriptions.leases.acquire(shard, 'other', 600_000);
+    assert.equal(lease.kind, 'acquired');
     await assert.rejects(rebuildProjection(store, two, { leaseMs: 30 }), (error) =>
       hasCode(error, 'PROJECTION_BUSY'),
     );

@@ -40,8 +40,8 @@ export function sagaIndexConformance(
     },
 
     async 'keeps the entry with the highest revision, in any order of arrival'(index, saga) {
-      const entries = [3, 1, 5, 4, 5].map((revision, place) =>
-        entryOf(saga, 'a', { revision, reason: `put ${place}` }),
+      const entries = [3, 1, 5, 4, 5].map((revision, ordinal) =>
+        entryOf(saga, 'a', { revision, reason: `put ${ordinal}` }),
       );
       for (const entry of entries) await index.put(entry);
       assert.deepEqual(await index.list({ saga }), [entries[2]]);

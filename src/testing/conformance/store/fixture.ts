@@ -159,9 +159,9 @@ export function follow(feed: AsyncIterable<FeedItem>): Follower {
       return events;
     },
     async before(eventId) {
-      const place = (): number => events.findLastIndex((event) => event.eventId === eventId);
-      while (place() === -1) await next();
-      return events.slice(0, place());
+      const indexOf = (): number => events.findLastIndex((event) => event.eventId === eventId);
+      while (indexOf() === -1) await next();
+      return events.slice(0, indexOf());
     },
     async ended() {
       for (;;) {

@@ -58,9 +58,11 @@ export function modelAppend(
   if (expected === 'exists' && stream.deleted === 'soft') return { kind: 'deleted' };
   if (expected === 'exists' && !stream.known) return conflict;
   if (expected === 'any' || expected === 'exists') {
-    const places = ids.map((id) => stream.ids.lastIndexOf(id));
-    if (places[0] === -1) return appended;
-    return places.includes(-1) ? conflict : { kind: 'duplicate', revision: Math.max(...places) };
+    const revisions = ids.map((id) => stream.ids.lastIndexOf(id));
+    if (revisions[0] === -1) return appended;
+    return revisions.includes(-1)
+      ? conflict
+      : { kind: 'duplicate', revision: Math.max(...revisions) };
   }
   const at = expected === 'none' ? -1 : expected;
   if (at === current) return appended;

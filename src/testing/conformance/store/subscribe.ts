@@ -193,18 +193,18 @@ export const subscribeCases: StoreCases = {
     const store = await open();
     await store.append(newStream(), newEvents(12));
     await using follower = follow(store.subscribe({ signal, pageSize: 5 }));
-    const places: { readonly item: FeedItem; readonly given: number }[] = [];
+    const delivered: { readonly item: FeedItem; readonly given: number }[] = [];
     const pull = async (): Promise<FeedItem> => {
       const item = await follower.next();
-      places.push({ item, given: follower.events.length });
+      delivered.push({ item, given: follower.events.length });
       return item;
     };
     while ((await pull()).kind !== 'caughtUp');
     await store.append(newStream(), newEvents(13));
     while ((await pull()).kind !== 'caughtUp');
-    assert.ok(places.some(({ item }) => item.kind === 'fellBehind'));
+    assert.ok(delivered.some(({ item }) => item.kind === 'fellBehind'));
     const all = await store.readAll({ filter: {} }).toArray();
-    for (const { item, given } of places) {
+    for (const { item, given } of delivered) {
       const rest = await store.readAll({ after: item.position, filter: {} }).toArray();
       assert.deepEqual(idsOf(rest), idsOf(all.slice(given)), `after ${item.kind}`);
     }

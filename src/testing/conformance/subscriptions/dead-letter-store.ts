@@ -95,7 +95,7 @@ export const deadLetterCases: StorageCases = {
     const { deadLetters, waiting } = storage;
     const { letter } = await deadLetters.add(fence, newLetter(fence, { parked: true }));
     const behind = { position: at(9), eventId: 'e9', failures: 0, history: [] };
-    await waiting.hold(fence, [{ stream: letter.stream, due: 'behind', events: [behind] }]);
+    await waiting.park(fence, [{ stream: letter.stream, due: 'queued', events: [behind] }]);
     assert.deepEqual(await waiting.due(fence, Number.MAX_SAFE_INTEGER, 9), []);
     const request = { by: 'ada', reason: 'a test payment', atMs };
     assert.equal(await deadLetters.discard({ ids: [letter.id] }, request), 1);

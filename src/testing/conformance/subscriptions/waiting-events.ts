@@ -14,8 +14,8 @@ export const waitingCases: StorageCases = {
   async 'parks events in order and finds them when the first one is due'({ storage }) {
     const fence = await acquireShard(storage);
     const { waiting } = storage;
-    await waiting.hold(fence, [{ stream, due: 1_000, events: [event(7, 2)] }]);
-    await waiting.hold(fence, [{ stream, due: 'behind', events: [event(12), event(9)] }]);
+    await waiting.park(fence, [{ stream, due: 1_000, events: [event(7, 2)] }]);
+    await waiting.park(fence, [{ stream, due: 'queued', events: [event(12), event(9)] }]);
     assert.deepEqual(await waiting.due(fence, 999, 10), []);
     assert.deepEqual(await waiting.due(fence, 1_000, 10), [stream]);
     assert.deepEqual(await waiting.next(fence, stream, 2), [event(7, 2), event(9)]);
@@ -26,9 +26,9 @@ export const waitingCases: StorageCases = {
   async 'parking an event again updates its attempts only if it is the first'({ storage }) {
     const fence = await acquireShard(storage);
     const { waiting } = storage;
-    await waiting.hold(fence, [{ stream, due: 5, events: [event(7, 1), event(8)] }]);
-    await waiting.hold(fence, [{ stream, due: 'behind', events: [event(8, 4)] }]);
-    await waiting.hold(fence, [{ stream, due: 99, events: [event(7, 2)] }]);
+    await waiting.park(fence, [{ stream, due: 5, events: [event(7, 1), event(8)] }]);
+    await waiting.park(fence, [{ stream, due: 'queued', events: [event(8, 4)] }]);
+    await waiting.park(fence, [{ stream, due: 99, events: [event(7, 2)] }]);
     assert.deepEqual(await waiting.next(fence, stream, 9), [event(7, 2), event(8)]);
     assert.deepEqual(await waiting.due(fence, 98, 9), []);
     assert.deepEqual(await waiting.due(fence, 99, 9), [stream]);
@@ -37,7 +37,7 @@ export const waitingCases: StorageCases = {
   async 'draining completes events, and the last one unblocks its aggregate'({ storage }) {
     const fence = await acquireShard(storage);
     const { waiting } = storage;
-    await waiting.hold(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
+    await waiting.park(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
     const drain = (position: number) =>
       storage.settle(fence, {
         kind: 'drained',
@@ -58,7 +58,7 @@ export const waitingCases: StorageCases = {
   async 'does not park a drained event again'({ storage }) {
     const fence = await acquireShard(storage);
     const { waiting } = storage;
-    await waiting.hold(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
+    await waiting.park(fence, [{ stream, due: 0, events: [event(7), event(8)] }]);
     await storage.settle(fence, {
       kind: 'drained',
       stream,
@@ -66,7 +66,7 @@ export const waitingCases: StorageCases = {
       eventId: 'e7',
       atMs: 1,
     });
-    await waiting.hold(fence, [{ stream, due: 'behind', events: [event(7), event(9)] }]);
+    await waiting.park(fence, [{ stream, due: 'queued', events: [event(7), event(9)] }]);
     assert.deepEqual(await waiting.next(fence, stream, 9), [event(8), event(9)]);
   },
 
@@ -77,7 +77,7 @@ export const waitingCases: StorageCases = {
       due: index,
       events: Array.from({ length: 20 }, (_unused, each) => event(index * 100 + each)),
     }));
-    await storage.waiting.hold(fence, streams);
+    await storage.waiting.park(fence, streams);
     assert.equal(await storage.waiting.count(fence.subscription), 1_000);
     assert.equal((await storage.waiting.due(fence, 24, 100)).length, 25);
     assert.equal((await storage.waiting.due(fence, 24, 7)).length, 7);
@@ -87,7 +87,7 @@ export const waitingCases: StorageCases = {
     const late = await acquireShard(storage);
     const fence = await takeOverShard(storage, late);
     const { waiting } = storage;
-    await assertLost(() => waiting.hold(late, [{ stream, due: 0, events: [event(7)] }]));
+    await assertLost(() => waiting.park(late, [{ stream, due: 0, events: [event(7)] }]));
     await assertLost(() => waiting.unblock(late, stream));
     assert.equal(await waiting.count(fence.subscription), 0);
   },

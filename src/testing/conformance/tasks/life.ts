@@ -184,7 +184,7 @@ export const lifeCases: TasksCases = {
     assert.equal(rest.filter(({ task }) => task.type === email).length, 8);
   },
 
-  async 'a heartbeat returns held, lost and cancelled jobs'(tasks, { clock }) {
+  async 'a heartbeat returns claimed, lost and cancelled jobs'(tasks, { clock }) {
     const ids = await enqueueNumbers(tasks, 3);
     const claimed = await claimSome(tasks, 3);
     const tokens = claimed.map(({ token }) => token);
@@ -195,8 +195,8 @@ export const lifeCases: TasksCases = {
     const states = await tasks.heartbeat({ worker: 'worker-1', leaseMs: longLeaseMs, tokens });
     assert.deepEqual(states, [
       { id: ids[0], state: 'lost', cancelAt: undefined },
-      { id: ids[1], state: 'held', cancelAt: new Date(clock.now() + 5_000) },
-      { id: ids[2], state: 'held', cancelAt: undefined },
+      { id: ids[1], state: 'claimed', cancelAt: new Date(clock.now() + 5_000) },
+      { id: ids[2], state: 'claimed', cancelAt: undefined },
     ]);
   },
 

@@ -90,8 +90,8 @@ async function enqueue({ tasks, model, random, context }: Run): Promise<void> {
     priority,
     tenant,
   });
-  const place = key === undefined ? undefined : `${tenant ?? ''}/${key}`;
-  const first = place === undefined ? undefined : model.byKey.get(place);
+  const dedupeKey = key === undefined ? undefined : `${tenant ?? ''}/${key}`;
+  const first = dedupeKey === undefined ? undefined : model.byKey.get(dedupeKey);
   assert.deepEqual([isDuplicate, first?.id ?? id], [first !== undefined, id], 'one job of a key');
   if (first !== undefined) return;
   const job: ModelJob = {
@@ -108,7 +108,7 @@ async function enqueue({ tasks, model, random, context }: Run): Promise<void> {
     terminalCount: 0,
   };
   model.jobs.push(job);
-  if (place !== undefined) model.byKey.set(place, job);
+  if (dedupeKey !== undefined) model.byKey.set(dedupeKey, job);
 }
 
 async function claim({ tasks, model, random, context }: Run): Promise<void> {

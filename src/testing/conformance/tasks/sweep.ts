@@ -105,7 +105,7 @@ export const sweepCases: TasksCases = {
     const beats = await tasks.heartbeat({ worker: 'slow', tokens: [lost.token, again.token] });
     assert.deepEqual(
       beats.map(({ state }) => state),
-      ['lost', 'held'],
+      ['lost', 'claimed'],
     );
     await tasks.complete(again.token, 'again');
     assert.equal((await tasks.get(lost.token.id))?.result, 'again');
@@ -215,7 +215,7 @@ export const sweepCases: TasksCases = {
     const child = await claimOne(tasks);
     // Simulates a process that is killed right after it stored the terminal state.
     const { engine } = tasks.core;
-    await engine.exchange(
+    await engine.changeAndClaim(
       [
         {
           id: child.task.id,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { defineCommand, type CommandOf } from '../../../contracts/define-command.ts';
 import { defineEvent, type EventOf } from '../../../contracts/define-event.ts';
 import { defineAggregate } from '../../../aggregates/define-aggregate.ts';
-import { Refused } from '../../../aggregates/refused.ts';
+import { CommandRejected } from '../../../aggregates/command-rejected.ts';
 import type { SnapshotPolicy } from '../../../aggregates/snapshots.ts';
 
 const money = z.object({ amount: z.number().int().positive() });
@@ -52,7 +52,8 @@ export function accountWith(snapshot: Partial<SnapshotPolicy<AccountState>>) {
     },
     decide: {
       'account.open': ({ owner }, state) => {
-        if (state.owner !== null) throw new Refused('already-open', 'the account is open already');
+        if (state.owner !== null)
+          throw new CommandRejected('already-open', 'the account is open already');
         return opened({ owner });
       },
       'account.deposit': ({ amount }, state) => {
@@ -64,7 +65,7 @@ export function accountWith(snapshot: Partial<SnapshotPolicy<AccountState>>) {
         // A fee of 1 above 50: this command produces two events.
         const fee = amount > 50 ? 1 : 0;
         if (amount + fee > state.balance) {
-          throw new Refused('insufficient-funds', `only ${state.balance} left`);
+          throw new CommandRejected('insufficient-funds', `only ${state.balance} left`);
         }
         return fee === 0
           ? withdrawn({ amount })
@@ -80,7 +81,7 @@ export function accountWith(snapshot: Partial<SnapshotPolicy<AccountState>>) {
 }
 
 function mustBeOpen({ owner }: AccountState): void {
-  if (owner === null) throw new Refused('not-open', 'unknown account');
+  if (owner === null) throw new CommandRejected('not-open', 'unknown account');
 }
 
 export const account = accountWith({});

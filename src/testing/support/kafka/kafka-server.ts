@@ -78,7 +78,7 @@ export async function startKafka(jarFolder: string): Promise<KafkaServer> {
   });
 }
 
-interface Place {
+interface ServerSettings {
   readonly folder: string;
   readonly port: number;
   readonly guardedPort: number;
@@ -86,7 +86,13 @@ interface Place {
   readonly password: string;
 }
 
-function settingsOf({ folder, port, guardedPort, controllerPort, password }: Place): string {
+function settingsOf({
+  folder,
+  port,
+  guardedPort,
+  controllerPort,
+  password,
+}: ServerSettings): string {
   const open = `PLAINTEXT://${loopback}:${port},GUARDED://${loopback}:${guardedPort}`;
   return `process.roles=broker,controller
 node.id=1

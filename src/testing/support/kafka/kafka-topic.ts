@@ -22,7 +22,7 @@ export async function recordsOf(broker: string, topic: string): Promise<readonly
     const found: TopicRecord[] = [];
     for (const [partition, { leader }] of partitions.entries()) {
       for (let fetchOffset = 0n; ;) {
-        const place = {
+        const fetchOptions = {
           currentLeaderEpoch: -1,
           lastFetchedEpoch: -1,
           partitionMaxBytes: 64_000_000,
@@ -31,7 +31,7 @@ export async function recordsOf(broker: string, topic: string): Promise<readonly
           node: leader,
           maxWaitTime: 1,
           minBytes: 0,
-          topics: [{ topicId: id, partitions: [{ partition, fetchOffset, ...place }] }],
+          topics: [{ topicId: id, partitions: [{ partition, fetchOffset, ...fetchOptions }] }],
         });
         const batches = responses
           .flatMap((each) => each.partitions)

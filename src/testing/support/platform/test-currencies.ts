@@ -54,13 +54,13 @@ export async function visible(store: EventStore, { revisions = true } = {}): Pro
       deleted: info?.deleted,
       metadata,
       ...(revisions ? { revision: info?.revision, truncateBefore } : {}),
-      events: events.map((event) => withoutPlace(event, revisions)),
+      events: events.map((event) => withoutPosition(event, revisions)),
     };
   }
   return shown;
 }
 
-function withoutPlace(event: RecordedEvent, revisions: boolean): unknown {
+function withoutPosition(event: RecordedEvent, revisions: boolean): unknown {
   const { position: _, recordedAt: __, revision, ...rest } = event;
   return revisions ? { ...rest, revision } : rest;
 }

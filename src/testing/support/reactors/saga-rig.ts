@@ -1,7 +1,7 @@
 // Shared by the saga tests: a store in memory, an idempotent command receiver, and waiting for a status.
 
 import { memoryEventStore } from '../../../engines/memory/memory-event-store.ts';
-import { Refused } from '../../../aggregates/refused.ts';
+import { CommandRejected } from '../../../aggregates/command-rejected.ts';
 import { createEnvelope, type NewEvent } from '../../../contracts/envelope.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { until } from '../subscriptions/rig.ts';
@@ -11,7 +11,7 @@ import type { Saga } from '../../../reactors/saga.ts';
 import { sagaAdmin } from '../../../reactors/saga-admin.ts';
 import type { SagaStatus } from '../../../reactors/saga-state.ts';
 
-type Answer = 'accept' | 'refuse' | 'fail' | 'lose-answer';
+type Answer = 'accept' | 'reject' | 'fail' | 'lose-answer';
 
 export interface Receiver {
   readonly send: SendCommand;
@@ -44,7 +44,7 @@ export function createReceiver(): Receiver {
       const answer = next(command.type);
       if (answer === 'fail') throw new Error(`${command.type} is unavailable`);
       if (keys.has(idempotencyKey)) return;
-      if (answer === 'refuse') throw new Refused('said-no', `${command.type} was rejected`);
+      if (answer === 'reject') throw new CommandRejected('said-no', `${command.type} was rejected`);
       keys.add(idempotencyKey);
       effects.push(`${command.type} ${(command.payload as { orderId: string }).orderId}`);
       if (answer === 'lose-answer') throw new Error('the reply was lost');

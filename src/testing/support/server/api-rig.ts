@@ -1,7 +1,7 @@
 // An API server with a small bank for tests, whose handler, destination and saga can fail.
 
 import { z } from 'zod';
-import { defineAggregate, Refused } from '../../../aggregates/index.ts';
+import { defineAggregate, CommandRejected } from '../../../aggregates/index.ts';
 import { defineCommand, defineEvent } from '../../../contracts/index.ts';
 import {
   createPlatform,
@@ -32,7 +32,7 @@ const account = defineAggregate({
   evolve: { 'account.deposited.v1': (sum, { amount }) => sum + amount },
   decide: {
     'account.deposit': ({ amount }, sum) => {
-      if (sum + amount > 1_000) throw new Refused('too-rich', 'that is too much');
+      if (sum + amount > 1_000) throw new CommandRejected('too-rich', 'that is too much');
       return deposited({ amount });
     },
     'account.review': () => [],

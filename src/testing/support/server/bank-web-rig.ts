@@ -13,7 +13,7 @@ import {
 
 const errors: ErrorShape = {
   schema: Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String() }) }),
-  answer: ({ code, detail, status }) => ({
+  toResponse: ({ code, detail, status }) => ({
     status: status === 422 ? 409 : status,
     headers: { 'x-bank': 'closed' },
     body: { error: { code, message: detail } },
@@ -36,7 +36,7 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
         tag: 'vault',
         access: 'known',
         params,
-        answers: { 200: { description: 'The balance' } },
+        responses: { 200: { description: 'The balance' } },
         errors,
         async handle({ principal, params: { id } }) {
           const found = await documents({ bc: 'banking', aggregate: 'account' }).get(
@@ -55,7 +55,7 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
         access: 'append',
         params,
         body: Type.Object({ amount: Type.Integer({ minimum: 1, maximum: 2_000 }) }),
-        answers: { 201: { description: 'The deposit is stored' } },
+        responses: { 201: { description: 'The deposit is stored' } },
         errors,
         async handle({ principal, params: { id }, body }) {
           const tenant = own(principal);

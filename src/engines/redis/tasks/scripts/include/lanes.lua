@@ -19,12 +19,12 @@ local function openLane(lane)
   redis.call('ZADD', base .. LANES, 'NX', laneScore(lane, turn), lane)
 end
 -- A member of a lane is the enqueue time, padded to 14 digits, and the id.
-local function placeInLane(job, id)
+local function laneMember(job, id)
   local enqueuedAt = job[F.enqueuedAtMs]
   return job[F.priority] .. ':' .. job[F.tenant], string.rep('0', 14 - #enqueuedAt) .. enqueuedAt .. id
 end
 local function addToLane(job, id, now)
-  local lane, member = placeInLane(job, id)
+  local lane, member = laneMember(job, id)
   local dueAt = job[F.dueAtMs]
   hasNewWork = true
   if tonumber(dueAt) > now then zadd(base .. LATER, dueAt, lane .. '\n' .. member) return end
@@ -47,7 +47,7 @@ local function unblock(key)
   return true
 end
 local function removeFromLane(job, id)
-  local lane, member = placeInLane(job, id)
+  local lane, member = laneMember(job, id)
   local key = job[F.concurrencyKey]
   if redis.call('ZREM', base .. LANE .. lane, member) == 1 then
     if key ~= '' then unblock(key) end

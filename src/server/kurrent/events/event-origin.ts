@@ -4,14 +4,14 @@ import { parseStreamName, tenantOfStream } from '../../../contracts/stream-name.
 import type { TenantLookup } from '../../../contracts/tenant.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 
-export interface EventPlace {
+export interface EventOrigin {
   /** Empty: the stream belongs to no tenant. */
   readonly tenant: string;
   readonly aggregate: DomainEventEnvelope['aggregate'];
 }
 
 /** Like `parseStreamName`, but accepts names with other rules. */
-export function placeOf(stream: string, tenants: TenantLookup | undefined): EventPlace {
+export function originOf(stream: string, tenants: TenantLookup | undefined): EventOrigin {
   const tenant = tenantOfStream(stream, tenants);
   if (tenant !== '') {
     const { bc, agg, id } = parseStreamName(stream, tenants);

@@ -8,9 +8,9 @@ import { sqliteBus } from '../../src/engines/sqlite/index.ts';
 import type { Bus } from '../../src/bus/index.ts';
 import { startNats, startRedis } from '../../src/testing/index.ts';
 import type { BenchmarkContext } from '../benchmark.ts';
-import { createPlaces } from '../store/places.ts';
+import { createDatabases } from '../store/databases.ts';
 
-export interface BusPlace {
+export interface BusTarget {
   readonly engine: string;
   /** Opens a new, empty bus. */
   open(): Promise<Bus>;
@@ -19,9 +19,9 @@ export interface BusPlace {
 }
 
 /** Redis syncs once a second, NATS every two minutes, SQLite at each commit. */
-export function createBusPlaces(context: BenchmarkContext): readonly BusPlace[] {
+export function createBusTargets(context: BenchmarkContext): readonly BusTarget[] {
   const { signal, defer } = context;
-  const newPlace = createPlaces(context);
+  const newDatabase = createDatabases(context);
   let redis: ReturnType<typeof startRedis> | undefined;
   let nats: ReturnType<typeof startNats> | undefined;
   defer(async () => (await redis)?.[Symbol.asyncDispose]());
@@ -42,7 +42,7 @@ export function createBusPlaces(context: BenchmarkContext): readonly BusPlace[] 
         return natsBus(url, { prefix: newPrefix() });
       },
     },
-    { engine: 'sqlite', open: async () => sqliteBus(`sqlite:${await newPlace('sqlite')}`) },
+    { engine: 'sqlite', open: async () => sqliteBus(`sqlite:${await newDatabase('sqlite')}`) },
   ];
 }
 

@@ -1,5 +1,5 @@
-// The calls of a worker about a job that it holds. The record of a held job is cached, because only the worker that
-// holds the job changes the record: a step costs one write and no read.
+// The calls of a worker about a job that it claimed. The record of a claimed job is cached, because only its worker
+// changes the record: a step costs one write and no read.
 
 import { hasCode } from '../foundation/error.ts';
 import { checkName, encodeValue, invalid, refOf, stale, checkInteger } from './rules/check-task.ts';
@@ -19,15 +19,15 @@ import {
 } from './rules/decide-step.ts';
 import { applyDecision, type DecideContext, type Decision } from './rules/task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
-import type { TaskExchange } from './task-changes.ts';
+import type { ChangeBatcher } from './task-changes.ts';
 import { isTerminal, neverMs, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
 import { endedChildren, type TaskChanges } from './task-changes.ts';
-import type { Enqueued, NewTask, TaskHolding, TaskToken } from './tasks.ts';
+import type { Enqueued, NewTask, ClaimedJobCalls, TaskToken } from './tasks.ts';
 
-/** The cached records of the jobs that workers of this process hold. */
-export interface HeldTasks {
+/** The cached records of the jobs that workers of this process claimed. */
+export interface ClaimedJobs {
   /** Undefined: not cached under this fence. */
   get(token: TaskToken): StoredTask | undefined;
   remember(task: StoredTask): void;
@@ -35,7 +35,7 @@ export interface HeldTasks {
   evict(id: string, fence?: number): void;
 }
 
-export function createHeldTasks(): HeldTasks {
+export function createClaimedJobs(): ClaimedJobs {
   const tasks = new Map<string, StoredTask>();
   return {
     get({ id, fence }) {
@@ -46,7 +46,7 @@ export function createHeldTasks(): HeldTasks {
       tasks.delete(task.head.id);
       tasks.set(task.head.id, task);
       // The oldest record is evicted; the next call of its worker reads it again.
-      if (tasks.size > limits.holdsMax) tasks.delete(tasks.keys().next().value ?? '');
+      if (tasks.size > limits.claimedJobsMax) tasks.delete(tasks.keys().next().value ?? '');
     },
     evict(id, fence) {
       if (fence === undefined || tasks.get(id)?.head.fence === fence) tasks.delete(id);
@@ -54,34 +54,34 @@ export function createHeldTasks(): HeldTasks {
   };
 }
 
-export interface HoldingContext extends Pick<TaskChanges, 'afterEnd' | 'wakeParent'> {
+export interface ClaimedJobContext extends Pick<TaskChanges, 'afterEnd' | 'wakeParent'> {
   readonly engine: TaskEngine;
-  readonly exchange: TaskExchange;
-  readonly heldTasks: HeldTasks;
+  readonly changeBatcher: ChangeBatcher;
+  readonly claimedJobs: ClaimedJobs;
   readonly decideContext: (type: string) => DecideContext;
   readonly enqueueMany: (tasks: readonly NewTask[]) => Promise<readonly Enqueued[]>;
 }
 
-export function createTaskHolding(context: HoldingContext): TaskHolding {
-  const { engine, exchange, heldTasks, decideContext } = context;
+export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCalls {
+  const { engine, changeBatcher, claimedJobs, decideContext } = context;
 
   async function load({ id, fence }: TaskToken): Promise<StoredTask> {
     const [task] = await engine.get([refOf(id)]);
     if (task?.head.state !== 'running' || task.head.fence !== fence) throw stale(id);
     // A concurrent load may have cached a newer record than the one read here.
-    const before = heldTasks.get({ id, fence });
+    const before = claimedJobs.get({ id, fence });
     if (before !== undefined && before.head.revision >= task.head.revision) return before;
-    heldTasks.remember(task);
+    claimedJobs.remember(task);
     return task;
   }
 
   async function taskOf(token: TaskToken): Promise<StoredTask> {
     refOf(token.id);
-    const task = heldTasks.get(token);
+    const task = claimedJobs.get(token);
     if (task !== undefined) return task;
     const loaded = await load(token);
     // A call that ran during the load may have changed the cached record.
-    return heldTasks.get(token) ?? loaded;
+    return claimedJobs.get(token) ?? loaded;
   }
 
   async function write<D extends Decision>(
@@ -90,28 +90,28 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
     known?: StoredTask,
   ): Promise<D> {
     // No await if the record is cached: the second of two concurrent calls builds on the first.
-    let task = known ?? heldTasks.get(token);
+    let task = known ?? claimedJobs.get(token);
     if (task === undefined) {
       const loaded = await taskOf(token);
-      task = heldTasks.get(token) ?? loaded;
+      task = claimedJobs.get(token) ?? loaded;
     }
     const { id, type } = task.head;
     const now = decideContext(type);
     const decided = decide(task, now);
     const after = applyDecision(task, decided, now.nowMs);
     // Cached before it is stored: the next call of the worker builds on this change, and is stored after it.
-    if (after.head.state === 'running') heldTasks.remember(after);
-    else heldTasks.evict(id);
+    if (after.head.state === 'running') claimedJobs.remember(after);
+    else claimedJobs.evict(id);
     try {
       const { head, fields, signals } = decided;
       const guard = { fence: token.fence, revision: known?.head.revision };
       const stays = { before: task.head, after };
-      const change = { id, type, guard, head, fields, signals, held: stays };
-      const outcome = await exchange.change(change);
+      const change = { id, type, guard, head, fields, signals, claimed: stays };
+      const outcome = await changeBatcher.change(change);
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {
       // The stored state is unknown, so the next call reads it. A record under a newer fence stays.
-      heldTasks.evict(id, token.fence);
+      claimedJobs.evict(id, token.fence);
       throw error;
     }
     if (isTerminal(after.head.state)) await context.afterEnd(after);
@@ -124,7 +124,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
     decide: (task: StoredTask, context: DecideContext) => Decision,
   ): Promise<void> {
     for (;;) {
-      heldTasks.evict(token.id);
+      claimedJobs.evict(token.id);
       const task = await load(token);
       try {
         await write(token, decide, task);
@@ -191,7 +191,7 @@ export function createTaskHolding(context: HoldingContext): TaskHolding {
       checkName('event', event);
       const bounds = { min: 0, max: limits.durationMsMax };
       if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, bounds);
-      let outcome: Awaited<ReturnType<TaskHolding['waitForEvent']>> = { kind: 'released' };
+      let outcome: Awaited<ReturnType<ClaimedJobCalls['waitForEvent']>> = { kind: 'released' };
       await writeExactly(token, (task, decide) => {
         checkSteps(task);
         const found = firstEvent(task, event);

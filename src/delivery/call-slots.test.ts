@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createOutboxDispatcher, memoryOutboxLedger } from '../outbox/index.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { createCallPlaces } from './call-places.ts';
+import { createCallSlots } from './call-slots.ts';
 import { createDelivery } from './create-delivery.ts';
 import type { DeliveryMessage } from './delivery-message.ts';
 
@@ -17,7 +17,7 @@ const message = (integrationType: string): DeliveryMessage => ({
 const never = new AbortController().signal;
 const turns = () => new Promise(setImmediate);
 
-test('concurrent calls never exceed the places; some messages wait, the others get staggered retry times', async () => {
+test('concurrent calls never exceed the slots; some messages wait, the others get staggered retry times', async () => {
   const clock = fakeClock();
   const running: (() => void)[] = [];
   let most = 0;
@@ -37,9 +37,9 @@ test('concurrent calls never exceed the places; some messages wait, the others g
   const outcomes = Array.from({ length: 7 }, () => deliver(message('slow:one')));
   await turns();
   assert.equal(running.length, 2);
-  const refused = await Promise.all(outcomes.slice(4));
+  const rejected = await Promise.all(outcomes.slice(4));
   assert.deepEqual(
-    refused,
+    rejected,
     [50, 100, 150].map((afterMs) => ({
       kind: 'retry',
       error: 'concurrency limit',
@@ -47,7 +47,7 @@ test('concurrent calls never exceed the places; some messages wait, the others g
       attempted: false,
     })),
   );
-  // A free place goes to a waiting message immediately.
+  // A free slot goes to a waiting message immediately.
   running.shift()?.();
   await turns();
   assert.equal(running.length, 2);
@@ -63,7 +63,7 @@ test('concurrent calls never exceed the places; some messages wait, the others g
   assert.equal(most, 2);
 });
 
-test('each integration type has separate places', async () => {
+test('each integration type has separate slots', async () => {
   let calls = 0;
   const { deliver } = createDelivery({
     destinations: {
@@ -84,7 +84,7 @@ test('each integration type has separate places', async () => {
   await first;
 });
 
-test('stopping the process ends the wait for a place, without counting an attempt', async () => {
+test('stopping the process ends the wait for a slot, without counting an attempt', async () => {
   const stop = new AbortController();
   const { deliver } = createDelivery({
     clock: fakeClock(),
@@ -102,24 +102,24 @@ test('stopping the process ends the wait for a place, without counting an attemp
 });
 
 test('an unused destination is not kept in memory', async () => {
-  const places = createCallPlaces(fakeClock(), 100);
-  const place = await places.enter('slow', 1, never);
-  assert.equal(places.size, 1);
-  assert.ok(place.kind === 'in');
-  place.leave({ isTried: true });
-  assert.equal(places.size, 0);
+  const slots = createCallSlots(fakeClock(), 100);
+  const slot = await slots.acquire('slow', 1, never);
+  assert.equal(slots.size, 1);
+  assert.ok(slot.kind === 'acquired');
+  slot.release({ isTried: true });
+  assert.equal(slots.size, 0);
 });
 
 test('a retry time is at most five seconds away, because the estimated duration may be wrong', async () => {
   const clock = fakeClock();
-  const places = createCallPlaces(clock, 100);
-  await places.enter('slow', 1, never);
-  void places.enter('slow', 1, never);
+  const slots = createCallSlots(clock, 100);
+  await slots.acquire('slow', 1, never);
+  void slots.acquire('slow', 1, never);
   const found: number[] = [];
   for (let index = 0; index < 100; index += 1) {
-    const entered = await places.enter('slow', 1, never);
-    assert.ok(entered.kind === 'full');
-    found.push(entered.backInMs);
+    const acquired = await slots.acquire('slow', 1, never);
+    assert.ok(acquired.kind === 'full');
+    found.push(acquired.backInMs);
   }
   assert.equal(found[0], 100);
   assert.equal(found.at(-1), 5_000);
@@ -146,7 +146,7 @@ test('a destination that hangs does not delay other destinations', async () => {
     }),
   );
   await ledger.enqueueMany(rows);
-  // Fewer places than the slow ones would take.
+  // Fewer slots than the slow ones would take.
   await using dispatcher = createOutboxDispatcher({ ledger, deliver, concurrency: 4, drainMs: 1 });
   await dispatcher.start();
   await quick.promise;

@@ -6,7 +6,7 @@ import type { HandlerContext } from 'millrace/subscriptions';
 import type { ClientBase } from 'pg';
 import { paymentCompleted } from './payment-events.ts';
 
-export class RefusedMethods {
+export class RejectedMethods {
   // @ts-expect-error the amount is a number
   @OnEvent(paymentCompleted)
   wrongPayload(_event: RecordedEvent<{ readonly amount: string }>): void {}

@@ -10,7 +10,7 @@ import type {
 import { isTerminal, type StoredTask } from '../../../tasks/task-job.ts';
 import type { ScriptValue } from '../connection/script.ts';
 import { runRegistered, taskScripts, type RedisTaskContext } from './context.ts';
-import { suffixOf, type TypePlace } from './keyspace.ts';
+import { suffixOf, type TypeKeys } from './keyspace.ts';
 import {
   letterOf,
   packAfterSignals,
@@ -34,7 +34,7 @@ export interface TypeClaim {
   readonly limit: number;
 }
 
-export interface TypeExchanged {
+export interface TypeResult {
   readonly outcomes: readonly ChangeOutcome[];
   readonly claimed: readonly StoredTask[];
   /** The claim reached its limit, so more jobs may be available now. */
@@ -43,30 +43,30 @@ export interface TypeExchanged {
   readonly freeAtMs: number;
 }
 
-type ExchangeReply = readonly [
+type ScriptReply = readonly [
   outcomes: readonly (string | number | null)[],
   claimed: readonly (readonly string[])[],
   more: number,
   freeAtMs: string,
 ];
 
-export type ExchangeType = (
+export type ChangeAndClaimOfType = (
   type: string,
   changes: readonly TaskChange[],
   claim: TypeClaim | undefined,
   nowMs: number,
-) => Promise<TypeExchanged>;
+) => Promise<TypeResult>;
 
-export function createExchangeType(
+export function createChangeAndClaim(
   context: RedisTaskContext,
   publishToOtherSlots: PublishToOtherSlots,
-): ExchangeType {
+): ChangeAndClaimOfType {
   const { redis, keyspace } = context;
   const { bus } = keyspace;
   const { isOneDomain } = bus;
 
   function valuesOf(
-    place: TypePlace,
+    typeKeys: TypeKeys,
     changes: readonly TaskChange[],
     { nowMs, isWhole }: { readonly nowMs: number; readonly isWhole: boolean },
   ) {
@@ -87,7 +87,7 @@ export function createExchangeType(
       values.push(...removed);
       let count = 0;
       for (const signal of signals) {
-        const number = streamNumber(place, signal.subject);
+        const number = streamNumber(typeKeys, signal.subject);
         if (number === undefined || !(isOneDomain || number === streamNumbers.queue)) continue;
         values.push(`${number}${signalKey(number, signal.id)}`, signalText(signal, nowMs));
         if (number === streamNumbers.queue) hasQueueSignal = true;
@@ -105,17 +105,17 @@ export function createExchangeType(
     return { values, hasQueueSignal };
   }
 
-  async function exchangeAll(
-    place: TypePlace,
+  async function runScript(
+    typeKeys: TypeKeys,
     changes: readonly TaskChange[],
     claim: TypeClaim | undefined,
     how: { readonly nowMs: number; readonly isWhole: boolean },
-  ): Promise<ExchangeReply> {
+  ): Promise<ScriptReply> {
     const { nowMs } = how;
-    const { base, never, queue, terminal, progress } = place;
+    const { base, never, queue, terminal, progress } = typeKeys;
     const keys = [base, never, queue.key, queue.mark];
     if (isOneDomain) keys.push(terminal.key, terminal.mark, progress.key, progress.mark);
-    const { values, hasQueueSignal } = valuesOf(place, changes, how);
+    const { values, hasQueueSignal } = valuesOf(typeKeys, changes, how);
     const head = [
       nowMs,
       bus.channel,
@@ -130,20 +130,20 @@ export function createExchangeType(
       claim === undefined ? '' : ruleText(claim, nowMs),
     ];
     const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
-    return runRegistered(context, place, async (isKnown) => {
+    return runRegistered(context, typeKeys, async (isKnown) => {
       const all = [...head, isKnown || !hasQueueSignal ? 1 : 0, ids, ...values];
-      return (await redis.run(taskScripts.exchange, keys, all)) as ExchangeReply | null;
+      return (await redis.run(taskScripts.changeAndClaim, keys, all)) as ScriptReply | null;
     });
   }
 
   /** Retries changes that need a merge, and publishes signals in other slots. */
   async function settle(
-    place: TypePlace,
+    typeKeys: TypeKeys,
     changes: readonly TaskChange[],
-    cells: ExchangeReply[0],
+    cells: ScriptReply[0],
     nowMs: number,
   ): Promise<readonly ChangeOutcome[]> {
-    const { type } = place;
+    const { type } = typeKeys;
     const outcomeOf = (id: string, cell: string | number | null = null): ChangeOutcome => {
       if (typeof cell === 'number') return { kind: 'done', revision: cell };
       const head = cell === null ? undefined : unpackHead(type, suffixOf(id), cell);
@@ -154,7 +154,7 @@ export function createExchangeType(
     const toMerge = changes.flatMap((change, at) => (needsMerge(change, outcomes[at]) ? [at] : []));
     if (toMerge.length > 0) {
       const some = toMerge.map((at) => changes[at] as TaskChange);
-      const [parts] = await exchangeAll(place, some, undefined, { nowMs, isWhole: false });
+      const [parts] = await runScript(typeKeys, some, undefined, { nowMs, isWhole: false });
       for (const [n, at] of toMerge.entries()) {
         outcomes[at] = outcomeOf((changes[at] as TaskChange).id, parts[n]);
       }
@@ -162,7 +162,7 @@ export function createExchangeType(
     if (!isOneDomain) {
       const done = changes.filter((_, at) => outcomes[at]?.kind === 'done');
       await publishToOtherSlots(
-        place,
+        typeKeys,
         done.flatMap(({ signals }) => signals),
         nowMs,
       );
@@ -171,13 +171,13 @@ export function createExchangeType(
   }
 
   return async (type, changes, claim, nowMs) => {
-    const place = keyspace.place(type);
+    const typeKeys = keyspace.typeKeys(type);
     const how = { nowMs, isWhole: true };
-    const [cells, jobs, more, freeAt] = await exchangeAll(place, changes, claim, how);
+    const [cells, jobs, more, freeAt] = await runScript(typeKeys, changes, claim, how);
     const claimed = jobs.map((job) => unpackTask(type, job));
     try {
       return {
-        outcomes: changes.length === 0 ? [] : await settle(place, changes, cells, nowMs),
+        outcomes: changes.length === 0 ? [] : await settle(typeKeys, changes, cells, nowMs),
         claimed,
         isMore: more === 1,
         freeAtMs: Number(freeAt) < 0 ? Infinity : Number(freeAt),
@@ -190,8 +190,9 @@ export function createExchangeType(
 }
 
 /** Whether another process has changed the record although the worker still owns the job. */
-function needsMerge({ guard, held }: TaskChange, outcome: ChangeOutcome | undefined): boolean {
-  if (held === undefined || outcome?.kind !== 'stale' || guard.revision !== undefined) return false;
+function needsMerge({ guard, claimed }: TaskChange, outcome: ChangeOutcome | undefined): boolean {
+  if (claimed === undefined || outcome?.kind !== 'stale' || guard.revision !== undefined)
+    return false;
   return outcome.head?.state === 'running' && outcome.head.fence === guard.fence;
 }
 
@@ -202,9 +203,9 @@ function needsMerge({ guard, held }: TaskChange, outcome: ChangeOutcome | undefi
  * record, its new lines before the signal fields, and its new lines after them.
  */
 function wholeOf(change: TaskChange, nowMs: number) {
-  const { held, head: changed, guard } = change;
-  if (held === undefined || guard.fence === undefined) return undefined;
-  const { before, after } = held;
+  const { claimed, head: changed, guard } = change;
+  if (claimed === undefined || guard.fence === undefined) return undefined;
+  const { before, after } = claimed;
   const { head } = after;
   const isEnd = isTerminal(head.state);
   if (!isEnd && head.state !== 'running') return undefined;

@@ -1,8 +1,8 @@
--- KEYS: stream, leases, fences. ARGV: action ('place', 'seek' or 'drop'), native group, id after which it starts.
+-- KEYS: stream, leases, fences. ARGV: action ('create', 'seek' or 'drop'), native group, id after which it starts.
 -- @include "include/forget-leases"
 local stream, leases, fences = KEYS[1], KEYS[2], KEYS[3]
 local action, native, after = unpack(ARGV)
-if action ~= 'place' then
+if action ~= 'create' then
   forgetLeases(leases, fences, stream)
   redis.pcall('XGROUP', 'DESTROY', stream, native)
 end

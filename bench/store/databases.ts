@@ -11,9 +11,9 @@ import type { BenchmarkContext } from '../benchmark.ts';
 import type { Engine } from './subject-store.ts';
 
 /** Returns the path or URL of a new, empty database. */
-export type NewPlace = (engine: Engine) => Promise<string>;
+export type NewDatabase = (engine: Engine) => Promise<string>;
 
-export function createPlaces({ defer, signal }: BenchmarkContext): NewPlace {
+export function createDatabases({ defer, signal }: BenchmarkContext): NewDatabase {
   let folder: Promise<string> | undefined;
   let server: Promise<PostgresServer> | undefined;
   let files = 0;
@@ -34,15 +34,15 @@ export function createPlaces({ defer, signal }: BenchmarkContext): NewPlace {
 }
 
 /** The number of committed rows, read over a separate connection. */
-export async function countRows(engine: Engine, place: string, table: string): Promise<number> {
+export async function countRows(engine: Engine, address: string, table: string): Promise<number> {
   const sql = `select count(*) as rows from ${table}`;
   if (engine === 'sqlite') {
-    const database = new DatabaseSync(place, { readOnly: true });
+    const database = new DatabaseSync(address, { readOnly: true });
     const row = database.prepare(sql).get();
     database.close();
     return Number(row?.['rows']);
   }
-  const client = new pg.Client(place);
+  const client = new pg.Client(address);
   await client.connect();
   const { rows } = await client.query<{ rows: string }>(sql);
   await client.end();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryEventStore } from '../../engines/memory/index.ts';
 import { parseExportLine } from './export-format.ts';
-import { createStreamPlaces } from './import-places.ts';
+import { createRevisionMappings } from './revision-mappings.ts';
 import { inParallel, planImport } from './import-plan.ts';
 import {
   chf,
@@ -26,13 +26,13 @@ test('a stream that left the cache is looked up again, with or without gaps', as
   await using target = openTarget();
   for (let run = 0; run < 2; run += 1) {
     const empty = run === 0;
-    const places = createStreamPlaces(target, { empty, placesMax: 1 });
+    const mappings = createRevisionMappings(target, { empty, mappingsMax: 1 });
     for (const [index, json] of lines.entries()) {
       const line = parseExportLine(json, index + 1);
       assert.equal(line.kind, 'event');
-      const plan = await planImport(target, places, [line.event]);
+      const plan = await planImport(target, mappings, [line.event]);
       if (plan.writes.length > 0) await target.appendMany(plan.writes);
-      for (const [name, place] of plan.places) places.set(name, place);
+      for (const [name, mapping] of plan.mappings) mappings.set(name, mapping);
       assert.equal(plan.count, run === 0 ? 1 : 0, `line ${index + 1}`);
     }
   }
