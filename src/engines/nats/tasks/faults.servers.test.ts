@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
+import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -359,4 +359,42 @@ test('a call to a server that does not reply fails within the timeout', async ()
     server.resume();
   }
   assert.equal((await retryUntilReply(() => tasks.get(id)))?.state, 'queued');
+});
+
+test('a signal is published again after the server lost it and reused its sequence', async () => {
+  await using own = await startNats();
+  await using tasks = await natsTasks(own.url, { prefix: 'tail', types });
+  await using bus = await natsBus(own.url, { prefix: 'tail' });
+  const sweeper = createTaskSweep(tasks);
+  const ids: string[] = [];
+  const complete = async (n: number): Promise<void> => {
+    const { id } = await retryUntilReply(() => tasks.enqueue({ type: email, payload: { n } }));
+    ids.push(id);
+    const [claimed] = await retryUntilReply(() => claimUpTo(tasks, 'w', 1));
+    await retryUntilReply(() => tasks.complete(claimed?.token ?? assert.fail(), 'done'));
+  };
+  /** Stops the server, so that the copy of its files is consistent. */
+  const restartWith = async (change: () => Promise<void>): Promise<void> => {
+    await own.stop();
+    await change();
+    await own.start();
+  };
+  const streams = join(own.folder, 'jetstream', '$G', 'streams', 'tail-bus');
+  const copy = join(own.folder, 'copy');
+  await complete(1);
+  await restartWith(() => cp(streams, copy, { recursive: true }));
+  await complete(2);
+  // The sweeper now knows both terminal signals.
+  await retryUntilReply(() => sweeper.sweep());
+  await restartWith(async () => {
+    await rm(streams, { recursive: true });
+    await cp(copy, streams, { recursive: true });
+  });
+  await complete(3);
+  await eventually('every terminal signal is published', async () => {
+    await retryUntilReply(() => sweeper.sweep());
+    const found = await Array.fromAsync(bus.read(`gbe.tasks.${email}.terminal`));
+    const published = new Set(found.map(({ payload }) => (payload as { taskId: string }).taskId));
+    return ids.every((id) => published.has(id));
+  });
 });

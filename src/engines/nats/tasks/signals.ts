@@ -21,6 +21,7 @@ interface KnownIds {
   /** The creation time of the stream; it changes if the stream is deleted and created again. */
   readonly created: string | undefined;
   lastSequence: number;
+  lastId: string;
   count: number;
 }
 
@@ -45,12 +46,25 @@ export function createTaskSignals(
     return signals.map((signal) => codec.encode(signal));
   }
 
-  async function readFrom(subject: string, read: KnownIds): Promise<void> {
-    for await (const message of reader.headers(subject, read.lastSequence + 1)) {
-      read.ids.add(plainId(message.messageId));
-      read.lastSequence = message.sequence;
+  /**
+   * Reads the messages after the known ones. Returns false if the last known message is gone: a server that crashed may
+   * have lost it and reused its sequence.
+   */
+  async function readOn(subject: string, read: KnownIds): Promise<boolean> {
+    let isIntact = read.lastSequence === 0;
+    for await (const message of reader.headers(subject, Math.max(1, read.lastSequence))) {
+      const { messageId, sequence } = message;
+      if (!isIntact) {
+        isIntact = sequence === read.lastSequence && messageId === read.lastId;
+        if (!isIntact) return false;
+        continue;
+      }
+      read.ids.add(plainId(messageId));
+      read.lastSequence = sequence;
+      read.lastId = messageId;
       read.count += 1;
     }
+    return isIntact;
   }
 
   /** Reads only new messages. Reads all messages again if some of the known ones are missing. */
@@ -61,15 +75,14 @@ export function createTaskSignals(
     streams.forget();
     await streams.ensure(subject);
     let read = known.get(subject);
-    if (read !== undefined) {
-      await readFrom(subject, read);
+    if (read !== undefined && (await readOn(subject, read))) {
       const info = await streams.info(stream, { subjects_filter: name });
       const isComplete = (info?.state.subjects?.[name] ?? 0) >= read.count;
       if (isComplete && info?.created === read.created) return read.ids;
     }
     const created = (await streams.info(stream))?.created;
-    read = { ids: new Set(), created, lastSequence: 0, count: 0 };
-    await readFrom(subject, read);
+    read = { ids: new Set(), created, lastSequence: 0, lastId: '', count: 0 };
+    await readOn(subject, read);
     known.set(subject, read);
     return read.ids;
   }
