@@ -2,7 +2,7 @@
 
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { natsBus } from '../src/engines/nats/index.ts';
+import { openNats } from '../src/engines/nats/index.ts';
 import { createMetrics } from '../src/telemetry/index.ts';
 import { startNats } from '../src/testing/index.ts';
 import {
@@ -110,11 +110,11 @@ async function jetStreamCase({
       {
         name: ours,
         setup: async () => {
-          const bus = await natsBus(server.url, { prefix: 'ours' });
+          const nats = await openNats(server.url, { prefix: 'ours' });
           const message = { subject: 'gbe.events.orders.created', payload };
           return {
-            run: eachInFlight(64, () => bus.publish(message)),
-            teardown: async () => bus[Symbol.asyncDispose](),
+            run: eachInFlight(64, () => nats.bus.publish(message)),
+            teardown: async () => nats[Symbol.asyncDispose](),
           };
         },
       },

@@ -80,7 +80,7 @@ function noOpCase(
 let runs = 0;
 
 /** Runs a new subscription from the first event until its checkpoint has passed the last one. */
-function handleAll({ store }: MillraceSubject, kind: 'handler' | 'batchHandler') {
+function handleAll({ db }: MillraceSubject, kind: 'handler' | 'batchHandler') {
   return async (total: number): Promise<number> => {
     runs += 1;
     let count = 0;
@@ -89,7 +89,7 @@ function handleAll({ store }: MillraceSubject, kind: 'handler' | 'batchHandler')
       kind === 'handler'
         ? { name, handler: async () => void (count += 1) }
         : { name, batchHandler: async ({ length }: { length: number }) => void (count += length) };
-    const runner = await startSubscription(store, subscription(definition));
+    const runner = await startSubscription(db, subscription(definition));
     await runner.whenCaughtUp();
     await runner.stop();
     if (count !== total) throw new Error(`${count} of ${total} events were handled`);

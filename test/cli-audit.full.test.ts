@@ -5,7 +5,8 @@ import { userInfo } from 'node:os';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { commands } from '../src/cli/commands/index.ts';
-import { createAuditLog, openEventStore } from '../src/platform/index.ts';
+import { openRole } from '../src/platform/engines/open-engines.ts';
+import { createAuditLog } from '../src/platform/index.ts';
 import { renamed, currencyStream, useWorkspace } from './cli-store-terminal.ts';
 
 const modules = fileURLToPath(new URL('cli-projections.ts', import.meta.url));
@@ -56,7 +57,7 @@ describe('the audit log of the command line', () => {
     const known = commands.map(({ name }) => name);
     assert.deepEqual(known.toSorted(), [...Object.keys(actions), ...others].toSorted());
     await home.fillDefault((store) => store.append(currencyStream('USD'), [renamed('USD', 'a')]));
-    await using store = await openEventStore(`sqlite:${home.at('.millrace/events.db')}`);
+    await using store = await openRole(`sqlite:${home.at('.millrace/events.db')}`, 'store');
     const audit = createAuditLog(store);
     const env = { USER: 'root' };
     for (const [name, [rest, action, target, outcome]] of Object.entries(actions)) {

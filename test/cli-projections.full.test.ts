@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { activeDocuments, startProjection } from '../src/projections/index.ts';
-import { openEventStore } from '../src/platform/index.ts';
-import type { ProjectionStore } from '../src/projections/index.ts';
+import { openSqlite } from '../src/engines/sqlite/index.ts';
 import { broken, one, two } from './cli-projections.ts';
 import { currencyStream, jsonOf, renamed, useWorkspace } from './cli-store-terminal.ts';
 
@@ -15,20 +14,18 @@ describe('millrace projections', () => {
   const home = useWorkspace();
 
   async function fill(): Promise<void> {
-    await home.fillDefault(async (store) => {
+    await home.fillDefault(async (store, db) => {
       for (const id of ['USD', 'EUR', 'ZAR']) {
         await store.append(currencyStream(id), [renamed(id, 'first'), renamed(id, `last ${id}`)]);
       }
-      await using runner = await startProjection(store, one);
+      await using runner = await startProjection(db, one);
       await runner.whenCaughtUp();
     });
   }
 
   const nameOf = async (id: string): Promise<unknown> => {
-    await using store: ProjectionStore = await openEventStore(
-      `sqlite:${home.at('.millrace/events.db')}`,
-    );
-    const queries = activeDocuments(store, [one.readModel, two.readModel]);
+    await using db = await openSqlite(`sqlite:${home.at('.millrace/events.db')}`);
+    const queries = activeDocuments(db, [one.readModel, two.readModel]);
     return (await queries.get('core', id))?.document.name;
   };
 

@@ -3,20 +3,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createEnvelope, type NewEvent } from '../src/contracts/envelope.ts';
+import type { SqliteEngine } from '../src/engines/sqlite/index.ts';
 import {
   orderSaga,
   paid,
   placed,
   quickRetry,
 } from '../src/testing/support/reactors/example-order.ts';
-import { sagaAdmin, startSaga, type SagaHost, type SagaStatus } from '../src/reactors/index.ts';
+import { sagaAdmin, startSaga, type SagaStatus } from '../src/reactors/index.ts';
 import { createReceiver } from '../src/testing/support/reactors/saga-rig.ts';
 import type { EventStore } from '../src/store/event-store.ts';
-import type { SubscriptionHost } from '../src/subscriptions/index.ts';
 import { jsonOf, useWorkspace } from './cli-store-terminal.ts';
 import { until } from './store/rig.ts';
-
-type Store = EventStore & Partial<SubscriptionHost> & Partial<SagaHost>;
 
 const stream = 'shop.fulfilment.v1-core-o1';
 /** The long timeout keeps timers from firing on a slow machine. */
@@ -31,15 +29,15 @@ async function append(store: EventStore, event: NewEvent, tenant = 'core'): Prom
 
 /** Runs the saga until it has this status. */
 async function run(
-  store: Store,
+  db: SqliteEngine,
   { refund, key, status, tenant = 'core' }: Wanted,
 ): Promise<readonly string[]> {
   const receiver = createReceiver();
   receiver.answer('parcel.ship', 'reject');
   receiver.answer('card.refund', refund);
   const tenants = new Set([tenant]);
-  await using runner = await startSaga(store, order, { send: receiver.send, tenants });
-  const admin = sagaAdmin(store, order, { tenants });
+  await using runner = await startSaga(db, order, { send: receiver.send, tenants });
+  const admin = sagaAdmin(db, order, { tenants });
   await until(`${key} is ${status}`, async () => {
     const { items: sagas } = await admin.list({ status, tenant });
     return sagas.some((each) => each.key === key);
@@ -58,10 +56,10 @@ interface Wanted {
 describe('millrace sagas', () => {
   const home = useWorkspace();
   const park = (tenant = 'core') =>
-    home.fillDefault(async (store) => {
+    home.fillDefault(async (store, db) => {
       await append(store, placed({ orderId: 'o1' }), tenant);
       await append(store, paid({ orderId: 'o1' }), tenant);
-      await run(store, { refund: 'reject', key: 'o1', status: 'parked', tenant });
+      await run(db, { refund: 'reject', key: 'o1', status: 'parked', tenant });
     });
 
   test('shows why a saga is parked, and resumes it', async () => {
@@ -84,9 +82,9 @@ describe('millrace sagas', () => {
     const again = await home.millrace(`sagas resume ${stream}`);
     assert.equal(again.code, 1);
     assert.match(again.stderr, /^SAGA_NOT_PARKED: saga 'o1' is not parked but compensating/);
-    await home.fillDefault(async (store) => {
+    await home.fillDefault(async (_store, db) => {
       const wanted: Wanted = { refund: 'accept', key: 'o1', status: 'compensated' };
-      assert.deepEqual(await run(store, wanted), ['card.refund o1', 'stock.release o1']);
+      assert.deepEqual(await run(db, wanted), ['card.refund o1', 'stock.release o1']);
     });
   });
 
@@ -95,20 +93,20 @@ describe('millrace sagas', () => {
     const name = 'shop.fulfilment.v1-demo-za-o1';
     const skipped = jsonOf(await home.millrace(`sagas resume ${name} --skip --json`));
     assert.deepEqual(skipped, { stream: name, how: 'skip' });
-    await home.fillDefault(async (store) => {
+    await home.fillDefault(async (store, db) => {
       const events = await store.readStream(name).toArray();
       assert.ok(events.every(({ tenant }) => tenant === 'demo-za'));
       const wanted = { key: 'o1', status: 'compensated', tenant: 'demo-za' } as const;
-      assert.deepEqual(await run(store, { refund: 'reject', ...wanted }), ['stock.release o1']);
+      assert.deepEqual(await run(db, { refund: 'reject', ...wanted }), ['stock.release o1']);
     });
   });
 
   test('lists sagas page by page, as NDJSON with --json', async () => {
-    await home.fillDefault(async (store) => {
+    await home.fillDefault(async (store, db) => {
       for (const orderId of ['a', 'b', 'c']) await append(store, placed({ orderId }));
-      await run(store, { refund: 'accept', key: 'c', status: 'running' });
-      await run(store, { refund: 'accept', key: 'a', status: 'running' });
-      await run(store, { refund: 'accept', key: 'b', status: 'running' });
+      await run(db, { refund: 'accept', key: 'c', status: 'running' });
+      await run(db, { refund: 'accept', key: 'a', status: 'running' });
+      await run(db, { refund: 'accept', key: 'b', status: 'running' });
     });
     const first = await home.millrace('sagas list --saga shop.fulfilment.v1 --limit 2');
     assert.equal(first.stdout.split('\n').length, 3);

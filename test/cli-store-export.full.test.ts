@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { openEventStore } from '../src/platform/index.ts';
+import { openRole } from '../src/platform/engines/open-engines.ts';
 import {
   contentOf,
   currencyStream,
@@ -222,7 +222,7 @@ describe('millrace export and import', () => {
         await using other = await workFolder();
         const options = { cwd: other.path };
         {
-          await using store = await openEventStore(`sqlite:${join(other.path, 'a.db')}`);
+          await using store = await openRole(`sqlite:${join(other.path, 'a.db')}`, 'store');
           for (const { id, name, headers } of events) {
             const more = headers === undefined ? {} : { headers };
             await store.append(currencyStream(id), [renamed(id, name, more)]);
@@ -230,8 +230,8 @@ describe('millrace export and import', () => {
         }
         await runMillrace(['export', '--store', 'sqlite:a.db', '--out', 'a.ndjson'], options);
         await runMillrace(['import', '--store', 'sqlite:b.db', '--in', 'a.ndjson'], options);
-        await using a = await openEventStore(`sqlite:${join(other.path, 'a.db')}`);
-        await using b = await openEventStore(`sqlite:${join(other.path, 'b.db')}`);
+        await using a = await openRole(`sqlite:${join(other.path, 'a.db')}`, 'store');
+        await using b = await openRole(`sqlite:${join(other.path, 'b.db')}`, 'store');
         assert.deepEqual(await contentOf(b), await contentOf(a));
       }),
       { numRuns: soakMinutes > 0 ? 50 : 3 },

@@ -6,7 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { cp, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { openEventStore } from '../src/platform/index.ts';
+import { openRole } from '../src/platform/engines/open-engines.ts';
 import {
   contentOf,
   currencyStream,
@@ -27,7 +27,7 @@ describe('a long export or import that is interrupted', () => {
   let filled: Awaited<ReturnType<typeof workFolder>>;
   before(async () => {
     filled = await workFolder();
-    await using store = await openEventStore(`sqlite:${join(filled.path, 'a.db')}`);
+    await using store = await openRole(`sqlite:${join(filled.path, 'a.db')}`, 'store');
     const text = 'x'.repeat(2_000);
     for (let sent = 0; sent < events; sent += 100) {
       await Promise.all(
@@ -84,7 +84,7 @@ describe('a long export or import that is interrupted', () => {
   test('by Ctrl-C leaves an import that finishes when it is run again', async () => {
     await home.millrace(exportLine);
     const stop = new AbortController();
-    await using target = await openEventStore(`sqlite:${home.at('b.db')}`);
+    await using target = await openRole(`sqlite:${home.at('b.db')}`, 'store');
     void (async () => {
       for await (const item of target.subscribe()) if (item.kind === 'events') return stop.abort();
     })();

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { openEventStore } from '../src/platform/index.ts';
+import { openRole } from '../src/platform/engines/open-engines.ts';
 import type { RecordedEvent } from '../src/store/recorded-event.ts';
 import {
   currencyStream,
@@ -115,7 +115,7 @@ describe('millrace stream read', () => {
     const { code, stdout, stderr } = await home.millrace(`stream read ${usd}`);
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, /^0 {2}\d{4}-\S+Z {2}currency\.renamed\.v1 {2}\{"name":"a"\}\n1 {2}/);
-    await using store = await openEventStore(`sqlite:${home.at('.millrace/events.db')}`);
+    await using store = await openRole(`sqlite:${home.at('.millrace/events.db')}`, 'store');
     const events = await store.readStream(usd).toArray();
     assert.deepEqual(eventsOf((await home.millrace(`stream read ${usd} --json`)).stdout), events);
   });
@@ -155,7 +155,7 @@ describe('millrace stream tail', () => {
     await home.fillDefault((store) => store.append(usd, [renamed('USD', 'before')]));
     const stop = new AbortController();
     const seen: string[] = [];
-    await using store = await openEventStore(`sqlite:${home.at('.millrace/events.db')}`);
+    await using store = await openRole(`sqlite:${home.at('.millrace/events.db')}`, 'store');
     const { code, stderr } = await home.millrace(`stream tail ${usd} --from-start --json`, {
       signal: stop.signal,
       onStdout: (text) => {

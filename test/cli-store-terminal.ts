@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { createPaint } from '../src/cli/terminal/paint.ts';
 import { runCli } from '../src/cli/run-cli.ts';
 import { createEnvelope, type DomainEventEnvelope } from '../src/contracts/envelope.ts';
-import { openEventStore } from '../src/platform/index.ts';
+import { openSqlite, type SqliteEngine } from '../src/engines/sqlite/index.ts';
 import type { EventStore } from '../src/store/event-store.ts';
 import type { RecordedEvent } from '../src/store/recorded-event.ts';
 
@@ -99,6 +99,8 @@ interface SpawnOptions {
   readonly signalWhen?: readonly [NodeJS.Signals, () => boolean] | undefined;
 }
 
+type Fill = (store: EventStore, db: SqliteEngine) => Promise<unknown>;
+
 export interface Workspace {
   folder(): string;
   /** The path of a file in the folder. */
@@ -108,9 +110,9 @@ export interface Workspace {
   /** Runs a command line in a separate process. */
   spawned(line: string, options?: SpawnOptions): Promise<Outcome>;
   /** Works on the store in a file. */
-  fill(name: string, work: (store: EventStore) => Promise<unknown>): Promise<void>;
+  fill(name: string, work: Fill): Promise<void>;
   /** Works on the default store of the commands. */
-  fillDefault(work: (store: EventStore) => Promise<unknown>): Promise<void>;
+  fillDefault(work: Fill): Promise<void>;
   contentOfFile(name: string): Promise<unknown[]>;
 }
 
@@ -124,8 +126,8 @@ export function useWorkspace(): Workspace {
 
   const at = (name: string): string => join(folder.path, name);
   const fill: Workspace['fill'] = async (name, work) => {
-    await using store = await openEventStore(`sqlite:${at(name)}`);
-    await work(store);
+    await using db = await openSqlite(`sqlite:${at(name)}`);
+    await work(db.store, db);
   };
   return {
     folder: () => folder.path,
@@ -135,8 +137,8 @@ export function useWorkspace(): Workspace {
     fill,
     fillDefault: (work) => fill('.millrace/events.db', work),
     async contentOfFile(name) {
-      await using store = await openEventStore(`sqlite:${at(name)}`);
-      return await contentOf(store);
+      await using db = await openSqlite(`sqlite:${at(name)}`);
+      return await contentOf(db.store);
     },
   };
 }

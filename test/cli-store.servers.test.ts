@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import pg from 'pg';
 import { newMessage } from '../src/testing/conformance/outbox/fixture.ts';
-import { openEventStore, openOutboxLedger } from '../src/platform/index.ts';
+import { openRole } from '../src/platform/engines/open-engines.ts';
 import type { EventStore } from '../src/store/event-store.ts';
 import { sharedPostgres } from '../src/testing/index.ts';
 import {
@@ -132,7 +132,7 @@ describe('millrace migrate on PostgreSQL', () => {
     } finally {
       await client.end();
     }
-    await using ledger = await openOutboxLedger(url, { migrate: 'off' });
+    await using ledger = await openRole(url, 'outbox', { migrate: 'off' });
     await ledger.enqueue(newMessage());
     assert.equal((await ledger.claimDueBatch('w', 1)).length, 1);
     const { stdout: said } = await home.millrace(`migrate --outbox --store ${url}`);
@@ -167,9 +167,9 @@ describe('millrace export and import with PostgreSQL', () => {
     const out = await home.millrace(`export --store ${url} --out b.ndjson`);
     assert.equal(out.code, 0, out.stderr);
     assert.equal((await home.millrace('import --store sqlite:b.db --in b.ndjson')).code, 0);
-    await using source = await openEventStore(`sqlite:${home.at('a.db')}`);
-    await using postgres = await openEventStore(url);
-    await using copy = await openEventStore(`sqlite:${home.at('b.db')}`);
+    await using source = await openRole(`sqlite:${home.at('a.db')}`, 'store');
+    await using postgres = await openRole(url, 'store');
+    await using copy = await openRole(`sqlite:${home.at('b.db')}`, 'store');
     await sameContent(postgres, source);
     await sameContent(copy, source);
   });
@@ -177,7 +177,7 @@ describe('millrace export and import with PostgreSQL', () => {
   test('resume an export that was cut, and an import that was stopped', async () => {
     const { url } = await sharedPostgres();
     {
-      await using store = await openEventStore(url);
+      await using store = await openRole(url, 'store');
       for (let round = 0; round < 30; round += 1) {
         await Promise.all(
           [usd, eur, chf].map((stream) =>
@@ -212,8 +212,8 @@ describe('millrace export and import with PostgreSQL', () => {
     };
     assert.equal(rest.appended + rest.duplicates, 3_600);
     assert.ok(rest.duplicates > 1_000);
-    await using one = await openEventStore(url);
-    await using other = await openEventStore(target);
+    await using one = await openRole(url, 'store');
+    await using other = await openRole(target, 'store');
     assert.deepEqual(await contentOf(other), await contentOf(one));
   });
 

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { openEventStore, openTokens } from '../src/platform/index.ts';
+import { openRole } from '../src/platform/engines/open-engines.ts';
+import { openTokens } from '../src/platform/index.ts';
 import { jsonOf, useWorkspace } from './cli-store-terminal.ts';
 
 interface CreatedToken {
@@ -23,7 +24,7 @@ describe('millrace token', () => {
     assert.match(listed.stdout, /^shop +live +read\+append +core +/m);
     assert.doesNotMatch(listed.stdout, new RegExp(secret.slice(-43)));
 
-    await using store = await openEventStore(`sqlite:${home.folder()}/.millrace/events.db`);
+    await using store = await openRole(`sqlite:${home.folder()}/.millrace/events.db`, 'store');
     await using tokens = await openTokens(store);
     assert.equal(tokens.verify(secret, 'shop')?.token.id, token.id);
     assert.equal((await home.millrace('token revoke shop')).code, 0);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { memoryEventStore } from '../src/engines/memory/index.ts';
+import { openMemory } from '../src/engines/memory/index.ts';
 import { eventStoreSchema, examineEngines, type EngineUrls } from '../src/platform/index.ts';
 import { startKurrentServer } from '../src/server/kurrent/index.ts';
 import { startNats, startPostgres, startRedis } from '../src/testing/index.ts';
@@ -191,8 +191,8 @@ test('tasks: reports an error in the file of task types, with the name of the fi
 });
 
 test('KurrentDB: checks a server that speaks its protocol', async () => {
-  await using store = memoryEventStore();
-  await using server = await startKurrentServer(store, { port: 0 });
+  await using db = openMemory();
+  await using server = await startKurrentServer(db.store, { port: 0 });
   const found = await levels({ store: server.url, outbox: sqlite() }, 'store');
   assert.deepEqual(
     found.signs.filter((each) => !each.startsWith('read:')),
@@ -228,11 +228,16 @@ test('prints text or JSON without passwords, and exits with 1 if a check fails',
   const report = JSON.parse(good.stdout) as {
     readonly ok: boolean;
     readonly subjects: readonly { readonly subject: string }[];
+    readonly roles: readonly { readonly role: string; readonly engine?: string }[];
   };
   assert.deepEqual(
     [report.ok, report.subjects.map(({ subject }) => subject)],
-    [true, ['process', 'configuration', 'store, outbox, keys']],
+    [true, ['process', 'configuration', 'store, outbox']],
   );
+  const engineOf = (name: string) => report.roles.find(({ role }) => role === name)?.engine;
+  for (const role of ['store', 'outbox', 'readModels', 'sagas', 'keys']) {
+    assert.equal(engineOf(role), 'SQLite', role);
+  }
   const broken = await runMillrace(['doctor'], { cwd: folder, env: { MILLRACE_KEYS: keys } });
   assert.equal(broken.code, 1);
   assert.match(broken.stdout, /✗ reachable .*ECONNREFUSED/);

@@ -42,7 +42,6 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 
 /** Engines and destinations that use the connection of another engine. */
 const usesConnectionOf: Readonly<Record<string, string>> = {
-  'engines/bullmq': 'engines/redis',
   'destinations/redis-stream': 'engines/redis',
   'destinations/nats': 'engines/nats',
 };
@@ -86,9 +85,6 @@ function srcViolation({ from, to }: Import): string | undefined {
   if (!to.startsWith('src/')) return packageViolation(from, to);
   const target = layerOf(to);
   if (target === 'testing') return 'only tests may import testing';
-  // The public import path of an engine also exports its destination.
-  if (target === 'destinations' && /^src\/engines\/(redis|nats)\/index\.ts$/.test(from))
-    return undefined;
   if (target !== layer && !allowed.includes(target)) return `${layer} may not import ${target}`;
   if (!isDriverFolder(layer) || !isDriverFolder(target)) return undefined;
   const [own, other] = [driverFolderOf(from), driverFolderOf(to)];

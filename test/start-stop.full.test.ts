@@ -8,7 +8,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { sqliteEventStore } from '../src/engines/sqlite/index.ts';
+import { openSqlite } from '../src/engines/sqlite/index.ts';
 import { runMillrace, spawnMillrace } from './cli-store-terminal.ts';
 import { startProduct, type StartedProduct } from './start-product.ts';
 
@@ -70,8 +70,8 @@ async function handle(product: StartedProduct): Promise<void> {
 }
 
 async function leasesHeld(cwd: string): Promise<number> {
-  await using store = await sqliteEventStore(`sqlite:${join(cwd, '.millrace/events.db')}`);
-  return (await store.subscriptions.leases.list(subscriptionName)).length;
+  await using db = await openSqlite(`sqlite:${join(cwd, '.millrace/events.db')}`);
+  return (await db.subscriptions.leases.list(subscriptionName)).length;
 }
 
 test('SIGTERM: the running handler and request finish, new connections are refused, and leases are released', async () => {

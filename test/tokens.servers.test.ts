@@ -6,21 +6,22 @@ import { after, test } from 'node:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kurrentdbEventStore } from '../src/engines/kurrentdb/index.ts';
-import { memoryEventStore } from '../src/engines/memory/index.ts';
-import { postgresEventStore } from '../src/engines/postgres/index.ts';
-import { sqliteEventStore } from '../src/engines/sqlite/index.ts';
+import { openKurrent } from '../src/engines/kurrentdb/index.ts';
+import { openMemory } from '../src/engines/memory/index.ts';
+import { openPostgres } from '../src/engines/postgres/index.ts';
+import { openSqlite } from '../src/engines/sqlite/index.ts';
 import { hasCode } from '../src/foundation/error.ts';
 import { openTokens } from '../src/platform/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../src/server/kurrent/index.ts';
 import type { EventStore } from '../src/store/event-store.ts';
 import { sharedPostgres } from '../src/testing/servers/shared-servers.ts';
+import { ownedRole } from '../src/testing/owned-role.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-tokens-'));
 after(() => rm(folder, { recursive: true, force: true }));
 const { url } = await sharedPostgres();
-const backing = memoryEventStore(kurrentStoreOptions);
-const server = await startKurrentServer(backing, {
+const backing = openMemory(kurrentStoreOptions);
+const server = await startKurrentServer(backing.store, {
   port: 0,
   // Tokens may be written only by an administrator, so every caller is one.
   authenticate: () => ({ mayRead: true, mayWrite: true, isAdmin: true }),
@@ -31,9 +32,12 @@ after(async () => {
 });
 
 const engines: Readonly<Record<string, () => Promise<EventStore>>> = {
-  SQLite: () => sqliteEventStore(`sqlite:${join(folder, 'events.db')}`),
-  PostgreSQL: () => postgresEventStore(url, { schema: 'tokens', connectionsMax: 3 }),
-  KurrentDB: () => kurrentdbEventStore(`${server.url}&discoveryInterval=1`),
+  SQLite: async () => ownedRole(await openSqlite(`sqlite:${join(folder, 'events.db')}`), 'store'),
+  async PostgreSQL() {
+    const options = { schema: 'tokens', roles: ['store'], connectionsMax: 3 } as const;
+    return ownedRole(await openPostgres(url, options), 'store');
+  },
+  KurrentDB: async () => ownedRole(await openKurrent(`${server.url}&discoveryInterval=1`), 'store'),
 };
 
 for (const [engine, open] of Object.entries(engines)) {

@@ -2,12 +2,13 @@
 
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { natsBus } from '../../src/engines/nats/index.ts';
-import { redisBus } from '../../src/engines/redis/index.ts';
-import { sqliteBus } from '../../src/engines/sqlite/index.ts';
+import { openNats } from '../../src/engines/nats/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import type { Bus } from '../../src/bus/index.ts';
 import { startNats, startRedis } from '../../src/testing/index.ts';
 import type { BenchmarkContext } from '../benchmark.ts';
+import { ownedRole } from '../../src/testing/owned-role.ts';
 import { createDatabases } from '../store/databases.ts';
 
 export interface BusTarget {
@@ -32,17 +33,21 @@ export function createBusTargets(context: BenchmarkContext): readonly BusTarget[
   return [
     {
       engine: 'redis',
-      open: async () => redisBus(await redisUrl(), { keyPrefix: `${newPrefix()}:` }),
+      open: async () =>
+        ownedRole(await openRedis(await redisUrl(), { keyPrefix: `${newPrefix()}:` }), 'bus'),
       serverCpuMs: async () => redisCpuMs(await redisUrl()),
     },
     {
       engine: 'nats',
       async open() {
         const { url } = await (nats ??= startNats({ signal }));
-        return natsBus(url, { prefix: newPrefix() });
+        return ownedRole(await openNats(url, { prefix: newPrefix() }), 'bus');
       },
     },
-    { engine: 'sqlite', open: async () => sqliteBus(`sqlite:${await newDatabase('sqlite')}`) },
+    {
+      engine: 'sqlite',
+      open: async () => ownedRole(await openSqlite(`sqlite:${await newDatabase('sqlite')}`), 'bus'),
+    },
   ];
 }
 

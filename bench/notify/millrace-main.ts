@@ -2,7 +2,7 @@
 
 import type { TopicDurability } from '../../src/topics/topic-bus.ts';
 import { openTopics } from '../../src/topics/topics.ts';
-import { openBus } from '../../src/platform/engines/open-bus.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { createNtfyHandler } from '../../src/server/topics/ntfy-handler.ts';
 import { startNtfyServer } from '../../src/server/topics/start-ntfy-server.ts';
 
@@ -10,7 +10,7 @@ const { file, durability = 'synced' } = JSON.parse(process.argv[2] ?? '{}') as {
   readonly file: string;
   readonly durability?: TopicDurability | undefined;
 };
-const bus = await openBus(`sqlite:${file}`);
+const { bus } = await openSqlite(`sqlite:${file}`);
 const limits = { subscriptionsMax: 100_000, newTopicsBurst: 100_000 };
 const topics = await openTopics(bus, { limits, durability });
 const handler = createNtfyHandler(topics, { exemptHosts: ['127.0.0.1'] });

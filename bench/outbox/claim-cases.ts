@@ -2,13 +2,13 @@
 // new ledger: a hundred claims of each in turn, one uncounted and at least five counted rounds.
 
 import pg from 'pg';
-import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
+import { openPostgres, type PostgresEngine } from '../../src/engines/postgres/index.ts';
 import type { OutboxOutcome } from '../../src/outbox/index.ts';
 import { ours, type Case, type Runner } from '../benchmark.ts';
 import type { QueueServers } from './queue-subject.ts';
 import { inBatches, sampleMessages } from './sample-messages.ts';
 
-type Ledger = Awaited<ReturnType<typeof postgresOutboxLedger>>;
+type Ledger = PostgresEngine['outbox'];
 
 /** Brings a ledger into a state; the returned function ends that state. */
 type State = (ledger: Ledger, pool: pg.Pool) => Promise<(() => Promise<void>) | void>;
@@ -51,14 +51,15 @@ export function claimCases(servers: QueueServers, { quick }: { readonly quick: b
 async function claiming(servers: QueueServers, state: State): Promise<Runner> {
   const url = await servers.postgres();
   const pool = new pg.Pool({ connectionString: url, max: 2 });
-  const ledger = await postgresOutboxLedger(url, { connectionsMax: 2 });
+  const db = await openPostgres(url, { connectionsMax: 2, roles: ['outbox'] });
+  const { outbox: ledger } = db;
   const end = await state(ledger, pool);
   return {
     prepare: (n) => enqueue(ledger, n * perClaim),
     run: (n, record) => claimAll(ledger, n, record),
     async teardown() {
       await end?.();
-      await ledger[Symbol.asyncDispose]();
+      await db[Symbol.asyncDispose]();
       await pool.end();
     },
   };

@@ -1,8 +1,8 @@
 // Millrace: the ledger in PostgreSQL with each way of delivery, with default settings.
 
 import pg from 'pg';
-import { bullmqDeliveryQueue } from '../../src/engines/bullmq/index.ts';
-import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
 import {
   createOutboxDispatcher,
   createQueueDispatcher,
@@ -44,7 +44,7 @@ export const millraceOverBullMq: QueueSubject = {
         or exists (select from core_outbox.queued)`,
       async start(ledger, { concurrency, handle }) {
         const stack = new AsyncDisposableStack();
-        const queue = stack.use(await bullmqDeliveryQueue(url));
+        const { deliveryQueue: queue } = stack.use(await openRedis(url));
         const deliver = async ({ tenantId = '' }: { readonly tenantId?: string | undefined }) =>
           handle({ tenantId });
         const worker = stack.use(createQueueWorker({ ledger, queue, concurrency, deliver }));
@@ -71,14 +71,15 @@ async function openLedger(
   const url = await servers.postgres();
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   // A separate ledger enqueues, as another process would, so only the database can wake the sender.
-  const writer = await postgresOutboxLedger(url, { connectionsMax: 2 });
-  const ledger = await postgresOutboxLedger(url);
+  const writer = await openPostgres(url, { connectionsMax: 2, roles: ['outbox'] });
+  const db = await openPostgres(url, { roles: ['outbox'] });
   return {
     async enqueue(messages) {
-      for (const batch of inBatches(messages)) await writer.enqueueMany(batch);
+      for (const batch of inBatches(messages)) await writer.outbox.enqueueMany(batch);
     },
-    begin: (message) => openTransaction(pool, (client) => writer.enqueueIn(client, [message])),
-    start: (options) => way.start(ledger, options),
+    begin: (message) =>
+      openTransaction(pool, (client) => writer.outbox.enqueueIn(client, [message])),
+    start: (options) => way.start(db.outbox, options),
     async isSettled() {
       const { rows } = await pool.query<{ left: boolean }>(`select ${way.left} as left`);
       return rows[0]?.left === false;
@@ -88,7 +89,7 @@ async function openLedger(
         'truncate core_outbox.ready, core_outbox.retry, core_outbox.queued, core_outbox.messages, core_outbox.sent',
       )),
     async close() {
-      await ledger[Symbol.asyncDispose]();
+      await db[Symbol.asyncDispose]();
       await writer[Symbol.asyncDispose]();
       await pool.end();
     },

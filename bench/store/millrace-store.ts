@@ -1,9 +1,9 @@
 // Millrace, opened as documented.
 
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
-import { createCommandHandler, type AggregateStorage } from '../../src/aggregates/index.ts';
-import type { ReadModelHost } from '../../src/projections/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
+import { createCommandHandler, type SnapshotStore } from '../../src/aggregates/index.ts';
+import type { ProjectionRoles } from '../../src/projections/index.ts';
 import type { DomainEventEnvelope } from '../../src/contracts/index.ts';
 import type { EventStore, FeedItem } from '../../src/store/index.ts';
 import { account } from './account.ts';
@@ -20,16 +20,16 @@ import {
 } from './subject-store.ts';
 
 export interface MillraceSubject extends Appending, Reading {
-  readonly store: EventStore & AggregateStorage & ReadModelHost;
+  readonly db: ProjectionRoles & { readonly snapshots: SnapshotStore };
 }
 
 export async function openMillrace(engine: Engine, address: string): Promise<MillraceSubject> {
-  const store = await (engine === 'sqlite'
-    ? sqliteEventStore(`sqlite:${address}`)
-    : postgresEventStore(address));
-  const accounts = createCommandHandler(store, account);
+  const db = await (engine === 'sqlite' ? openSqlite(`sqlite:${address}`) : openPostgres(address));
+  const { store } = db;
+  // Without the snapshots of the engine.
+  const accounts = createCommandHandler({ store }, account);
   return {
-    store,
+    db,
     append: (stream, there, events) =>
       store.append(stream, events.map(toEnvelope), { expected: there === 0 ? 'none' : there - 1 }),
     count: () => countRows(engine, address, engine === 'sqlite' ? 'events' : 'millrace.events'),
@@ -45,7 +45,7 @@ export async function openMillrace(engine: Engine, address: string): Promise<Mil
     follow: () => follow(store),
     async close() {
       await accounts[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
+      await db[Symbol.asyncDispose]();
     },
   };
 }

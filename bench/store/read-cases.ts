@@ -86,21 +86,21 @@ async function checked(store: Reading, run: ReadOnce): Promise<() => Promise<num
 
 /** The snapshot is in the same database as the events. */
 async function withSnapshot(subject: MillraceSubject): Promise<Runner> {
-  const { store } = subject;
+  const { db } = subject;
   const expected = await subject.loadAggregate(bigAccount.id);
   const stream = streamOf(bigAccount.id);
   let balance = 0;
   let eventId = '';
   const limit = bigAccount.events - eventsBehindSnapshot;
-  for await (const event of store.readStream(stream, { limit })) {
+  for await (const event of db.store.readStream(stream, { limit })) {
     balance = balanceAfter(balance, event.type, event.payload as Booking);
     ({ eventId } = event);
   }
   const { codeVersion } = account.snapshot;
   const takenAt = new Date().toISOString();
   const snapshot = { revision: limit - 1, eventId, state: { balance }, codeVersion, takenAt };
-  await store.snapshots.save(stream, snapshot);
-  const accounts = createCommandHandler(store, account, store);
+  await db.snapshots.save(stream, snapshot);
+  const accounts = createCommandHandler(db, account);
   return {
     run: eachInFlight(1, async () => {
       const { state } = await accounts.load({ tenant, id: bigAccount.id });

@@ -9,9 +9,9 @@ import {
   rebuildProjection,
   startProjection,
   type Projection,
-  type ReadModelStore,
+  type ProjectionRoles,
 } from '../../src/projections/index.ts';
-import { openReadModels } from '../../src/platform/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
 import { startRedis } from '../../src/testing/index.ts';
 import { ours, type BenchmarkContext, type Case, type Subject } from '../benchmark.ts';
 import { openEmmett } from '../store/emmett-store.ts';
@@ -79,11 +79,16 @@ export function readModelCases(
     const project = (kind: 'live' | 'rebuild'): Subject => ({
       name: kind === 'live' ? ours : 'millrace, rebuild',
       async setup() {
-        const { store } = await millrace();
-        const elsewhere = target === 'redis' ? await openReadModels(await redisUrl()) : undefined;
-        const readModels = elsewhere ?? store.readModels;
+        const { store, subscriptions, readModels, readModelVersions } = (await millrace()).db;
+        const elsewhere = target === 'redis' ? await openRedis(await redisUrl()) : undefined;
+        const roles: ProjectionRoles = {
+          store,
+          subscriptions,
+          readModels: elsewhere?.readModels ?? readModels,
+          readModelVersions,
+        };
         return {
-          run: (n: number) => projectAll({ store, readModels }, kind, n),
+          run: (n: number) => projectAll(roles, kind, n),
           teardown: async () => elsewhere?.[Symbol.asyncDispose](),
         };
       },
@@ -131,22 +136,19 @@ function newProjection(): Projection<Balance> {
 
 /** Projects into a new namespace until the checkpoint has passed the last event. */
 async function projectAll(
-  {
-    store,
-    readModels,
-  }: { readonly store: MillraceSubject['store']; readonly readModels: ReadModelStore },
+  roles: ProjectionRoles,
   kind: 'live' | 'rebuild',
   total: number,
 ): Promise<number> {
   const accounts = newProjection();
   if (kind === 'rebuild') {
-    await rebuildProjection(store, accounts, { readModels });
+    await rebuildProjection(roles, accounts);
   } else {
-    const runner = await startProjection(store, accounts, { readModels });
+    const runner = await startProjection(roles, accounts);
     await runner.whenCaughtUp();
     await runner.stop();
   }
-  const last = await documentsOf(readModels, accounts.readModel).get(tenant, accountOf(0));
+  const last = await documentsOf(roles.readModels, accounts.readModel).get(tenant, accountOf(0));
   if (last?.document.bookings !== rounds * eventsAtOnce)
     throw new Error(`${last?.document.bookings} bookings`);
   return total;

@@ -1,10 +1,11 @@
 // Millrace: jobs with their history and their signals on the bus, kept after completion.
 
 import { randomUUID } from 'node:crypto';
-import { natsTasks } from '../../src/engines/nats/index.ts';
-import { redisTasks } from '../../src/engines/redis/index.ts';
-import { sqliteTasks } from '../../src/engines/sqlite/index.ts';
-import { startWorkers, task, taskType, type Tasks } from '../../src/tasks/index.ts';
+import { openNats } from '../../src/engines/nats/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
+import { startWorkers, task, taskType } from '../../src/tasks/index.ts';
+import { ownedTasks, type TaskHandle } from '../../src/testing/owned-tasks.ts';
 import { ours } from '../benchmark.ts';
 import type { SampleMessage } from '../outbox/sample-messages.ts';
 import type { OpenedTaskQueue, TaskSubject } from './task-subject.ts';
@@ -16,7 +17,7 @@ export const millraceOnRedis: TaskSubject = {
   async open(servers) {
     const url = await servers.redis();
     const keyPrefix = `${randomUUID().slice(0, 8)}:`;
-    return queueOn(() => redisTasks(url, { keyPrefix, types: [taskType(type)] }));
+    return queueOn(() => openRedis(url, { keyPrefix }));
   },
 };
 
@@ -26,7 +27,7 @@ export const millraceOnNats: TaskSubject = {
   async open(servers) {
     const url = await servers.nats();
     const prefix = randomUUID().slice(0, 8);
-    return queueOn(() => natsTasks(url, { prefix, types: [taskType(type)] }));
+    return queueOn(() => openNats(url, { prefix }));
   },
 };
 
@@ -35,11 +36,12 @@ export const millraceOnSqlite: TaskSubject = {
   isSlow: true,
   async open(servers) {
     const file = await servers.sqlite();
-    return queueOn(() => sqliteTasks(`sqlite:${file}`, { types: [taskType(type)] }));
+    return queueOn(() => openSqlite(`sqlite:${file}`));
   },
 };
 
-async function queueOn(open: () => Promise<Tasks>): Promise<OpenedTaskQueue> {
+async function queueOn(openHandle: () => Promise<TaskHandle>): Promise<OpenedTaskQueue> {
+  const open = async () => ownedTasks(await openHandle(), { types: [taskType(type)] });
   const tasks = await open();
   return {
     enqueue: (payload) => tasks.enqueue({ type, payload }),

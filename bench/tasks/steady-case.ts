@@ -3,9 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { natsTasks } from '../../src/engines/nats/index.ts';
-import { redisTasks } from '../../src/engines/redis/index.ts';
-import { sqliteTasks } from '../../src/engines/sqlite/index.ts';
+import { openNats } from '../../src/engines/nats/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import {
   startWorkers,
   task,
@@ -13,6 +13,7 @@ import {
   type Tasks,
   type TaskWorkers,
 } from '../../src/tasks/index.ts';
+import { ownedTasks } from '../../src/testing/owned-tasks.ts';
 import { ours, type Case, type Runner } from '../benchmark.ts';
 import { sampleMessages } from '../outbox/sample-messages.ts';
 import type { TaskServers } from './task-subject.ts';
@@ -39,15 +40,15 @@ export function steadyCase(servers: TaskServers, { quick }: { readonly quick: bo
     subjects: [
       on(ours, async () => {
         const [url, keyPrefix] = [await servers.redis(), `${prefix()}:`];
-        return () => redisTasks(url, { keyPrefix, types });
+        return async () => ownedTasks(await openRedis(url, { keyPrefix }), { types });
       }),
       on(`${ours} (nats)`, async () => {
         const [url, own] = [await servers.nats(), prefix()];
-        return () => natsTasks(url, { prefix: own, types });
+        return async () => ownedTasks(await openNats(url, { prefix: own }), { types });
       }),
       on(`${ours} (sqlite)`, async () => {
         const url = `sqlite:${await servers.sqlite()}`;
-        return () => sqliteTasks(url, { types });
+        return async () => ownedTasks(await openSqlite(url), { types });
       }),
     ],
   };

@@ -256,7 +256,8 @@ test('a chat is loaded from a snapshot instead of all its events', async () => {
   await using rig = await collabRig();
   for (let count = 0; count < 120; count += 1) await rig.send('c-1', says('ada', 'Hello'));
   const { state, revision } = await rig.platform.load(chat, { tenant, id: 'c-1' });
-  const { snapshots } = rig.platform.engines.aggregates;
+  const { snapshots } = rig.platform.engines;
+  assert.ok(snapshots);
   const stream = buildStreamName('collab', 'chat', 1, tenant, 'c-1');
   const limit = AbortSignal.timeout(60_000);
   let snapshot = await snapshots.load(stream);
@@ -280,9 +281,10 @@ test('a snapshot of code version 1 is ignored', async () => {
   const { state } = await rig.platform.load(chat, { tenant, id: 'c-1' });
   const { eventId, revision, recordedAt: takenAt } = event;
   const old = { ...state, participants: { ada: 'admin', bob: 'member' } };
-  const { snapshots } = rig.platform.engines.aggregates;
+  const { store, snapshots } = rig.platform.engines;
+  assert.ok(snapshots);
   await snapshots.save(stream, { revision, eventId, state: old, codeVersion: 1, takenAt });
   // Another process starts from the stored snapshot.
-  await using chats = createCommandHandler(rig.platform.engines.store, chat, { snapshots });
+  await using chats = createCommandHandler({ store, snapshots }, chat);
   assert.deepEqual((await chats.load({ tenant, id: 'c-1' })).state, state);
 });

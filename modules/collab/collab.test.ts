@@ -120,12 +120,13 @@ test('a status tag changes the task, notifies, sends an e-mail and the bot repli
     text: 'Task status changed to Done',
   });
   // Only the user's own events contain the address; the outbox does not.
-  const { store, ledger } = running.platform.engines;
+  const { store, outbox } = running.platform.engines;
+  assert.ok(outbox);
   for await (const event of store.readAll()) {
     if (event.type.startsWith('user.')) continue;
     assert.ok(!JSON.stringify(event).includes('@example.org'), event.type);
   }
-  const rows = await ledger.list({});
+  const rows = await outbox.list({});
   assert.ok(!JSON.stringify(rows).includes('@example.org'));
 });
 

@@ -1,7 +1,7 @@
 // The module as an application configures it: with e-mail if COLLAB_SMTP_URL names a server. `sample` adds a
 // workspace with three people, a discussion, a task and a bug.
 
-import { smtpDestination } from 'millrace/adapters/smtp';
+import { smtpDestination } from 'millrace/destinations/smtp';
 import { buildIdempotencyKey, type NewCommand } from 'millrace/contracts';
 import type { Platform, PlatformModule } from 'millrace/platform';
 import { createChat, postMessage } from './chat-events.ts';

@@ -3,7 +3,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from 'millrace/adapters/sqlite';
+import { openSqlite } from 'millrace/engines/sqlite';
 import { buildStreamName } from 'millrace/contracts';
 import { documentsOf } from 'millrace/projections';
 import { messageProjection, messagesOf, searchMessages } from './chat-read-models.ts';
@@ -16,8 +16,8 @@ test('the read models return the same results on SQLite', async () => {
 
 test('the first page of a chat is as fast with many messages as with a few', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'collab-'));
-  await using store = await sqliteEventStore(`sqlite:${join(folder.path, 'events.db')}`);
-  const messages = documentsOf(store.readModels, messageProjection.readModel);
+  await using db = await openSqlite(`sqlite:${join(folder.path, 'events.db')}`);
+  const messages = documentsOf(db.readModels, messageProjection.readModel);
   const fill = async (chatId: string, count: number): Promise<void> => {
     const stream = buildStreamName('collab', 'chat', 1, 'core', chatId);
     const changes = Array.from({ length: count }, (_, revision) => {

@@ -41,6 +41,7 @@ export function notifications(options: NotificationsOptions = {}): PlatformModul
   );
   return defineModule({
     name: 'notify',
+    uses: ['bus'],
     aggregates: [customerInbox, customerContact, broadcast],
     projections: [customerProjection, notificationProjection, broadcastProjection],
     reactors: (context) => [customerEscalation, broadcastFanOut(context)],

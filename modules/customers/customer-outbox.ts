@@ -92,7 +92,7 @@ function withContact(
  * The option `compose` of `smtpDestination` for emails to customers.
  *
  * @example
- * import { smtpDestination } from 'millrace/adapters/smtp';
+ * import { smtpDestination } from 'millrace/destinations/smtp';
  * import { composeNotificationMail, notifications } from 'millrace/customers';
  *
  * const email = await smtpDestination({

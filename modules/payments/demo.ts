@@ -1,7 +1,7 @@
 // The module as an application configures it, with an in-memory provider and a webhook if PAYMENTS_WEBHOOK_URL is set.
 // `sample` adds data.
 
-import { webhookDestination } from 'millrace/adapters/webhook';
+import { webhookDestination } from 'millrace/destinations/webhook';
 import { pretendProvider } from './payment-provider.ts';
 import { payments } from './payments.ts';
 export { samplePayments as sample } from './sample-payments.ts';

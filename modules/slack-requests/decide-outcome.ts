@@ -1,6 +1,6 @@
 // Decides the outcome of an attempt: sent, failed, or retry later. Pure.
 
-import type { SlackFound, SlackPosted } from 'millrace/adapters/slack';
+import type { SlackFound, SlackPosted } from 'millrace/destinations/slack';
 import { backoffMs, type BackoffPolicy } from 'millrace/foundation';
 
 export type Step =

@@ -1,7 +1,7 @@
 // Handles one job: loads the request and posts it. After a crash the next attempt continues from the stored state: not begun
 // (post it), begun (search the channel first), or done (do nothing).
 
-import type { SlackClient } from 'millrace/adapters/slack';
+import type { SlackClient } from 'millrace/destinations/slack';
 import { slackAddressing, type NewCommand } from 'millrace/contracts';
 import { createIds, hasCode, type Attributes, type Clock } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';

@@ -1,6 +1,6 @@
 // The module: requests, their configuration, the send queue, the workers and the sweeper.
 
-import { createSlackClient } from 'millrace/adapters/slack';
+import { createSlackClient } from 'millrace/destinations/slack';
 import { slackAddressing } from 'millrace/contracts';
 import {
   defineModule,
@@ -79,6 +79,7 @@ export function slackRequests(options: SlackRequestsOptions = {}): PlatformModul
   const secrets = secretKeys.length === 0 ? undefined : createSecretBox(secretKeys);
   return defineModule({
     name: 'slack-requests',
+    uses: ['keys', 'queue'],
     aggregates: [messageRequest, workspace, app, channel, template],
     projections,
     subscriptions: (context) => [dispatcher(context, jobLeaseMs)],

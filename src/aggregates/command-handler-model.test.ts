@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { CommandResult } from './attempt-command.ts';
@@ -156,23 +156,23 @@ function toFailure(error: unknown): Outcome {
 test('the handler matches an in-memory model: duplicates, conflicts, crashes, restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-      await using inner = memoryEventStore();
+      await using db = openMemory();
       const snapshots = memorySnapshots();
       const clock = instantClock();
       const model = new Model();
       let rivals: NewEvent[] = [];
       let crash = false;
-      const store = tapped(inner, {
+      const store = tapped(db.store, {
         async beforeAppend() {
           const rival = rivals.shift();
-          if (rival !== undefined) await appendDirectly(inner, stream, [rival]);
+          if (rival !== undefined) await appendDirectly(db.store, stream, [rival]);
         },
         afterAppend() {
           if (crash) throw new Error('CRASH');
         },
       });
       const start = () =>
-        createCommandHandler(store, aggregate, { snapshots, clock, conflictRetriesMax });
+        createCommandHandler({ store, snapshots }, aggregate, { clock, conflictRetriesMax });
       let handler = start();
       for (const each of steps) {
         if (each.restart) {
@@ -191,7 +191,7 @@ test('the handler matches an in-memory model: duplicates, conflicts, crashes, re
       await handler.flush();
       const { state, revision } = model;
       assert.deepEqual(await handler.load(at), { state, revision });
-      await using unaided = createCommandHandler(inner, aggregate);
+      await using unaided = createCommandHandler({ store: db.store }, aggregate);
       assert.deepEqual(await unaided.load(at), { state, revision });
     }),
     { numRuns: propertyRuns(300) },
@@ -204,16 +204,16 @@ test('each key takes effect once, however many handlers race for it', async () =
       fc.scheduler(),
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 2, maxLength: 10 }),
       async (scheduler, keys) => {
-        await using inner = memoryEventStore();
-        await using opener = createCommandHandler(inner, aggregate);
+        await using db = openMemory();
+        await using opener = createCommandHandler(db, aggregate);
         await opener.handle({ ...at, command: open({ owner: 'ada' }) });
         // The scheduler decides which handler continues at each read and append.
         const turn = async (): Promise<void> => scheduler.schedule(Promise.resolve());
-        const store = tapped(inner, { beforeAppend: turn, onRead: turn, onFind: turn });
+        const store = tapped(db.store, { beforeAppend: turn, onRead: turn, onFind: turn });
         const snapshots = memorySnapshots();
         const results = keys.map((key) => {
           const options = { snapshots, clock: instantClock(), conflictRetriesMax: 50 };
-          return createCommandHandler(store, aggregate, options).handle({
+          return createCommandHandler({ store }, aggregate, options).handle({
             ...at,
             command: deposit({ amount: 10 ** key }),
             idempotencyKey: `core|banking|deposit|${key}`,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -31,8 +31,8 @@ const coded = (code: string) => (error: unknown) =>
   error instanceof MillraceError && (error.code as string) === code;
 
 test('a command produces events, and the events produce a state', async () => {
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   const result = await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
   assert.deepEqual(result.state, { owner: 'ada', balance: 5 });
@@ -42,21 +42,21 @@ test('a command produces events, and the events produce a state', async () => {
     [{ ...deposited({ amount: 5 }), revision: 1 }],
   );
   assert.deepEqual(await accounts.load(at), { state: result.state, revision: 1 });
-  const [, recorded] = await store.readStream(stream).toArray();
+  const [, recorded] = await db.store.readStream(stream).toArray();
   const { position, recordedAt: _recordedAt, ...stored } = recorded ?? assert.fail();
   assert.deepEqual(stored, result.events[0]);
   assert.equal(position, result.position);
 });
 
 test('an aggregate without events has its initial state', async () => {
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
   assert.deepEqual(await accounts.load(at), { state: account.initial, revision: -1 });
 });
 
 test('a command without changes stores no events', async () => {
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   assert.deepEqual(await accounts.handle({ ...at, command: rename({ owner: 'ada' }) }), {
     state: { owner: 'ada', balance: 0 },
@@ -68,17 +68,17 @@ test('a command without changes stores no events', async () => {
 });
 
 test('a rejected command stores no events', async () => {
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
   const rejected = accounts.handle({ ...at, command: deposit({ amount: 5 }) });
   await assert.rejects(rejected, coded('COMMAND_REJECTED'));
-  assert.equal(await store.streamInfo(stream), undefined);
+  assert.equal(await db.store.streamInfo(stream), undefined);
 });
 
 test('the handler sets correlation, causation and event ids', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const clock = fakeClock();
-  await using accounts = createCommandHandler(store, account, { clock });
+  await using accounts = createCommandHandler(db, account, { clock });
   const user = { id: 'u-1' };
   const [first] = (await accounts.handle({ ...at, command: open({ owner: 'ada' }), user })).events;
   assert.ok(first);
@@ -116,12 +116,12 @@ test('the handler sets correlation, causation and event ids', async () => {
 });
 
 test('a tenant with a hyphen must be known, and a key must belong to the same tenant', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const command = open({ owner: 'ada' });
-  await using strangers = createCommandHandler(store, account);
+  await using strangers = createCommandHandler(db, account);
   const unknown = strangers.handle({ tenant: 'demo-za', id: 'a1', command });
   await assert.rejects(unknown, coded('TENANT_UNKNOWN'));
-  await using known = createCommandHandler(store, account, { tenants: new Set(['demo-za']) });
+  await using known = createCommandHandler(db, account, { tenants: new Set(['demo-za']) });
   const { events } = await known.handle({ tenant: 'demo-za', id: 'a1', command });
   assert.equal(events[0]?.stream, 'banking.account.v1-demo-za-a1');
   const foreign = known.handle({ ...at, command, idempotencyKey: 'demo-za|banking|open|a1' });
@@ -129,8 +129,8 @@ test('a tenant with a hyphen must be known, and a key must belong to the same te
 });
 
 test('the expected revision is checked before the decision', async () => {
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
   const command = deposit({ amount: 5 });
   for (const expected of [0, 'exists'] as const) {
     const early = accounts.handle({ ...at, command, expected });
@@ -150,17 +150,17 @@ test('the expected revision is checked before the decision', async () => {
 });
 
 test('after a conflict, the command is decided again on the new state', async () => {
-  await using inner = memoryEventStore();
-  await appendDirectly(inner, stream, [opened({ owner: 'ada' }), deposited({ amount: 10 })]);
+  await using db = openMemory();
+  await appendDirectly(db.store, stream, [opened({ owner: 'ada' }), deposited({ amount: 10 })]);
   let races = 3;
-  const store = tapped(inner, {
+  const store = tapped(db.store, {
     async beforeAppend() {
-      if (races-- > 0) await appendDirectly(inner, stream, [deposited({ amount: 1 })]);
+      if (races-- > 0) await appendDirectly(db.store, stream, [deposited({ amount: 1 })]);
     },
   });
   const clock = instantClock();
   const observer = listeningObserver();
-  await using accounts = createCommandHandler(store, account, { clock, observer });
+  await using accounts = createCommandHandler({ store }, account, { clock, observer });
   const { state, revision } = await accounts.handle({ ...at, command: withdraw({ amount: 4 }) });
   assert.deepEqual([state.balance, revision], [9, 5]);
   assert.equal(observer.counted.get('command_conflicts_total'), 3);
@@ -169,32 +169,32 @@ test('after a conflict, the command is decided again on the new state', async ()
 });
 
 test('a command that the new state forbids is rejected after a conflict', async () => {
-  await using inner = memoryEventStore();
-  await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
+  await using db = openMemory();
+  await appendDirectly(db.store, stream, [opened({ owner: 'ada' })]);
   let raced = false;
-  const store = tapped(inner, {
+  const store = tapped(db.store, {
     async beforeAppend() {
-      if (!raced) await appendDirectly(inner, stream, [renamed({ owner: 'bob' })]);
+      if (!raced) await appendDirectly(db.store, stream, [renamed({ owner: 'bob' })]);
       raced = true;
     },
   });
-  await using accounts = createCommandHandler(store, account, { clock: instantClock() });
+  await using accounts = createCommandHandler({ store }, account, { clock: instantClock() });
   const { events, state } = await accounts.handle({ ...at, command: rename({ owner: 'bob' }) });
   assert.deepEqual([events, state.owner], [[], 'bob']);
 });
 
 test('repeated conflicts end with the conflict error', async () => {
-  await using inner = memoryEventStore();
-  await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
+  await using db = openMemory();
+  await appendDirectly(db.store, stream, [opened({ owner: 'ada' })]);
   let appends = 0;
-  const store = tapped(inner, {
+  const store = tapped(db.store, {
     async beforeAppend() {
       appends += 1;
-      await appendDirectly(inner, stream, [deposited({ amount: 1 })]);
+      await appendDirectly(db.store, stream, [deposited({ amount: 1 })]);
     },
   });
   const clock = instantClock();
-  await using accounts = createCommandHandler(store, account, { clock, conflictRetriesMax: 2 });
+  await using accounts = createCommandHandler({ store }, account, { clock, conflictRetriesMax: 2 });
   const lost = accounts.handle({ ...at, command: deposit({ amount: 5 }) });
   await assert.rejects(lost, coded('VERSION_CONFLICT'));
   assert.equal(appends, 3);
@@ -206,9 +206,9 @@ test('repeated conflicts end with the conflict error', async () => {
 });
 
 test('commands for one aggregate do not conflict within a process', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const observer = listeningObserver();
-  await using accounts = createCommandHandler(store, account, { observer });
+  await using accounts = createCommandHandler(db, account, { observer });
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   const all = Array.from({ length: 100 }, () =>
     accounts.handle({ ...at, command: deposit({ amount: 1 }) }),
@@ -219,8 +219,8 @@ test('commands for one aggregate do not conflict within a process', async () => 
 });
 
 test('a command is rejected when too many commands wait for its aggregate', async () => {
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
   const all = Array.from({ length: commandHandlerLimits.waitingPerAggregateMax + 1 }, () =>
     accounts.handle({ ...at, command: open({ owner: 'ada' }) }),
   );
@@ -231,12 +231,12 @@ test('a command is rejected when too many commands wait for its aggregate', asyn
 });
 
 test('a waiting command can be aborted without changing the order of the others', async () => {
-  await using inner = memoryEventStore();
-  await appendDirectly(inner, stream, [opened({ owner: 'ada' })]);
+  await using db = openMemory();
+  await appendDirectly(db.store, stream, [opened({ owner: 'ada' })]);
   const appendGate = Promise.withResolvers<void>();
-  const store = tapped(inner, { beforeAppend: () => appendGate.promise });
+  const store = tapped(db.store, { beforeAppend: () => appendGate.promise });
   const observer = listeningObserver();
-  await using accounts = createCommandHandler(store, account, { observer });
+  await using accounts = createCommandHandler({ store }, account, { observer });
   const stopping = new AbortController();
   const first = accounts.handle({ ...at, command: deposit({ amount: 1 }) });
   const { signal } = stopping;
@@ -266,44 +266,44 @@ test('an event that evolve cannot apply is never stored', async () => {
     },
     decide: { 'account.open': ({ owner }) => opened({ owner }) },
   });
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, faulty);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, faulty);
   const failing = accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   await assert.rejects(failing, coded('EVENT_UNREADABLE'));
-  assert.equal(await store.streamInfo(stream), undefined);
+  assert.equal(await db.store.streamInfo(stream), undefined);
 });
 
 test('an aggregate whose events have all expired continues at its revision', async () => {
   const clock = fakeClock();
-  await using store = memoryEventStore({ clock });
-  await appendDirectly(store, stream, [opened({ owner: 'ada' })]);
-  await store.setStreamMetadata(stream, { maxAgeSeconds: 60 });
+  await using db = openMemory({ clock });
+  await appendDirectly(db.store, stream, [opened({ owner: 'ada' })]);
+  await db.store.setStreamMetadata(stream, { maxAgeSeconds: 60 });
   await clock.advance(61_000);
-  await using accounts = createCommandHandler(store, account, { clock: instantClock() });
+  await using accounts = createCommandHandler(db, account, { clock: instantClock() });
   const { state, revision } = await accounts.handle({ ...at, command: open({ owner: 'bob' }) });
   assert.deepEqual([state.owner, revision], ['bob', 1]);
 });
 
 test('a deleted aggregate starts from its initial state, and a tombstone is final', async () => {
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
-  await store.deleteStream(stream);
+  await db.store.deleteStream(stream);
   assert.deepEqual((await accounts.load(at)).state, account.initial);
   const again = await accounts.handle({ ...at, command: open({ owner: 'bob' }) });
   assert.deepEqual([again.revision, again.events[0]?.revision], [1, 1]);
   assert.deepEqual(await accounts.load(at), { state: again.state, revision: 1 });
-  await store.tombstoneStream(stream);
+  await db.store.tombstoneStream(stream);
   await assert.rejects(accounts.load(at), coded('STREAM_DELETED'));
 });
 
 test('erased payloads are skipped, or passed to the forgotten handler', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const headers = { [subjectHeader]: 'person-1' };
-  await appendDirectly(store, stream, [opened({ owner: 'ada' })], headers);
-  await appendDirectly(store, stream, [deposited({ amount: 5 })]);
-  await store.forget('person-1');
-  await using skipping = createCommandHandler(store, account);
+  await appendDirectly(db.store, stream, [opened({ owner: 'ada' })], headers);
+  await appendDirectly(db.store, stream, [deposited({ amount: 5 })]);
+  await db.store.forget('person-1');
+  await using skipping = createCommandHandler(db, account);
   assert.deepEqual((await skipping.load(at)).state, { owner: null, balance: 5 });
 
   const mindful = defineAggregate({
@@ -322,12 +322,12 @@ test('erased payloads are skipped, or passed to the forgotten handler', async ()
       owner: `${type} of ${payload.$forgotten.subject}`,
     }),
   });
-  await using handler = createCommandHandler(store, mindful);
+  await using handler = createCommandHandler(db, mindful);
   assert.deepEqual((await handler.load(at)).state, { owner: 'account.opened.v1 of person-1' });
 });
 
 test('an aggregate with a data subject encrypts every event, whatever the command headers say', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const personal = defineAggregate({
     bc: 'banking',
     name: 'account',
@@ -339,16 +339,16 @@ test('an aggregate with a data subject encrypts every event, whatever the comman
     decide: { 'account.open': ({ owner }) => opened({ owner }) },
     dataSubject: (tenant, id) => `account:${tenant}:${id}`,
   });
-  await using handler = createCommandHandler(store, personal);
+  await using handler = createCommandHandler(db, personal);
   const headers = { [subjectHeader]: 'another-person' };
   await handler.handle({ ...at, command: open({ owner: 'ada' }), headers });
   assert.deepEqual((await handler.load(at)).state, { owner: 'ada' });
-  await store.forget(`account:${at.tenant}:${at.id}`);
+  await db.store.forget(`account:${at.tenant}:${at.id}`);
   assert.deepEqual((await handler.load(at)).state, { owner: 'unset' });
 });
 
 test('each outcome is counted, and events carry the trace context', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const listening = listeningObserver();
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const spans: string[] = [];
@@ -361,7 +361,7 @@ test('each outcome is counted, and events carry the trace context', async () => 
       end: () => spans.push(`${name} ${command} ${parent?.traceparent}`),
     }),
   };
-  await using accounts = createCommandHandler(store, account, { observer });
+  await using accounts = createCommandHandler(db, account, { observer });
   const command = open({ owner: 'ada' });
   const idempotencyKey = 'core|banking|open|a1';
   const headers = { traceparent: 'parent' };

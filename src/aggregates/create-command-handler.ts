@@ -57,20 +57,16 @@ export interface CommandHandlerOptions {
   readonly observer?: Observer | undefined;
   /** Returns a number in [0, 1), for the jitter of retries. */
   readonly random?: (() => number) | undefined;
-  readonly snapshots?: SnapshotStore | undefined;
-  /** Also rejects an idempotency key that was used with another aggregate. */
-  readonly keyClaims?: KeyClaims | undefined;
   /** Maximum number of new decisions after conflicts with concurrent writers. Default: 5. */
   readonly conflictRetriesMax?: number | undefined;
 }
 
-/**
- * The ports for command handling that most event stores also implement; pass the store as the options:
- * `createCommandHandler(store, account, store)`.
- */
-export interface AggregateStorage {
-  readonly snapshots: SnapshotStore;
-  readonly keyClaims: KeyClaims;
+/** What a command handler stores; the handle of an engine has these roles. */
+export interface CommandRoles {
+  readonly store: EventStore;
+  readonly snapshots?: SnapshotStore | undefined;
+  /** Also rejects an idempotency key that was used with another aggregate. */
+  readonly keyClaims?: KeyClaims | undefined;
 }
 
 /** Jitter keeps conflicting writers from retrying together; delays are short because a command takes milliseconds. */
@@ -81,7 +77,7 @@ const conflictBackoff = { initialMs: 1, factor: 2, capMs: 32, jitterMs: 10 } as 
  * takes effect once, across crashes, retries and processes.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { createCommandHandler, defineAggregate } from 'millrace/aggregates';
  * import { defineCommand, defineEvent } from 'millrace/contracts';
  * import { z } from 'zod';
@@ -99,8 +95,8 @@ const conflictBackoff = { initialMs: 1, factor: 2, capMs: 32, jitterMs: 10 } as 
  *   decide: { 'account.deposit': ({ amount }) => deposited({ amount }) },
  * });
  *
- * await using store = memoryEventStore();
- * await using accounts = createCommandHandler(store, account);
+ * await using db = openMemory();
+ * await using accounts = createCommandHandler(db, account);
  * const { state, revision } = await accounts.handle({
  *   tenant: 'core',
  *   id: 'a1',
@@ -110,12 +106,12 @@ const conflictBackoff = { initialMs: 1, factor: 2, capMs: 32, jitterMs: 10 } as 
  * console.log(state.balance, revision); // 12 0
  */
 export function createCommandHandler<State, Event extends NewEvent, Command extends NewCommand>(
-  store: EventStore,
+  { store, snapshots, keyClaims }: CommandRoles,
   aggregate: Aggregate<State, Event, Command>,
   options: CommandHandlerOptions = {},
 ): CommandHandler<State, Event, Command> {
   const { ids = createIds(), clock = systemClock, random = Math.random } = options;
-  const { observer = silentObserver, snapshots, keyClaims, tenants } = options;
+  const { observer = silentObserver, tenants } = options;
   const { conflictRetriesMax = commandHandlerLimits.conflictRetriesMax } = options;
   const backoff: BackoffPolicy = { ...conflictBackoff, attemptsMax: conflictRetriesMax + 1 };
   const remembered = createRememberedStates(aggregate.snapshot);

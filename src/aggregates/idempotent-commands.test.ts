@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { createCommandHandler } from './create-command-handler.ts';
@@ -39,28 +39,30 @@ async function eventsIn(store: EventStore): Promise<number> {
 }
 
 test('a duplicate gets the first result although the aggregate has changed', async () => {
-  await using store = memoryEventStore();
-  await accountOf(100, store);
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await accountOf(100, db.store);
+  await using accounts = createCommandHandler(db, account);
   const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
   const first = await accounts.handle(request);
   assert.equal(first.events.length, 2);
   await accounts.handle({ ...at, command: deposit({ amount: 7 }) });
-  const count = await eventsIn(store);
+  const count = await eventsIn(db.store);
 
-  await using elsewhere = createCommandHandler(store, account);
+  await using elsewhere = createCommandHandler(db, account);
   // The current state would reject 60; the first result is returned without a new decision.
   assert.deepEqual(await elsewhere.handle(request), { ...first, isDuplicate: true });
-  assert.equal(await eventsIn(store), count);
+  assert.equal(await eventsIn(db.store), count);
 });
 
 test('a duplicate covered by a snapshot is found by its event id', async () => {
-  await using store = memoryEventStore();
-  await accountOf(100, store);
+  await using db = openMemory();
+  await accountOf(100, db.store);
   const snapshots = memorySnapshots();
   const snapped = accountWith({ every: 2 });
   const observer = listeningObserver();
-  await using accounts = createCommandHandler(store, snapped, { snapshots, observer });
+  await using accounts = createCommandHandler({ store: db.store, snapshots }, snapped, {
+    observer,
+  });
   const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
   const first = await accounts.handle(request);
   for (let each = 0; each < 10; each += 1) {
@@ -73,14 +75,14 @@ test('a duplicate covered by a snapshot is found by its event id', async () => {
 });
 
 test('a duplicate is found although retention hides its events', async () => {
-  await using store = memoryEventStore();
-  await accountOf(100, store);
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await accountOf(100, db.store);
+  await using accounts = createCommandHandler(db, account);
   const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
   const first = await accounts.handle(request);
-  await appendDirectly(store, stream, [opened({ owner: 'bob' }), deposited({ amount: 5 })]);
+  await appendDirectly(db.store, stream, [opened({ owner: 'bob' }), deposited({ amount: 5 })]);
   for (const truncateBefore of [3, 4]) {
-    await store.setStreamMetadata(stream, { truncateBefore });
+    await db.store.setStreamMetadata(stream, { truncateBefore });
     const { state: now } = await accounts.load(at);
     const again = await accounts.handle(request);
     // The state at that revision is lost; the events are not.
@@ -105,15 +107,15 @@ test('a command with a key gets the same ids when it is decided again', async ()
       },
     },
   });
-  await using inner = memoryEventStore();
+  await using db = openMemory();
   let raced = false;
-  const store = tapped(inner, {
+  const store = tapped(db.store, {
     async beforeAppend() {
-      if (!raced) await appendDirectly(inner, stream, [deposited({ amount: 1 })]);
+      if (!raced) await appendDirectly(db.store, stream, [deposited({ amount: 1 })]);
       raced = true;
     },
   });
-  await using accounts = createCommandHandler(store, counting, { clock: instantClock() });
+  await using accounts = createCommandHandler({ store }, counting, { clock: instantClock() });
   await accounts.handle({ ...at, command: deposit({ amount: 1 }), idempotencyKey });
   assert.equal(ids.length, 4);
   assert.equal(new Set(ids).size, 2);
@@ -122,13 +124,13 @@ test('a command with a key gets the same ids when it is decided again', async ()
 });
 
 test('a new key is looked up only if part of the history was not read', async () => {
-  await using inner = memoryEventStore();
+  await using db = openMemory();
   let finds = 0;
-  const store = tapped(inner, { onFind: () => void (finds += 1) });
+  const store = tapped(db.store, { onFind: () => void (finds += 1) });
   const snapshots = memorySnapshots();
   // A new handler for each, so no state is cached.
   const handle = async (name: string, command: AccountCommand): Promise<void> => {
-    await using accounts = createCommandHandler(store, accountWith({ every: 3 }), { snapshots });
+    await using accounts = createCommandHandler({ store, snapshots }, accountWith({ every: 3 }));
     const key = `core|banking|deposit|${name}`;
     await accounts.handle({ ...at, idempotencyKey: key, command });
   };
@@ -142,32 +144,32 @@ test('a new key is looked up only if part of the history was not read', async ()
 });
 
 test('a late duplicate does not revive a deleted aggregate', async () => {
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
   const request = { ...at, command: open({ owner: 'ada' }), idempotencyKey };
   const first = await accounts.handle(request);
-  await store.deleteStream(stream);
+  await db.store.deleteStream(stream);
   const { initial: state } = account;
   assert.deepEqual(await accounts.handle(request), { ...first, state, isDuplicate: true });
-  assert.equal(await eventsIn(store), 0);
+  assert.equal(await eventsIn(db.store), 0);
 });
 
 test('a duplicate with a stale expected revision gets the first result', async () => {
-  await using store = memoryEventStore();
-  await accountOf(100, store);
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await accountOf(100, db.store);
+  await using accounts = createCommandHandler(db, account);
   const request = { ...at, command: withdraw({ amount: 1 }), idempotencyKey, expected: 1 };
   const first = await accounts.handle(request);
   assert.deepEqual(await accounts.handle(request), { ...first, isDuplicate: true });
 });
 
 test('a command sent to two processes takes effect once', async () => {
-  await using inner = memoryEventStore();
-  await accountOf(100, inner);
+  await using db = openMemory();
+  await accountOf(100, db.store);
   // Both processes load and decide before either appends.
   const bothDecided = Promise.withResolvers<void>();
   let decided = 0;
-  const store = tapped(inner, {
+  const store = tapped(db.store, {
     beforeAppend: () => {
       decided += 1;
       if (decided === 2) bothDecided.resolve();
@@ -175,12 +177,12 @@ test('a command sent to two processes takes effect once', async () => {
     },
   });
   const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
-  await using one = createCommandHandler(store, account);
-  await using other = createCommandHandler(store, account);
+  await using one = createCommandHandler({ store }, account);
+  await using other = createCommandHandler({ store }, account);
   const results = await Promise.all([one.handle(request), other.handle(request)]);
   assert.equal(results.filter(({ isDuplicate }) => isDuplicate).length, 1);
   assert.deepEqual({ ...results[0], isDuplicate: true }, { ...results[1], isDuplicate: true });
-  assert.equal(await eventsIn(inner), 4);
+  assert.equal(await eventsIn(db.store), 4);
 });
 
 test('the slower of two processes returns the events of the faster one', async () => {
@@ -208,12 +210,14 @@ test('the slower of two processes returns the events of the faster one', async (
     [1, 2],
   ] as const) {
     Object.assign(decisions, { fast, slow });
-    await using inner = memoryEventStore();
-    await using winner = createCommandHandler(inner, moody('fast'));
+    await using db = openMemory();
+    await using winner = createCommandHandler(db, moody('fast'));
     const request = { ...at, command: deposit({ amount: 3 }), idempotencyKey };
-    const store = tapped(inner, { beforeAppend: async () => void (await winner.handle(request)) });
+    const store = tapped(db.store, {
+      beforeAppend: async () => void (await winner.handle(request)),
+    });
     const clock = instantClock();
-    await using loser = createCommandHandler(store, moody('slow'), { clock });
+    await using loser = createCommandHandler({ store }, moody('slow'), { clock });
     const result = await loser.handle(request);
     assert.equal(result.isDuplicate, true);
     assert.deepEqual(
@@ -221,31 +225,31 @@ test('the slower of two processes returns the events of the faster one', async (
       Array.from({ length: fast }, () => 3 * fast),
     );
     assert.equal(result.state.balance, 3 * fast * fast);
-    assert.equal(await eventsIn(inner), fast);
+    assert.equal(await eventsIn(db.store), fast);
   }
 });
 
 test('a crash between the append and the result leaves one effect', async () => {
-  await using inner = memoryEventStore();
-  await accountOf(100, inner);
-  const crashing = tapped(inner, {
+  await using db = openMemory();
+  await accountOf(100, db.store);
+  const crashing = tapped(db.store, {
     afterAppend: () => {
       throw new Error('the process died');
     },
   });
   const request = { ...at, command: withdraw({ amount: 60 }), idempotencyKey };
-  await using dying = createCommandHandler(crashing, account);
+  await using dying = createCommandHandler({ store: crashing }, account);
   await assert.rejects(dying.handle(request), /the process died/);
-  await using restarted = createCommandHandler(inner, account);
+  await using restarted = createCommandHandler(db, account);
   const { isDuplicate, events, state, revision } = await restarted.handle(request);
   assert.deepEqual([isDuplicate, events.length, state.balance, revision], [true, 2, 39, 3]);
-  assert.equal(await eventsIn(inner), 4);
+  assert.equal(await eventsIn(db.store), 4);
 });
 
 test('a rejected command does not use up its key', async () => {
-  await using store = memoryEventStore();
-  await accountOf(10, store);
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await accountOf(10, db.store);
+  await using accounts = createCommandHandler(db, account);
   const request = { ...at, command: withdraw({ amount: 20 }), idempotencyKey };
   await assert.rejects(accounts.handle(request), coded('COMMAND_REJECTED'));
   await accounts.handle({ ...at, command: deposit({ amount: 20 }) });
@@ -254,9 +258,9 @@ test('a rejected command does not use up its key', async () => {
 });
 
 test('a key reused with another command is rejected', async () => {
-  await using store = memoryEventStore();
-  await accountOf(100, store);
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await accountOf(100, db.store);
+  await using accounts = createCommandHandler(db, account);
   await accounts.handle({ ...at, command: withdraw({ amount: 1 }), idempotencyKey });
   const reused = accounts.handle({ ...at, command: deposit({ amount: 1 }), idempotencyKey });
   await assert.rejects(reused, (error) => {
@@ -267,20 +271,20 @@ test('a key reused with another command is rejected', async () => {
 });
 
 test('a key reused for another aggregate is rejected when keys are claimed', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const keyClaims = memoryKeyClaims();
-  await using accounts = createCommandHandler(store, account, { keyClaims });
+  await using accounts = createCommandHandler({ store: db.store, keyClaims }, account);
   const command = open({ owner: 'ada' });
   await accounts.handle({ ...at, command, idempotencyKey });
-  await using restarted = createCommandHandler(store, account, { keyClaims });
+  await using restarted = createCommandHandler({ store: db.store, keyClaims }, account);
   const elsewhere = restarted.handle({ ...at, id: 'a2', command, idempotencyKey });
   await assert.rejects(elsewhere, coded('COMMAND_KEY_REUSED'));
   assert.equal((await restarted.handle({ ...at, command, idempotencyKey })).isDuplicate, true);
 });
 
 test('an invalid key is rejected', async () => {
-  await using store = memoryEventStore();
-  await using accounts = createCommandHandler(store, account);
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
   const request = { ...at, command: open({ owner: 'ada' }), idempotencyKey: 'order-1' };
   await assert.rejects(accounts.handle(request), coded('NAME_INVALID'));
 });

@@ -2,7 +2,7 @@ export type { AggregateAddress, CommandRequest, CommandResult } from './attempt-
 export {
   commandHandlerLimits,
   createCommandHandler,
-  type AggregateStorage,
+  type CommandRoles,
   type CommandHandler,
   type CommandHandlerOptions,
   type LoadedAggregate,

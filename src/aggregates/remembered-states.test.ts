@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createCommandHandler } from './create-command-handler.ts';
 import {
@@ -79,13 +79,13 @@ test('a state that is too long or not JSON is not cached, and not encoded each t
 });
 
 test('a cached state that cannot be decoded is rebuilt from its events', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const broken = accountWith({
     decode: () => {
       throw new Error('not mine');
     },
   });
-  await using accounts = createCommandHandler(store, broken);
+  await using accounts = createCommandHandler(db, broken);
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   for (const balance of [1, 2, 3]) {
     const { state } = await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
@@ -94,15 +94,15 @@ test('a cached state that cannot be decoded is rebuilt from its events', async (
 });
 
 function watched() {
-  const inner = memoryEventStore();
+  const db = openMemory();
   const seen = { reads: 0, finds: 0 };
-  const store = tapped(inner, {
+  const store = tapped(db.store, {
     onRead: () => void (seen.reads += 1),
     onFind: () => void (seen.finds += 1),
   });
   const observer = listeningObserver();
-  const accounts = createCommandHandler(store, account, { clock: instantClock(), observer });
-  return { inner, store, seen, observer, accounts };
+  const accounts = createCommandHandler({ store }, account, { clock: instantClock(), observer });
+  return { inner: db.store, store, seen, observer, accounts };
 }
 
 test('commands after the first read nothing and get the same result', async () => {
@@ -118,7 +118,7 @@ test('commands after the first read nothing and get the same result', async () =
     (state as { balance: number }).balance = 1_000;
   }
   assert.deepEqual(seen, { reads: 0, finds: 0 });
-  assert.equal((await createCommandHandler(inner, account).load(at)).state.balance, 5);
+  assert.equal((await createCommandHandler({ store: inner }, account).load(at)).state.balance, 5);
 });
 
 test('a duplicate key is found, or rejected with another command, without reading the stream', async () => {
@@ -171,10 +171,10 @@ test('a deleted aggregate starts from its initial state although its state is ca
 });
 
 test('a handler without retries never decides on a cached state', async () => {
-  await using inner = memoryEventStore();
-  await using accounts = createCommandHandler(inner, account, { conflictRetriesMax: 0 });
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account, { conflictRetriesMax: 0 });
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
-  await appendDirectly(inner, stream, [deposited({ amount: 10 })]);
+  await appendDirectly(db.store, stream, [deposited({ amount: 10 })]);
   const { state } = await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
   assert.equal(state.balance, 11);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
@@ -55,12 +55,12 @@ function counting(inner: EventStore): { readonly store: EventStore; readonly tak
 }
 
 test('an aggregate of 10,000 events reads at most 100 of them', async () => {
-  await using inner = memoryEventStore();
-  const { store, taken } = counting(inner);
+  await using db = openMemory();
+  const { store, taken } = counting(db.store);
   const snapshots = memorySnapshots();
   const observer = listeningObserver();
-  await using accounts = createCommandHandler(store, account, { snapshots, observer });
-  await deposits(inner, 9_800);
+  await using accounts = createCommandHandler({ store, snapshots }, account, { observer });
+  await deposits(db.store, 9_800);
   assert.equal((await accounts.load(at)).state.balance, 9_799);
   assert.equal(taken(), 9_800);
   await accounts.flush();
@@ -70,7 +70,7 @@ test('an aggregate of 10,000 events reads at most 100 of them', async () => {
     assert.ok(taken() <= 100);
   }
   assert.equal(observer.counted.get('snapshots_taken_total saved'), 3);
-  await using restarted = createCommandHandler(store, account, { snapshots });
+  await using restarted = createCommandHandler({ store, snapshots }, account);
   assert.deepEqual(await restarted.load(at), {
     state: { owner: 'ada', balance: 9_999 },
     revision: 9_999,
@@ -93,10 +93,10 @@ test('a snapshot is due by event count, or by age if there are new events', () =
 
 test('an aggregate with few events gets its snapshot by age', async () => {
   const clock = fakeClock();
-  await using store = memoryEventStore({ clock });
+  await using db = openMemory({ clock });
   const snapshots = memorySnapshots();
   const hourly = accountWith({ afterMs: 3_600_000 });
-  await using accounts = createCommandHandler(store, hourly, { snapshots, clock });
+  await using accounts = createCommandHandler({ store: db.store, snapshots }, hourly, { clock });
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
   await accounts.flush();
@@ -104,7 +104,9 @@ test('an aggregate with few events gets its snapshot by age', async () => {
   await clock.advance(3_600_000);
   await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
   await accounts.flush();
-  const [recorded] = await store.readStream(stream, { direction: 'backwards', limit: 1 }).toArray();
+  const [recorded] = await db.store
+    .readStream(stream, { direction: 'backwards', limit: 1 })
+    .toArray();
   assert.deepEqual(await snapshots.load(stream), {
     revision: 2,
     eventId: recorded?.eventId,
@@ -115,15 +117,15 @@ test('an aggregate with few events gets its snapshot by age', async () => {
 });
 
 test('a snapshot of another code version is ignored and replaced', async () => {
-  await using inner = memoryEventStore();
-  const { store, taken } = counting(inner);
+  await using db = openMemory();
+  const { store, taken } = counting(db.store);
   const snapshots = memorySnapshots();
-  await deposits(inner, 150);
-  await using old = createCommandHandler(store, account, { snapshots });
+  await deposits(db.store, 150);
+  await using old = createCommandHandler({ store, snapshots }, account);
   await old.load(at);
   await old.flush();
   taken();
-  await using bumped = createCommandHandler(store, accountWith({ codeVersion: 2 }), { snapshots });
+  await using bumped = createCommandHandler({ store, snapshots }, accountWith({ codeVersion: 2 }));
   assert.equal((await bumped.load(at)).state.balance, 149);
   assert.equal(taken(), 150);
   await bumped.flush();
@@ -133,9 +135,9 @@ test('a snapshot of another code version is ignored and replaced', async () => {
 });
 
 test('an unreadable snapshot is logged and ignored', async () => {
-  await using store = memoryEventStore();
-  await deposits(store, 3);
-  const recorded = await store.readStream(stream).toArray();
+  await using db = openMemory();
+  await deposits(db.store, 3);
+  const recorded = await db.store.readStream(stream).toArray();
   const good = {
     revision: 2,
     eventId: recorded[2]?.eventId ?? '',
@@ -159,18 +161,22 @@ test('an unreadable snapshot is logged and ignored', async () => {
     const snapshots = { load: async () => snapshot, save: async () => undefined } as SnapshotStore;
     const observer = listeningObserver();
     const careful = accountWith({ decode });
-    await using accounts = createCommandHandler(store, careful, { snapshots, observer });
+    await using accounts = createCommandHandler({ store: db.store, snapshots }, careful, {
+      observer,
+    });
     assert.deepEqual((await accounts.load(at)).state, { owner: 'ada', balance: 2 });
     assert.deepEqual(observer.logged, ['unreadable snapshot ignored']);
   }
 });
 
 test('a failing snapshot store never fails a command', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const observer = listeningObserver();
   const snapped = accountWith({ every: 1 });
   const snapshots = failingSnapshots();
-  await using accounts = createCommandHandler(store, snapped, { snapshots, observer });
+  await using accounts = createCommandHandler({ store: db.store, snapshots }, snapped, {
+    observer,
+  });
   const { state } = await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   assert.equal(state.owner, 'ada');
   assert.equal(await accounts.flush(), true);
@@ -179,7 +185,7 @@ test('a failing snapshot store never fails a command', async () => {
 
 test('a slow snapshot store never delays a command, and flush respects its deadline', async () => {
   const clock = fakeClock();
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const slow = Promise.withResolvers<void>();
   const saved: number[] = [];
   const snapshots: SnapshotStore = {
@@ -190,7 +196,7 @@ test('a slow snapshot store never delays a command, and flush respects its deadl
     },
   };
   const snapped = accountWith({ every: 1 });
-  const accounts = createCommandHandler(store, snapped, { snapshots, clock });
+  const accounts = createCommandHandler({ store: db.store, snapshots }, snapped, { clock });
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   for (let each = 0; each < 9; each += 1) {
     await accounts.handle({ ...at, command: deposit({ amount: 1 }) });
@@ -206,15 +212,17 @@ test('a slow snapshot store never delays a command, and flush respects its deadl
 });
 
 test('a snapshot does not revive a deleted aggregate', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const snapshots = memorySnapshots();
   const observer = listeningObserver();
   const snapped = accountWith({ every: 2 });
-  await using accounts = createCommandHandler(store, snapped, { snapshots, observer });
+  await using accounts = createCommandHandler({ store: db.store, snapshots }, snapped, {
+    observer,
+  });
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
   await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
   await accounts.flush();
-  await store.deleteStream(stream);
+  await db.store.deleteStream(stream);
   assert.deepEqual(await accounts.load(at), { state: account.initial, revision: -1 });
   assert.deepEqual(observer.logged, ['snapshot ignored: its last event no longer exists']);
   await accounts.handle({ ...at, command: open({ owner: 'bob' }) });
@@ -223,8 +231,8 @@ test('a snapshot does not revive a deleted aggregate', async () => {
 });
 
 test('a snapshot of another history at the same revision is ignored', async () => {
-  await using store = memoryEventStore();
-  await deposits(store, 3);
+  await using db = openMemory();
+  await deposits(db.store, 3);
   const snapshots = memorySnapshots();
   await snapshots.save(stream, {
     revision: 1,
@@ -233,27 +241,30 @@ test('a snapshot of another history at the same revision is ignored', async () =
     codeVersion: 1,
     takenAt: '2025-09-30T10:00:00.000Z',
   });
-  await using accounts = createCommandHandler(store, account, { snapshots });
+  await using accounts = createCommandHandler({ store: db.store, snapshots }, account);
   assert.deepEqual((await accounts.load(at)).state, { owner: 'ada', balance: 2 });
 });
 
 test('history below a snapshot may be truncated', async () => {
-  await using store = memoryEventStore();
-  await deposits(store, 120);
+  await using db = openMemory();
+  await deposits(db.store, 120);
   const snapshots = memorySnapshots();
-  await using accounts = createCommandHandler(store, account, { snapshots });
+  await using accounts = createCommandHandler({ store: db.store, snapshots }, account);
   const { state } = await accounts.load(at);
   await accounts.flush();
-  await store.setStreamMetadata(stream, { truncateBefore: 119 });
-  await store.scavenge();
+  await db.store.setStreamMetadata(stream, { truncateBefore: 119 });
+  await db.store.scavenge();
   assert.deepEqual(await accounts.load(at), { state, revision: 119 });
 });
 
 test('personal data is not stored in a snapshot', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const headers = { [subjectHeader]: 'person-1' };
   const snapshots = memorySnapshots();
-  await using accounts = createCommandHandler(store, accountWith({ every: 1 }), { snapshots });
+  await using accounts = createCommandHandler(
+    { store: db.store, snapshots },
+    accountWith({ every: 1 }),
+  );
   await accounts.handle({ ...at, command: open({ owner: 'ada' }), headers });
   await accounts.handle({ ...at, command: deposit({ amount: 5 }) });
   await accounts.flush();
@@ -265,7 +276,7 @@ test('personal data is not stored in a snapshot', async () => {
     encode: ({ balance }) => ({ balance }),
     decode: (json) => ({ owner: 'unknown', ...(json as { readonly balance: number }) }),
   });
-  await using stripped = createCommandHandler(store, impersonal, { snapshots });
+  await using stripped = createCommandHandler({ store: db.store, snapshots }, impersonal);
   await stripped.load(at);
   await stripped.flush();
   assert.deepEqual((await snapshots.load(stream))?.state, { balance: 5 });
@@ -273,13 +284,13 @@ test('personal data is not stored in a snapshot', async () => {
 });
 
 test('a state that JSON cannot represent is not saved', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const snapshots = memorySnapshots();
   for (const value of [new Date(0), new Map(), Number.NaN, 1n, 'x'.repeat(17 * 1_048_576)]) {
     const observer = listeningObserver();
     const odd = accountWith({ every: 1, encode: () => ({ value }) });
-    await using accounts = createCommandHandler(store, odd, { snapshots, observer });
-    await appendDirectly(store, stream, [deposited({ amount: 1 })]);
+    await using accounts = createCommandHandler({ store: db.store, snapshots }, odd, { observer });
+    await appendDirectly(db.store, stream, [deposited({ amount: 1 })]);
     await accounts.load(at);
     await accounts.flush();
     assert.deepEqual(observer.logged, ['snapshot not saved']);

@@ -1,6 +1,12 @@
 // Snapshots and key claims in the SQL database of the events.
 
-import type { AggregateStorage } from './create-command-handler.ts';
+import type { KeyClaims } from './idempotency.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
+
+export interface SqlAggregateStorage {
+  readonly snapshots: SnapshotStore;
+  readonly keyClaims: KeyClaims;
+}
 
 /** The used part of an `SqlDatabase`, which aggregates may not import. */
 interface AggregateDatabase {
@@ -10,7 +16,7 @@ interface AggregateDatabase {
   ) => Promise<readonly (readonly (readonly unknown[])[])[]>;
 }
 
-export function sqlAggregateStorage({ dialect, run }: AggregateDatabase): AggregateStorage {
+export function sqlAggregateStorage({ dialect, run }: AggregateDatabase): SqlAggregateStorage {
   const snapshots = dialect.table('snapshots');
   const sql = {
     load: `select revision, event_id, code_version, taken_at, state from ${snapshots} where stream = ?1`,

@@ -42,7 +42,7 @@ export interface BusOptions {
 const readBatchMax = 500;
 
 /**
- * Creates a bus on top of an engine. The adapters of Millrace use it; call it for your own engine.
+ * Creates a bus on top of an engine. The engines of Millrace use it; call it for your own engine.
  *
  * @example
  * import { createBus, type Bus, type BusEngine } from 'millrace/bus';

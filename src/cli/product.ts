@@ -8,6 +8,7 @@ import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
 import type { Platform } from '../platform/create-platform.ts';
 import { loadConfig, type MillraceConfig } from '../platform/config/millrace-config.ts';
+import type { RoleReport } from '../platform/engines/role-report.ts';
 import type { Tokens } from '../platform/tokens/open-tokens.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
 import { tokenState } from '../platform/tokens/token.ts';
@@ -221,7 +222,8 @@ async function startPlatform(
     await createPlatform({
       ...config,
       drainMs: shutdown.workMs,
-      usesBus: serves.ntfy,
+      // Topics without settings are off if no engine has a bus.
+      usesBus: serves.ntfy ? (config.notify === undefined ? 'optional' : 'required') : undefined,
       ...defined({ roles }),
       ...(serves.kurrent ? kurrentStoreOptions : {}),
       observer: telemetry.observer,
@@ -255,7 +257,8 @@ async function startServers(product: Product): Promise<Readonly<ServerUrls>> {
   const { settings, opened } = product;
   const { serves, ntfyPort } = settings;
   const urls: ServerUrls = {};
-  const ntfy = serves.ntfy ? opened.use(await openNtfyHandler(product, urls)) : undefined;
+  const hasTopics = serves.ntfy && product.platform.engines.has('bus');
+  const ntfy = hasTopics ? opened.use(await openNtfyHandler(product, urls)) : undefined;
   const servers: AsyncDisposable[] = [];
   opened.defer(async () => {
     await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
@@ -319,6 +322,7 @@ async function startKurrentProtocol({ settings, platform }: Product): Promise<Se
   const given = createTenantDirectory(settings.tenants);
   const authenticate = kurrentAuth === 'none' ? undefined : authenticateByTokens(tokens);
   return startKurrentServer(engines.store, {
+    leases: engines.subscriptions.leases,
     host,
     port,
     tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
@@ -335,8 +339,13 @@ async function printBanner(
 ): Promise<void> {
   const { stdout, paint } = context;
   const { http, ntfy, kurrent } = urls;
-  const store = await displayUrl(context, platform.engines.urls.store);
-  const lines: BannerLine[] = [['event store', paint.cyan(store)]];
+  const { roleReport } = await import('../platform/engines/role-report.ts');
+  const roles = roleReport(platform.engines.roles);
+  const store = await displayUrl(context, roles[0]?.url ?? '');
+  const lines: BannerLine[] = [
+    ['event store', paint.cyan(store)],
+    ...(await engineLines(context, roles)),
+  ];
   if (http !== undefined) {
     lines.push(['HTTP', `${paint.cyan(http)}  ${paint.dim(`(${http}/docs)`)}`]);
   }
@@ -371,6 +380,31 @@ async function printBanner(
       ? `${JSON.stringify({ store, http, ntfy: ownNtfy, kurrentdb: kurrent, adminToken })}\n`
       : bannerText(lines, context),
   );
+}
+
+/** The engines next to the store, the roles that are off, and warnings. */
+async function engineLines(
+  context: CommandContext,
+  roles: readonly RoleReport[],
+): Promise<readonly BannerLine[]> {
+  const { paint } = context;
+  const store = roles[0]?.url;
+  const lines: BannerLine[] = [];
+  for (const [url, own] of Map.groupBy(roles, (each) => each.url)) {
+    const titles = own.map(({ title }) => title).join(', ');
+    if (url === undefined)
+      lines.push(['off', paint.dim(`${titles}: no configured engine has them`)]);
+    else if (url !== store) {
+      lines.push([
+        'engine',
+        `${paint.cyan(await displayUrl(context, url))}  ${paint.dim(`(${titles})`)}`,
+      ]);
+    }
+  }
+  for (const warning of new Set(roles.flatMap((each) => each.warning ?? []))) {
+    lines.push(['warning', paint.yellow(warning)]);
+  }
+  return lines;
 }
 
 function bannerText(lines: readonly BannerLine[], { paint }: CommandContext): string {

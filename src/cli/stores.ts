@@ -3,7 +3,7 @@
 import { isAbsolute, relative, resolve } from 'node:path';
 import { MillraceError } from '../foundation/error.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
-import type { OpenEventStoreOptions } from '../platform/index.ts';
+import type { EngineOptions, EngineSet } from '../platform/engines/open-engines.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { CommandContext, HelpSection } from './command.ts';
 import { option } from './options.ts';
@@ -11,6 +11,7 @@ import { option } from './options.ts';
 const storeDefault = 'sqlite:.millrace/events.db';
 const storeVariable = 'MILLRACE_STORE';
 const outboxVariable = 'MILLRACE_OUTBOX';
+const keysVariable = 'MILLRACE_KEYS';
 
 const storeSection: HelpSection = {
   title: 'Stores',
@@ -69,9 +70,9 @@ function urlOf(
 
 /** The URL for messages: without a password, and with a file path relative to the current directory. */
 export async function displayUrl({ cwd }: Pick<StoreContext, 'cwd'>, url: string): Promise<string> {
-  const { redactStoreUrl } = await import('../platform/engines/store-url.ts');
+  const { redactUrl } = await import('../platform/engines/engine-url.ts');
   const path = /^sqlite:(.+)$/.exec(url)?.[1];
-  if (path === undefined) return redactStoreUrl(url);
+  if (path === undefined) return redactUrl(url);
   const near = relative(cwd, path);
   return `sqlite:${near === '' || near.startsWith('..') ? path : near}`;
 }
@@ -80,10 +81,10 @@ export async function displayUrl({ cwd }: Pick<StoreContext, 'cwd'>, url: string
 export async function openStore(
   context: StoreContext,
   given: string | undefined,
-  options: OpenEventStoreOptions = {},
+  options: EngineOptions = {},
 ): Promise<EventStore> {
-  const { openEventStore } = await import('../platform/engines/open-event-store.ts');
-  return openEventStore(storeUrl(context, given), options);
+  const { openRole } = await import('../platform/engines/open-engines.ts');
+  return openRole(storeUrl(context, given), 'store', options);
 }
 
 /** Fails if the store does not exist, so that a mistyped path creates no file; migrates nothing. */
@@ -91,7 +92,35 @@ export async function openExistingStore(
   context: StoreContext,
   given: string | undefined,
 ): Promise<EventStore> {
-  const url = storeUrl(context, given);
+  await checkExists(context, storeUrl(context, given));
+  return openStore(context, given, { migrate: 'off' });
+}
+
+/**
+ * The engines of the store and of `MILLRACE_OUTBOX` and `MILLRACE_KEYS`. Roles that the store lacks, such as the checkpoints
+ * of a KurrentDB store, are in one of the others. Fails if a database does not exist; migrates nothing.
+ */
+export async function openExistingRoles(
+  context: StoreContext,
+  given: string | undefined,
+): Promise<EngineSet> {
+  const set = (name: string): string | undefined =>
+    (context.env[name] ?? '') === '' ? undefined : urlOf(context, undefined, [name]);
+  const urls = {
+    store: storeUrl(context, given),
+    outbox: set(outboxVariable),
+    keys: set(keysVariable),
+  };
+  const { createEngineSet } = await import('../platform/engines/open-engines.ts');
+  const engines = createEngineSet({ urls, needs: {} }, { migrate: 'off' });
+  const state = engines.roles.find(({ role }) => role === 'subscriptions')?.target?.connection;
+  for (const url of new Set([urls.store, ...(state === undefined ? [] : [state])])) {
+    await checkExists(context, url);
+  }
+  return engines;
+}
+
+async function checkExists(context: StoreContext, url: string): Promise<void> {
   const { eventStoreSchema } = await import('../platform/engines/engine-schemas.ts');
   const schema = await eventStoreSchema(url);
   const { length: left } = await schema.pending();
@@ -105,7 +134,6 @@ export async function openExistingStore(
       details: { store, left },
     });
   }
-  return openStore(context, given, { migrate: 'off' });
 }
 
 /** Fails if the outbox does not exist; creates neither a file nor a schema. */
@@ -119,8 +147,8 @@ export async function openOutbox(
     const store = await openExistingStore(context, url);
     await store[Symbol.asyncDispose]();
   }
-  const { openOutboxLedger } = await import('../platform/engines/open-outbox-ledger.ts');
-  const ledger = await openOutboxLedger(url, { migrate: 'off' });
+  const { openRole } = await import('../platform/engines/open-engines.ts');
+  const ledger = await openRole(url, 'outbox', { migrate: 'off' });
   try {
     await ledger.paused();
     return ledger;

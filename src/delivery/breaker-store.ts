@@ -41,8 +41,7 @@ interface Row {
 }
 
 /**
- * Breakers shared by several deliveries of one process. Between processes: `redisBreakerStore`,
- * `postgresBreakerStore`, `sqliteBreakerStore`.
+ * Breakers shared by several deliveries of one process. Between processes: `breakers` of SQLite, PostgreSQL or Redis.
  *
  * @example
  * import { createDelivery, memoryBreakerStore } from 'millrace/delivery';

@@ -54,7 +54,7 @@ export function decideHealth(
 }
 
 /**
- * Health in memory, lost with the process. Others: `postgresEndpointHealth`, `sqliteEndpointHealth`, or your own.
+ * Health in memory, lost with the process. Others: `endpointHealth` of SQLite or PostgreSQL, or your own.
  *
  * @example
  * import { memoryEndpointHealth } from 'millrace/delivery';

@@ -24,6 +24,7 @@ export {
   MillraceRuntime,
   type MillraceModuleOptions,
   type MillraceOutboxOptions,
+  type MillraceRoles,
 } from './millrace-runtime.ts';
 export { nestLogger, nestObserver, type ILogger } from './nest-logger.ts';
 export {

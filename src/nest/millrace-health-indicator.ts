@@ -84,13 +84,12 @@ export class MillraceHealthIndicator {
     name: string,
     runner: SubscriptionRunner,
   ): Promise<[string, SubscriptionHealth | { readonly error: string }]> {
-    const { store, options } = this.#runtime;
-    const storage = options.running?.storage ?? store?.subscriptions;
+    const { subscriptions } = this.#runtime;
     try {
       const [{ behind, seconds }, deadLetters = 0] = await this.#within(() =>
         Promise.all([
           runner.lag(),
-          storage?.deadLetters.count({ handler: name, status: 'pending' }),
+          subscriptions?.deadLetters.count({ handler: name, status: 'pending' }),
         ]),
       );
       const { paused, shards } = runner.status;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Module, Scope, type Provider, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { DataSource } from 'typeorm';
-import { memoryEventStore } from '../engines/memory/index.ts';
+import { openMemory, type MemoryEngine } from '../engines/memory/index.ts';
 import { createEnvelope } from '../contracts/envelope.ts';
 import type { ErrorCode } from '../foundation/error-codes.ts';
 import { hasCode } from '../foundation/error.ts';
@@ -103,18 +103,18 @@ test('one forRoot runs handlers, mappers and destinations', async () => {
 
 test('forRootAsync waits for other providers', async () => {
   const ledger = memoryOutboxLedger();
-  const MODULE_STORE = 'MODULE_STORE';
+  const ENGINE = 'ENGINE';
   class StoreModule {}
   Module({
-    providers: [{ provide: MODULE_STORE, useFactory: async () => memoryEventStore() }],
-    exports: [MODULE_STORE],
+    providers: [{ provide: ENGINE, useFactory: async () => openMemory() }],
+    exports: [ENGINE],
   })(StoreModule);
   const millrace = MillraceModule.forRootAsync({
     imports: [StoreModule],
-    inject: [MODULE_STORE],
-    useFactory: async (store: EventStore) => ({
+    inject: [ENGINE],
+    useFactory: async (db: MemoryEngine) => ({
       service: 'shop',
-      store,
+      store: db,
       outbox: { ledger },
       ...quiet,
     }),
@@ -127,6 +127,69 @@ test('forRootAsync waits for other providers', async () => {
   await pay(app.get<EventStore>(EVENT_STORE));
   await app.get(MillraceRuntime).runners.get('sub:shop:outbox:v1')?.whenCaughtUp();
   assert.equal((await ledger.counts()).PENDING, 1);
+  await app.close();
+});
+
+test('the handle of an engine is the store, the checkpoints and the outbox, and closes with the application', async () => {
+  const db = openMemory();
+  const { store } = db;
+  const app = await started({ store: db });
+  assert.equal(app.get(EVENT_STORE), store);
+  assert.equal(app.get(OUTBOX_LEDGER), db.outbox);
+  await pay(store);
+  const { runners } = app.get(MillraceRuntime);
+  for (const runner of runners.values()) await runner.whenCaughtUp();
+  assert.equal((await db.outbox.counts()).PENDING, 1);
+  const checkpoints = await db.subscriptions.checkpoints.list();
+  assert.deepEqual(checkpoints.map((each) => each.subscription).toSorted(), [
+    'sub:shop:handlers:v1',
+    'sub:shop:outbox:v1',
+  ]);
+  await app.close();
+  await assert.rejects(store.head(), (error) => hasCode(error, 'STORE_CLOSED'));
+});
+
+test('roles of several engines are combined, and stay open unless their object is disposable', async () => {
+  await using events = openMemory();
+  await using checkpoints = openMemory();
+  await using leases = openMemory();
+  const acquired: string[] = [];
+  const app = await started({
+    store: {
+      store: events.store,
+      subscriptions: checkpoints.subscriptions,
+      outbox: checkpoints.outbox,
+      leases: {
+        ...leases.subscriptions.leases,
+        acquire(key, ...more) {
+          acquired.push(key.subscription);
+          return leases.subscriptions.leases.acquire(key, ...more);
+        },
+      },
+    },
+  });
+  await pay(events.store);
+  const { runners } = app.get(MillraceRuntime);
+  for (const runner of runners.values()) await runner.whenCaughtUp();
+  await app.close();
+  assert.deepEqual(new Set(acquired), new Set(runners.keys()));
+  assert.equal((await checkpoints.subscriptions.checkpoints.list()).length, 2);
+  assert.equal((await events.subscriptions.checkpoints.list()).length, 0);
+  assert.equal((await checkpoints.outbox.counts()).PENDING, 1);
+  assert.equal((await events.store.readAll({ limit: 10 }).toArray()).length, 1);
+});
+
+test('handlers without checkpoints prevent the start, and the error names the option', async () => {
+  await using db = openMemory();
+  await assert.rejects(
+    started({ store: { store: db.store, outbox: db.outbox } }),
+    (error) =>
+      hasCode(error, 'CONFIG_INVALID') &&
+      /set 'store' to roles, such as .*subscriptions: postgres\.subscriptions/.test(error.message),
+  );
+  const app = await started({ store: { store: db.store } }, []);
+  assert.equal(app.get(OUTBOX_LEDGER), undefined);
+  assert.equal((await app.get(MillraceHealthIndicator).check()).status, 'up');
   await app.close();
 });
 
@@ -181,9 +244,10 @@ test('a duplicate or request-scoped handler prevents the start and closes the en
     ['CONFIG_INVALID', [Handlers], { outbox: false }],
   ];
   for (const [code, providers, options] of cases) {
-    const store = memoryEventStore();
+    const db = openMemory();
+    const { store } = db;
     await failsToStart(code, () =>
-      started({ store, outbox: { ledger: memoryOutboxLedger() }, ...options }, providers),
+      started({ store: db, outbox: { ledger: memoryOutboxLedger() }, ...options }, providers),
     );
     await assert.rejects(store.head(), (error) => hasCode(error, 'STORE_CLOSED'), code);
   }
@@ -194,6 +258,11 @@ const twin = { name: 'sub:shop:twin:v1', handler: () => undefined };
 test('rejects invalid options with their error codes', async () => {
   await failsToStart('CONFIG_INVALID', () => started({}));
   await failsToStart('CONFIG_INVALID', () => started({ store: 'no-such-engine:' }));
+  await failsToStart('CONFIG_INVALID', () => started({ store: 'redis://127.0.0.1:1' }));
+  await failsToStart('CONFIG_INVALID', () => started({ outbox: { ledger: 'nats://127.0.0.1:1' } }));
+  // An event store alone, from a factory without types.
+  const untyped = openMemory().store as unknown as MemoryEngine;
+  await failsToStart('CONFIG_INVALID', () => started({ store: untyped }));
   await failsToStart('STORE_UNAVAILABLE', () => started({ store: 'postgres://127.0.0.1:1/none' }));
   const dataSource = new DataSource({ type: 'postgres', url: 'postgres://127.0.0.1:1/none' });
   const ledger = new TypeormOutboxRepository(dataSource);
@@ -207,13 +276,13 @@ test('rejects invalid options with their error codes', async () => {
 });
 
 test('health is down when the store is closed, and the check does not hang', async () => {
-  const store = memoryEventStore();
+  const db = openMemory();
   const ledger: OutboxLedger = {
     ...memoryOutboxLedger(),
     counts: () => new Promise(() => undefined),
   };
-  const app = await started({ store, outbox: { ledger }, health: { timeoutMs: 20 } });
-  await store[Symbol.asyncDispose]();
+  const app = await started({ store: db, outbox: { ledger }, health: { timeoutMs: 20 } });
+  await db.store[Symbol.asyncDispose]();
   const { millrace } = await app.get(MillraceHealthIndicator).isHealthy('millrace');
   assert.equal(millrace.status, 'down');
   assert.equal(millrace.store?.reachable, false);

@@ -100,7 +100,7 @@ export interface MillraceModuleAsyncOptions
  *
  * @example
  * import { Module } from '@nestjs/common';
- * import { webhookDestination } from 'millrace/adapters/webhook';
+ * import { webhookDestination } from 'millrace/destinations/webhook';
  * import { MillraceModule } from 'millrace/nest';
  *
  * const webhook = webhookDestination({

@@ -20,15 +20,19 @@ import {
   type OutboxProjectorDefinition,
   startOutboxProjector,
 } from '../outbox/outbox-projector.ts';
-import { openEventStore } from '../platform/engines/open-event-store.ts';
-import { openOutboxLedger } from '../platform/engines/open-outbox-ledger.ts';
+import type { RoleMap } from '../platform/engines/engine-roles.ts';
+import { createEngineSet } from '../platform/engines/open-engines.ts';
 import type { EventStore } from '../store/event-store.ts';
 import {
   startSubscription,
   type SubscriptionOptions,
   type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
-import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
+import type {
+  LeaseStore,
+  SubscriptionRoles,
+  SubscriptionStorage,
+} from '../subscriptions/subscription-storage.ts';
 import { type SubscriptionDefinition, subscription } from '../subscriptions/subscription.ts';
 import type { HealthThresholds } from './decide-health.ts';
 import { type MapToOutboxMark, mapToOutboxKey, outboxMapping } from './map-to-outbox.ts';
@@ -39,13 +43,13 @@ import { type OnEventMark, handlerSubscriptions, onEventKey } from './on-event.t
 export interface MillraceModuleOptions {
   /** Kebab-case; derived subscription names start with it: `sub:<service>:…`. */
   readonly service?: string | undefined;
-  /** A URL for `openEventStore`, or a store, which closes with the application. */
-  readonly store?: string | (EventStore & Partial<SubscriptionHost>) | undefined;
-  /** Default: in the database of the store, if that is a URL. False: no outbox. */
+  /** A URL, or roles, such as the handle of an engine. */
+  readonly store?: string | MillraceRoles | undefined;
+  /** Default: the outbox of the store's engine, if it has one. False: no outbox. */
   readonly outbox?: MillraceOutboxOptions | false | undefined;
   /** Subscriptions in addition to those of `@OnEvent`. */
   readonly subscriptions?: readonly SubscriptionDefinition[] | undefined;
-  /** Options of all subscriptions and projectors: external leases, `onAlert`, tuning. */
+  /** Options of all subscriptions and projectors: `onAlert`, tuning. */
   readonly running?: Omit<SubscriptionOptions, 'observer'> | undefined;
   /** False: this process only appends, enqueues and queries, and runs nothing. Default: true. */
   readonly run?: boolean | undefined;
@@ -54,11 +58,25 @@ export interface MillraceModuleOptions {
   readonly observer?: Observer | undefined;
 }
 
+/**
+ * The roles of the module. The handle of an engine can be passed as it is, and the roles of several engines can be
+ * combined. A disposable object, such as a handle, closes with the application.
+ */
+export interface MillraceRoles extends Partial<AsyncDisposable> {
+  readonly store: EventStore;
+  /** Checkpoints and dead letters. Handlers and mappers need them. */
+  readonly subscriptions?: SubscriptionStorage | undefined;
+  readonly outbox?: OutboxLedger | undefined;
+  /** Leases in Redis or NATS; the same in all processes. Default: the leases of `subscriptions`. */
+  readonly leases?: LeaseStore | undefined;
+}
+
 export interface MillraceOutboxOptions {
-  /** A URL for `openOutboxLedger`, or a ledger, which closes with the application. Default: the URL of the store. */
+  /**
+   * A URL, or a ledger, which closes with the application. If it is in the database of the checkpoints, messages and
+   * checkpoint commit together. Default: the outbox of the store's engine.
+   */
   readonly ledger?: string | OutboxLedger | undefined;
-  /** The ledger is in the database of the store, so rows and checkpoint commit together. Default: whether the URLs are equal. */
-  readonly sharesDatabase?: boolean | undefined;
   /** Settings of the `@MapToOutbox` projector. Default name: `sub:<service>:outbox:v1`. */
   readonly projector?: Partial<Omit<OutboxProjectorDefinition, 'filter' | 'mapper'>> | undefined;
   readonly projectors?: readonly OutboxProjectorDefinition[] | undefined;
@@ -71,11 +89,11 @@ export interface MillraceOutboxOptions {
     | undefined;
 }
 
-type Store = EventStore & Partial<SubscriptionHost>;
+type OpenedRoles = Partial<Omit<MillraceRoles, typeof Symbol.asyncDispose>>;
 
 interface Opened {
-  readonly store: Store | undefined;
-  readonly ledger: OutboxLedger | undefined;
+  readonly roles: OpenedRoles;
+  readonly engines: AsyncDisposable;
 }
 
 interface Discovery {
@@ -100,23 +118,33 @@ interface Discovery {
  * }
  */
 export class MillraceRuntime {
-  readonly store: Store | undefined;
+  readonly store: EventStore | undefined;
+  readonly subscriptions: SubscriptionStorage | undefined;
   readonly ledger: OutboxLedger | undefined;
   readonly delivery: Delivery | undefined;
   readonly dispatcher: OutboxDispatcher | undefined;
   readonly observer: Observer;
   readonly options: MillraceModuleOptions;
   readonly #discovery: Discovery;
+  readonly #leases: LeaseStore | undefined;
+  readonly #engines: AsyncDisposable;
   readonly #runners = new Map<string, SubscriptionRunner>();
   #closing: Promise<void> | undefined;
 
-  private constructor(options: MillraceModuleOptions, discovery: Discovery, opened: Opened) {
+  private constructor(
+    options: MillraceModuleOptions,
+    discovery: Discovery,
+    { roles, engines }: Opened,
+  ) {
     const { observer = nestObserver() } = options;
     const outbox = outboxOf(options);
     this.options = options;
     this.observer = observer;
-    this.store = opened.store;
-    this.ledger = opened.ledger;
+    this.store = roles.store;
+    this.subscriptions = roles.subscriptions;
+    this.ledger = roles.outbox;
+    this.#leases = roles.leases;
+    this.#engines = engines;
     this.#discovery = discovery;
     if (outbox.destinations !== undefined) {
       this.delivery = createDelivery({ destinations: outbox.destinations, observer });
@@ -137,33 +165,14 @@ export class MillraceRuntime {
     options: MillraceModuleOptions,
     discovery: Discovery,
   ): Promise<MillraceRuntime> {
-    const { store: storeTarget, observer = nestObserver() } = options;
-    const ledgerTarget = ledgerTargetOf(options);
-    if (storeTarget === undefined && ledgerTarget === undefined) {
-      throw new MillraceError(
-        'CONFIG_INVALID',
-        'the module needs a store, an outbox ledger, or both',
-        {
-          details: { field: 'store' },
-        },
-      );
-    }
-    const store =
-      typeof storeTarget === 'string'
-        ? await openEventStore(storeTarget, { observer })
-        : storeTarget;
-    let ledger: OutboxLedger | undefined;
+    const engines = new AsyncDisposableStack();
     try {
-      ledger =
-        typeof ledgerTarget === 'string'
-          ? await openOutboxLedger(ledgerTarget, { observer })
-          : ledgerTarget;
+      const roles = await openRoles(options, engines);
       // A cheap query that needs the whole schema, so an unusable ledger fails at startup.
-      await ledger?.paused();
-      return new MillraceRuntime(options, discovery, { store, ledger });
+      await roles.outbox?.paused();
+      return new MillraceRuntime(options, discovery, { roles, engines });
     } catch (error) {
-      await ledger?.[Symbol.asyncDispose]();
-      await store?.[Symbol.asyncDispose]();
+      await engines.disposeAsync();
       throw error;
     }
   }
@@ -211,7 +220,7 @@ export class MillraceRuntime {
 
   async #closeAll(): Promise<void> {
     await this.beforeApplicationShutdown();
-    const resources = [...destinationsOf(outboxOf(this.options)), this.ledger, this.store];
+    const resources = [...destinationsOf(outboxOf(this.options)), this.#engines];
     for (const each of resources.filter(isDisposable)) {
       try {
         await each[Symbol.asyncDispose]();
@@ -238,19 +247,81 @@ export class MillraceRuntime {
   }
 
   #project(each: OutboxProjectorDefinition): Promise<SubscriptionRunner> {
-    return startOutboxProjector(needed('store', this.store), each, {
-      ...this.options.running,
-      ledger: needed('outbox', this.ledger),
-      sharesDatabase: sharesDatabase(this.options, this.ledger),
-      observer: this.observer,
-    });
+    const roles = { ...this.#roles(), outbox: needed('outbox', this.ledger) };
+    return startOutboxProjector(roles, each, this.#runnerOptions());
   }
 
   #subscribe(each: SubscriptionDefinition): Promise<SubscriptionRunner> {
-    const { running } = this.options;
-    const options = { ...running, observer: this.observer };
-    return startSubscription(needed('store', this.store), subscription(each), options);
+    return startSubscription(this.#roles(), subscription(each), this.#runnerOptions());
   }
+
+  #roles(): SubscriptionRoles {
+    const store = needed('store', this.store);
+    if (this.subscriptions === undefined) throw noCheckpoints();
+    return { store, subscriptions: this.subscriptions, leases: this.#leases };
+  }
+
+  #runnerOptions(): SubscriptionOptions {
+    return { ...this.options.running, observer: this.observer };
+  }
+}
+
+/** Opens the engines of URLs and takes the given roles; what closes with the application is added to the stack. */
+async function openRoles(
+  options: MillraceModuleOptions,
+  opened: AsyncDisposableStack,
+): Promise<OpenedRoles> {
+  const { store: target, observer = nestObserver() } = options;
+  const { ledger } = outboxOf(options);
+  const isOutboxOff = options.outbox === false;
+  if (target === undefined && ledger === undefined) {
+    throw new MillraceError(
+      'CONFIG_INVALID',
+      "the module needs the option 'store', 'outbox.ledger', or both",
+      { details: { field: 'store' } },
+    );
+  }
+  for (const each of [target, ledger]) if (isDisposable(each)) opened.use(each);
+  const engines = opened.use(
+    createEngineSet(
+      {
+        urls: { store: urlOf(target), outbox: urlOf(ledger) },
+        // Never required: a required role without an engine would be a local file, which other processes do not see.
+        needs: { subscriptions: 'optional', outbox: isOutboxOff ? 'unused' : 'optional' },
+      },
+      { observer },
+    ),
+  );
+  const open = async <Role extends keyof RoleMap>(role: Role): Promise<RoleMap[Role] | undefined> =>
+    engines.has(role) ? engines.open(role) : undefined;
+
+  async function openOutbox(): Promise<OutboxLedger | undefined> {
+    if (isOutboxOff) return undefined;
+    if (typeof ledger === 'object') return ledger;
+    return ledger === undefined && typeof target === 'object' ? target.outbox : open('outbox');
+  }
+
+  if (target === undefined) return { outbox: await openOutbox() };
+  if (typeof target === 'object') {
+    const { store, subscriptions, leases } = checkRoles(target);
+    return { store, subscriptions, leases, outbox: await openOutbox() };
+  }
+  const store = await engines.open('store');
+  return { store, subscriptions: await open('subscriptions'), outbox: await openOutbox() };
+}
+
+function urlOf(target: unknown): string | undefined {
+  return typeof target === 'string' ? target : undefined;
+}
+
+/** For factories without types: an event store is not an object of roles. */
+function checkRoles(roles: MillraceRoles): MillraceRoles {
+  if ((roles as Partial<MillraceRoles>).store !== undefined) return roles;
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    "the object in the option 'store' has no event store: pass the handle of an engine, or { store, subscriptions, … }",
+    { details: { field: 'store' } },
+  );
 }
 
 function outboxOf({ outbox = {} }: MillraceModuleOptions): MillraceOutboxOptions {
@@ -267,22 +338,6 @@ function isDisposable(value: unknown): value is AsyncDisposable {
   return Object(value) === value && Symbol.asyncDispose in (value as object);
 }
 
-function ledgerTargetOf(options: MillraceModuleOptions): string | OutboxLedger | undefined {
-  const { store, outbox } = options;
-  if (outbox === false) return undefined;
-  if (outbox?.ledger !== undefined) return outbox.ledger;
-  return typeof store === 'string' && /^(memory|sqlite|postgres(ql)?):/.test(store)
-    ? store
-    : undefined;
-}
-
-function sharesDatabase(options: MillraceModuleOptions, ledger: OutboxLedger | undefined): boolean {
-  const { sharesDatabase: given } = outboxOf(options);
-  if (given !== undefined) return given;
-  if (ledger?.capabilities.callerTransaction !== true) return false;
-  return typeof options.store === 'string' && ledgerTargetOf(options) === options.store;
-}
-
 function projectorNameOf({ service }: MillraceModuleOptions): string {
   return buildSubscriptionName(needed('service', service), 'outbox', 1);
 }
@@ -295,6 +350,15 @@ function needed<T>(field: 'outbox' | 'service' | 'store', value: T | undefined):
     {
       details: { field },
     },
+  );
+}
+
+function noCheckpoints(): MillraceError {
+  return new MillraceError(
+    'CONFIG_INVALID',
+    "the declared handlers need checkpoints, and the engine in the option 'store' cannot store them: set 'store' to roles, " +
+      'such as { store: kurrent.store, subscriptions: postgres.subscriptions }',
+    { details: { field: 'store', role: 'subscriptions' } },
   );
 }
 

@@ -36,6 +36,8 @@ type Ledger = OutboxLedger;
  */
 export abstract class OutboxRepository<Transaction = unknown> implements OutboxLedger<Transaction> {
   abstract readonly capabilities: OutboxCapabilities;
+  /** Only declared: a field would hide the accessor of a subclass. */
+  declare readonly database?: string | undefined;
   abstract enqueue(item: EnqueueOutboxProps): Promise<Enqueued>;
   abstract enqueueMany(items: readonly EnqueueOutboxProps[]): Promise<readonly Enqueued[]>;
   abstract enqueueIn(

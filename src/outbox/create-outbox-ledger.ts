@@ -55,7 +55,10 @@ type RenewedField = 'token' | 'lockedAt' | 'lockedBy' | 'updatedAt';
 export interface OutboxEngine<Transaction>
   extends
     AsyncDisposable,
-    Pick<OutboxLedger, 'capabilities' | 'whenDue' | 'counts' | 'pause' | 'resume' | 'paused'> {
+    Pick<
+      OutboxLedger,
+      'capabilities' | 'database' | 'whenDue' | 'counts' | 'pause' | 'resume' | 'paused'
+    > {
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
   settleAndClaim(
     outcomes: readonly OutboxOutcome[],
@@ -160,6 +163,7 @@ export function createOutboxLedger<Transaction>(
   };
 
   return {
+    database: engine.database,
     capabilities: engine.capabilities,
     enqueueMany: (items) => enqueueMany(items),
     async enqueue(item) {

@@ -12,7 +12,6 @@ export type {
   Enqueued,
   OutboxCapabilities,
   OutboxFilter,
-  OutboxHost,
   OutboxLedger,
   OutboxOutcome,
   OutboxPage,
@@ -36,7 +35,7 @@ export {
   type IntegrationEventMapper,
   type IntegrationMessage,
   type OutboxProjectorDefinition,
-  type OutboxProjectorOptions,
+  type OutboxProjectorRoles,
 } from './outbox-projector.ts';
 export type {
   DeliveryJob,

@@ -50,7 +50,9 @@ interface Entry {
  * const ledger = memoryOutboxLedger();
  * console.log(await ledger.counts()); // all zero
  */
-export function memoryOutboxLedger(options: { readonly clock?: Clock } = {}): OutboxLedger<never> {
+export function memoryOutboxLedger(
+  options: { readonly clock?: Clock | undefined } = {},
+): OutboxLedger<never> {
   const { clock = systemClock } = options;
   const ids = createIds({ clock });
   const entries = new Map<string, Entry>();

@@ -108,6 +108,8 @@ export interface PausedDestination {
  */
 export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   readonly capabilities: OutboxCapabilities;
+  /** Identifies the database: checkpoints with the same value commit together with the messages. */
+  readonly database?: string | undefined;
 
   enqueue(item: EnqueueOutboxProps): Promise<Enqueued>;
   /** All or none, in order. Rejects during an outage; a duplicate is returned as such. */
@@ -178,10 +180,4 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   pause(integrationType: string, by: string): Promise<boolean>;
   resume(integrationType: string): Promise<boolean>;
   paused(): Promise<readonly PausedDestination[]>;
-}
-
-/** A store whose database also contains an outbox, on the store's connections. */
-export interface OutboxHost {
-  /** Closed before the store. */
-  openOutbox(): OutboxLedger;
 }

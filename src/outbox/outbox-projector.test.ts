@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../testing/assertions.ts';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { newEvent } from '../testing/conformance/store/fixture.ts';
@@ -21,11 +21,14 @@ const toWebhook: IntegrationEventMapper = {
 };
 
 test('each event becomes a row that carries its origin, its tenant and its idempotency key', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const ledger = memoryOutboxLedger();
   const event = newEvent({ user: { id: 'u1', email: 'a@b.example' } });
-  await store.append(stream, [event]);
-  await using runner = await startOutboxProjector(store, { name, mapper: toWebhook }, { ledger });
+  await db.store.append(stream, [event]);
+  await using runner = await startOutboxProjector(
+    { ...db, outbox: ledger },
+    { name, mapper: toWebhook },
+  );
   await runner.whenCaughtUp();
   const [message] = await ledger.list({});
   assert.equal(message?.sourceStreamId, stream);
@@ -38,10 +41,10 @@ test('each event becomes a row that carries its origin, its tenant and its idemp
 });
 
 test('one event goes to several destinations, or to none', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const ledger = memoryOutboxLedger();
   const events = [newEvent(), newEvent(), newEvent()];
-  await store.append(stream, events);
+  await db.store.append(stream, events);
   const mapper: IntegrationEventMapper = {
     map: ({ eventId, type }) => {
       if (eventId === events[0]?.eventId) return undefined;
@@ -53,7 +56,7 @@ test('one event goes to several destinations, or to none', async () => {
       }));
     },
   };
-  await using runner = await startOutboxProjector(store, { name, mapper }, { ledger });
+  await using runner = await startOutboxProjector({ ...db, outbox: ledger }, { name, mapper });
   await runner.whenCaughtUp();
   const rows = await ledger.list({});
   assert.deepEqual(
@@ -63,9 +66,9 @@ test('one event goes to several destinations, or to none', async () => {
 });
 
 test('events that are processed again after a crash are reported as duplicates', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const ledger = memoryOutboxLedger();
-  await store.append(stream, [newEvent(), newEvent()]);
+  await db.store.append(stream, [newEvent(), newEvent()]);
   const phases: string[] = [];
   const note = (fields: object): void => {
     if ('phase' in fields) phases.push(String(fields.phase));
@@ -74,7 +77,7 @@ test('events that are processed again after a crash are reported as duplicates',
   for (const version of [1, 2]) {
     // A projector with another name has no checkpoint, so it gets the same events.
     const again = { name: `sub:banking:outbox:v${version}`, mapper: toWebhook };
-    await using runner = await startOutboxProjector(store, again, { ledger, observer });
+    await using runner = await startOutboxProjector({ ...db, outbox: ledger }, again, { observer });
     await runner.whenCaughtUp();
   }
   assert.equal((await ledger.list({})).length, 2);
@@ -83,7 +86,7 @@ test('events that are processed again after a crash are reported as duplicates',
 });
 
 test('during an outage of the ledger the checkpoint does not move, and no message is lost or a duplicate', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const ledger = memoryOutboxLedger();
   let isAway = true;
   let calls = 0;
@@ -95,23 +98,23 @@ test('during an outage of the ledger the checkpoint does not move, and no messag
       return ledger.enqueueMany(items);
     },
   };
-  await store.append(stream, [newEvent(), newEvent(), newEvent()]);
+  await db.store.append(stream, [newEvent(), newEvent(), newEvent()]);
   const retry = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 2 };
   const definition = { name, mapper: toWebhook, retry };
-  await using runner = await startOutboxProjector(store, definition, { ledger: flaky });
+  await using runner = await startOutboxProjector({ ...db, outbox: flaky }, definition);
   await eventually('it has tried more often than any policy allows', async () => calls > 10);
-  assert.deepEqual(await store.subscriptions.deadLetters.list({}), []);
+  assert.deepEqual(await db.subscriptions.deadLetters.list({}), []);
   isAway = false;
   await runner.whenCaughtUp();
   assert.equal((await ledger.list({})).length, 3);
 });
 
 test('a message that the ledger rejects makes its event a dead letter, and other events continue', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const ledger = memoryOutboxLedger();
   const [good, bad, ugly] = [newEvent(), newEvent(), newEvent()];
   for (const [at, event] of [good, bad, ugly].entries()) {
-    await store.append(`banking.account.v1-core-b${at}`, [event]);
+    await db.store.append(`banking.account.v1-core-b${at}`, [event]);
   }
   const mapper: IntegrationEventMapper = {
     map({ eventId, type }) {
@@ -120,9 +123,9 @@ test('a message that the ledger rejects makes its event a dead letter, and other
       return { integrationType, eventType: type, payload: {} };
     },
   };
-  await using runner = await startOutboxProjector(store, { name, mapper }, { ledger });
+  await using runner = await startOutboxProjector({ ...db, outbox: ledger }, { name, mapper });
   await runner.whenCaughtUp();
-  const letters = await store.subscriptions.deadLetters.list({});
+  const letters = await db.subscriptions.deadLetters.list({});
   assert.deepEqual(
     new Set(letters.map(({ eventId }) => eventId)),
     new Set([bad.eventId, ugly.eventId]),

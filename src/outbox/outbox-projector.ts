@@ -4,7 +4,6 @@
 import { hasCode } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { isForgotten } from '../store/erasure.ts';
-import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { Terminal } from '../foundation/handler-outcome.ts';
 import { safeObserver } from '../foundation/safe-observer.ts';
@@ -19,7 +18,7 @@ import {
   type Caused,
   type SubscriptionDefinition,
 } from '../subscriptions/subscription.ts';
-import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
+import type { SubscriptionRoles } from '../subscriptions/subscription-storage.ts';
 import { logOutbox, observeEnqueue } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { Enqueued, OutboxLedger } from './outbox-ledger.ts';
@@ -45,10 +44,14 @@ export interface OutboxProjectorDefinition extends Pick<
   readonly mapper: IntegrationEventMapper;
 }
 
-export interface OutboxProjectorOptions<Transaction> extends SubscriptionOptions<Transaction> {
-  readonly ledger: OutboxLedger<Transaction>;
-  /** The ledger is in the database of the event store: rows and checkpoint are one commit. Default: false. */
-  readonly sharesDatabase?: boolean | undefined;
+/**
+ * What a projector reads and stores. If checkpoints and outbox are in one database, as those of one handle are, messages
+ * and checkpoint are one commit.
+ */
+export interface OutboxProjectorRoles<
+  Transaction = unknown,
+> extends SubscriptionRoles<Transaction> {
+  readonly outbox: OutboxLedger<never>;
 }
 
 /**
@@ -56,34 +59,31 @@ export interface OutboxProjectorOptions<Transaction> extends SubscriptionOptions
  * a message that the ledger rejects makes its event a dead letter.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
- * import { memoryOutboxLedger, startOutboxProjector } from 'millrace/outbox';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import { startOutboxProjector } from 'millrace/outbox';
  *
- * await using store = memoryEventStore();
- * await using projector = await startOutboxProjector(
- *   store,
- *   {
- *     name: 'sub:paymenthub:outbox:v1',
- *     filter: { typePrefixes: ['payment.'] },
- *     mapper: {
- *       map: ({ type, aggregate }) => ({
- *         integrationType: 'kafka:payments',
- *         eventType: type,
- *         payload: { paymentId: aggregate.id },
- *         orderingKey: aggregate.id,
- *       }),
- *     },
+ * await using db = openMemory();
+ * await using projector = await startOutboxProjector(db, {
+ *   name: 'sub:paymenthub:outbox:v1',
+ *   filter: { typePrefixes: ['payment.'] },
+ *   mapper: {
+ *     map: ({ type, aggregate }) => ({
+ *       integrationType: 'kafka:payments',
+ *       eventType: type,
+ *       payload: { paymentId: aggregate.id },
+ *       orderingKey: aggregate.id,
+ *     }),
  *   },
- *   { ledger: memoryOutboxLedger() },
- * );
+ * });
  * await projector.whenCaughtUp();
  */
 export function startOutboxProjector<Transaction>(
-  store: EventStore & Partial<SubscriptionHost<Transaction>>,
+  roles: OutboxProjectorRoles<Transaction>,
   { mapper, ...definition }: OutboxProjectorDefinition,
-  options: OutboxProjectorOptions<Transaction>,
+  options: SubscriptionOptions = {},
 ): Promise<SubscriptionRunner> {
-  const { ledger, sharesDatabase = false, ...running } = options;
+  const { outbox, subscriptions } = roles;
+  const isOneDatabase = outbox.database !== undefined && outbox.database === subscriptions.database;
   const observer = safeObserver(options.observer ?? silentObserver);
   const each = subscription<Transaction>({
     ...definition,
@@ -107,9 +107,10 @@ export function startOutboxProjector<Transaction>(
     report('START', items);
     let enqueued: readonly Enqueued[];
     try {
-      enqueued = sharesDatabase
-        ? await ledger.enqueueIn(await context.transaction(), items)
-        : await ledger.enqueueMany(items);
+      enqueued = isOneDatabase
+        ? // An outbox of the same database takes the transactions of that database.
+          await outbox.enqueueIn((await context.transaction()) as never, items)
+        : await outbox.enqueueMany(items);
     } catch (error) {
       report('ERROR', items, { err: error });
       failed(error);
@@ -126,7 +127,7 @@ export function startOutboxProjector<Transaction>(
     report('DUPLICATE', items.filter(isDuplicate));
   }
 
-  return startSubscription(store, each, running);
+  return startSubscription(roles, each, options);
 }
 
 function toMessages(

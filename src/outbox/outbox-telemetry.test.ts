@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../testing/assertions.ts';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { createEnvelope } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -44,7 +44,7 @@ function newEvent(outcome: string) {
 
 test('operations, phases, fields and metrics are those of the document', async () => {
   const { observer, metrics, logs } = recorder();
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const ledger = memoryOutboxLedger();
   let isAway = true;
   const flaky: OutboxLedger<never> = {
@@ -58,7 +58,7 @@ test('operations, phases, fields and metrics are those of the document', async (
     },
   };
   for (const outcome of ['sent', 'failed']) {
-    await store.append(`paymenthub.payment.v1-core-${outcome}`, [newEvent(outcome)]);
+    await db.store.append(`paymenthub.payment.v1-core-${outcome}`, [newEvent(outcome)]);
   }
   const definition = {
     name: 'sub:paymenthub:outbox:v1',
@@ -75,8 +75,7 @@ test('operations, phases, fields and metrics are those of the document', async (
       },
     },
   };
-  await using projector = await startOutboxProjector(store, definition, {
-    ledger: flaky,
+  await using projector = await startOutboxProjector({ ...db, outbox: flaky }, definition, {
     observer,
   });
   await projector.whenCaughtUp();

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/index.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { fakeClock } from '../testing/index.ts';
 import { createAuditLog } from './audit-log.ts';
@@ -12,7 +12,7 @@ const purge = { action: 'outbox.purge', target: 'all', actor };
 const nothing = async (): Promise<void> => {};
 
 test('an action is recorded before it is executed, and its outcome after it', async () => {
-  await using store = memoryEventStore();
+  await using store = openMemory().store;
   const audit = createAuditLog(store);
   const seen = await audit.run(purge, async () => (await audit.list({})).items);
   assert.deepEqual(
@@ -34,7 +34,7 @@ test('an action is recorded before it is executed, and its outcome after it', as
 });
 
 test('an action that cannot be recorded is not executed', async () => {
-  const store = memoryEventStore();
+  const store = openMemory().store;
   const audit = createAuditLog(store);
   await store[Symbol.asyncDispose]();
   let isDone = false;
@@ -46,7 +46,7 @@ test('an action that cannot be recorded is not executed', async () => {
 });
 
 test('an executed action succeeds also if its outcome cannot be recorded', async () => {
-  const store = memoryEventStore();
+  const store = openMemory().store;
   const errors: unknown[] = [];
   const quiet = (): void => {};
   const log = {
@@ -65,7 +65,7 @@ test('an executed action succeeds also if its outcome cannot be recorded', async
 });
 
 test('an outcome is found although it is on the previous page', async () => {
-  await using store = memoryEventStore();
+  await using store = openMemory().store;
   const audit = createAuditLog(store);
   await audit.run({ ...purge, target: 'outer' }, () =>
     audit.run({ ...purge, target: 'inner' }, nothing),
@@ -87,7 +87,7 @@ test('an outcome is found although it is on the previous page', async () => {
 
 test('entries are kept for a year, or for the age in the stream metadata', async () => {
   const clock = fakeClock();
-  await using store = memoryEventStore({ clock });
+  await using store = openMemory({ clock }).store;
   const audit = createAuditLog(store, { clock, keptSeconds: 60 });
   await audit.run(purge, nothing);
   assert.equal((await audit.list({})).items.length, 1);

@@ -88,11 +88,11 @@ interface Ended {
  * The audit log of a system, in its event store.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { createAuditLog } from 'millrace/platform';
  *
- * await using store = memoryEventStore();
- * const audit = createAuditLog(store);
+ * await using db = openMemory();
+ * const audit = createAuditLog(db.store);
  * const actor = { kind: 'token', name: 'ada' };
  * await audit.run({ action: 'outbox.purge', target: 'all', actor }, async () => 0);
  * console.log((await audit.list({ actor: 'ada' })).items[0]?.outcome); // done

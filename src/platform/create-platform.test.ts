@@ -11,7 +11,7 @@ import { projection, readModel } from '../projections/index.ts';
 import { reactor } from '../reactors/index.ts';
 import { createPlatform, type PlatformConfig } from './create-platform.ts';
 import type { PlatformRole } from './config/platform-role.ts';
-import { completeUrls } from './engines/platform-engines.ts';
+import { resolveRoles, type EngineUrls } from './engines/resolve-roles.ts';
 import { defineModule } from './modules/platform-module.ts';
 
 const opened = defineEvent('account.opened.v1', z.object({ owner: z.string() }));
@@ -152,19 +152,6 @@ test('the response of a receiver becomes a command of the same platform', async 
   );
 });
 
-test('with a queue, workers send the messages that the dispatcher claimed', async () => {
-  const sent = Promise.withResolvers<unknown>();
-  const config = banking(sent.resolve);
-  await using platform = await createPlatform({
-    ...config,
-    engines: { ...config.engines, queue: 'memory:' },
-  });
-  await platform.start();
-  const command = { type: 'account.open', payload: { owner: 'Ada' } };
-  await platform.handle({ tenant: 'core', id: 'a-1', command });
-  assert.deepEqual(await sent.promise, { to: 'Ada' });
-});
-
 test('a process without the role subscriptions handles commands only', async () => {
   await using platform = await createPlatform({
     ...banking(() => assert.fail('nothing is sent')),
@@ -256,16 +243,26 @@ for (const [what, config] of [
 }
 
 test('defaults follow from the store, unless the store cannot store checkpoints', () => {
-  assert.deepEqual(completeUrls({ store: 'sqlite:a.db' }), {
-    store: 'sqlite:a.db',
-    keys: 'sqlite:a.db',
-    outbox: 'sqlite:a.db',
-  });
+  const needs = { outbox: 'required', subscriptions: 'required', keys: 'unused' } as const;
+  const urlsOf = (urls: EngineUrls) => {
+    const roles = resolveRoles({ urls, needs, isProduction: true });
+    const urlOf = (name: string) => roles.find(({ role }) => role === name)?.target?.connection;
+    return {
+      store: urlOf('store'),
+      readModels: urlOf('readModels'),
+      outbox: urlOf('outbox'),
+      subscriptions: urlOf('subscriptions'),
+    };
+  };
+  const file = 'sqlite:/a.db';
+  const inFile = { store: file, readModels: file, outbox: file, subscriptions: file };
+  assert.deepEqual(urlsOf({ store: file }), inFile);
   const apart = { store: 'kurrentdb://localhost:2113', outbox: 'postgres://localhost/x' };
-  assert.deepEqual(completeUrls(apart), { ...apart, keys: apart.outbox });
+  const { outbox } = apart;
+  assert.deepEqual(urlsOf(apart), { ...apart, readModels: outbox, subscriptions: outbox });
   assert.throws(
-    () => completeUrls({ store: 'kurrentdb://localhost:2113' }),
-    /configure a database for the outbox/,
+    () => urlsOf({ store: 'kurrentdb://localhost:2113' }),
+    (error) => hasCode(error, 'CONFIG_INVALID') && /set MILLRACE_OUTBOX/.test(error.message),
   );
 });
 

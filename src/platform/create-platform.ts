@@ -4,6 +4,7 @@ import type { Bus } from '../bus/bus.ts';
 import { startBusSweeper } from '../bus/bus-sweeper.ts';
 import type { RetentionRule } from '../bus/retention.ts';
 import type { Delivery } from '../delivery/create-delivery.ts';
+import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver } from '../foundation/observer.ts';
@@ -25,18 +26,15 @@ import type { TypeCount } from '../tasks/task-engine.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { TaskType } from '../tasks/task-type.ts';
 import type { Traces } from '../traces/create-traces.ts';
-import { withLeases } from '../subscriptions/with-leases.ts';
-import { openColdStorage, type ArchiveKeys } from './engines/open-bus.ts';
+import { openColdStorage, type ArchiveKeys } from './engines/open-cold-storage.ts';
 import { openTokens, type Tokens } from './tokens/open-tokens.ts';
 import { readOutboxEnvironment, type OutboxSettings } from './config/outbox-environment.ts';
 import { sendingBy, withSettings } from './outbox-settings.ts';
 import { bindCommands, type HandleCommand, type LoadAggregate } from './platform-commands.ts';
-import {
-  openEngines,
-  type EngineOptions,
-  type EngineUrls,
-  type PlatformEngines,
-} from './engines/platform-engines.ts';
+import type { EngineOptions } from './engines/open-engines.ts';
+import { openPlatformEngines, type PlatformEngines } from './engines/platform-engines.ts';
+import type { EngineUrls, Need } from './engines/resolve-roles.ts';
+import type { RoleName } from './engines/engine-table.ts';
 import {
   bindModules,
   createModuleContext,
@@ -51,13 +49,16 @@ import {
 } from './platform-projections.ts';
 import { checkRoles, platformRoles, type PlatformRole } from './config/platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
-import { platformWork } from './engines/open-work.ts';
 import { createTraceIndexer, noTraces, tracesOver } from './platform-traces.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
 
 export interface PlatformConfig extends EngineOptions {
   readonly engines?: EngineUrls | undefined;
+  /** Refuses to keep a role in a local file that was not configured, next to a store on a server. */
+  readonly isProduction?: boolean | undefined;
+  /** The file of roles that no configured engine has. Default: `sqlite:.millrace/local.db`. */
+  readonly localUrl?: string | undefined;
   readonly modules?: readonly PlatformModule[] | undefined;
   /** Default: all. */
   readonly roles?: readonly PlatformRole[] | undefined;
@@ -74,8 +75,8 @@ export interface PlatformConfig extends EngineOptions {
   readonly busArchive?: string | undefined;
   /** Credentials of the bucket. */
   readonly busArchiveKeys?: ArchiveKeys | undefined;
-  /** Runs the bus sweeper also without a configured bus URL. */
-  readonly usesBus?: boolean | undefined;
+  /** Runs the bus sweeper also without a configured bus URL; `required`: a bus without an engine is a local file. */
+  readonly usesBus?: Need | undefined;
   /** Task types; types that only handlers of the modules name have the defaults. */
   readonly taskTypes?: readonly TaskType[] | undefined;
   /** A YAML file with `task_types`, reloaded when it changes. */
@@ -150,22 +151,20 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const modules = bindModules(config.modules ?? [], context);
 
   await using opening = new AsyncDisposableStack();
-  const engines = opening.use(await openEngines(config.engines ?? {}, config));
-  const { store, storage, ledger, leases, queue } = engines;
-  const work = opening.use(platformWork(engines.urls, { clock, observer }));
+  const { isProduction, localUrl } = config;
+  const urls = config.engines ?? {};
+  const needs = needsOf(config, modules);
+  const engines = opening.use(
+    await openPlatformEngines({ urls, needs, isProduction, localUrl }, config),
+  );
+  const { store, outbox: ledger, deliveryQueue: queue } = engines;
   const tokens = opening.use(await openTokens(store, { clock, observer }));
   const { tenants } = tokens;
   const { handle, load } = opening.use(
     bindCommands(engines, modules, { observer, clock, tenants }),
   );
-  const { delivery, options: sendOptions } = sendingBy(
-    outbox,
-    modules.destinations,
-  )({
-    ledger,
-    clock,
-    observer,
-  });
+  const { delivery, optionsFor } = sendingBy(outbox, modules.destinations)({ clock, observer });
+  const sending = ledger && { ...optionsFor(ledger), drainMs, ...config.dispatcher };
   const tasks = opening.use(
     tasksOver(engines, {
       types: config.taskTypes,
@@ -180,22 +179,22 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   );
   const opened = opening.move();
 
-  const running = { storage, clock, observer, leases, leaseMs, drainMs };
-  const shared = leases === undefined ? storage : withLeases(storage, leases);
-  const projections = runProjections(engines, modules.projections, { ...running, shared });
+  const running = { clock, observer, leaseMs, drainMs };
+  const projections = runProjections(engines, modules.projections, running);
   const documents = readDocuments(engines, modules.projections, clock);
-  const traceIndexer = createTraceIndexer(engines, { ...running, traceRetentionMs });
-  const sending = { ...sendOptions, drainMs, ...config.dispatcher };
+  const { traces } = engines;
+  const traceRoles = !keepsTraces || traces === undefined ? undefined : { ...engines, traces };
+  const traceIndexer =
+    traceRoles && createTraceIndexer(traceRoles, { ...running, traceRetentionMs });
 
   connect({
     send: handle,
     load,
     readAll: (options) => store.readAll(options),
     documents,
-    restore: (projection, signal) =>
-      restoreProjection(store, projection, { readModels: engines.readModels, signal }),
-    keys: () => work.keys(),
-    workQueue: (name, options) => work.queue(name, options),
+    restore: (projection, signal) => restoreProjection(engines, projection, { signal }),
+    keys: () => engines.keys(),
+    workQueue: (name, options) => engines.queue(name, options),
     waitFor: projections.waitFor,
     bus: () => engines.bus(),
   });
@@ -217,51 +216,66 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     api: () => [],
     subscriptions: () => [
       ...modules.projections.map((each) => projections.start(each)),
-      ...modules.reactors.map((each) => startReactor(store, each, { ...running, send: handle })),
+      ...modules.reactors.map((each) => startReactor(engines, each, { ...running, send: handle })),
       ...modules.sagas.map((each) =>
-        startSaga(store, each, { ...running, send: handle, index: engines.sagas, tenants }),
+        startSaga(engines, each, { ...running, send: handle, tenants }),
       ),
-      ...modules.subscriptions.map((each) => startSubscription(store, each, running)),
-      ...modules.outbox.map((each) =>
-        startOutboxProjector(store, withSettings(each, outbox), {
-          ...running,
-          ledger,
-          sharesDatabase: engines.sharesDatabase,
-        }),
+      ...modules.subscriptions.map((each) => startSubscription(engines, each, running)),
+      ...(ledger === undefined ? [] : modules.outbox).map((each) =>
+        startOutboxProjector(
+          { ...engines, outbox: ledger as OutboxLedger },
+          withSettings(each, outbox),
+          running,
+        ),
       ),
-      ...(keepsTraces ? [traceIndexer.start()] : []),
+      ...(traceIndexer === undefined ? [] : [traceIndexer.start()]),
     ],
     // Without a queue the dispatcher sends the messages, and queue workers have nothing to do.
-    dispatcher: () => [
-      started(
-        queue === undefined
-          ? createOutboxDispatcher(sending)
-          : createQueueDispatcher({ ...sending, queue }),
-      ),
-    ],
+    dispatcher: () =>
+      sending === undefined
+        ? []
+        : [
+            started(
+              queue === undefined
+                ? createOutboxDispatcher(sending)
+                : createQueueDispatcher({ ...sending, queue }),
+            ),
+          ],
     workers: () => [
-      ...(queue === undefined ? [] : [started(createQueueWorker({ ...sending, queue }))]),
+      ...(queue === undefined || sending === undefined
+        ? []
+        : [started(createQueueWorker({ ...sending, queue }))]),
       ...tasks.startWorkers(),
     ],
     sweepers: () => [
-      startSweeper({
-        what: 'outbox',
-        clock,
-        observer,
-        keptMs: config.outboxRetentionMs ?? outboxRetentionMsDefault,
-        sweep: (before, limit) => ledger.purge(before, limit),
-        onSwept: (count) => observer.count?.('outbox_purged_total', {}, count),
-      }),
+      ...(ledger === undefined
+        ? []
+        : [
+            startSweeper({
+              what: 'outbox',
+              clock,
+              observer,
+              keptMs: config.outboxRetentionMs ?? outboxRetentionMsDefault,
+              sweep: (before, limit) => ledger.purge(before, limit),
+              onSwept: (count) => observer.count?.('outbox_purged_total', {}, count),
+            }),
+          ]),
       // Start it also with `traces: false`: flows that were indexed before still expire.
-      startSweeper({
-        what: 'traces',
-        clock,
-        observer,
-        keptMs: traceRetentionMs,
-        sweep: (before, limit) => engines.traces.sweep(before.getTime(), limit),
-      }),
+      ...(traces === undefined
+        ? []
+        : [
+            startSweeper({
+              what: 'traces',
+              clock,
+              observer,
+              keptMs: traceRetentionMs,
+              sweep: (before, limit) => traces.sweep(before.getTime(), limit),
+            }),
+          ]),
       // A bus that is not configured is not opened only to be swept.
-      ...(engines.urls.bus === undefined && config.usesBus !== true ? [] : [sweepBus()]),
+      ...(urls.bus === undefined && !(config.usesBus !== undefined && engines.has('bus'))
+        ? []
+        : [sweepBus()]),
       ...tasks.startSweepers(),
     ],
   };
@@ -299,12 +313,12 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     modules,
     tokens,
     delivery,
-    traces: keepsTraces
-      ? tracesOver(engines, { clock, runnerHere: () => traceIndexer.runner() })
+    traces: traceRoles
+      ? tracesOver(traceRoles, { clock, runnerHere: () => traceIndexer?.runner() })
       : noTraces,
-    subscriptions: subscriptionAdmin(store, { storage: shared, clock }),
+    subscriptions: subscriptionAdmin(engines, { clock }),
     rebuilds: projections.rebuilds,
-    sagaAdmin: (saga: SagaName) => sagaAdmin(store, saga, { index: engines.sagas, clock, tenants }),
+    sagaAdmin: (saga: SagaName) => sagaAdmin(engines, saga, { clock, tenants }),
     tasks: tasks.open,
     taskBus: tasks.bus,
     taskCounts: tasks.counts,
@@ -313,6 +327,29 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     documents,
     waitFor: projections.waitFor,
   });
+}
+
+/** Which roles this process needs; one that it only may use is off without an engine. */
+function needsOf(
+  { usesBus = 'optional', taskTypes = [], taskTypesFile, traces = true }: PlatformConfig,
+  modules: ModuleBook,
+): Readonly<Partial<Record<RoleName, Need>>> {
+  const hasOutbox = modules.outbox.length > 0 || Object.keys(modules.destinations).length > 0;
+  const hasTasks = modules.tasks.length > 0 || taskTypes.length > 0 || taskTypesFile !== undefined;
+  const uses = (role: 'keys' | 'queue'): Need => (modules.uses.has(role) ? 'required' : 'optional');
+  return {
+    store: 'required',
+    subscriptions: 'required',
+    snapshots: 'required',
+    readModels: 'required',
+    sagas: 'required',
+    outbox: hasOutbox ? 'required' : 'optional',
+    traces: traces ? 'optional' : 'unused',
+    tasks: hasTasks ? 'required' : 'optional',
+    bus: modules.uses.has('bus') ? 'required' : usesBus,
+    keys: uses('keys'),
+    queue: uses('queue'),
+  };
 }
 
 async function started<Part extends Lifecycle>(part: Part): Promise<Part> {

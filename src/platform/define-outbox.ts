@@ -39,7 +39,7 @@ export type OutboxModule =
  * Types the default export of `outbox.config.ts`, which `millrace outbox run` runs.
  *
  * @example
- * import { webhookDestination } from 'millrace/adapters/webhook';
+ * import { webhookDestination } from 'millrace/destinations/webhook';
  * import { defineOutbox } from 'millrace/platform';
  *
  * export default defineOutbox(({ webhookTimeoutMs }) => ({

@@ -19,7 +19,6 @@ export type { DatabaseSchema, SchemaStep } from './engines/database-schema.ts';
 export {
   examineEngines,
   type EngineReport,
-  type EngineRole,
   type ExamineEnginesOptions,
 } from './engines/examine-engines.ts';
 export { eventStoreSchema, outboxSchema } from './engines/engine-schemas.ts';
@@ -46,17 +45,13 @@ export {
   type SampleLine,
   type ServerSettings,
 } from './config/millrace-config.ts';
-export { openBus, openColdStorage, type ArchiveKeys } from './engines/open-bus.ts';
-export { openDeliveryQueue } from './engines/open-delivery-queue.ts';
-export { openEventStore, type OpenEventStoreOptions } from './engines/open-event-store.ts';
-export { openLeases, type OpenLeasesOptions } from './engines/open-leases.ts';
-export { openOutboxLedger, type OpenOutboxLedgerOptions } from './engines/open-outbox-ledger.ts';
-export {
-  openKeyStore,
-  openWorkQueue,
-  type OpenWorkOptions,
-  type OpenWorkQueueOptions,
-} from './engines/open-work.ts';
+export { openColdStorage, type ArchiveKeys } from './engines/open-cold-storage.ts';
+export { openEngineAt, type EngineOptions } from './engines/open-engines.ts';
+export type { EngineHandle, OpenQueue, RoleMap } from './engines/engine-roles.ts';
+export type { EngineName, RoleName, UrlField } from './engines/engine-table.ts';
+export { redactUrl, type EngineUrl } from './engines/engine-url.ts';
+export type { EngineUrls, ResolvedRole } from './engines/resolve-roles.ts';
+export type { PlatformEngines } from './engines/platform-engines.ts';
 export {
   defineOutbox,
   type OutboxDefinition,
@@ -73,7 +68,6 @@ export {
   type RunningOutbox,
   type StartOutboxOptions,
 } from './run-standalone-outbox.ts';
-export { openTasks } from './engines/open-tasks.ts';
 export { followTasks, type FollowedSignal, type FollowTasksQuery } from './follow-tasks.ts';
 export {
   forgetMonitors,
@@ -82,7 +76,6 @@ export {
   type MonitoredEnd,
   type MonitorTasksOptions,
 } from './monitor-tasks.ts';
-export { openReadModels, type OpenReadModelsOptions } from './engines/open-read-models.ts';
 export {
   openTokens,
   type CreatedToken,
@@ -90,8 +83,6 @@ export {
   type TokensOptions,
   type VerifiedToken,
 } from './tokens/open-tokens.ts';
-export { openSagaIndex, type OpenSagaIndexOptions } from './engines/open-saga-index.ts';
-export { redactStoreUrl } from './engines/store-url.ts';
 export {
   tokenLimits,
   tokenState,
@@ -100,7 +91,6 @@ export {
   type TokenScope,
   type TokenState,
 } from './tokens/token.ts';
-export type { EngineOptions, EngineUrls, PlatformEngines } from './engines/platform-engines.ts';
 export {
   defineModule,
   type AnyAggregate,
@@ -110,6 +100,7 @@ export {
   type ModuleContext,
   type ModuleService,
   type PlatformModule,
+  type UsedRole,
 } from './modules/platform-module.ts';
 export type { DocumentFamily } from './platform-projections.ts';
 export type { ProjectionRebuild, ProjectionRebuilds } from './projection-rebuilds.ts';

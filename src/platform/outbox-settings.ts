@@ -16,8 +16,7 @@ import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/ou
 import type { OnDead } from '../outbox/report-outcome.ts';
 import type { OutboxSettings } from './config/outbox-environment.ts';
 
-interface SendingParts {
-  readonly ledger: OutboxLedger;
+interface SendingTelemetry {
   readonly observer: Observer;
   readonly clock?: Clock | undefined;
 }
@@ -57,15 +56,27 @@ export function withSettings(
 export function sendingBy(
   settings: OutboxSettings,
   destinations: Destinations,
-): (parts: SendingParts) => { readonly delivery: Delivery; readonly options: SendingOptions } {
+): (telemetry: SendingTelemetry) => {
+  readonly delivery: Delivery;
+  readonly optionsFor: (ledger: OutboxLedger) => SendingOptions;
+} {
   const deadLetters = deadLettersTo(settings, Object.keys(destinations));
   const limited = withWebhookTimeouts(destinations, settings.webhookTimeoutMs);
   const { batchSize, tickIntervalMs } = settings;
-  return ({ ledger, ...telemetry }) => {
+  return (telemetry) => {
     const delivery = createDelivery({ destinations: limited, ...telemetry });
     const { deliver } = delivery;
-    const parts = { ledger, deliver, ...telemetry, ...deadLetters(ledger) };
-    return { delivery, options: { ...parts, batchSize, tickIntervalMs } };
+    return {
+      delivery,
+      optionsFor: (ledger) => ({
+        ledger,
+        deliver,
+        batchSize,
+        tickIntervalMs,
+        ...telemetry,
+        ...deadLetters(ledger),
+      }),
+    };
   };
 }
 

@@ -41,14 +41,14 @@ export interface CommandOptions {
 }
 
 export function bindCommands(
-  { store, aggregates }: PlatformEngines,
+  engines: PlatformEngines,
   modules: ModuleBook,
   options: CommandOptions,
 ): PlatformCommands {
   const handlers: ReadonlyMap<string, CommandHandler<unknown, NewEvent, NewCommand>> = new Map(
     [...modules.aggregates].map(([name, aggregate]) => [
       name,
-      createCommandHandler(store, aggregate, { ...aggregates, ...options }),
+      createCommandHandler(engines, aggregate, options),
     ]),
   );
   const projected = new Set(

@@ -37,29 +37,24 @@ export interface PlatformProjections {
 }
 
 export interface RunningOptions {
-  readonly storage: PlatformEngines['storage'];
-  /** The storage with the leases that all processes share. */
-  readonly shared: PlatformEngines['storage'];
   readonly clock: Clock;
   readonly observer: Observer;
-  readonly leases?: PlatformEngines['leases'];
   readonly leaseMs?: number | undefined;
   readonly drainMs?: number | undefined;
 }
 
 export function runProjections(
-  { store, readModels, readModelVersions }: PlatformEngines,
+  engines: PlatformEngines,
   projections: readonly Projection[],
-  { shared, ...running }: RunningOptions,
+  running: RunningOptions,
 ): PlatformProjections {
-  const projecting = { ...running, readModels, versions: readModelVersions };
   /** Runners of this process know their position immediately; others store it every second. */
   const runners = new Map<string, ProjectionRunner>();
   /** Projections that were started and not stopped, including those paused for a rebuild. */
   const wanted = new Set<string>();
 
   const run = async (each: Projection): Promise<void> => {
-    runners.set(each.name, await startProjection(store, each, projecting));
+    runners.set(each.name, await startProjection(engines, each, running));
   };
   const rest = async ({ name }: Projection): Promise<void> => {
     const runner = runners.get(name);
@@ -82,7 +77,7 @@ export function runProjections(
       projections,
       clock: running.clock,
       async check({ name, readModel: { bc, aggregate, version } }) {
-        const known = await readModelVersions.list(`${bc}.${aggregate}`);
+        const known = await engines.readModelVersions.list(`${bc}.${aggregate}`);
         const own = known.find((each) => each.version === version);
         if (own !== undefined) checkRebuildable(name, own);
       },
@@ -90,11 +85,7 @@ export function runProjections(
         // The runner holds the leases that the rebuild needs.
         await rest(each);
         try {
-          return await rebuildProjection(store, each, {
-            ...projecting,
-            ...building,
-            storage: shared,
-          });
+          return await rebuildProjection(engines, each, { ...running, ...building });
         } finally {
           if (wanted.has(each.name)) await run(each);
         }
@@ -103,7 +94,10 @@ export function runProjections(
     waitFor(projection, position, options) {
       const here = runners.get(projection.name);
       if (here !== undefined) return here.waitFor(position, options);
-      return waitForProjection(store, projection, position, { ...options, ...projecting });
+      return waitForProjection(engines, projection, position, {
+        ...options,
+        clock: running.clock,
+      });
     },
   };
 }

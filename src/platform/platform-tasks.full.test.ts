@@ -8,15 +8,20 @@ import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { task } from '../tasks/index.ts';
 import { createPlatform, defineModule } from './index.ts';
-import { tasksUrlOf } from './engines/open-tasks.ts';
+import { resolveRoles, type EngineUrls } from './engines/resolve-roles.ts';
 
 test('jobs are in the engine of the bus by default', () => {
+  const tasksUrlOf = (urls: EngineUrls): string | undefined => {
+    const roles = resolveRoles({ urls, needs: { tasks: 'required' } });
+    return roles.find(({ role }) => role === 'tasks')?.target?.connection;
+  };
   const store = 'sqlite:/a/events.db';
   assert.equal(tasksUrlOf({ store }), store);
   assert.equal(tasksUrlOf({ store, bus: 'redis://h' }), 'redis://h');
   assert.equal(tasksUrlOf({ store, bus: 'redis://h', tasks: 'nats://n' }), 'nats://n');
   assert.equal(tasksUrlOf({ store: 'memory:' }), 'memory:');
-  assert.equal(tasksUrlOf({ store: 'postgres://h/d' }), 'sqlite:.millrace/bus.db');
+  const local = `sqlite:${join(process.cwd(), '.millrace/local.db')}`;
+  assert.equal(tasksUrlOf({ store: 'postgres://h/d' }), local);
 });
 
 test('a module runs the jobs of its handlers, with steps', async () => {

@@ -2,9 +2,9 @@
 
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { once } from '../foundation/once.ts';
+import { createTasks } from '../tasks/create-tasks.ts';
 import { startTaskOrchestrator } from '../tasks/run/start-orchestrator.ts';
 import { startWorkers } from '../tasks/run/start-workers.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
@@ -12,10 +12,7 @@ import { startTaskSweeper } from '../tasks/run/task-sweeper.ts';
 import { taskType, type TaskType } from '../tasks/task-type.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { loadTaskTypes, watchTaskTypes } from '../tasks/run/watch-task-types.ts';
-import { busUrlOf, openBus } from './engines/open-bus.ts';
-import { openTasks, tasksUrlOf } from './engines/open-tasks.ts';
 import type { PlatformEngines } from './engines/platform-engines.ts';
-import { isEngine } from './engines/store-url.ts';
 import type { AnyTask } from './modules/platform-module.ts';
 
 export interface PlatformTasks extends AsyncDisposable {
@@ -44,14 +41,15 @@ export interface PlatformTasksOptions {
 }
 
 export function tasksOver(
-  engines: Pick<PlatformEngines, 'bus' | 'urls'>,
+  engines: Pick<PlatformEngines, 'roles' | 'taskBus' | 'tasks'>,
   options: PlatformTasksOptions,
 ): PlatformTasks {
   const { clock, observer, definitions, typesFile, drainMs, leaseMs } = options;
-  const url = tasksUrlOf(engines.urls);
   const opened = new AsyncDisposableStack();
-  const sharesBus = url === busUrlOf(engines.urls);
-  const isMemory = isEngine('memory', url);
+  const bus = engines.taskBus;
+  const isMemory = engines.roles.some(
+    ({ role, target }) => role === 'tasks' && target?.engine === 'memory',
+  );
   /** Types of the file override those of the code; a handler without an entry has the defaults. */
   const complete = (written: readonly TaskType[]): readonly TaskType[] => {
     const known = new Map((options.types ?? []).map((type) => [type.name, type]));
@@ -62,20 +60,12 @@ export function tasksOver(
   let isOpen = false;
   const tasks = once(async () => {
     const written = typesFile === undefined ? [] : await loadTaskTypes(typesFile);
-    const created = await openTasks(url, { types: complete(written), clock, observer });
-    opened.use(created);
+    const types = complete(written);
+    const created = opened.use(createTasks(await engines.tasks(), { types, clock, observer }));
     isOpen = true;
     if (typesFile !== undefined) opened.use(watchTaskTypes(created, typesFile, { complete }));
     return created;
   });
-  const ownBus = once(async () => opened.use(await openBus(url, { clock, observer })));
-  const bus = async (): Promise<Bus> => {
-    if (sharesBus) return engines.bus();
-    if (!isMemory) return ownBus();
-    throw new MillraceError('NOT_SUPPORTED', 'tasks in memory have no streams to follow', {
-      details: { field: 'tasks' },
-    });
-  };
   const work = async (): Promise<AsyncDisposable> =>
     startWorkers(await tasks(), definitions, {
       drainMs,

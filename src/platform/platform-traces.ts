@@ -3,24 +3,21 @@
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
-import type { EventStore } from '../store/event-store.ts';
 import {
   createSubscriptionRunner,
   startSubscription,
   type SubscriptionRunner,
   type SubscriptionOptions,
 } from '../subscriptions/subscription-runner.ts';
-import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
+import type { SubscriptionRoles } from '../subscriptions/subscription-storage.ts';
 import { createTraces, type Traces } from '../traces/create-traces.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
 import type { TraceIndex } from '../traces/trace-index.ts';
 
-export interface TraceEngines {
-  readonly store: EventStore;
-  readonly storage: SubscriptionStorage;
+export interface TraceRoles extends SubscriptionRoles {
   readonly traces: TraceIndex;
-  /** Absent: there are no outgoing messages. */
-  readonly ledger?: Pick<OutboxLedger, 'bySource'> | undefined;
+  /** Undefined: there are no outgoing messages. */
+  readonly outbox?: Pick<OutboxLedger, 'bySource'> | undefined;
 }
 
 /** How often a checkpoint that another process writes is read. */
@@ -28,36 +25,37 @@ const pollMs = 50;
 
 /** `runnerHere`: the subscription that fills the index, if this process runs it. */
 export function tracesOver(
-  { store, storage, traces: index, ledger }: TraceEngines,
+  roles: TraceRoles,
   {
     clock,
     runnerHere,
   }: { readonly clock: Clock; readonly runnerHere?: () => Indexing | undefined },
 ): Traces {
   // Never started: it only reads the checkpoint.
-  const elsewhere = createSubscriptionRunner(store, traceSubscription(index), {
-    storage,
-    clock,
-    pollMs,
-  });
+  const { store, subscriptions: storage, traces: index, outbox } = roles;
+  const elsewhere = createSubscriptionRunner(roles, traceSubscription(index), { clock, pollMs });
   return createTraces({
     store,
     storage,
     index,
     clock,
-    messagesOf: async (sources, limit) => (await ledger?.bySource(sources, limit)) ?? [],
+    messagesOf: async (sources, limit) => (await outbox?.bySource(sources, limit)) ?? [],
     whenIndexed: (signal) => (runnerHere?.() ?? elsewhere).whenCaughtUp(signal),
   });
 }
 
 type Indexing = Pick<SubscriptionRunner, 'whenCaughtUp'>;
 
-/** The traces of a platform with `traces: false`. */
+/** The traces of a platform without an index. */
 export const noTraces: Traces = {
   async get() {
-    throw new MillraceError('NOT_SUPPORTED', 'traces are disabled (traces: false)', {
-      details: { field: 'traces' },
-    });
+    throw new MillraceError(
+      'NOT_SUPPORTED',
+      'traces are off: `traces: false`, or no configured engine has a trace index',
+      {
+        details: { field: 'traces' },
+      },
+    );
   },
 };
 
@@ -69,7 +67,7 @@ export interface TraceIndexer {
 
 /** The subscription that fills the index. Events older than the retention are not indexed. */
 export function createTraceIndexer(
-  { store, traces }: Pick<TraceEngines, 'store' | 'traces'>,
+  roles: TraceRoles,
   {
     traceRetentionMs,
     ...options
@@ -80,11 +78,8 @@ export function createTraceIndexer(
     runner: () => running,
     async start() {
       const notBeforeMs = (): number => options.clock.now() - traceRetentionMs;
-      const indexing = await startSubscription(
-        store,
-        traceSubscription(traces, { notBeforeMs }),
-        options,
-      );
+      const subscription = traceSubscription(roles.traces, { notBeforeMs });
+      const indexing = await startSubscription(roles, subscription, options);
       running = indexing;
       return {
         async [Symbol.asyncDispose]() {

@@ -7,15 +7,11 @@ import { createOutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import { createOutboxMetrics } from '../outbox/outbox-metrics.ts';
 import { startOutboxProjector } from '../outbox/outbox-projector.ts';
-import type { EventStore } from '../store/event-store.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
-import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
 import type { OutboxDefinition, OutboxSender } from './define-outbox.ts';
-import { openEventStore } from './engines/open-event-store.ts';
-import { openOutboxLedger } from './engines/open-outbox-ledger.ts';
+import { createEngineSet } from './engines/open-engines.ts';
 import type { OutboxSettings } from './config/outbox-environment.ts';
 import { sendingBy, withSettings } from './outbox-settings.ts';
-import { isSameDatabase } from './engines/store-url.ts';
 
 export interface StartOutboxOptions {
   readonly settings: OutboxSettings;
@@ -24,6 +20,8 @@ export interface StartOutboxOptions {
   /** The URL of the ledger. Default: the store's. */
   readonly outbox?: string | undefined;
   readonly observer?: Observer | undefined;
+  /** Refuses to keep the checkpoints or the outbox in a local file that was not configured. */
+  readonly isProduction?: boolean | undefined;
 }
 
 export interface RunningOutbox extends AsyncDisposable {
@@ -49,7 +47,7 @@ export async function startOutbox(
   definition: OutboxDefinition,
   options: StartOutboxOptions,
 ): Promise<RunningOutbox> {
-  const { settings, store: storeUrl, outbox: outboxUrl = storeUrl } = options;
+  const { settings, store: storeUrl } = options;
   const observer: Observer = { ...options.observer, ...definition.observer };
   const { projectors = [], destinations, sender = createOutboxDispatcher } = definition;
   await using stack = new AsyncDisposableStack();
@@ -57,31 +55,38 @@ export async function startOutbox(
     const destination = typeof each === 'function' ? each : each.send;
     if (Symbol.asyncDispose in destination) stack.use(destination as unknown as AsyncDisposable);
   }
-  const send = sendingBy(settings, destinations);
-  const ledger = stack.use(await openOutboxLedger(outboxUrl, { observer }));
+  const { optionsFor } = sendingBy(settings, destinations)({ observer });
+  const needs = projectors.length > 0 ? { subscriptions: 'required' as const } : {};
+  const urls = { store: storeUrl, outbox: options.outbox };
+  const engines = stack.use(
+    createEngineSet(
+      { urls, needs: { ...needs, outbox: 'required' }, isProduction: options.isProduction },
+      { observer },
+    ),
+  );
+  const outbox = await engines.open('outbox');
+  const sendOptions = optionsFor(outbox);
   const sending: OutboxSender = stack.use(
-    sender({ ...send({ ledger, observer }).options, ...definition.dispatcher }, settings),
+    sender({ ...sendOptions, ...definition.dispatcher }, settings),
   );
   await sending.start();
-  await stack.use(createOutboxMetrics({ ledger, observer })).start();
+  await stack.use(createOutboxMetrics({ ledger: outbox, observer })).start();
 
   const runners: SubscriptionRunner[] = [];
   if (projectors.length > 0) {
-    const store = stack.use(await openEventStore(storeUrl));
-    const { host, url } = await hostOf(store, storeUrl, outboxUrl, stack);
+    const [store, subscriptions] = [
+      await engines.open('store'),
+      await engines.open('subscriptions'),
+    ];
+    const roles = { store, subscriptions, outbox };
     for (const each of projectors) {
-      const runner = await startOutboxProjector(store, withSettings(each, settings), {
-        ledger,
-        observer,
-        storage: host.subscriptions,
-        sharesDatabase: isSameDatabase(url, outboxUrl),
-      });
-      runners.push(stack.use(runner));
+      const projector = withSettings(each, settings);
+      runners.push(stack.use(await startOutboxProjector(roles, projector, { observer })));
     }
   }
   const running = stack.move();
   return {
-    ledger,
+    ledger: outbox,
     async whenDrained(signal) {
       if (sending.whenIdle === undefined) {
         throw new MillraceError('NOT_SUPPORTED', 'this sender has no whenIdle');
@@ -91,26 +96,4 @@ export async function startOutbox(
     },
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   };
-}
-
-/** The checkpoints are in the outbox's database if the store cannot store them. */
-async function hostOf(
-  store: EventStore & Partial<SubscriptionHost>,
-  storeUrl: string,
-  outboxUrl: string,
-  stack: AsyncDisposableStack,
-): Promise<{ readonly host: SubscriptionHost; readonly url: string }> {
-  const { subscriptions } = store;
-  if (subscriptions !== undefined) return { host: { subscriptions }, url: storeUrl };
-  const side: EventStore & Partial<SubscriptionHost> = stack.use(await openEventStore(outboxUrl));
-  if (side.subscriptions !== undefined) {
-    return { host: { subscriptions: side.subscriptions }, url: outboxUrl };
-  }
-  throw new MillraceError(
-    'NOT_SUPPORTED',
-    'neither the store nor the outbox can store checkpoints',
-    {
-      details: { field: 'outbox' },
-    },
-  );
 }

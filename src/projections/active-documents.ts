@@ -4,13 +4,12 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { documentsOf, type DocumentQueries, type Page } from './documents.ts';
-import type { ReadModelHost, ReadModelStore } from './read-model-store.ts';
-import { familyOf, type ReadModelVersion, type ReadModelVersions } from './read-model-versions.ts';
+import type { ReadModelRoles } from './read-model-store.ts';
+import { familyOf, type ReadModelVersion } from './read-model-versions.ts';
+import { checkRoles } from './start-projection.ts';
 import type { ReadModel } from './read-model.ts';
 
 export interface ActiveDocumentsOptions {
-  readonly readModels?: ReadModelStore | undefined;
-  readonly versions?: ReadModelVersions | undefined;
   readonly clock?: Clock | undefined;
   /** How long the active version is cached. Default: 0, read it for each query. */
   readonly refreshMs?: number | undefined;
@@ -22,32 +21,28 @@ const versioned = /^v([1-9][0-9]{0,8})\.(.*)$/s;
  * Opens all given versions of a read model and queries the active one.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { activeDocuments, readModel } from 'millrace/projections';
  *
- * const store = memoryEventStore();
+ * const db = openMemory();
  * const [one, two] = [1, 2].map((version) =>
  *   readModel<{ readonly name: string }>({ bc: 'banking', aggregate: 'account', version }),
  * );
  * if (one && two) {
- *   const accounts = activeDocuments(store, [one, two]);
+ *   const accounts = activeDocuments(db, [one, two]);
  *   console.log(await accounts.get('core', 'a-1'));
  * }
  */
 export function activeDocuments<Document extends object>(
-  host: Partial<ReadModelHost>,
+  roles: ReadModelRoles,
   models: readonly ReadModel<Document>[],
   options: ActiveDocumentsOptions = {},
 ): DocumentQueries<Document> {
   const { clock = systemClock, refreshMs = 0 } = options;
-  const readModels = options.readModels ?? host.readModels;
-  const versions = options.versions ?? host.readModelVersions;
+  const { readModels, readModelVersions: versions } = checkRoles(roles);
   const [first] = models;
-  if (first === undefined || readModels === undefined || versions === undefined) {
-    throw new MillraceError(
-      'NOT_SUPPORTED',
-      'active documents need at least one model, a read model store and read model versions',
-    );
+  if (first === undefined) {
+    throw new MillraceError('READ_MODEL_INVALID', 'active documents need at least one read model');
   }
   const family = familyOf(first);
   if (models.some((each) => familyOf(each) !== family)) {
@@ -60,8 +55,8 @@ export function activeDocuments<Document extends object>(
 
   async function current(): Promise<readonly ReadModelVersion[]> {
     if (cached !== undefined && clock.now() < cached.untilMs) return cached.list;
-    const list = await versions?.list(family);
-    cached = { list: list ?? [], untilMs: clock.now() + refreshMs };
+    const list = await versions.list(family);
+    cached = { list, untilMs: clock.now() + refreshMs };
     return cached.list;
   }
 

@@ -10,7 +10,7 @@ export {
   type PageOptions,
   type RangeOptions,
 } from './documents.ts';
-export type { InlineAppends, InlineHost, InlinePlan } from './inline-appends.ts';
+export type { InlineAppends, InlinePlan, InlineRoles } from './inline-appends.ts';
 export { inlineProjections } from './inline-projections.ts';
 export { memoryReadModels } from './memory/read-models.ts';
 export {
@@ -34,7 +34,7 @@ export type {
   RangeBounds,
   RangeQuery,
   ReadModelCapabilities,
-  ReadModelHost,
+  ReadModelRoles,
   ReadModelStore,
   RedisLayout,
   StoredDocument,
@@ -55,10 +55,8 @@ export type {
 export {
   startProjection,
   waitForProjection,
-  type HostOptions,
-  type ProjectionOptions,
   type ProjectionRunner,
-  type ProjectionStore,
+  type ProjectionRoles,
 } from './start-projection.ts';
 export type { WaitOptions } from './run/wait-with-timeout.ts';
 export type { RebuildProgress } from './rules/rebuild-progress.ts';

@@ -1,7 +1,7 @@
 // The port for appending events and writing their documents in one transaction, for databases that store
 // both.
 
-import type { AppendResult } from '../store/event-store.ts';
+import type { AppendResult, EventStore } from '../store/event-store.ts';
 import { EngineTransaction, type WriteOutcome } from '../store/store-engine.ts';
 import type { DocumentWrite, ModelKey } from './read-model-store.ts';
 
@@ -26,8 +26,9 @@ export interface InlineAppends {
   ): Promise<readonly AppendResult[] | undefined>;
 }
 
-/** An event store that supports inline projections. */
-export interface InlineHost {
+/** The role of an engine that supports inline projections. */
+export interface InlineRoles {
+  readonly store: EventStore;
   readonly inlineAppends: InlineAppends;
 }
 

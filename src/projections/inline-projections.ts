@@ -2,15 +2,16 @@
 
 import { isEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
+import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { compileFilter } from '../store/event-filter.ts';
 import type { EventStore, StreamAppend } from '../store/event-store.ts';
 import { categoryOf } from '../store/recorded-event.ts';
 import type { RowFilter } from '../store/store-engine.ts';
-import type { InlineHost, InlinePlan } from './inline-appends.ts';
+import type { InlinePlan, InlineRoles } from './inline-appends.ts';
 import { familyOf } from './read-model-versions.ts';
 import type { ProjectedEvent, Projection } from './projection.ts';
-import type { DocumentWrite, ReadModelHost } from './read-model-store.ts';
+import type { DocumentWrite, ReadModelRoles } from './read-model-store.ts';
 import {
   foldDocument,
   groupByDocument,
@@ -18,7 +19,7 @@ import {
   toState,
   type DocumentEvents,
 } from './rules/fold-documents.ts';
-import { checkVersion, hostOf, type HostOptions } from './start-projection.ts';
+import { checkRoles, checkVersion } from './start-projection.ts';
 
 /** Attempts to plan an append when other appends come first. */
 const attemptsMax = 50;
@@ -29,7 +30,7 @@ const attemptsMax = 50;
  * projections, are folded in with the next event.
  *
  * @example
- * import { sqliteEventStore } from 'millrace/adapters/sqlite';
+ * import { openSqlite } from 'millrace/engines/sqlite';
  * import { inlineProjections, projection, readModel } from 'millrace/projections';
  *
  * const accounts = projection({
@@ -37,15 +38,15 @@ const attemptsMax = 50;
  *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 1 }),
  *   on: { 'account.opened.v1': () => ({ opened: true }) },
  * });
- * const openStore = async () =>
- *   inlineProjections(await sqliteEventStore('sqlite:.millrace/events.db'), [accounts]);
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
+ * const store = await inlineProjections(db, [accounts]);
  */
-export async function inlineProjections<Store extends EventStore & ReadModelHost & InlineHost>(
-  store: Store,
+export async function inlineProjections(
+  roles: InlineRoles & ReadModelRoles,
   projections: readonly Projection[],
-  options: Omit<HostOptions, 'readModels'> = {},
-): Promise<Store> {
-  const { versions, clock, readModels } = hostOf(store, options);
+  { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
+): Promise<EventStore> {
+  const { store, inlineAppends, readModels, readModelVersions: versions } = checkRoles(roles);
   const wanted = projections.map((projection) => ({
     projection,
     filter: compileFilter(projection.filter),
@@ -70,7 +71,7 @@ export async function inlineProjections<Store extends EventStore & ReadModelHost
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
       const bases = await basesOf(appends, attempt > 0);
       const plan = await planOf(appends, bases);
-      const results = await store.inlineAppends.commit(plan, (transaction) =>
+      const results = await inlineAppends.commit(plan, (transaction) =>
         store.appendMany(appends, { ...appendOptions, transaction }),
       );
       if (results !== undefined) return results;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { newEvent } from '../testing/conformance/store/fixture.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
@@ -18,14 +18,14 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 test('listeners receive new events as messages of the event bus', async () => {
-  await using store = memoryEventStore();
-  await store.append(stream, [newEvent()]);
-  await using mirror = createLiveMirror(store);
+  await using db = openMemory();
+  await db.store.append(stream, [newEvent()]);
+  await using mirror = createLiveMirror(db.store);
   const received: MirrorMessage[] = [];
   const end = mirror.listen((message) => received.push(message));
   await mirror.start();
   const event = newEvent({ causationId: 'c-1', user: { id: 'u-1' }, payload: { text: 'hi' } });
-  await store.append(stream, [event, newEvent()]);
+  await db.store.append(stream, [event, newEvent()]);
   await until(() => received.length === 2);
   assert.deepEqual(received[0], {
     eventId: event.eventId,
@@ -36,17 +36,17 @@ test('listeners receive new events as messages of the event bus', async () => {
   });
   assert.deepEqual([received[1]?.metadata.causationId, received[1]?.metadata.userId], [null, null]);
   end();
-  await store.append(stream, [newEvent()]);
+  await db.store.append(stream, [newEvent()]);
   await new Promise(setImmediate);
   assert.equal(received.length, 2);
 });
 
 test('a filter selects events, and a failing listener does not affect the others', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const warnings: string[] = [];
   const ignore = (): void => undefined;
   const warn = (_fields: object, message: string): void => void warnings.push(message);
-  await using mirror = createLiveMirror(store, {
+  await using mirror = createLiveMirror(db.store, {
     filter: { types: ['account.closed.v1'] },
     observer: { log: { debug: ignore, info: ignore, warn, error: ignore } },
   });
@@ -56,18 +56,18 @@ test('a filter selects events, and a failing listener does not affect the others
   });
   mirror.listen(({ eventType }) => received.push(eventType));
   await mirror.start();
-  await store.append(stream, [newEvent(), newEvent({ type: 'account.closed.v1' })]);
+  await db.store.append(stream, [newEvent(), newEvent({ type: 'account.closed.v1' })]);
   await until(() => received.length === 1);
   assert.deepEqual(received, ['account.closed.v1']);
   assert.deepEqual(warnings, ['live mirror listener failed']);
 });
 
 test('a hanging outlet delays no listener, and the oldest messages are dropped and counted', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const hanging = Promise.withResolvers<void>();
   const posts: MirrorPost[] = [];
   let counted = 0;
-  await using mirror = createLiveMirror(store, {
+  await using mirror = createLiveMirror(db.store, {
     bufferMax: 10,
     outlet: {
       async publish(some) {
@@ -85,10 +85,10 @@ test('a hanging outlet delays no listener, and the oldest messages are dropped a
   mirror.listen(({ eventId }) => received.push(eventId));
   await mirror.start();
   const first = newEvent();
-  await store.append(stream, [first]);
+  await db.store.append(stream, [first]);
   await until(() => posts.length === 1);
   const events = Array.from({ length: 100 }, () => newEvent());
-  for (const event of events) await store.append(stream, [event]);
+  for (const event of events) await db.store.append(stream, [event]);
   await until(() => received.length === 101);
   assert.deepEqual([mirror.dropped, counted], [90, 90]);
   hanging.resolve();
@@ -99,14 +99,14 @@ test('a hanging outlet delays no listener, and the oldest messages are dropped a
 });
 
 test('rejected messages are dropped and logged once, and later events are published', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const clock = fakeClock();
   const warnings: string[] = [];
   const ignore = (): void => undefined;
   const warn = (_fields: object, message: string): void => void warnings.push(message);
   let isDown = true;
   let published = 0;
-  await using mirror = createLiveMirror(store, {
+  await using mirror = createLiveMirror(db.store, {
     clock,
     outlet: {
       async publish(some) {
@@ -118,12 +118,12 @@ test('rejected messages are dropped and logged once, and later events are publis
   });
   await mirror.start();
   for (let count = 1; count <= 3; count += 1) {
-    await store.append(stream, [newEvent()]);
+    await db.store.append(stream, [newEvent()]);
     await until(() => mirror.dropped === count);
     await clock.advance(1_000);
   }
   isDown = false;
-  await store.append(stream, [newEvent()]);
+  await db.store.append(stream, [newEvent()]);
   await until(() => published === 1);
   assert.deepEqual(
     [mirror.dropped, warnings],
@@ -132,24 +132,24 @@ test('rejected messages are dropped and logged once, and later events are publis
 });
 
 test('stop does not wait for a hanging outlet', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   let isCalled = false;
   const publish = (): Promise<void> => {
     isCalled = true;
     return new Promise(() => undefined);
   };
-  const mirror = createLiveMirror(store, { outlet: { publish } });
+  const mirror = createLiveMirror(db.store, { outlet: { publish } });
   await mirror.start();
-  await store.append(stream, [newEvent()]);
+  await db.store.append(stream, [newEvent()]);
   await until(() => isCalled);
   await mirror.stop();
   assert.deepEqual([mirror.state, mirror.dropped], ['stopped', 1]);
 });
 
 test('start and stop in any order leave nothing running', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   await stressLifecycle({
-    create: () => createLiveMirror(store, { outlet: { publish: async () => undefined } }),
+    create: () => createLiveMirror(db.store, { outlet: { publish: async () => undefined } }),
     rounds: 200,
   });
 });

@@ -14,7 +14,7 @@ import { createMirrorBuffer, type MirrorOutlet } from './run/mirror-buffer.ts';
 export type MirrorListener = (message: MirrorMessage) => void;
 
 export interface LiveMirrorOptions {
-  /** Receives the messages in addition to the listeners, for example `redisMirror`. */
+  /** Receives the messages in addition to the listeners, for example `mirror` of Redis. */
   readonly outlet?: MirrorOutlet | undefined;
   readonly filter?: EventFilter | undefined;
   /** Maximum number of messages waiting for the outlet; the oldest are dropped. Default: 1,000. */
@@ -44,11 +44,11 @@ export const liveMirrorLimits = {
  * Creates a mirror; `start` starts it.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { createLiveMirror } from 'millrace/projections';
  *
- * const store = memoryEventStore();
- * await using mirror = createLiveMirror(store);
+ * await using db = openMemory();
+ * await using mirror = createLiveMirror(db.store);
  * mirror.listen(({ eventType, aggregateId }) => console.log(eventType, aggregateId));
  * await mirror.start();
  */

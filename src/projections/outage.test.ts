@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { assertTotal, newCounters } from '../testing/conformance/projections/projection-fixture.ts';
@@ -15,7 +15,7 @@ import { startProjection } from './start-projection.ts';
 
 test('a ten-second outage shows as lag, logs no line per event, and loses nothing', async () => {
   const clock = fakeClock();
-  await using store = memoryEventStore({ clock });
+  await using db = openMemory({ clock });
   const remote = memoryReadModels({ clock });
   let isDown = false;
   const guarded = <T>(work: () => Promise<T>): Promise<T> =>
@@ -42,9 +42,9 @@ test('a ten-second outage shows as lag, logs no line per event, and loses nothin
   const counted = { ...counters.projection(), tuning: {} };
   const ids = Array.from({ length: 20 }, (_, index) => `s${index}`);
   const append = () =>
-    Promise.all(ids.map((id) => store.append(counters.stream(id), counters.add(1))));
+    Promise.all(ids.map((id) => db.store.append(counters.stream(id), counters.add(1))));
 
-  await using runner = await startProjection(store, counted, { clock, observer, readModels });
+  await using runner = await startProjection({ ...db, readModels }, counted, { clock, observer });
   await append();
   await until(clock, async () => (await runner.lag()).behind === 0);
   isDown = true;
@@ -68,5 +68,5 @@ test('a ten-second outage shows as lag, logs no line per event, and loses nothin
     lines.filter((line) => !line.startsWith('debug')),
     ['info: shard acquired'],
   );
-  assert.equal(await store.subscriptions.deadLetters.count({ handler: counted.name }), 0);
+  assert.equal(await db.subscriptions.deadLetters.count({ handler: counted.name }), 0);
 });

@@ -174,8 +174,8 @@ export interface ReadModelStore {
   clear(model: ModelKey, limit: number): Promise<number>;
 }
 
-/** An event store that stores read models in its own database. */
-export interface ReadModelHost {
+/** Documents and the versions of their models; the handle of an engine with read models has these roles. */
+export interface ReadModelRoles {
   readonly readModels: ReadModelStore;
   readonly readModelVersions: ReadModelVersions;
 }

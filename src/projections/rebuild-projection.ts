@@ -3,25 +3,28 @@
 // it. Only the handlers of the projection run.
 
 import { randomUUID } from 'node:crypto';
-import { aborted } from '../foundation/clock.ts';
+import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
+import type { Observer } from '../foundation/observer.ts';
 import { startPosition, toPosition, toSequence, type Position } from '../store/position.ts';
 import { createSubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { Fence } from '../subscriptions/subscription-storage.ts';
+import { storageOf } from '../subscriptions/with-leases.ts';
 import { projectionLimits as limits, type Projection } from './projection.ts';
 import { familyOf, type ReadModelVersion } from './read-model-versions.ts';
 import { createProgressMeter, type RebuildProgress } from './rules/rebuild-progress.ts';
 import { createPageProjector } from './run/rebuild-pages.ts';
 import { acquireAllShards, type ShardLeases } from './run/shard-leases.ts';
 import {
+  checkRoles,
   checkVersion,
-  hostOf,
   projectionSubscription,
-  type HostOptions,
-  type ProjectionStore,
+  type ProjectionRoles,
 } from './start-projection.ts';
 
-export interface RebuildOptions extends HostOptions {
+export interface RebuildOptions {
+  readonly clock?: Clock | undefined;
+  readonly observer?: Observer | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called after every page and once after the last page. */
   readonly onProgress?: ((progress: RebuildProgress) => void) | undefined;
@@ -51,26 +54,28 @@ export function checkRebuildable(name: string, version: ReadModelVersion): void 
  * A repeated call resumes the rebuild.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { projection, readModel, rebuildProjection, switchProjection } from 'millrace/projections';
  *
- * const store = memoryEventStore();
+ * await using db = openMemory();
  * const accounts = projection({
  *   name: 'sub:banking:accounts:v2',
  *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 2 }),
  *   on: { 'account.opened.v1': () => ({ opened: true }) },
  * });
- * await rebuildProjection(store, accounts, {
+ * await rebuildProjection(db, accounts, {
  *   onProgress: ({ done, eventsPerSecond }) => console.log(done, eventsPerSecond),
  * });
- * await switchProjection(store, accounts);
+ * await switchProjection(db, accounts);
  */
 export async function rebuildProjection<Document extends object>(
-  store: ProjectionStore,
+  roles: ProjectionRoles,
   projection: Projection<Document>,
   options: RebuildOptions = {},
 ): Promise<RebuildResult> {
-  const { readModels, storage, versions, clock } = hostOf(store, options);
+  const { store, readModels, readModelVersions: versions } = checkRoles(roles);
+  const storage = storageOf(roles);
+  const { clock = systemClock } = options;
   const { signal, onProgress, pageSize = limits.rebuildPage, leaseMs = limits.leaseMs } = options;
   const { name, readModel, filter } = projection;
   const key = { family: familyOf(readModel), version: readModel.version };
@@ -164,8 +169,7 @@ export async function rebuildProjection<Document extends object>(
   }
 
   async function runSubscription(): Promise<void> {
-    await using runner = createSubscriptionRunner(store, subscription, {
-      storage,
+    await using runner = createSubscriptionRunner(roles, subscription, {
       clock,
       leaseMs,
       checkpointMs: limits.rebuildCheckpointMs,

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEnvelope } from '../contracts/envelope.ts';
-import { memoryEventStore } from '../engines/memory/index.ts';
+import { openMemory } from '../engines/memory/index.ts';
+import { hasCode } from '../foundation/error.ts';
 import { documentsOf } from './documents.ts';
 import { memoryReadModels } from './memory/read-models.ts';
 import { projection } from './projection.ts';
 import { readModel } from './read-model.ts';
 import { restoreProjection } from './restore-projection.ts';
+import { startProjection } from './start-projection.ts';
 
 interface Account {
   readonly count: number;
@@ -28,9 +30,9 @@ const eventOf = (type: string, id: string) =>
   );
 
 test('lost documents are restored, including events appended during the restore', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const append = (type: string, id: string) =>
-    store.append(`banking.account.v1-core-${id}`, [eventOf(type, id)], { expected: 'any' });
+    db.store.append(`banking.account.v1-core-${id}`, [eventOf(type, id)], { expected: 'any' });
   await append('account.opened.v1', 'a');
   await append('account.credited.v1', 'a');
   const stored = memoryReadModels();
@@ -44,10 +46,24 @@ test('lost documents are restored, including events appended during the restore'
       return stored.write(...args);
     },
   };
-  assert.equal(await restoreProjection(store, accounts, { readModels }), 3);
+  assert.equal(await restoreProjection({ ...db, readModels }, accounts), 3);
   const documents = documentsOf(stored, accounts.readModel);
   assert.deepEqual((await documents.get('core', 'a'))?.document, { count: 3 });
   // Existing documents do not change.
-  assert.equal(await restoreProjection(store, accounts, { readModels }), 3);
+  assert.equal(await restoreProjection({ ...db, readModels }, accounts), 3);
   assert.deepEqual((await documents.get('core', 'a'))?.document, { count: 3 });
+});
+
+test('an engine without read models is rejected, and the error names the role', async () => {
+  await using db = openMemory();
+  const { store, subscriptions, readModels } = db;
+  for (const [roles, role] of [
+    [{ store, subscriptions }, 'readModels'],
+    [{ store, subscriptions, readModels }, 'readModelVersions'],
+  ] as const) {
+    await assert.rejects(
+      startProjection(roles as never, accounts),
+      (error) => hasCode(error, 'NOT_SUPPORTED') && error.details['role'] === role,
+    );
+  }
 });

@@ -1,14 +1,12 @@
 // Restores lost documents, for example after a Redis flush, in the active version while its projection runs.
 // Every write is fenced by its event, so restore and projection do not undo each other.
 
-import type { EventStore } from '../store/event-store.ts';
 import type { Position } from '../store/position.ts';
 import { projectionLimits, type Projection } from './projection.ts';
-import type { ReadModelStore } from './read-model-store.ts';
 import { projectEvents } from './run/project-events.ts';
+import type { ProjectionRoles } from './start-projection.ts';
 
 export interface RestoreOptions {
-  readonly readModels: ReadModelStore;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -18,20 +16,20 @@ export interface RestoreOptions {
  * Returns the number of events read.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
- * import { memoryReadModels, projection, readModel, restoreProjection } from 'millrace/projections';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import { projection, readModel, restoreProjection } from 'millrace/projections';
  *
  * const accounts = projection({
  *   name: 'sub:banking:accounts:v1',
  *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 1 }),
  *   on: { 'account.opened.v1': () => ({ opened: true }) },
  * });
- * await restoreProjection(memoryEventStore(), accounts, { readModels: memoryReadModels() });
+ * await restoreProjection(openMemory(), accounts);
  */
 export async function restoreProjection<Document extends object>(
-  store: EventStore,
+  { store, readModels }: Pick<ProjectionRoles, 'readModels' | 'store'>,
   projection: Projection<Document>,
-  { readModels, signal }: RestoreOptions,
+  { signal }: RestoreOptions = {},
 ): Promise<number> {
   let after: Position | undefined;
   let count = 0;

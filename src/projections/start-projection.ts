@@ -1,59 +1,36 @@
 // Runs a projection in this process as a subscription with fenced writes. A repeated event changes nothing,
 // so the checkpoint may lag behind the documents.
 
-import { systemClock, type Clock } from '../foundation/clock.ts';
+import { systemClock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
-import type { EventStore } from '../store/event-store.ts';
 import { startPosition, type Position } from '../store/position.ts';
-import type { Observer } from '../foundation/observer.ts';
 import { Terminal } from '../foundation/handler-outcome.ts';
 import {
   createSubscriptionRunner,
   type SubscriptionOptions,
   type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
-import type {
-  SubscriptionHost,
-  SubscriptionStorage,
-} from '../subscriptions/subscription-storage.ts';
+import type { SubscriptionRoles } from '../subscriptions/subscription-storage.ts';
 import { subscription, type Subscription } from '../subscriptions/subscription.ts';
 import { projectionLimits, type Projection } from './projection.ts';
-import type { ReadModelHost, ReadModelStore } from './read-model-store.ts';
-import { familyOf, type ReadModelVersion, type ReadModelVersions } from './read-model-versions.ts';
+import type { ReadModelRoles, ReadModelStore } from './read-model-store.ts';
+import { familyOf, type ReadModelVersion } from './read-model-versions.ts';
 import { projectEvents } from './run/project-events.ts';
 import { waitWithTimeout, type WaitOptions } from './run/wait-with-timeout.ts';
 
-/** By default, documents, checkpoints and versions are in the event store's database. */
-export type ProjectionStore = EventStore & Partial<SubscriptionHost> & Partial<ReadModelHost>;
+/** What a projection reads and stores; the handle of an engine with read models has these roles. */
+export interface ProjectionRoles extends SubscriptionRoles, ReadModelRoles {}
 
-export interface HostOptions {
-  /** Storage of the documents. Default: the event store's database. */
-  readonly readModels?: ReadModelStore | undefined;
-  /** Storage of the checkpoints. Default: the event store's database. */
-  readonly storage?: SubscriptionStorage | undefined;
-  /** Storage of the read model versions. Default: the event store's database. */
-  readonly versions?: ReadModelVersions | undefined;
-  readonly clock?: Clock | undefined;
-  readonly observer?: Observer | undefined;
+/** Checks the roles of callers without types. */
+export function checkRoles<Roles extends Partial<ReadModelRoles>>(roles: Roles): Roles {
+  const { readModels, readModelVersions }: Partial<ReadModelRoles> = roles;
+  if (readModels !== undefined && readModelVersions !== undefined) return roles;
+  throw new MillraceError(
+    'NOT_SUPPORTED',
+    'this engine has no read models: pass `readModels` and `readModelVersions` of another engine, such as PostgreSQL or SQLite',
+    { details: { role: readModels === undefined ? 'readModels' : 'readModelVersions' } },
+  );
 }
-
-interface ProjectionHost {
-  readonly readModels: ReadModelStore;
-  readonly storage: SubscriptionStorage;
-  readonly versions: ReadModelVersions;
-  readonly clock: Clock;
-}
-
-export function hostOf(store: ProjectionStore, options: HostOptions): ProjectionHost {
-  return {
-    readModels: required('read models', options.readModels ?? store.readModels),
-    storage: required('checkpoints', options.storage ?? store.subscriptions),
-    versions: required('read model versions', options.versions ?? store.readModelVersions),
-    clock: options.clock ?? systemClock,
-  };
-}
-
-export type ProjectionOptions = HostOptions & Omit<SubscriptionOptions, 'storage'>;
 
 export interface ProjectionRunner extends Omit<SubscriptionRunner, 'waitFor' | 'start' | 'reset'> {
   /** Resolves when the documents include all events up to this position, for reading your own writes. */
@@ -64,24 +41,25 @@ export interface ProjectionRunner extends Omit<SubscriptionRunner, 'waitFor' | '
  * Runs a projection: from its checkpoint, then live, until it stops.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { projection, readModel, startProjection } from 'millrace/projections';
  *
- * await using store = memoryEventStore();
+ * await using db = openMemory();
  * const accounts = projection({
  *   name: 'sub:banking:accounts:v1',
  *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 1 }),
  *   on: { 'account.opened.v1': () => ({ opened: true }) },
  * });
- * await using runner = await startProjection(store, accounts);
+ * await using runner = await startProjection(db, accounts);
  * await runner.whenCaughtUp();
  */
 export async function startProjection<Document extends object>(
-  store: ProjectionStore,
+  roles: ProjectionRoles,
   projection: Projection<Document>,
-  options: ProjectionOptions = {},
+  options: SubscriptionOptions = {},
 ): Promise<ProjectionRunner> {
-  const { readModels, storage, versions, clock } = hostOf(store, options);
+  const { store, readModels, readModelVersions: versions } = checkRoles(roles);
+  const { clock = systemClock } = options;
   const { name, readModel } = projection;
   const key = { family: familyOf(readModel), version: readModel.version };
   const version = await versions.declare(
@@ -90,7 +68,7 @@ export async function startProjection<Document extends object>(
   );
   checkVersion(name, version);
   const each = projectionSubscription(projection, readModels);
-  const runner = createSubscriptionRunner(store, each, { ...options, storage });
+  const runner = createSubscriptionRunner(roles, each, options);
   await runner.start();
   const ending = new AbortController();
   const marking = version.status === 'building' ? markReady() : undefined;
@@ -185,42 +163,30 @@ const pollMs = 50;
  * the checkpoint, which the owner writes about once a second.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { projection, readModel, waitForProjection } from 'millrace/projections';
  * import type { Position } from 'millrace/store';
  *
- * const store = memoryEventStore();
+ * const db = openMemory();
  * const accounts = projection({
  *   name: 'sub:banking:accounts:v1',
  *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 1 }),
  *   on: { 'account.opened.v1': () => ({ opened: true }) },
  * });
  * const afterAppend = (position: Position) =>
- *   waitForProjection(store, accounts, position, { timeoutMs: 2_000 });
+ *   waitForProjection(db, accounts, position, { timeoutMs: 2_000 });
  */
 export async function waitForProjection<Document extends object>(
-  store: ProjectionStore,
+  roles: SubscriptionRoles & Pick<ReadModelRoles, 'readModels'>,
   projection: Projection<Document>,
   position: Position,
-  options: WaitOptions & HostOptions = {},
+  options: WaitOptions & Pick<SubscriptionOptions, 'clock'> = {},
 ): Promise<void> {
-  const { readModels, storage, clock } = hostOf(store, options);
+  const { clock = systemClock } = options;
   // This runner is never started and only reads the checkpoints.
-  const observer = createSubscriptionRunner(store, projectionSubscription(projection, readModels), {
-    storage,
-    clock,
-    pollMs,
-  });
+  const reading = projectionSubscription(projection, roles.readModels);
+  const observer = createSubscriptionRunner(roles, reading, { clock, pollMs });
   await waitWithTimeout(projection.name, { ...options, clock }, (signal) =>
     observer.waitFor(position, signal),
-  );
-}
-
-function required<Part>(what: string, part: Part | undefined): Part {
-  if (part !== undefined) return part;
-  throw new MillraceError(
-    'NOT_SUPPORTED',
-    `the event store cannot store ${what}: pass an engine that can, as an option`,
-    { details: { what } },
   );
 }

@@ -1,12 +1,13 @@
 // Switches queries to a new version of a read model and removes the documents of an old version.
 
 import { randomUUID } from 'node:crypto';
-import { aborted } from '../foundation/clock.ts';
+import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { subscriptionAdmin } from '../subscriptions/subscription-admin.ts';
+import { storageOf } from '../subscriptions/with-leases.ts';
 import { projectionLimits as limits } from './projection.ts';
 import { readModelLimits } from './read-model.ts';
-import { hostOf, type HostOptions, type ProjectionStore } from './start-projection.ts';
+import { checkRoles, type ProjectionRoles } from './start-projection.ts';
 import type { ModelKey } from './read-model-store.ts';
 import { familyOf, type ReadModelVersion, type ReadModelVersions } from './read-model-versions.ts';
 import { acquireAllShards } from './run/shard-leases.ts';
@@ -17,7 +18,11 @@ export interface ProjectionVersion {
   readonly readModel: ModelKey;
 }
 
-export interface RetireOptions extends HostOptions {
+export interface SwitchOptions {
+  readonly clock?: Clock | undefined;
+}
+
+export interface RetireOptions extends SwitchOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called after every step with the number of documents removed so far. */
   readonly onProgress?: ((removed: number) => void) | undefined;
@@ -28,17 +33,17 @@ export interface RetireOptions extends HostOptions {
  * Atomically switches all queries to this version, which must have caught up once.
  *
  * @example
- * import { switchProjection, type ProjectionStore, type ProjectionVersion } from 'millrace/projections';
+ * import { switchProjection, type ProjectionRoles, type ProjectionVersion } from 'millrace/projections';
  *
- * const goLive = (store: ProjectionStore, accounts: ProjectionVersion) => switchProjection(store, accounts);
+ * const goLive = (db: ProjectionRoles, accounts: ProjectionVersion) => switchProjection(db, accounts);
  */
 export async function switchProjection(
-  store: ProjectionStore,
+  roles: Pick<ProjectionRoles, 'readModels' | 'readModelVersions'>,
   projection: ProjectionVersion,
-  options: HostOptions = {},
+  { clock = systemClock }: SwitchOptions = {},
 ): Promise<void> {
-  const { versions, clock } = hostOf(store, options);
-  const version = await knownVersion(store, projection, options);
+  const { readModelVersions: versions } = checkRoles(roles);
+  const version = await knownVersion(versions, projection);
   const { family } = version;
   if (await versions.activate({ family, version: version.version }, clock.now())) return;
   throw new MillraceError(
@@ -55,19 +60,20 @@ export async function switchProjection(
  * Returns the number of documents removed by this call.
  *
  * @example
- * import { retireProjection, type ProjectionStore, type ProjectionVersion } from 'millrace/projections';
+ * import { retireProjection, type ProjectionRoles, type ProjectionVersion } from 'millrace/projections';
  *
- * const cleanUp = (store: ProjectionStore, old: ProjectionVersion) => retireProjection(store, old);
+ * const cleanUp = (db: ProjectionRoles, old: ProjectionVersion) => retireProjection(db, old);
  */
 export async function retireProjection(
-  store: ProjectionStore,
+  roles: ProjectionRoles,
   projection: ProjectionVersion,
   options: RetireOptions = {},
 ): Promise<number> {
-  const { versions, storage, readModels, clock } = hostOf(store, options);
-  const { signal, leaseMs = limits.leaseMs } = options;
+  const { readModels, readModelVersions: versions } = checkRoles(roles);
+  const storage = storageOf(roles);
+  const { signal, leaseMs = limits.leaseMs, clock = systemClock } = options;
   const { name, readModel } = projection;
-  const version = await knownVersion(store, projection, options);
+  const version = await knownVersion(versions, projection);
   const key = { family: version.family, version: version.version };
   if (version.status === 'retired') return 0;
   if (version.active) {
@@ -81,7 +87,7 @@ export async function retireProjection(
   await versions.setStatus(key, { from, to: 'retiring' }, clock.now());
   // Register a version that never ran, so that it can be paused.
   const { shards } = await storage.checkpoints.open(name, 1);
-  await subscriptionAdmin(store, { storage, clock }).pause(name);
+  await subscriptionAdmin(roles, { clock }).pause(name);
   // A process that still runs it releases its shards when it sees the pause.
   const owner = `retire-${randomUUID()}`;
   await using leases = await acquireAllShards(storage.leases, {
@@ -117,16 +123,17 @@ export interface ProjectionStatus extends ReadModelVersion {
  * The status of all versions of all read models.
  *
  * @example
- * import { projectionStatus, type ProjectionStore } from 'millrace/projections';
+ * import { projectionStatus, type ProjectionRoles } from 'millrace/projections';
  *
- * const show = async (store: ProjectionStore) => console.table(await projectionStatus(store));
+ * const show = async (db: ProjectionRoles) => console.table(await projectionStatus(db));
  */
 export async function projectionStatus(
-  store: ProjectionStore,
-  options: HostOptions = {},
+  roles: ProjectionRoles,
+  { clock = systemClock }: SwitchOptions = {},
 ): Promise<readonly ProjectionStatus[]> {
-  const { versions, storage, clock } = hostOf(store, options);
-  const admin = subscriptionAdmin(store, { storage, clock });
+  const { readModelVersions: versions } = checkRoles(roles);
+  const storage = storageOf(roles);
+  const admin = subscriptionAdmin(roles, { clock });
   const found: ProjectionStatus[] = [];
   for (const version of await versions.list()) {
     const { projection } = version;
@@ -144,12 +151,11 @@ export async function projectionStatus(
 }
 
 async function knownVersion(
-  store: ProjectionStore,
+  versions: ReadModelVersions,
   { name, readModel }: ProjectionVersion,
-  options: HostOptions,
 ): Promise<ReadModelVersion> {
   const family = familyOf(readModel);
-  const list = await hostOf(store, options).versions.list(family);
+  const list = await versions.list(family);
   const version = list.find((each) => each.version === readModel.version);
   if (version !== undefined && version.projection === name) return version;
   throw new MillraceError(

@@ -41,11 +41,10 @@ export type { ParkedAt, SagaFact, SagaName, SagaOperator, SagaRequest } from './
 export {
   memorySagaIndex,
   type SagaEntry,
-  type SagaHost,
   type SagaIndex,
   type SagaIndexUpkeep,
   type SagaQuery,
   type SagaShards,
 } from './saga-index.ts';
-export { startSaga, type SagaOptions, type SagaRunner } from './saga-runner.ts';
+export { startSaga, type SagaOptions, type SagaRoles, type SagaRunner } from './saga-runner.ts';
 export type { SagaParked, SagaStatus, SagaStepStatus } from './saga-state.ts';

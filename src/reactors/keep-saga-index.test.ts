@@ -12,16 +12,16 @@ const orderIds = Array.from({ length: 12 }, (_, at) => `o${at}`);
 
 test('an empty index is filled with the running sagas, and their timers fire', async () => {
   const saga = orderSaga({ shards: 3 });
-  const { clock, store, receiver, options } = createSagaRig(saga);
+  const { clock, db, receiver, options } = createSagaRig(saga);
   {
-    await using _ = await startSaga(store, saga, options);
-    for (const orderId of orderIds) await append(store, placed({ orderId }));
+    await using _ = await startSaga(db, saga, options);
+    for (const orderId of orderIds) await append(db.store, placed({ orderId }));
     await until(clock, () => receiver.effects.length === orderIds.length);
   }
   // A new index: the checkpoint is already after all saga events.
   const index = memorySagaIndex();
-  const admin = sagaAdmin(store, saga, { index, clock });
-  await using _ = await startSaga(store, saga, { ...options, index });
+  const admin = sagaAdmin({ ...db, sagas: index }, saga, { clock });
+  await using _ = await startSaga({ ...db, sagas: index }, saga, options);
   const count = async (status: 'running' | 'compensated'): Promise<number> =>
     (await admin.list({ status })).items.length;
   await until(clock, async () => (await count('running')) === orderIds.length);
@@ -33,7 +33,7 @@ test('an empty index is filled with the running sagas, and their timers fire', a
 
 test('a filled index is rebuilt only if it reports missing entries', async () => {
   const saga = orderSaga();
-  const { clock, store, options } = createSagaRig(saga);
+  const { clock, db, options } = createSagaRig(saga);
   const index = memorySagaIndex();
   const messages: string[] = [];
   const ignore = (): void => undefined;
@@ -41,29 +41,29 @@ test('a filled index is rebuilt only if it reports missing entries', async () =>
   const observer = { log: { debug: ignore, warn: ignore, error: ignore, info } };
   const filled = (): number => messages.filter((each) => each === 'saga index rebuilt').length;
   for (let round = 0; round < 3; round += 1) {
-    await using _ = await startSaga(store, saga, { ...options, index, observer });
+    await using _ = await startSaga({ ...db, sagas: index }, saga, { ...options, observer });
     await until(clock, () => filled() === 1);
     await clock.advance(5_000);
   }
   assert.equal(filled(), 1);
   // A rebuild that started but did not finish.
   await index.upkeep.renew({ saga: saga.category, shards: [0] });
-  await using _ = await startSaga(store, saga, { ...options, index, observer });
+  await using _ = await startSaga({ ...db, sagas: index }, saga, { ...options, observer });
   await until(clock, () => filled() === 2);
 });
 
 test('events of the same types in other streams are not sagas', async () => {
   const saga = orderSaga();
-  const { clock, store, options } = createSagaRig(saga);
+  const { clock, db, options } = createSagaRig(saga);
   const foreign = { type: 'fulfilment.started.v1', payload: { orderId: 'x' } };
-  await append(store, foreign, { stream: 'shop.parcel.v1-core-x' });
-  await append(store, placed({ orderId: 'o1' }));
+  await append(db.store, foreign, { stream: 'shop.parcel.v1-core-x' });
+  await append(db.store, placed({ orderId: 'o1' }));
   {
-    await using _ = await startSaga(store, saga, options);
-    await until(clock, async () => (await store.sagas.list({})).length === 1);
+    await using _ = await startSaga(db, saga, options);
+    await until(clock, async () => (await db.sagas.list({})).length === 1);
   }
   const index = memorySagaIndex();
-  await using _ = await startSaga(store, saga, { ...options, index });
+  await using _ = await startSaga({ ...db, sagas: index }, saga, options);
   const query = { saga: saga.category, shards: [0] };
   await until(clock, async () => (await index.upkeep.incomplete(query)).length === 0);
   assert.deepEqual(
@@ -74,11 +74,11 @@ test('events of the same types in other streams are not sagas', async () => {
 
 test('an unavailable index is logged once, and filled when it is available again', async () => {
   const saga = orderSaga();
-  const { clock, store, options } = createSagaRig(saga);
+  const { clock, db, options } = createSagaRig(saga);
   {
-    await using _ = await startSaga(store, saga, options);
-    await append(store, placed({ orderId: 'o1' }));
-    await until(clock, async () => (await store.sagas.list({})).length === 1);
+    await using _ = await startSaga(db, saga, options);
+    await append(db.store, placed({ orderId: 'o1' }));
+    await until(clock, async () => (await db.sagas.list({})).length === 1);
   }
   const inner = memorySagaIndex();
   let isDown = false;
@@ -106,7 +106,7 @@ test('an unavailable index is logged once, and filled when it is available again
   const ignore = (): void => undefined;
   const warn = (_fields: object, message: string): void => void warned.push(message);
   const observer = { log: { debug: ignore, info: ignore, error: ignore, warn } };
-  await using _ = await startSaga(store, saga, { ...options, index, observer });
+  await using _ = await startSaga({ ...db, sagas: index }, saga, { ...options, observer });
   await until(clock, () => attempts === 1);
   await clock.advance(3_000);
   isDown = false;

@@ -44,26 +44,26 @@ const tuning = { leaseMs: 300, checkpointMs: 20, pollMs: 100, timerPollMs: 1_000
 /** Returns the hop at which the first process was killed; undefined: it finished before. */
 async function runKilledAt(killAt: number, scenario: Scenario): Promise<string | undefined> {
   const saga = orderSaga(scenario.isPaid ? {} : { paymentMs: 100 });
-  const { clock, store, receiver, admin, at } = createSagaRig(saga);
+  const { clock, db, receiver, admin, at } = createSagaRig(saga);
   scenario.prepare(receiver);
   let hops = 0;
   let killedAt: string | undefined;
-  const first = throughHops(store, receiver.send, async (label) => {
+  const first = throughHops(db, receiver.send, async (label) => {
     hops += 1;
     if (hops === killAt) killedAt = label;
     if (hops >= killAt) await new Promise<never>(() => undefined);
   });
   const options = { clock, ...tuning };
   // Never stopped, like a killed process.
-  void createSagaRunner(first.store, saga, { ...options, send: first.send }).start();
-  await append(store, placed({ orderId: 'o1' }));
-  if (scenario.isPaid) await append(store, paid({ orderId: 'o1' }));
+  void createSagaRunner(first.roles, saga, { ...options, send: first.send }).start();
+  await append(db.store, placed({ orderId: 'o1' }));
+  if (scenario.isPaid) await append(db.store, paid({ orderId: 'o1' }));
   const isOver = async (): Promise<boolean> => {
     const { items: sagas } = await admin.list({ status: scenario.end });
     return sagas.length === 1;
   };
   await until(clock, async () => killedAt !== undefined || (await isOver()));
-  const second = createSagaRunner(store, saga, { ...options, send: receiver.send });
+  const second = createSagaRunner(db, saga, { ...options, send: receiver.send });
   await second.start();
   await until(clock, isOver);
   await second.stop();
@@ -71,8 +71,8 @@ async function runKilledAt(killAt: number, scenario: Scenario): Promise<string |
   const why = `${scenario.title}, killed at hop ${killAt}: ${killedAt}`;
   assert.deepEqual(receiver.effects, scenario.effects, why);
   assert.equal((await admin.get(at('o1'))).status, scenario.end, why);
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0, why);
-  const own = await store.readStream('shop.fulfilment.v1-core-o1').toArray();
+  assert.equal(await db.subscriptions.deadLetters.count({}), 0, why);
+  const own = await db.store.readStream('shop.fulfilment.v1-core-o1').toArray();
   const ends = own.filter(({ type }) => type === `fulfilment.${scenario.end}.v1`);
   assert.equal(ends.length, 1, why);
   assert.equal(own.at(-1)?.type, `fulfilment.${scenario.end}.v1`, why);

@@ -124,7 +124,7 @@ export interface CommandReceiver {
  * Sends each command to the handler of its aggregate: `account.deposit` to `account`.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { createCommandHandler, defineAggregate } from 'millrace/aggregates';
  * import { defineCommand, defineEvent } from 'millrace/contracts';
  * import { dispatchCommands } from 'millrace/reactors';
@@ -143,8 +143,8 @@ export interface CommandReceiver {
  *   decide: { 'bell.ring': () => rung({}) },
  * });
  *
- * await using store = memoryEventStore();
- * const send = dispatchCommands({ bell: createCommandHandler(store, bell) });
+ * await using db = openMemory();
+ * const send = dispatchCommands({ bell: createCommandHandler(db, bell) });
  * await send({ tenant: 'core', id: 'door', command: ring({}) });
  */
 export function dispatchCommands(handlers: Readonly<Record<string, CommandReceiver>>): SendCommand {

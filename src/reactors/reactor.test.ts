@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { createCommandHandler } from '../aggregates/create-command-handler.ts';
 import {
   account,
@@ -44,18 +44,18 @@ function mirror(options: { onRejected?: RejectionPolicy; from?: 'start' | 'end' 
 
 async function rig() {
   const clock = fakeClock();
-  const store = memoryEventStore({ clock });
-  const accounts = createCommandHandler(store, account, { clock });
+  const db = openMemory({ clock });
+  const accounts = createCommandHandler(db, account, { clock });
   await accounts.handle({ tenant: 'core', id: 'main', command: open({ owner: 'ada' }) });
   const put = (amount: number) =>
     accounts.handle({ tenant: 'core', id: 'main', command: deposit({ amount }) });
   const inSavings = async (): Promise<RecordedEvent[]> =>
-    store.readStream('banking.account.v1-core-savings').toArray();
+    db.store.readStream('banking.account.v1-core-savings').toArray();
   const openSavings = () =>
     accounts.handle({ tenant: 'core', id: 'savings', command: open({ owner: 'ada' }) });
   return {
     clock,
-    store,
+    db,
     accounts,
     put,
     inSavings,
@@ -68,10 +68,10 @@ const amounts = (events: readonly RecordedEvent[]): number[] =>
   events.flatMap(({ payload }) => (payload as { amount?: number }).amount ?? []);
 
 test('sends the command with the event’s correlation id, and the event as its cause', async () => {
-  const { clock, store, put, send, openSavings, inSavings } = await rig();
+  const { clock, db, put, send, openSavings, inSavings } = await rig();
   await openSavings();
   const { events } = await put(5);
-  await using runner = await startReactor(store, mirror(), { send, clock });
+  await using runner = await startReactor(db, mirror(), { send, clock });
   await runner.whenCaughtUp();
   const last = (await inSavings()).at(-1);
   assert.equal(last?.correlationId, events[0]?.correlationId);
@@ -80,7 +80,7 @@ test('sends the command with the event’s correlation id, and the event as its 
 });
 
 test('repeats no effect after a reset, in a new process, or as a new version', async () => {
-  const { clock, store, put, send, openSavings, inSavings } = await rig();
+  const { clock, db, put, send, openSavings, inSavings } = await rig();
   await openSavings();
   await put(5);
   await put(6);
@@ -90,21 +90,21 @@ test('repeats no effect after a reset, in a new process, or as a new version', a
     return send(request);
   };
   {
-    await using runner = await startReactor(store, mirror(), { send: counting, clock });
+    await using runner = await startReactor(db, mirror(), { send: counting, clock });
     await runner.whenCaughtUp();
     await runner.reset();
     await until(clock, () => sends === 4);
     await runner.whenCaughtUp();
   }
   const second = { ...mirror(), name: 'sub:banking:mirror:v2' };
-  await using runner = await startReactor(store, second, { send: counting, clock });
+  await using runner = await startReactor(db, second, { send: counting, clock });
   await runner.whenCaughtUp();
   assert.equal(sends, 6);
   assert.deepEqual(amounts(await inSavings()), [5, 6]);
 });
 
 test('a kill between the command and the checkpoint repeats no effect', async () => {
-  const { clock, store, put, send, openSavings, inSavings } = await rig();
+  const { clock, db, put, send, openSavings, inSavings } = await rig();
   await openSavings();
   await put(5);
   let isKilled = true;
@@ -114,36 +114,36 @@ test('a kill between the command and the checkpoint repeats no effect', async ()
     if (isKilled) throw new Error('killed');
     return result;
   };
-  await using runner = await startReactor(store, mirror(), { send: losingResults, clock });
+  await using runner = await startReactor(db, mirror(), { send: losingResults, clock });
   await until(clock, async () => (await inSavings()).length === 2);
   isKilled = false;
   await until(clock, () => runner.status.shards[0]?.inFlight === 0);
   assert.deepEqual(amounts(await inSavings()), [5]);
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.equal(await db.subscriptions.deadLetters.count({}), 0);
 });
 
 test('a reactor that starts at the end ignores earlier events, also after a restart', async () => {
-  const { clock, store, put, send, openSavings, inSavings } = await rig();
+  const { clock, db, put, send, openSavings, inSavings } = await rig();
   await openSavings();
   await put(5);
   const fromEnd = mirror({ from: 'end' });
   {
-    await using runner = await startReactor(store, fromEnd, { send, clock });
+    await using runner = await startReactor(db, fromEnd, { send, clock });
     await until(clock, () => runner.status.shards.length === 1);
     await until(clock, () => runner.status.shards[0]?.isLive === true);
   }
   await put(6);
-  await using runner = await startReactor(store, fromEnd, { send, clock });
+  await using runner = await startReactor(db, fromEnd, { send, clock });
   await runner.whenCaughtUp();
   assert.deepEqual(amounts(await inSavings()), [6]);
 });
 
 test('rebuilding a read model triggers no reactor', async () => {
-  const { clock, store, put, send, openSavings } = await rig();
+  const { clock, db, put, send, openSavings } = await rig();
   await openSavings();
   await put(5);
   let sends = 0;
-  await using acting = await startReactor(store, mirror(), {
+  await using acting = await startReactor(db, mirror(), {
     send: (request) => {
       sends += 1;
       return send(request);
@@ -156,7 +156,7 @@ test('rebuilding a read model triggers no reactor', async () => {
     name: 'sub:banking:balances:v2',
     handler: ({ type }) => void seen.push(type),
   });
-  await using rebuilding = await startSubscription(store, rebuild, { clock });
+  await using rebuilding = await startSubscription(db, rebuild, { clock });
   await rebuilding.whenCaughtUp();
   assert.ok(seen.length >= 4);
   assert.equal(sends, 1);
@@ -164,18 +164,18 @@ test('rebuilding a read model triggers no reactor', async () => {
 
 test('a rejection is ignored or becomes a dead letter, as configured', async () => {
   for (const onRejected of ['ignore', 'dead-letter'] as const) {
-    const { clock, store, put, send } = await rig();
+    const { clock, db, put, send } = await rig();
     await put(5);
-    await using runner = await startReactor(store, mirror({ onRejected }), { send, clock });
+    await using runner = await startReactor(db, mirror({ onRejected }), { send, clock });
     await until(clock, () => runner.status.shards[0]?.isLive === true);
-    const [letter] = await store.subscriptions.deadLetters.list({});
+    const [letter] = await db.subscriptions.deadLetters.list({});
     if (onRejected === 'ignore') assert.equal(letter, undefined);
     else assert.match(letter?.error ?? '', /account\.deposit was rejected \(not-open\)/);
   }
 });
 
 test('a rejection is replaced by other commands, each sent once', async () => {
-  const { clock, store, accounts, put, send } = await rig();
+  const { clock, db, accounts, put, send } = await rig();
   await put(50);
   const seen: unknown[] = [];
   const definition = mirror({
@@ -184,7 +184,7 @@ test('a rejection is replaced by other commands, each sent once', async () => {
       return [{ id: event.aggregate.id, command: withdraw({ amount: 7 }) }];
     },
   });
-  await using runner = await startReactor(store, definition, { send, clock });
+  await using runner = await startReactor(db, definition, { send, clock });
   await runner.whenCaughtUp();
   await runner.reset();
   await until(clock, () => seen.length === 2);
@@ -211,7 +211,7 @@ function spread(onRejected: RejectionPolicy, ids: readonly string[]) {
 }
 
 test('independent commands are sent concurrently, up to a limit', async () => {
-  const { clock, store, put } = await rig();
+  const { clock, db, put } = await rig();
   await put(5);
   const ids = Array.from({ length: 150 }, (_, at) => `s-${at}`);
   const sent: string[] = [];
@@ -223,13 +223,13 @@ test('independent commands are sent concurrently, up to a limit', async () => {
     await Promise.resolve();
     underWay -= 1;
   };
-  await using runner = await startReactor(store, spread('dead-letter', ids), { send, clock });
+  await using runner = await startReactor(db, spread('dead-letter', ids), { send, clock });
   await runner.whenCaughtUp();
   assert.deepEqual([sent, most], [ids, 64]);
 });
 
 test('concurrent commands are all sent, and those without a result are sent again', async () => {
-  const { clock, store, put, accounts, send } = await rig();
+  const { clock, db, put, accounts, send } = await rig();
   for (const id of ['a', 'c']) {
     await accounts.handle({ tenant: 'core', id, command: open({ owner: 'ada' }) });
   }
@@ -243,9 +243,9 @@ test('concurrent commands are all sent, and those without a result are sent agai
     if (request.id === 'a' && isDown) throw new Error('the result is lost');
     return result;
   };
-  const { deadLetters } = store.subscriptions;
+  const { deadLetters } = db.subscriptions;
   const each = spread('dead-letter', ['a', 'b', 'c']);
-  await using runner = await startReactor(store, each, { send: losingResults, clock });
+  await using runner = await startReactor(db, each, { send: losingResults, clock });
   await until(clock, () => tried.length === 3);
   assert.equal(await deadLetters.count({}), 0);
   isDown = false;
@@ -253,39 +253,39 @@ test('concurrent commands are all sent, and those without a result are sent agai
   assert.deepEqual(tried, ['a', 'b', 'c', 'a', 'b', 'c']);
   await until(clock, () => runner.status.shards[0]?.inFlight === 0);
   for (const id of ['a', 'c']) {
-    const stream = await store.readStream(`banking.account.v1-core-${id}`).toArray();
+    const stream = await db.store.readStream(`banking.account.v1-core-${id}`).toArray();
     assert.deepEqual(amounts(stream), [5]);
   }
 });
 
 test('rejections of concurrent commands are ignored if configured', async () => {
-  const { clock, store, put, send } = await rig();
+  const { clock, db, put, send } = await rig();
   await put(5);
-  await using runner = await startReactor(store, spread('ignore', ['x', 'y']), { send, clock });
+  await using runner = await startReactor(db, spread('ignore', ['x', 'y']), { send, clock });
   await runner.whenCaughtUp();
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.equal(await db.subscriptions.deadLetters.count({}), 0);
   assert.throws(() => spread(() => [], []), /cannot be combined with an onRejected function/);
 });
 
 test('an unknown command becomes a dead letter immediately', async () => {
-  const { clock, store, put } = await rig();
+  const { clock, db, put } = await rig();
   await put(5);
-  await using runner = await startReactor(store, mirror(), { send: dispatchCommands({}), clock });
+  await using runner = await startReactor(db, mirror(), { send: dispatchCommands({}), clock });
   await until(clock, () => runner.status.shards[0]?.isLive === true);
-  const [letter] = await store.subscriptions.deadLetters.list({});
+  const [letter] = await db.subscriptions.deadLetters.list({});
   assert.equal(letter?.attempts, 1);
   assert.match(letter.error, /unknown command 'account\.deposit'/);
 });
 
 test('an event with a forgotten data subject causes no command', async () => {
   const clock = fakeClock();
-  const store = memoryEventStore({ clock });
-  await appendAbout(store, deposited({ amount: 5 }), 'ada');
-  await store.forget('ada');
+  const db = openMemory({ clock });
+  await appendAbout(db.store, deposited({ amount: 5 }), 'ada');
+  await db.store.forget('ada');
   const send: SendCommand = () => Promise.reject(new Error('nothing may be sent'));
-  await using runner = await startReactor(store, mirror(), { send, clock });
+  await using runner = await startReactor(db, mirror(), { send, clock });
   await until(clock, () => runner.status.shards[0]?.isLive === true);
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.equal(await db.subscriptions.deadLetters.count({}), 0);
 });
 
 test('the key of a command does not depend on its index in the list', () => {

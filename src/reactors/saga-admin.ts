@@ -5,19 +5,12 @@ import { parseStreamName } from '../contracts/stream-name.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
-import type { EventStore } from '../store/event-store.ts';
 import { decideResume } from './decide-saga.ts';
 import { sagaLimits } from './saga.ts';
 import { sagaCategory, sagaStream, type SagaName, type SagaOperator } from './saga-fact.ts';
-import {
-  sagaListLimit,
-  type SagaEntry,
-  type SagaHost,
-  type SagaIndex,
-  type SagaQuery,
-} from './saga-index.ts';
+import { sagaListLimit, type SagaEntry, type SagaQuery } from './saga-index.ts';
 import { createSagaJournal } from './saga-journal.ts';
-import { indexOf } from './saga-runner.ts';
+import { indexOf, type SagaRoles } from './saga-runner.ts';
 import type { SagaParked, SagaState, SagaStatus, SagaStepStatus } from './saga-state.ts';
 
 export interface SagaAddress {
@@ -72,25 +65,24 @@ export interface SagaAdmin {
  * Creates the administration of a saga.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { sagaAdmin } from 'millrace/reactors';
  *
- * await using store = memoryEventStore();
- * const sagas = sagaAdmin(store, { bc: 'shop', name: 'fulfilment', version: 1 });
+ * await using db = openMemory();
+ * const sagas = sagaAdmin(db, { bc: 'shop', name: 'fulfilment', version: 1 });
  * const { items: parked } = await sagas.list({ status: 'parked' });
  * for (const { tenant, key } of parked) await sagas.resume({ tenant, key }, { by: 'ada' });
  */
 export function sagaAdmin(
-  store: EventStore & Partial<SagaHost>,
+  roles: Pick<SagaRoles, 'sagas' | 'store'>,
   saga: SagaName,
   options: {
-    readonly index?: SagaIndex | undefined;
     readonly clock?: Clock | undefined;
     readonly tenants?: TenantLookup | undefined;
   } = {},
 ): SagaAdmin {
   const { clock = systemClock, tenants } = options;
-  const journal = createSagaJournal(store, saga, { clock, tenants });
+  const journal = createSagaJournal(roles.store, saga, { clock, tenants });
   const streamOf = (address: SagaAddress): string => sagaStream(saga, address, tenants);
 
   const assertExists = (state: SagaState, { tenant, key }: SagaAddress): void => {
@@ -133,7 +125,7 @@ export function sagaAdmin(
     },
     async list({ limit = sagaListLimit, ...query } = {}) {
       const size = Math.min(Math.max(1, limit), sagaLimits.listMax);
-      const found = await indexOf(store, options.index).list({
+      const found = await indexOf(roles).list({
         ...query,
         saga: sagaCategory(saga),
         limit: size + 1,
@@ -148,15 +140,15 @@ export function sagaAdmin(
 
 /** The saga of a stream: the stream name identifies the saga, its first event the tenant. */
 export async function sagaAt(
-  store: EventStore & Partial<SagaHost>,
+  roles: Pick<SagaRoles, 'sagas' | 'store'>,
   stream: string,
-  options: { readonly index?: SagaIndex; readonly clock?: Clock } = {},
+  options: { readonly clock?: Clock } = {},
 ): Promise<{ readonly sagas: SagaAdmin; readonly address: SagaAddress }> {
-  const [first] = await store.readStream(stream, { limit: 1 }).toArray();
+  const [first] = await roles.store.readStream(stream, { limit: 1 }).toArray();
   // Only the event shows where a tenant name with a hyphen ends.
   const tenants = new Set(first === undefined ? [] : [first.tenant]);
   const { bc, agg, version, tenant, id } = parseStreamName(stream, tenants);
-  const sagas = sagaAdmin(store, { bc, name: agg, version }, { ...options, tenants });
+  const sagas = sagaAdmin(roles, { bc, name: agg, version }, { ...options, tenants });
   return { sagas, address: { tenant, key: id } };
 }
 

@@ -71,11 +71,6 @@ export interface SagaIndex {
   readonly upkeep?: SagaIndexUpkeep | undefined;
 }
 
-/** An event store that also stores this index. */
-export interface SagaHost {
-  readonly sagas: SagaIndex;
-}
-
 /**
  * An index in memory, for unit tests.
  *

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memoryEventStore } from '../engines/memory/memory-event-store.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { CommandRejected } from '../aggregates/command-rejected.ts';
 import { startPosition } from '../store/position.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
@@ -82,12 +82,12 @@ const undoes: Readonly<Record<string, string>> = {
 
 async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   const clock = fakeClock();
-  const store = memoryEventStore({ clock });
+  const db = openMemory({ clock });
   const random = seededRandom(each.seed);
   const { shards, onUnanswered } = each;
   const retry = { ...quickRetry, attemptsMax: 2 };
   const saga = orderSaga({ shards, onUnanswered, paymentMs: 500, retry });
-  const admin = sagaAdmin(store, saga, { clock });
+  const admin = sagaAdmin(db, saga, { clock });
   const keys = new Map<string, string>();
   const rejected = new Set<string>();
   const effects: string[] = [];
@@ -123,12 +123,12 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
     if (processes[slot] !== undefined) return;
     const simulated: Simulated = { isDead: false, frozen: undefined };
     processes[slot] = simulated;
-    const through = throughHops(store, receive, async (label) => {
+    const through = throughHops(db, receive, async (label) => {
       await scheduler.schedule(Promise.resolve(), label);
       await simulated.frozen?.promise;
       if (simulated.isDead) await new Promise<never>(() => undefined);
     });
-    const runner = createSagaRunner(through.store, saga, {
+    const runner = createSagaRunner(through.roles, saga, {
       send: through.send,
       clock,
       leaseMs,
@@ -172,14 +172,14 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   for (const given of each.steps) {
     if (given.kind === 'append') {
       if (given.event === 'placed') started.add(given.order);
-      await append(store, events[given.event]({ orderId: given.order }));
+      await append(db.store, events[given.event]({ orderId: given.order }));
     } else if (given.kind === 'go') await go(given.tasks);
     else if (given.kind === 'time') await pass(given.ms);
     else if (given.kind === 'resume') await resumeAll();
     else if (given.kind === 'reset') {
-      const known = await store.subscriptions.checkpoints.get(saga.subscription);
+      const known = await db.subscriptions.checkpoints.get(saga.subscription);
       if (known !== undefined) {
-        await store.subscriptions.checkpoints.reset(saga.subscription, startPosition, {
+        await db.subscriptions.checkpoints.reset(saga.subscription, startPosition, {
           by: 'model',
           atMs: 0,
         });
@@ -212,7 +212,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   for (let round = 0; round < 10 || (await open()).length > 0; round += 1) {
     assert.ok(round < 800, `these did not end: ${(await open()).join(', ')}`);
     await resumeAll();
-    await store.subscriptions.deadLetters.replay({}, { by: 'model', atMs: clock.now() });
+    await db.subscriptions.deadLetters.replay({}, { by: 'model', atMs: clock.now() });
     await go(100);
     await pass(25);
   }
@@ -220,9 +220,9 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   for (const runner of runners) void runner.stop();
 
   assert.equal(new Set(effects).size, effects.length, `repeated: ${effects.join(', ')}`);
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.equal(await db.subscriptions.deadLetters.count({}), 0);
   for (const order of orders) {
-    const own = await store.readStream(`shop.fulfilment.v1-core-${order}`).toArray();
+    const own = await db.store.readStream(`shop.fulfilment.v1-core-${order}`).toArray();
     const mine = effects.filter((effect) => effect.endsWith(` ${order}`));
     const had = mine.map((effect) => effect.slice(0, -order.length - 1));
     if (!started.has(order)) {

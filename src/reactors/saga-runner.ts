@@ -7,7 +7,6 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver } from '../foundation/observer.ts';
 import { isForgotten, subjectOf } from '../store/erasure.ts';
-import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { shardOf } from '../subscriptions/rules/lane-of.ts';
 import { subscription, type HandlerContext } from '../subscriptions/subscription.ts';
@@ -16,22 +15,26 @@ import {
   type SubscriptionOptions,
   type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
-import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
+import type { SubscriptionRoles } from '../subscriptions/subscription-storage.ts';
 import { decideDue, decideEvent, nextWork } from './decide-saga.ts';
 import { createDriveSaga } from './drive-saga.ts';
 import { keepSagaIndex } from './keep-saga-index.ts';
 import type { SendCommand } from './reaction.ts';
 import { sagaLimits, type Saga } from './saga.ts';
 import { sagaStream, toFact } from './saga-fact.ts';
-import type { SagaEntry, SagaHost, SagaIndex } from './saga-index.ts';
+import type { SagaEntry, SagaIndex } from './saga-index.ts';
 import { createSagaJournal } from './saga-journal.ts';
 import { dueAtMs, type SagaState } from './saga-state.ts';
 import { startSagaTimers, type SagaTimers } from './saga-timers.ts';
 
+/** What a saga reads and stores; the handle of an engine with sagas has these roles. */
+export interface SagaRoles extends SubscriptionRoles {
+  /** An incomplete index is filled from the saga streams. */
+  readonly sagas: SagaIndex;
+}
+
 export interface SagaOptions extends SubscriptionOptions {
   readonly send: SendCommand;
-  /** Default: the store's index. An incomplete index is filled from the saga streams. */
-  readonly index?: SagaIndex | undefined;
   /** Required for tenants whose names contain a hyphen. */
   readonly tenants?: TenantLookup | undefined;
   /** How often this process polls for timers set by other processes. Default: 1 s. */
@@ -48,7 +51,7 @@ export interface SagaRunner extends Lifecycle {
  * them at a time, and another one takes over when that process dies.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { defineEvent } from 'millrace/contracts';
  * import { saga, startSaga } from 'millrace/reactors';
  * import { z } from 'zod';
@@ -68,29 +71,30 @@ export interface SagaRunner extends Lifecycle {
  *   timers: { tomorrow: () => [{ end: 'completed' }] },
  * });
  *
- * await using store = memoryEventStore();
- * await using runner = await startSaga(store, reminder, {
+ * await using db = openMemory();
+ * await using runner = await startSaga(db, reminder, {
  *   send: async ({ command }) => console.log(command.type),
  * });
  * await runner.subscription.whenCaughtUp();
  */
 export async function startSaga(
-  store: EventStore & Partial<SubscriptionHost> & Partial<SagaHost>,
+  roles: SagaRoles,
   saga: Saga,
   options: SagaOptions,
 ): Promise<SagaRunner> {
-  const runner = createSagaRunner(store, saga, options);
+  const runner = createSagaRunner(roles, saga, options);
   await runner.start();
   return runner;
 }
 
 export function createSagaRunner(
-  store: EventStore & Partial<SubscriptionHost> & Partial<SagaHost>,
+  roles: SagaRoles,
   saga: Saga,
-  { send, index: given, tenants, timerPollMs, ...options }: SagaOptions,
+  { send, tenants, timerPollMs, ...options }: SagaOptions,
 ): SagaRunner {
   const { clock = systemClock, observer = silentObserver } = options;
-  const index = indexOf(store, given);
+  const { store } = roles;
+  const index = indexOf(roles);
   const journal = createSagaJournal(store, saga, { clock, tenants });
   const drive = createDriveSaga({ store, saga, journal, send, clock });
   const shards = saga.tuning.shards ?? 1;
@@ -169,7 +173,7 @@ export function createSagaRunner(
   }
 
   const runner = createSubscriptionRunner(
-    store,
+    roles,
     subscription({
       ...saga.tuning,
       name: saga.subscription,
@@ -244,8 +248,12 @@ function toEntry(
   };
 }
 
-export function indexOf(store: Partial<SagaHost>, given: SagaIndex | undefined): SagaIndex {
-  const index = given ?? store.sagas;
-  if (index !== undefined) return index;
-  throw new MillraceError('NOT_SUPPORTED', 'this store has no saga index: pass the `index` option');
+/** Checks the role of callers without types. */
+export function indexOf({ sagas }: Partial<Pick<SagaRoles, 'sagas'>>): SagaIndex {
+  if (sagas !== undefined) return sagas;
+  throw new MillraceError(
+    'NOT_SUPPORTED',
+    'this engine has no saga index: pass `sagas` of another engine, such as PostgreSQL or SQLite',
+    { details: { role: 'sagas' } },
+  );
 }

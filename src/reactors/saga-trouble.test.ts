@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CommandRejected } from '../aggregates/command-rejected.ts';
 import { defineCommand } from '../contracts/define-command.ts';
 import { defineEvent } from '../contracts/define-event.ts';
-import { MillraceError } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { Snooze } from '../foundation/handler-outcome.ts';
 import { until } from '../testing/support/subscriptions/rig.ts';
@@ -89,8 +89,8 @@ for (const [method, at] of [
     const faults = new Set([method as string]);
     const faulty = faultySaga(faults);
     const rig = createSagaRig(faulty);
-    await using runner = await startSaga(rig.store, faulty, rig.options);
-    await append(rig.store, asked(q1));
+    await using runner = await startSaga(rig.db, faulty, rig.options);
+    await append(rig.db.store, asked(q1));
     await rig.untilStatus('q1', 'parked');
     const { parked } = await rig.admin.get(rig.at('q1'));
     assert.equal(parked?.at, at);
@@ -100,7 +100,7 @@ for (const [method, at] of [
     await rig.admin.resume(rig.at('q1'), { by: 'ada' });
     await rig.untilStatus('q1', 'compensated');
     assert.deepEqual(rig.receiver.effects, ['mind.think q1', 'mind.forget q1']);
-    assert.equal(await rig.store.subscriptions.deadLetters.count({}), 0);
+    assert.equal(await rig.db.subscriptions.deadLetters.count({}), 0);
     assert.equal(runner.state, 'started');
   });
 }
@@ -109,8 +109,8 @@ test('a skipped step outcome, timer or event counts as done', async () => {
   const faults = new Set(['onDone']);
   const faulty = faultySaga(faults);
   const rig = createSagaRig(faulty);
-  await using runner = await startSaga(rig.store, faulty, rig.options);
-  await append(rig.store, asked(q1));
+  await using runner = await startSaga(rig.db, faulty, rig.options);
+  await append(rig.db.store, asked(q1));
   await rig.untilStatus('q1', 'parked');
   faults.clear();
   faults.add('timer');
@@ -120,7 +120,7 @@ test('a skipped step outcome, timer or event counts as done', async () => {
     return parked?.at === 'timer';
   });
   faults.add('event');
-  await append(rig.store, answered(q1));
+  await append(rig.db.store, answered(q1));
   await runner.subscription.whenCaughtUp();
   await rig.admin.skip(rig.at('q1'), { by: 'ada' });
   await until(rig.clock, async () => {
@@ -139,9 +139,9 @@ test('an error at the start makes the event a dead letter, and its replay starts
   const faults = new Set(['start']);
   const faulty = faultySaga(faults);
   const rig = createSagaRig(faulty);
-  await using runner = await startSaga(rig.store, faulty, rig.options);
-  await append(rig.store, asked(q1));
-  const { deadLetters } = rig.store.subscriptions;
+  await using runner = await startSaga(rig.db, faulty, rig.options);
+  await append(rig.db.store, asked(q1));
+  const { deadLetters } = rig.db.subscriptions;
   await until(rig.clock, async () => (await deadLetters.count({ status: 'pending' })) === 1);
   faults.clear();
   await deadLetters.replay({}, { by: 'ada', atMs: rig.clock.now() });
@@ -153,8 +153,8 @@ test('a denied step may continue with other actions', async () => {
   const faulty = faultySaga(new Set());
   const rig = createSagaRig(faulty);
   rig.receiver.answer('mind.think', 'reject');
-  await using runner = await startSaga(rig.store, faulty, rig.options);
-  await append(rig.store, asked(q1));
+  await using runner = await startSaga(rig.db, faulty, rig.options);
+  await append(rig.db.store, asked(q1));
   await rig.untilStatus('q1', 'compensated');
   assert.equal((await rig.admin.get(rig.at('q1'))).reason, 'no thought');
   // No step took effect, so nothing is compensated.
@@ -166,7 +166,7 @@ test('a command that exceeds its time limit is aborted and sent again', async ()
   const order = orderSaga();
   const rig = createSagaRig(order);
   let isStuck = true;
-  await using runner = await startSaga(rig.store, order, {
+  await using runner = await startSaga(rig.db, order, {
     ...rig.options,
     send: async (request) => {
       if (!isStuck) return rig.receiver.send(request);
@@ -177,8 +177,8 @@ test('a command that exceeds its time limit is aborted and sent again', async ()
       });
     },
   });
-  await append(rig.store, placed({ orderId: 'o1' }));
-  await append(rig.store, paid({ orderId: 'o1' }));
+  await append(rig.db.store, placed({ orderId: 'o1' }));
+  await append(rig.db.store, paid({ orderId: 'o1' }));
   await rig.untilStatus('o1', 'completed');
   assert.equal(rig.receiver.effects[0], 'stock.reserve o1');
   assert.equal(runner.state, 'started');
@@ -187,8 +187,8 @@ test('a command that exceeds its time limit is aborted and sent again', async ()
 test('two events of one key, handled concurrently by two processes, are serialised', async () => {
   const order = orderSaga({ shards: 4 });
   const rig = createSagaRig(order);
-  await using first = await startSaga(rig.store, order, rig.options);
-  await using second = await startSaga(rig.store, order, rig.options);
+  await using first = await startSaga(rig.db, order, rig.options);
+  await using second = await startSaga(rig.db, order, rig.options);
   await until(
     rig.clock,
     () =>
@@ -198,8 +198,8 @@ test('two events of one key, handled concurrently by two processes, are serialis
   const keys = Array.from({ length: 20 }, (_, each) => `n${each}`);
   await Promise.all(
     keys.flatMap((orderId) => [
-      append(rig.store, placed({ orderId })),
-      append(rig.store, paid({ orderId })),
+      append(rig.db.store, placed({ orderId })),
+      append(rig.db.store, paid({ orderId })),
     ]),
   );
   await until(rig.clock, async () => {
@@ -216,8 +216,8 @@ test('two events of one key, handled concurrently by two processes, are serialis
 
 test('a command accepted from an expired owner after its rejection to the new one is compensated', async () => {
   const order = orderSaga();
-  const { clock, store, receiver, admin, at } = createSagaRig(order);
-  const journal = createSagaJournal(store, order, { clock });
+  const { clock, db, receiver, admin, at } = createSagaRig(order);
+  const journal = createSagaJournal(db.store, order, { clock });
   const stream = 'shop.fulfilment.v1-core-o1';
   const { signal } = new AbortController();
   const start = { attempt: 1, signal, trace: {} };
@@ -228,8 +228,8 @@ test('a command accepted from an expired owner after its rejection to the new on
     cause: { id: 'start', causationId: event.eventId },
   }));
   const drive = (send: SendCommand) =>
-    createDriveSaga({ store, saga: order, journal, send, clock });
-  const [own] = await store.readStream(stream).toArray();
+    createDriveSaga({ store: db.store, saga: order, journal, send, clock });
+  const [own] = await db.store.readStream(stream).toArray();
   assert.ok(own !== undefined);
   const rejecting = drive(() => Promise.reject(new CommandRejected('sold-out', 'there is none')));
   const overtaken = drive(async (request) => {
@@ -281,10 +281,10 @@ test('ended and parked sagas are reported once, and commands carry the trace con
     },
     log: { debug: quiet, info: quiet, warn: quiet, error: (fields) => void errors.push(fields) },
   };
-  await using runner = await startSaga(rig.store, order, { ...rig.options, observer });
+  await using runner = await startSaga(rig.db, order, { ...rig.options, observer });
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-  await append(rig.store, placed({ orderId: 'o1' }), { headers: { traceparent, secret: 'x' } });
-  await append(rig.store, paid({ orderId: 'o1' }));
+  await append(rig.db.store, placed({ orderId: 'o1' }), { headers: { traceparent, secret: 'x' } });
+  await append(rig.db.store, paid({ orderId: 'o1' }));
   await rig.untilStatus('o1', 'parked');
   await rig.admin.resume(rig.at('o1'), { by: 'ada' });
   await rig.untilStatus('o1', 'compensated');
@@ -301,7 +301,7 @@ test('a snoozed command does not use up attempts', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
   let snoozes = 0;
-  await using runner = await startSaga(rig.store, order, {
+  await using runner = await startSaga(rig.db, order, {
     ...rig.options,
     send: (request) => {
       snoozes += 1;
@@ -309,8 +309,8 @@ test('a snoozed command does not use up attempts', async () => {
       return rig.receiver.send(request);
     },
   });
-  await append(rig.store, placed({ orderId: 'o1' }));
-  await append(rig.store, paid({ orderId: 'o1' }));
+  await append(rig.db.store, placed({ orderId: 'o1' }));
+  await append(rig.db.store, paid({ orderId: 'o1' }));
   await rig.untilStatus('o1', 'completed');
   assert.equal(runner.state, 'started');
 });
@@ -319,16 +319,16 @@ test('an old version with an empty startOn finishes its running sagas', async ()
   const order = orderSaga();
   const rig = createSagaRig(order);
   {
-    await using runner = await startSaga(rig.store, order, rig.options);
-    await append(rig.store, placed({ orderId: 'o1' }));
+    await using runner = await startSaga(rig.db, order, rig.options);
+    await append(rig.db.store, placed({ orderId: 'o1' }));
     await rig.untilStatus('o1', 'running');
     assert.equal(runner.state, 'started');
   }
   const old = orderSaga({ startOn: [], onEarly: 'ignore' });
-  await using runner = await startSaga(rig.store, old, rig.options);
-  await append(rig.store, placed({ orderId: 'o2' }));
-  await append(rig.store, paid({ orderId: 'o2' }));
-  await append(rig.store, paid({ orderId: 'o1' }));
+  await using runner = await startSaga(rig.db, old, rig.options);
+  await append(rig.db.store, placed({ orderId: 'o2' }));
+  await append(rig.db.store, paid({ orderId: 'o2' }));
+  await append(rig.db.store, paid({ orderId: 'o1' }));
   await rig.untilStatus('o1', 'completed');
   await runner.subscription.whenCaughtUp();
   assert.equal((await rig.admin.list()).items.length, 1);
@@ -338,17 +338,17 @@ test('a reset rebuilds a lost index without sending commands', async () => {
   const order = orderSaga();
   const rig = createSagaRig(order);
   {
-    await using runner = await startSaga(rig.store, order, rig.options);
-    await append(rig.store, placed({ orderId: 'o1' }));
-    await append(rig.store, placed({ orderId: 'o2' }));
-    await append(rig.store, paid({ orderId: 'o2' }));
+    await using runner = await startSaga(rig.db, order, rig.options);
+    await append(rig.db.store, placed({ orderId: 'o1' }));
+    await append(rig.db.store, placed({ orderId: 'o2' }));
+    await append(rig.db.store, paid({ orderId: 'o2' }));
     await rig.untilStatus('o2', 'completed');
     await until(rig.clock, () => rig.receiver.effects.length === 4);
     assert.equal(runner.state, 'started');
   }
   const { length } = rig.receiver.calls;
   const index = memorySagaIndex();
-  await using runner = await startSaga(rig.store, order, { ...rig.options, index });
+  await using runner = await startSaga({ ...rig.db, sagas: index }, order, rig.options);
   await runner.subscription.reset();
   await until(rig.clock, async () => (await index.list({ status: 'completed' })).length === 1);
   await until(rig.clock, async () => (await index.list({ status: 'running' })).length === 1);
@@ -362,11 +362,21 @@ test('start and stop in any order leave no lease and no timer', async () => {
   const rig = createSagaRig(order);
   await stressLifecycle({
     rounds: 100,
-    create: () => createSagaRunner(rig.store, order, rig.options),
+    create: () => createSagaRunner(rig.db, order, rig.options),
     async assertReleased() {
-      const leases = await rig.store.subscriptions.leases.list(order.subscription);
+      const leases = await rig.db.subscriptions.leases.list(order.subscription);
       assert.ok(leases.every(({ remainingMs }) => remainingMs <= 0));
       assert.equal(rig.clock.sleepers, 0);
     },
   });
+});
+
+test('an engine without a saga index is rejected, and the error names the role', () => {
+  const order = orderSaga();
+  const { db, options } = createSagaRig(order);
+  const { store, subscriptions } = db;
+  assert.throws(
+    () => createSagaRunner({ store, subscriptions } as never, order, options),
+    (error) => hasCode(error, 'NOT_SUPPORTED') && error.details['role'] === 'sagas',
+  );
 });

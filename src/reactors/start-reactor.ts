@@ -2,7 +2,6 @@
 // rebuilding a read model never sends commands again.
 
 import { isForgotten } from '../store/erasure.ts';
-import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { Terminal } from '../foundation/handler-outcome.ts';
 import {
@@ -11,7 +10,7 @@ import {
   type SubscriptionRunner,
 } from '../subscriptions/subscription-runner.ts';
 import { subscription, type HandlerContext } from '../subscriptions/subscription.ts';
-import type { SubscriptionHost } from '../subscriptions/subscription-storage.ts';
+import type { SubscriptionRoles } from '../subscriptions/subscription-storage.ts';
 import {
   askCommand,
   type CommandDenied,
@@ -31,7 +30,7 @@ export interface ReactorOptions extends SubscriptionOptions {
  * returns its first result.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { defineCommand, defineEvent } from 'millrace/contracts';
  * import { reactor, startReactor } from 'millrace/reactors';
  * import { z } from 'zod';
@@ -46,14 +45,14 @@ export interface ReactorOptions extends SubscriptionOptions {
  *   on: { 'account.opened.v1': ({ aggregate }) => ({ id: aggregate.id, command: greet({}) }) },
  * });
  *
- * await using store = memoryEventStore();
- * await using runner = await startReactor(store, greetings, {
+ * await using db = openMemory();
+ * await using runner = await startReactor(db, greetings, {
  *   send: async ({ id, command, idempotencyKey }) => console.log(id, command.type, idempotencyKey),
  * });
  * await runner.whenCaughtUp();
  */
 export function startReactor(
-  store: EventStore & Partial<SubscriptionHost>,
+  roles: SubscriptionRoles,
   reactor: Reactor,
   { send, ...options }: ReactorOptions,
 ): Promise<SubscriptionRunner> {
@@ -65,7 +64,7 @@ export function startReactor(
     filter,
     handler: (event, context) => react(reactor, send, event, context),
   });
-  return startSubscription(store, definition, options);
+  return startSubscription(roles, definition, options);
 }
 
 async function react(

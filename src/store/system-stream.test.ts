@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/index.ts';
+import { openMemory } from '../engines/memory/index.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver } from '../foundation/observer.ts';
@@ -26,8 +26,8 @@ async function openNames(store: EventStore) {
 }
 
 test('concurrent writers each decide on the result of the other', async () => {
-  await using store = memoryEventStore();
-  const all = await Promise.all([openNames(store), openNames(store), openNames(store)]);
+  await using db = openMemory();
+  const all = await Promise.all([openNames(db.store), openNames(db.store), openNames(db.store)]);
   await Promise.all(
     all.map(({ names, stream }) =>
       stream.write(() => ({ type: '$name-added', payload: names.length })),
@@ -41,8 +41,8 @@ test('concurrent writers each decide on the result of the other', async () => {
 });
 
 test('an unreadable event is reported to the processes that follow, and later writes fail', async () => {
-  await using store = memoryEventStore();
-  const { names, stream, corrupt } = await openNames(store);
+  await using db = openMemory();
+  const { names, stream, corrupt } = await openNames(db.store);
   const add = () => stream.write(() => ({ type: '$name-added', payload: 'a' }));
   await add();
   const event = {
@@ -54,7 +54,7 @@ test('an unreadable event is reported to the processes that follow, and later wr
     aggregate: { bc: '', type: '', id: name },
     payload: {},
   };
-  await store.append(name, [event], { expected: 'any', system: true });
+  await db.store.append(name, [event], { expected: 'any', system: true });
   await corrupt;
   await assert.rejects(add(), (error) => hasCode(error, 'STORE_CORRUPT'));
   assert.deepEqual(names, ['a']);

@@ -41,8 +41,8 @@ function failing<Args extends readonly unknown[], T>(
 
 for (const fault of ['before', 'after'] as const) {
   test(`a confirmation that fails ${fault} it is stored does not repeat the effect`, async () => {
-    const { store, clock, append } = createRig();
-    const shared = store.subscriptions;
+    const { db, clock, append } = createRig();
+    const shared = db.subscriptions;
     const { processed } = shared;
     const confirm = failing(
       (...args: Parameters<typeof processed.confirm>) => processed.confirm(...args),
@@ -51,7 +51,9 @@ for (const fault of ['before', 'after'] as const) {
     const storage: Storage = { ...shared, processed: { ...processed, confirm } };
     const [sent, stored]: string[][] = [[], []];
     const each = subscription(sending(sent ?? [], stored ?? []));
-    await using runner = await startSubscription(store, each, { clock, storage });
+    await using runner = await startSubscription({ ...db, subscriptions: storage }, each, {
+      clock,
+    });
     await append('a', 1, 2);
     await until(clock, () => stored?.length === 2);
     assert.deepEqual(
@@ -66,8 +68,8 @@ for (const fault of ['before', 'after'] as const) {
   });
 
   test(`a commit that fails ${fault} it is stored does not repeat the effect`, async () => {
-    const { store, clock, append } = createRig();
-    const shared = store.subscriptions;
+    const { db, clock, append } = createRig();
+    const shared = db.subscriptions;
     const faults = [fault, fault];
     const storage: Storage = {
       ...shared,
@@ -81,7 +83,9 @@ for (const fault of ['before', 'after'] as const) {
     };
     const [sent, stored]: string[][] = [[], []];
     const each = subscription(sending(sent ?? [], stored ?? []));
-    await using runner = await startSubscription(store, each, { clock, storage });
+    await using runner = await startSubscription({ ...db, subscriptions: storage }, each, {
+      clock,
+    });
     await append('a', 1, 2);
     await until(clock, () => stored?.length === 2 && sent?.length === 2);
     await runner.whenCaughtUp();
@@ -96,7 +100,7 @@ for (const fault of ['before', 'after'] as const) {
 }
 
 test('two claim calls of a handler share one claim, and a failed handler releases it', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const claims: boolean[] = [];
   const each = subscription({
     name,
@@ -106,7 +110,7 @@ test('two claim calls of a handler share one claim, and a failed handler release
       if (attempt === 1) throw new Error('refused');
     },
   });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   await append('a', 1);
   await until(clock, () => claims.length === 4);
   assert.deepEqual(claims, [true, true, true, true]);

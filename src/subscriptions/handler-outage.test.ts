@@ -12,7 +12,7 @@ const unavailable = (): MillraceError =>
   new MillraceError('STORE_UNAVAILABLE', 'connection refused');
 
 test('during an outage no event moves to the database, the reader waits, and the lag grows', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const ids = Array.from({ length: 30 }, (_, index) => `s${index}-`);
   for (const number of [1, 2, 3]) for (const id of ids) await append(id, number);
   const seen: string[] = [];
@@ -29,18 +29,18 @@ test('during an outage no event moves to the database, the reader waits, and the
       seen.push(labelOf(event));
     },
   });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   const startedMs = clock.now();
   await until(clock, () => clock.now() - startedMs > 5_000);
   assert.ok(attempts > 20);
   // A page may exceed inFlightMax; all its events stay in memory.
   const [shard] = runner.status.shards;
   assert.deepEqual([shard?.parkedStreams, shard?.position], [0, '0000000000000000']);
-  assert.equal(await store.subscriptions.waiting.count(name), 0);
+  assert.equal(await db.subscriptions.waiting.count(name), 0);
   assert.ok((await runner.lag()).seconds >= 5);
   isDown = false;
   await until(clock, () => seen.length === 90);
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.equal(await db.subscriptions.deadLetters.count({}), 0);
   for (const id of ids) {
     const own = seen.filter((label) => label.startsWith(id));
     assert.deepEqual(own, [`${id}1`, `${id}2`, `${id}3`]);
@@ -48,7 +48,7 @@ test('during an outage no event moves to the database, the reader waits, and the
 });
 
 test('a batch is not split during an outage', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   for (const id of ['a', 'b', 'c', 'd']) await append(id, 1, 2);
   const batches: string[][] = [];
   let isDown = true;
@@ -62,7 +62,7 @@ test('a batch is not split during an outage', async () => {
       batches.push(events.map(labelOf));
     },
   });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   const startedMs = clock.now();
   await until(clock, () => clock.now() - startedMs > 1_000);
   isDown = false;

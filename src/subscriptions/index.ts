@@ -50,7 +50,7 @@ export type {
   ShardKey,
   ShardProgress,
   SubscriptionCapabilities,
-  SubscriptionHost,
+  SubscriptionRoles,
   SubscriptionState,
   SubscriptionStorage,
   WaitingEvent,

@@ -36,7 +36,7 @@ function spanRecorder(): { readonly spans: SeenSpan[]; readonly observer: Observ
 }
 
 test('every attempt has its own span, a child of the span that appended the event', async () => {
-  const { store, clock } = createRig();
+  const { db, clock } = createRig();
   const { spans, observer } = spanRecorder();
   const event = newEvent({
     eventId: 'e-1',
@@ -44,7 +44,7 @@ test('every attempt has its own span, a child of the span that appended the even
     causationId: 'cause-1',
     headers: { traceparent: '00-command-01', tracestate: 'a=b', dataClass: 'x' },
   });
-  await store.append(streamOf('a'), [event]);
+  await db.store.append(streamOf('a'), [event]);
   const outcomes: (() => void)[] = [
     () => {
       throw new Error('timeout');
@@ -62,7 +62,7 @@ test('every attempt has its own span, a child of the span that appended the even
       outcomes.shift()?.();
     },
   });
-  await using runner = await startSubscription(store, each, { clock, observer });
+  await using runner = await startSubscription(db, each, { clock, observer });
   await until(clock, () => spans.length === 3 && spans.every(({ ends }) => ends === 1));
   const common = {
     handler: name,
@@ -93,9 +93,9 @@ test('every attempt has its own span, a child of the span that appended the even
 });
 
 test('without an observer the trace of the event continues, and a batch has one span', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const headers = { traceparent: '00-command-01' };
-  await store.append(streamOf('a'), [newEvent({ headers, payload: { number: 1 } })]);
+  await db.store.append(streamOf('a'), [newEvent({ headers, payload: { number: 1 } })]);
   await append('a', 2);
   const seen: Caused[][] = [];
   const each = subscription({
@@ -105,7 +105,7 @@ test('without an observer the trace of the event continues, and a batch has one 
     batchHandler: (events, { causedBy }) => void seen.push(events.map(causedBy)),
   });
   {
-    await using runner = await startSubscription(store, each, { clock });
+    await using runner = await startSubscription(db, each, { clock });
     await runner.whenCaughtUp();
   }
   assert.deepEqual(
@@ -113,9 +113,9 @@ test('without an observer the trace of the event continues, and a batch has one 
     [headers, {}],
   );
   const { spans, observer } = spanRecorder();
-  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
+  const admin = subscriptionAdmin(db, { clock });
   await admin.reset(name);
-  await using runner = await startSubscription(store, each, { clock, observer });
+  await using runner = await startSubscription(db, each, { clock, observer });
   await runner.whenCaughtUp();
   assert.equal(
     spans.reduce((sum, { attributes }) => sum + Number(attributes['events'] ?? 1), 0),
@@ -124,7 +124,7 @@ test('without an observer the trace of the event continues, and a batch has one 
 });
 
 test('a failing observer, logger or alert hook does not stop the subscription', async (context) => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const broken = (): never => {
     throw new Error('the observer is broken');
   };
@@ -155,7 +155,7 @@ test('a failing observer, logger or alert hook does not stop the subscription', 
     });
     await append('a', 1, 2);
     await append('b', 1, 2);
-    await using runner = await startSubscription(store, each, {
+    await using runner = await startSubscription(db, each, {
       clock,
       observer,
       onAlert() {
@@ -172,7 +172,7 @@ test('a failing observer, logger or alert hook does not stop the subscription', 
 });
 
 test('a failing method of an observer is logged once', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const logged: [object, string][] = [];
   const ignore = (): void => undefined;
   const observer: Observer = {
@@ -187,7 +187,7 @@ test('a failing method of an observer is logged once', async () => {
     },
   };
   await append('a', 1, 2, 3);
-  await using runner = await startSubscription(store, subscription({ name, handler: ignore }), {
+  await using runner = await startSubscription(db, subscription({ name, handler: ignore }), {
     clock,
     observer,
   });
@@ -199,7 +199,7 @@ test('a failing method of an observer is logged once', async () => {
 });
 
 test('a dead letter raises one alert, and none after a restart or a failed replay', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const alerts: string[] = [];
   const gauges: number[] = [];
   const observer: Observer = {
@@ -216,23 +216,23 @@ test('a dead letter raises one alert, and none after a restart or a failed repla
     },
   });
   const onAlert = ({ eventId }: { readonly eventId: string }): void => void alerts.push(eventId);
-  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
+  const admin = subscriptionAdmin(db, { clock });
   await append('a', 1, 2);
   for (let restart = 0; restart < 3; restart += 1) {
-    await using runner = await startSubscription(store, each, { clock, observer, onAlert });
+    await using runner = await startSubscription(db, each, { clock, observer, onAlert });
     await until(clock, () => alerts.length === 1);
-    const [letter] = await store.subscriptions.deadLetters.list({});
+    const [letter] = await db.subscriptions.deadLetters.list({});
     await admin.replay(letter?.id ?? '', { by: 'ada' });
     runner.poll();
     await until(clock, async () => {
-      const [again] = await store.subscriptions.deadLetters.list({});
+      const [again] = await db.subscriptions.deadLetters.list({});
       return again?.replayRequestedAt === null && again.attempts === restart + 2;
     });
   }
   assert.equal(alerts.length, 1);
   assert.equal(gauges.at(-1), 1);
   isBroken = false;
-  await using runner = await startSubscription(store, each, { clock, observer, onAlert });
+  await using runner = await startSubscription(db, each, { clock, observer, onAlert });
   await admin.replayAll({}, { by: 'ada' });
   await until(clock, () => seen.length === 2);
   assert.deepEqual(seen, ['a1', 'a2']);

@@ -11,7 +11,7 @@ import { subscription } from './subscription.ts';
 const name = 'sub:banking:operated:v1';
 
 test('pausing from another process waits for a handler that runs longer than the lease', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const effects: string[] = [];
   const finish = Promise.withResolvers<void>();
   const each = subscription<MemoryTransaction>({
@@ -23,10 +23,10 @@ test('pausing from another process waits for a handler that runs longer than the
     },
   });
   const leaseMs = 3_000;
-  await using runner = await startSubscription(store, each, { clock, leaseMs, drainMs: 60_000 });
+  await using runner = await startSubscription(db, each, { clock, leaseMs, drainMs: 60_000 });
   await append('a', 1, 2);
   await until(clock, () => runner.status.shards[0]?.inFlight === 2);
-  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
+  const admin = subscriptionAdmin(db, { clock });
   await admin.pause(name);
   await until(clock, () => runner.status.paused);
   for (let second = 0; second < 12; second += 1) await clock.advance(1_000);
@@ -40,11 +40,11 @@ test('pausing from another process waits for a handler that runs longer than the
 });
 
 test('a reset is rejected while the subscription runs, and allowed when it is paused or stopped', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const seen: string[] = [];
   const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });
-  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
-  const runner = await startSubscription(store, each, { clock, worker: 'ada' });
+  const admin = subscriptionAdmin(db, { clock });
+  const runner = await startSubscription(db, each, { clock, worker: 'ada' });
   await append('a', 1);
   await until(clock, () => seen.length === 1);
   await assert.rejects(admin.reset(name), (error) => {
@@ -64,19 +64,19 @@ test('a reset is rejected while the subscription runs, and allowed when it is pa
 });
 
 test('the lag counts only matching events, from any process', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const filter = { types: ['account.closed.v1'] };
   const each = subscription({ name, filter, handler: () => undefined });
   {
-    await using runner = await startSubscription(store, each, { clock });
+    await using runner = await startSubscription(db, each, { clock });
     await append('a', 1, 2, 3);
     await clock.advance(5_000);
     assert.deepEqual(await runner.lag().then(({ behind, seconds }) => [behind, seconds]), [0, 0]);
   }
-  await store.append(streamOf('a'), [newEvent({ type: 'account.closed.v1' })]);
+  await db.store.append(streamOf('a'), [newEvent({ type: 'account.closed.v1' })]);
   await append('a', 4);
   await clock.advance(7_000);
-  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
+  const admin = subscriptionAdmin(db, { clock });
   const { behind, seconds } = await admin.lag(name);
   assert.ok(behind >= 2);
   assert.equal(seconds, 7);

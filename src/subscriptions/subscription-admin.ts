@@ -3,7 +3,6 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError, hasCode } from '../foundation/error.ts';
 import type { EventFilter } from '../store/event-filter.ts';
-import type { EventStore } from '../store/event-store.ts';
 import {
   startPosition,
   toPosition,
@@ -13,7 +12,12 @@ import {
 } from '../store/position.ts';
 import type { DeadLetter, DeadLetterFilter } from './dead-letter.ts';
 import { positionBefore } from './rules/position-before.ts';
-import type { SubscriptionState, SubscriptionStorage } from './subscription-storage.ts';
+import type {
+  SubscriptionRoles,
+  SubscriptionState,
+  SubscriptionStorage,
+} from './subscription-storage.ts';
+import { storageOf } from './with-leases.ts';
 
 export interface SubscriptionLag {
   /** All events up to this position are processed. */
@@ -64,19 +68,19 @@ interface DiscardRequest {
  * Admin actions for operators.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { subscriptionAdmin } from 'millrace/subscriptions';
  *
- * const store = memoryEventStore();
- * const admin = subscriptionAdmin(store, { storage: store.subscriptions });
+ * await using db = openMemory();
+ * const admin = subscriptionAdmin(db);
  * for (const { subscription, paused } of await admin.list()) console.log(subscription, paused);
  */
 export function subscriptionAdmin(
-  store: EventStore,
-  options: { readonly storage: SubscriptionStorage; readonly clock?: Clock | undefined },
+  roles: SubscriptionRoles,
+  { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
 ): SubscriptionAdmin {
-  const { clock = systemClock } = options;
-  const { checkpoints, deadLetters, leases } = options.storage;
+  const { store } = roles;
+  const { checkpoints, deadLetters, leases } = storageOf(roles);
 
   const checkExists = (exists: boolean, name: string): void => {
     if (exists) return;

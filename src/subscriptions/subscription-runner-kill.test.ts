@@ -12,8 +12,8 @@ const expected = ['a1', 'b1', 'a2', 'b2'];
 
 /** Returns the step at which the process was killed; undefined if it has fewer steps. */
 async function killedAt(step: number, batchSize: number | undefined): Promise<string | undefined> {
-  const { clock, store, append } = createRig();
-  const shared = store.subscriptions;
+  const { clock, db, append } = createRig();
+  const shared = db.subscriptions;
   for (const label of expected) await append(label.slice(0, 1), Number(label.slice(1)));
   const effects: string[] = [];
 
@@ -28,7 +28,7 @@ async function killedAt(step: number, batchSize: number | undefined): Promise<st
     };
     const common = { name, lanes: 1 };
     const runner = createSubscriptionRunner(
-      store,
+      { ...db, subscriptions: storage },
       subscription<MemoryTransaction>(
         batchSize === undefined
           ? { ...common, handler: (event, { transaction }) => apply([labelOf(event)], transaction) }
@@ -38,7 +38,7 @@ async function killedAt(step: number, batchSize: number | undefined): Promise<st
               batchHandler: (events, { transaction }) => apply(events.map(labelOf), transaction),
             },
       ),
-      { storage, clock, leaseMs, checkpointEvery: 1_000, checkpointMs: 100, pollMs: 50 },
+      { clock, leaseMs, checkpointEvery: 1_000, checkpointMs: 100, pollMs: 50 },
     );
     void runner.start();
     return runner;
@@ -69,7 +69,7 @@ async function killedAt(step: number, batchSize: number | undefined): Promise<st
   // One lane means one commit at a time, so every effect is below the checkpoint.
   const last = effects.at(-1);
   const { position = '' } = await shared.checkpoints.load({ subscription: name, shard: 0 });
-  for (const event of await store.readAll().toArray()) {
+  for (const event of await db.store.readAll().toArray()) {
     if (labelOf(event) === last) assert.ok(position >= event.position, `${label}: ${position}`);
   }
   runners.push(run(shared, async () => undefined));

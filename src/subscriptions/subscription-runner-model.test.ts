@@ -70,8 +70,8 @@ const plan = fc.record({
 type Plan = typeof plan extends fc.Arbitrary<infer P> ? P : never;
 
 async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
-  const { clock, store, append } = createRig();
-  const shared = store.subscriptions;
+  const { clock, db, append } = createRig();
+  const shared = db.subscriptions;
   const random = seededRandom(each.seed);
   const effects: string[] = [];
   const counts = new Map<string, number>();
@@ -110,7 +110,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
     );
     const storedEvents = [...(await listing), ...(await Promise.all(rows)).flat()];
     const known = new Set(storedEvents.map(({ eventId }) => eventId));
-    for (const event of await store.readAll().toArray()) {
+    for (const event of await db.store.readAll().toArray()) {
       if (event.position > position) continue;
       const isKnown = applied.has(labelOf(event)) || known.has(event.eventId);
       assert.ok(isKnown, `the checkpoint ${position} passed ${labelOf(event)}`);
@@ -122,7 +122,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
     last: string,
     applied: readonly string[],
   ): Promise<void> => {
-    const events = (await store.readAll().toArray()).filter((event) => event.position <= last);
+    const events = (await db.store.readAll().toArray()).filter((event) => event.position <= last);
     if (events.some((event) => !applied.includes(labelOf(event)))) return;
     assert.ok(position >= last, `the effect at ${last} left the checkpoint at ${position}`);
   };
@@ -175,9 +175,12 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
               apply(events.map(labelOf), () => context.transaction()),
           },
     );
-    const runner = createSubscriptionRunner(store, definition, {
-      storage: simulated.storage,
-      ...(each.leases === 'own' ? {} : { leases: simulated.storage.leases }),
+    const roles = {
+      ...db,
+      subscriptions: simulated.storage,
+      leases: each.leases === 'own' ? undefined : simulated.storage.leases,
+    };
+    const runner = createSubscriptionRunner(roles, definition, {
       clock,
       leaseMs,
       checkpointEvery: 3,

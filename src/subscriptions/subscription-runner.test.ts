@@ -13,12 +13,12 @@ import { subscription } from './subscription.ts';
 const name = 'sub:banking:test:v1';
 
 test('a new subscription catches up from the start, then receives live events', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2);
   await append('b', 1);
   const seen: string[] = [];
   const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   await until(clock, () => seen.length === 3);
   await append('a', 3);
   await until(clock, () => seen.length === 4);
@@ -27,12 +27,12 @@ test('a new subscription catches up from the start, then receives live events', 
 });
 
 test('a restart continues from the checkpoint, and from: end skips earlier events', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2);
   const seen: string[] = [];
   const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });
   {
-    await using runner = await startSubscription(store, each, { clock });
+    await using runner = await startSubscription(db, each, { clock });
     await until(clock, () => seen.length === 2);
     void runner;
   }
@@ -43,8 +43,8 @@ test('a restart continues from the checkpoint, and from: end skips earlier event
     from: 'end',
     handler: (event) => void late.push(labelOf(event)),
   });
-  await using second = await startSubscription(store, fromEnd, { clock });
-  await using again = await startSubscription(store, each, { clock });
+  await using second = await startSubscription(db, fromEnd, { clock });
+  await using again = await startSubscription(db, each, { clock });
   await until(clock, () => seen.length === 3 && second.status.shards[0]?.isLive === true);
   await append('a', 4);
   await until(clock, () => seen.length === 4 && late.length === 1);
@@ -54,7 +54,7 @@ test('a restart continues from the checkpoint, and from: end skips earlier event
 });
 
 test('progress during the check of waitFor ends the wait without a poll', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   let gate = Promise.withResolvers<void>();
   let calls = 0;
   const each = subscription({
@@ -64,13 +64,13 @@ test('progress during the check of waitFor ends the wait without a poll', async 
       await gate.promise;
     },
   });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   // The handler ends one turn later each time, so that one round ends between the check and the wait.
   for (let turns = 0; turns < 60; turns += 1) {
     gate = Promise.withResolvers();
     await append('a', turns + 1);
     await until(clock, () => calls > turns);
-    const waiting = runner.waitFor(await store.head(), AbortSignal.timeout(5_000));
+    const waiting = runner.waitFor(await db.store.head(), AbortSignal.timeout(5_000));
     for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
     gate.resolve();
     await waiting;
@@ -78,7 +78,7 @@ test('progress during the check of waitFor ends the wait without a poll', async 
 });
 
 test('streams are handled in parallel, each in order', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   for (const id of ['a', 'b', 'c', 'd']) await append(id, 1, 2);
   const open = new Map<string, () => void>();
   const finished: string[] = [];
@@ -93,7 +93,7 @@ test('streams are handled in parallel, each in order', async () => {
         });
       }),
   });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   await until(clock, () => open.size === 4);
   assert.deepEqual([...open.keys()].toSorted(), ['a1', 'b1', 'c1', 'd1']);
   open.get('b1')?.();
@@ -107,7 +107,7 @@ test('streams are handled in parallel, each in order', async () => {
 });
 
 test('a failing event is retried on schedule and in order, while other streams continue', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2);
   await append('b', 1);
   const seen: string[] = [];
@@ -125,7 +125,7 @@ test('a failing event is retried on schedule and in order, while other streams c
       seen.push(labelOf(event));
     },
   });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   await until(clock, () => seen.includes('b1'));
   assert.deepEqual(seen, ['b1']);
   await until(clock, () => seen.length === 3);
@@ -135,7 +135,7 @@ test('a failing event is retried on schedule and in order, while other streams c
 });
 
 test('after six attempts an event is dead-lettered with its history, an alert and a gauge', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2);
   const gauges: [string, number][] = [];
   const counted = new Map<string, number>();
@@ -155,13 +155,13 @@ test('after six attempts an event is dead-lettered with its history, an alert an
       seen.push(labelOf(event));
     },
   });
-  await using runner = await startSubscription(store, each, {
+  await using runner = await startSubscription(db, each, {
     clock,
     observer,
     onAlert: ({ eventId }) => void alerts.push(eventId),
   });
   await until(clock, () => seen.length === 1);
-  const [letter] = await store.subscriptions.deadLetters.list({});
+  const [letter] = await db.subscriptions.deadLetters.list({});
   assert.ok(letter !== undefined);
   const { id, eventId, createdAt, history, correlationId, position, ...rest } = letter;
   assert.deepEqual(rest, {
@@ -197,7 +197,7 @@ test('after six attempts an event is dead-lettered with its history, an alert an
 });
 
 test('a replay runs only the failed handler, and only a success marks it as replayed', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1);
   let isBroken = true;
   const seen: string[] = [];
@@ -213,13 +213,13 @@ test('a replay runs only the failed handler, and only a success marks it as repl
     name: 'sub:banking:other:v1',
     handler: (event) => void others.push(labelOf(event)),
   });
-  await using runner = await startSubscription(store, failing, { clock });
-  await using second = await startSubscription(store, other, { clock });
-  const { deadLetters } = store.subscriptions;
+  await using runner = await startSubscription(db, failing, { clock });
+  await using second = await startSubscription(db, other, { clock });
+  const { deadLetters } = db.subscriptions;
   await until(clock, async () => (await deadLetters.count({ status: 'pending' })) === 1);
   const [letter] = await deadLetters.list({});
   const id = letter?.id ?? '';
-  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
+  const admin = subscriptionAdmin(db, { clock });
   await admin.replay(id, { by: 'ada' });
   assert.equal((await admin.letter(id)).status, 'pending');
   await until(clock, async () => (await admin.letter(id)).attempts === 2);
@@ -239,7 +239,7 @@ test('a replay runs only the failed handler, and only a success marks it as repl
 });
 
 test('with park, later events of the stream wait across a restart and drain in order after the replay', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2);
   await append('b', 1);
   let isBroken = true;
@@ -252,15 +252,15 @@ test('with park, later events of the stream wait across a restart and drain in o
       seen.push(labelOf(event));
     },
   });
-  const { deadLetters, waiting } = store.subscriptions;
+  const { deadLetters, waiting } = db.subscriptions;
   {
-    await using runner = await startSubscription(store, each, { clock });
+    await using runner = await startSubscription(db, each, { clock });
     await until(clock, async () => (await waiting.count(name)) === 2);
     // The checkpoint passes parked events.
     await runner.whenCaughtUp();
   }
   await append('a', 3);
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   await until(clock, async () => (await waiting.count(name)) === 3);
   await append('b', 2);
   await until(clock, () => seen.includes('b2'));
@@ -277,7 +277,7 @@ test('with park, later events of the stream wait across a restart and drain in o
 });
 
 test('discarding a dead letter releases the events parked after it', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2, 3);
   const seen: string[] = [];
   const each = subscription({
@@ -288,10 +288,10 @@ test('discarding a dead letter releases the events parked after it', async () =>
       seen.push(labelOf(event));
     },
   });
-  await using runner = await startSubscription(store, each, { clock });
-  const { deadLetters, waiting } = store.subscriptions;
+  await using runner = await startSubscription(db, each, { clock });
+  const { deadLetters, waiting } = db.subscriptions;
   await until(clock, async () => (await waiting.count(name)) === 3);
-  const admin = subscriptionAdmin(store, { storage: store.subscriptions, clock });
+  const admin = subscriptionAdmin(db, { clock });
   const [letter] = await deadLetters.list({});
   await admin.discard(letter?.id ?? '', { by: 'ada', reason: 'a test payment' });
   await until(clock, () => seen.length === 2);
@@ -301,7 +301,7 @@ test('discarding a dead letter releases the events parked after it', async () =>
 });
 
 test('a snoozed event and the later events of its stream move to the database, and other streams continue', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2);
   let isClosed = true;
   const seen: string[] = [];
@@ -314,7 +314,7 @@ test('a snoozed event and the later events of its stream move to the database, a
       seen.push(labelOf(event));
     },
   });
-  await using runner = await startSubscription(store, each, { clock, windowMax: 50, pageSize: 5 });
+  await using runner = await startSubscription(db, each, { clock, windowMax: 50, pageSize: 5 });
   for (let number = 1; number <= 200; number += 1) await append(`b${number % 20}-`, number);
   for (let number = 3; number <= 40; number += 1) await append('a', number);
   await append('c', 1);
@@ -323,7 +323,7 @@ test('a snoozed event and the later events of its stream move to the database, a
   let isCaughtUp = false;
   void runner.whenCaughtUp().then(() => (isCaughtUp = true));
   await until(clock, () => isCaughtUp);
-  assert.equal(await store.subscriptions.waiting.count(name), 40);
+  assert.equal(await db.subscriptions.waiting.count(name), 40);
   isClosed = false;
   await clock.advance(3_600_000);
   await until(clock, () => seen.length === 241);
@@ -334,7 +334,7 @@ test('a snoozed event and the later events of its stream move to the database, a
 });
 
 test('a handler that exceeds its timeout is aborted by its signal and retried', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1);
   const signals: AbortSignal[] = [];
   let calls = 0;
@@ -348,7 +348,7 @@ test('a handler that exceeds its timeout is aborted by its signal and retried', 
       if (calls === 1) await new Promise(() => undefined);
     },
   });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   await until(clock, () => calls === 2);
   assert.equal(signals[0]?.aborted, true);
   assert.ok(hasCode(signals[0]?.reason, 'HANDLER_TIMEOUT'));
@@ -356,7 +356,7 @@ test('a handler that exceeds its timeout is aborted by its signal and retried', 
 });
 
 test('stop waits for the running handler, starts no other, and writes the checkpoint', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2);
   const release = Promise.withResolvers<void>();
   const seen: string[] = [];
@@ -367,23 +367,23 @@ test('stop waits for the running handler, starts no other, and writes the checkp
       await release.promise;
     },
   });
-  const runner = await startSubscription(store, each, { clock });
+  const runner = await startSubscription(db, each, { clock });
   await until(clock, () => seen.length === 1);
   const stopped = runner.stop();
   release.resolve();
   await stopped;
   assert.deepEqual(seen, ['a1']);
-  const state = await store.subscriptions.checkpoints.get(name);
+  const state = await db.subscriptions.checkpoints.get(name);
   assert.deepEqual(state?.positions, ['0000000000000001']);
-  const [lease] = await store.subscriptions.leases.list(name);
+  const [lease] = await db.subscriptions.leases.list(name);
   assert.equal(lease?.remainingMs, 0);
 });
 
 test('effects in the transaction happen once, even when the response to a commit is lost', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2, 3);
   const table: string[] = [];
-  const storage = store.subscriptions;
+  const storage = db.subscriptions;
   let commits = 0;
   const each = subscription<{ onCommit(effect: () => void): void }>({
     name,
@@ -393,24 +393,22 @@ test('effects in the transaction happen once, even when the response to a commit
     },
   });
   const { MillraceError } = await import('../foundation/error.ts');
-  await using runner = await startSubscription(store, each, {
-    clock,
-    storage: {
-      ...storage,
-      async begin(fence) {
-        const effect = await storage.begin(fence);
-        return {
-          ...effect,
-          async commit(settlement) {
-            const result = await effect.commit(settlement);
-            commits += 1;
-            if (commits === 2) throw new MillraceError('STORE_UNAVAILABLE', 'cut off');
-            return result;
-          },
-        };
-      },
+  const subscriptions: typeof storage = {
+    ...storage,
+    async begin(fence) {
+      const effect = await storage.begin(fence);
+      return {
+        ...effect,
+        async commit(settlement) {
+          const result = await effect.commit(settlement);
+          commits += 1;
+          if (commits === 2) throw new MillraceError('STORE_UNAVAILABLE', 'cut off');
+          return result;
+        },
+      };
     },
-  });
+  };
+  await using runner = await startSubscription({ ...db, subscriptions }, each, { clock });
   await until(clock, () => table.length === 3);
   await runner.whenCaughtUp();
   assert.deepEqual(table, ['a1', 'a2', 'a3']);
@@ -418,7 +416,7 @@ test('effects in the transaction happen once, even when the response to a commit
 });
 
 test('a claimed external effect is not repeated after a reset', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1);
   const sent: string[] = [];
   const each = subscription({
@@ -428,18 +426,18 @@ test('a claimed external effect is not repeated after a reset', async () => {
     },
   });
   {
-    await using runner = await startSubscription(store, each, { clock });
+    await using runner = await startSubscription(db, each, { clock });
     await until(clock, () => sent.length === 1);
     await runner.whenCaughtUp();
     await runner.reset();
     await until(clock, async () => (await runner.lag()).behind === 0);
   }
-  const [event] = await store.readAll().toArray();
+  const [event] = await db.store.readAll().toArray();
   assert.deepEqual(sent, [`core|banking|test|${event?.eventId}`]);
 });
 
 test('a batch handler receives several events at once, and only the failing event is dead-lettered', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const batches: string[][] = [];
   const seen: string[] = [];
   for (let number = 1; number <= 30; number += 1) await append(`s${number % 3}-`, number);
@@ -454,7 +452,7 @@ test('a batch handler receives several events at once, and only the failing even
       seen.push(...labels);
     },
   });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   await until(clock, () => seen.length === 29);
   await runner.whenCaughtUp();
   assert.ok(batches.some((batch) => batch.length > 1));
@@ -471,13 +469,13 @@ test('a batch handler receives several events at once, and only the failing even
       order.toSorted((a, b) => a - b),
     );
   }
-  assert.equal(await store.subscriptions.deadLetters.count({}), 1);
+  assert.equal(await db.subscriptions.deadLetters.count({}), 1);
 });
 
 test('a batch with one already processed event still applies the effects of the others', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   await append('a', 1, 2, 3);
-  const storage = store.subscriptions;
+  const storage = db.subscriptions;
   const table: string[] = [];
   const each = subscription<MemoryTransaction>({
     name,
@@ -490,30 +488,28 @@ test('a batch with one already processed event still applies the effects of the 
   });
   // Another owner processed the first event, and this process did not load its mark.
   let isMarked = false;
-  await using runner = await startSubscription(store, each, {
-    clock,
-    storage: {
-      ...storage,
-      async begin(fence) {
-        const [first] = await store.readAll({ limit: 1 }).toArray();
-        if (!isMarked && first !== undefined) {
-          isMarked = true;
-          await storage.settle(fence, { kind: 'delivered', positions: [first.position] });
-        }
-        return storage.begin(fence);
-      },
+  const subscriptions: typeof storage = {
+    ...storage,
+    async begin(fence) {
+      const [first] = await db.store.readAll({ limit: 1 }).toArray();
+      if (!isMarked && first !== undefined) {
+        isMarked = true;
+        await storage.settle(fence, { kind: 'delivered', positions: [first.position] });
+      }
+      return storage.begin(fence);
     },
-  });
+  };
+  await using runner = await startSubscription({ ...db, subscriptions }, each, { clock });
   await until(clock, () => table.length === 2);
   await runner.whenCaughtUp();
   assert.deepEqual(table, ['a2', 'a3']);
 });
 
 test('a paused subscription stops until it is resumed, and a reset restarts it', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const seen: string[] = [];
   const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });
-  await using runner = await startSubscription(store, each, { clock });
+  await using runner = await startSubscription(db, each, { clock });
   await append('a', 1);
   await until(clock, () => seen.length === 1);
   await runner.pause();
@@ -530,17 +526,17 @@ test('a paused subscription stops until it is resumed, and a reset restarts it',
 });
 
 test('a process takes over from a dead owner when the lease expires', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const seen: string[] = [];
   const each = subscription({ name, handler: (event) => void seen.push(labelOf(event)) });
-  const storage = store.subscriptions;
+  const storage = db.subscriptions;
   // A dead process leaves only its lease.
   await storage.checkpoints.open(name, 1);
   const dead = await storage.leases.acquire({ subscription: name, shard: 0 }, 'dead', 10_000);
   await storage.leases.announce(name, 'dead', 10_000);
   assert.equal(dead.kind, 'acquired');
   await append('a', 1);
-  await using runner = await startSubscription(store, each, { clock, leaseMs: 10_000 });
+  await using runner = await startSubscription(db, each, { clock, leaseMs: 10_000 });
   await clock.advance(9_900);
   assert.deepEqual(seen, []);
   await clock.advance(200);
@@ -556,16 +552,16 @@ test('a process takes over from a dead owner when the lease expires', async () =
 });
 
 test('shards are rebalanced when processes start and stop', async () => {
-  const { store, clock, append } = createRig();
+  const { db, clock, append } = createRig();
   const seen: string[] = [];
   const each = subscription({
     name,
     shards: 4,
     handler: (event) => void seen.push(labelOf(event)),
   });
-  await using first = await startSubscription(store, each, { clock, worker: 'first' });
+  await using first = await startSubscription(db, each, { clock, worker: 'first' });
   await until(clock, () => first.status.shards.length === 4);
-  const second = await startSubscription(store, each, { clock, worker: 'second' });
+  const second = await startSubscription(db, each, { clock, worker: 'second' });
   await until(clock, () => second.status.shards.length === 2 && first.status.shards.length === 2);
   for (let number = 1; number <= 40; number += 1) await append(`s${number}-`, number);
   await until(clock, () => seen.length === 40);
@@ -574,7 +570,7 @@ test('shards are rebalanced when processes start and stop', async () => {
   await append('z', 1);
   await until(clock, () => seen.length === 41);
   assert.equal(new Set(seen).size, 41);
-  await assert.rejects(startSubscription(store, { ...each, shards: 5 }, { clock }), (error) =>
+  await assert.rejects(startSubscription(db, { ...each, shards: 5 }, { clock }), (error) =>
     hasCode(error, 'SUBSCRIPTION_INVALID'),
   );
 });
@@ -604,14 +600,28 @@ test('an invalid definition is rejected', () => {
 });
 
 test('start and stop in any order leave no lease', async () => {
-  const { store } = createRig();
+  const { db } = createRig();
   const each = subscription({ name, handler: () => undefined });
   await stressLifecycle({
     rounds: 100,
-    create: () => createSubscriptionRunner(store, each),
+    create: () => createSubscriptionRunner(db, each),
     async assertReleased() {
-      const leases = await store.subscriptions.leases.list(name);
+      const leases = await db.subscriptions.leases.list(name);
       assert.ok(leases.every(({ remainingMs }) => remainingMs <= 0));
     },
   });
+});
+
+test('an engine without checkpoints is rejected, and the error names the role', () => {
+  const { store } = createRig().db;
+  const each = subscription({ name, handler: () => undefined });
+  for (const create of [
+    () => createSubscriptionRunner({ store } as never, each),
+    () => subscriptionAdmin({ store } as never),
+  ]) {
+    assert.throws(
+      create,
+      (error) => hasCode(error, 'NOT_SUPPORTED') && error.details['role'] === 'subscriptions',
+    );
+  }
 });

@@ -7,7 +7,6 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
 import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import type { EventStore } from '../store/event-store.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
 import type { Position } from '../store/position.ts';
 import type { DeadLetter } from './dead-letter.ts';
@@ -19,17 +18,13 @@ import type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
 import { safeObserver } from '../foundation/safe-observer.ts';
 import { subscriptionAdmin, type SubscriptionLag } from './subscription-admin.ts';
 import { subscriptionLimits as limits } from './subscription-limits.ts';
-import type { LeaseStore, SubscriptionHost, SubscriptionStorage } from './subscription-storage.ts';
+import type { SubscriptionRoles } from './subscription-storage.ts';
 import type { Subscription } from './subscription.ts';
-import { withLeases } from './with-leases.ts';
+import { storageOf } from './with-leases.ts';
 
 type TuningOptions = { readonly [Name in keyof RunnerTuning]?: RunnerTuning[Name] | undefined };
 
-export interface SubscriptionOptions<Transaction = unknown> extends TuningOptions {
-  /** Storage of checkpoints, leases and dead letters. Default: the event store's database. */
-  readonly storage?: SubscriptionStorage<Transaction> | undefined;
-  /** Leases in Redis or NATS; the same in all processes. Default: the leases of the storage. */
-  readonly leases?: LeaseStore | undefined;
+export interface SubscriptionOptions extends TuningOptions {
   readonly clock?: Clock | undefined;
   readonly ids?: IdSource | undefined;
   readonly observer?: Observer | undefined;
@@ -75,20 +70,20 @@ const restartDelayMs = 1_000;
  * Runs a subscription in this process: from its checkpoint, then live, until it stops.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { startSubscription, subscription } from 'millrace/subscriptions';
  *
- * await using store = memoryEventStore();
+ * await using db = openMemory();
  * const log = subscription({ name: 'sub:demo:log:v1', handler: ({ type }) => console.log(type) });
- * await using runner = await startSubscription(store, log);
+ * await using runner = await startSubscription(db, log);
  * await runner.whenCaughtUp();
  */
 export async function startSubscription<Transaction>(
-  store: EventStore & Partial<SubscriptionHost<Transaction>>,
+  roles: SubscriptionRoles<Transaction>,
   subscription: Subscription<Transaction>,
-  options: SubscriptionOptions<Transaction> = {},
+  options: SubscriptionOptions = {},
 ): Promise<SubscriptionRunner> {
-  const runner = createSubscriptionRunner(store, subscription, options);
+  const runner = createSubscriptionRunner(roles, subscription, options);
   await runner.start();
   return runner;
 }
@@ -97,21 +92,22 @@ export async function startSubscription<Transaction>(
  * Creates a runner without starting it. `startSubscription` creates and starts one.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { createSubscriptionRunner, subscription } from 'millrace/subscriptions';
  *
- * const store = memoryEventStore();
+ * await using db = openMemory();
  * const log = subscription({ name: 'sub:demo:log:v1', handler: ({ type }) => console.log(type) });
- * await using runner = createSubscriptionRunner(store, log);
+ * await using runner = createSubscriptionRunner(db, log);
  * await runner.start();
  */
 export function createSubscriptionRunner<Transaction>(
-  store: EventStore & Partial<SubscriptionHost<Transaction>>,
+  roles: SubscriptionRoles<Transaction>,
   subscription: Subscription<Transaction>,
-  options: SubscriptionOptions<Transaction> = {},
+  options: SubscriptionOptions = {},
 ): SubscriptionRunner {
   const { name, shards } = subscription;
-  const storage = storageOf(store, options);
+  const { store } = roles;
+  const storage = storageOf(roles);
   const {
     clock = systemClock,
     ids = createIds(),
@@ -119,7 +115,7 @@ export function createSubscriptionRunner<Transaction>(
     leaseMs = limits.leaseMs,
   } = options;
   const observer = safeObserver(options.observer ?? silentObserver);
-  const admin = subscriptionAdmin(store, { storage, clock });
+  const admin = subscriptionAdmin(roles, { clock });
   const pollMs = options.pollMs ?? limits.pollMs;
   const heartbeatMs = Math.max(1, Math.floor(leaseMs / 3));
   const waiters = createProgressWaiters(clock, pollMs);
@@ -379,19 +375,5 @@ export function createSubscriptionRunner<Transaction>(
         wake();
       },
     },
-  );
-}
-
-function storageOf<Transaction>(
-  store: Partial<SubscriptionHost<Transaction>>,
-  options: SubscriptionOptions<Transaction>,
-): SubscriptionStorage<Transaction> {
-  const storage = options.storage ?? store.subscriptions;
-  if (storage !== undefined) {
-    return options.leases === undefined ? storage : withLeases(storage, options.leases);
-  }
-  throw new MillraceError(
-    'NOT_SUPPORTED',
-    'the event store cannot store checkpoints: pass the storage of another engine as `storage`',
   );
 }

@@ -2,6 +2,7 @@
 // leases. SQL event stores implement it in their own database.
 
 import { MillraceError } from '../foundation/error.ts';
+import type { EventStore } from '../store/event-store.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
 import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from './dead-letter.ts';
@@ -222,6 +223,8 @@ export interface FenceTokens {
  * console.log(storage.capabilities.durable); // false
  */
 export interface SubscriptionStorage<Transaction = unknown> {
+  /** Identifies the database: an outbox with the same value commits together with the checkpoints. */
+  readonly database?: string | undefined;
   readonly capabilities: SubscriptionCapabilities;
   readonly checkpoints: CheckpointStore;
   readonly processed: ProcessedEvents;
@@ -235,9 +238,12 @@ export interface SubscriptionStorage<Transaction = unknown> {
   begin(fence: Fence): Promise<EffectTransaction<Transaction>>;
 }
 
-/** An event store that stores the state of subscriptions in its own database. */
-export interface SubscriptionHost<Transaction = unknown> {
+/** What a subscription reads and stores; the handle of an engine with subscriptions has these roles. */
+export interface SubscriptionRoles<Transaction = unknown> {
+  readonly store: EventStore;
   readonly subscriptions: SubscriptionStorage<Transaction>;
+  /** Leases in Redis or NATS; the same in all processes. Default: the leases of the storage. */
+  readonly leases?: LeaseStore | undefined;
 }
 
 /** The error of every write with an outdated fence token. */

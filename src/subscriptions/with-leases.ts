@@ -1,7 +1,23 @@
 // Leases on another server: a fence token from Redis or NATS protects the writes to the store's
 // database.
 
-import type { LeaseStore, SubscriptionStorage } from './subscription-storage.ts';
+import { MillraceError } from '../foundation/error.ts';
+import type { LeaseStore, SubscriptionRoles, SubscriptionStorage } from './subscription-storage.ts';
+
+/** The storage of a subscription, with the leases that its processes share. */
+export function storageOf<Transaction>(
+  roles: Pick<SubscriptionRoles<Transaction>, 'leases' | 'subscriptions'>,
+): SubscriptionStorage<Transaction> {
+  const { leases, subscriptions }: Partial<typeof roles> = roles;
+  if (subscriptions !== undefined) {
+    return leases === undefined ? subscriptions : withLeases(subscriptions, leases);
+  }
+  throw new MillraceError(
+    'NOT_SUPPORTED',
+    'this engine cannot store checkpoints: pass `subscriptions` of another engine, such as PostgreSQL or SQLite',
+    { details: { role: 'subscriptions' } },
+  );
+}
 
 /**
  * A storage that takes its leases from another server. The lease decides which process owns a shard; the

@@ -49,7 +49,7 @@ export interface TasksOptions {
 }
 
 /**
- * Tasks over an engine: one of Millrace's adapters, or your own.
+ * Tasks over an engine: `tasks` of a handle, or your own engine.
  *
  * @example
  * import { createTasks, memoryTaskEngine, taskType } from 'millrace/tasks';

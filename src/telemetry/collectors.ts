@@ -13,8 +13,10 @@ import type { Sample } from './create-metrics.ts';
 export interface CollectedPlatform {
   readonly subscriptions: Pick<SubscriptionAdmin, 'lag' | 'list'>;
   readonly engines: {
-    readonly storage: { readonly deadLetters: Pick<SubscriptionStorage['deadLetters'], 'count'> };
-    readonly ledger: Pick<OutboxLedger, 'counts'>;
+    readonly subscriptions: {
+      readonly deadLetters: Pick<SubscriptionStorage['deadLetters'], 'count'>;
+    };
+    readonly outbox?: Pick<OutboxLedger, 'counts'> | undefined;
   };
   /** Returns undefined while tasks are not open, because a scrape opens nothing. */
   readonly taskCounts?: () => Promise<readonly TypeCount[]> | undefined;
@@ -47,7 +49,7 @@ export function platformCollectors({
         // scrape returns the result.
         for (const { subscription } of await subscriptions.list()) {
           const { seconds } = await subscriptions.lag(subscription);
-          const size = await engines.storage.deadLetters.count({
+          const size = await engines.subscriptions.deadLetters.count({
             handler: subscription,
             status: 'pending',
           });
@@ -63,7 +65,8 @@ export function platformCollectors({
       name: 'outbox',
       metrics: ['outbox_messages', 'outbox_pending_total', 'queue_depth'],
       async collect() {
-        const counts = await engines.ledger.counts();
+        const counts = await engines.outbox?.counts();
+        if (counts === undefined) return [];
         const waiting = counts.PENDING + counts.FAILED;
         return [
           ...Object.entries(counts).map(([status, value]) => ({

@@ -43,7 +43,7 @@ const listedMs = 5_000;
  * Keeps attachments in a folder, which processes of one machine may share.
  *
  * @example
- * import { fileAttachments } from 'millrace/notify';
+ * import { fileAttachments } from 'millrace/topics';
  * import { systemClock } from 'millrace/foundation';
  *
  * const files = fileAttachments('.millrace/attachments', systemClock);

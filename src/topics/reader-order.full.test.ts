@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { sqliteBus } from '../engines/sqlite/bus/bus.ts';
+import { openSqlite } from '../engines/sqlite/index.ts';
 import type { Bus } from '../bus/bus.ts';
 import { subjects } from '../contracts/subjects.ts';
 import { systemClock } from '../foundation/clock.ts';
@@ -33,7 +33,7 @@ async function open(durability: TopicDurability, busyTimeoutMs = 60_000): Promis
   const folder = await createTempFolder('notify');
   stack.defer(() => removeTempFolder(folder));
   const path = join(folder, 'bus.db');
-  const bus = stack.use(await sqliteBus(path, { busyTimeoutMs }));
+  const { bus } = stack.use(await openSqlite(path, { busyTimeoutMs }));
   const topics = stack.use(await openTopics(bus, { durability }));
   const all = stack.move();
   return {

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { subjects } from '../contracts/subjects.ts';
+import { openSqlite } from '../engines/sqlite/index.ts';
 import { systemClock } from '../foundation/clock.ts';
-import { openBus } from '../platform/engines/open-bus.ts';
 import { createTempFolder, removeTempFolder } from '../testing/servers/temp-folder.ts';
 import { openScheduledMessages } from './scheduled-messages.ts';
 import { createTopicLog, type TopicLog } from './topic-log.ts';
@@ -21,7 +21,7 @@ async function deliverThrough(
   await using opened = new AsyncDisposableStack();
   opened.defer(() => removeTempFolder(folder));
   // With a dedupe window of 1 ms, deduplication by the bus cannot hide a second publish.
-  const bus = opened.use(await openBus(`sqlite:${join(folder, 'bus.db')}`, { dedupeWindowMs: 1 }));
+  const { bus } = opened.use(await openSqlite(join(folder, 'bus.db'), { dedupeWindowMs: 1 }));
   const log = createTopicLog(bus, { clock, keptMs: 43_200_000, durability: 'synced' });
   const done = Promise.withResolvers<void>();
   let turn = 0;

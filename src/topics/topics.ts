@@ -118,11 +118,11 @@ const sweepMs = 60_000;
  * Topics over a bus, for programs that publish and read without HTTP. `millrace start` serves them over ntfy's API.
  *
  * @example
- * import { openTopics } from 'millrace/notify';
- * import { openBus } from 'millrace/platform';
+ * import { openTopics } from 'millrace/topics';
+ * import { openSqlite } from 'millrace/engines/sqlite';
  *
- * await using bus = await openBus('sqlite:.millrace/events.db');
- * await using topics = await openTopics(bus);
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
+ * await using topics = await openTopics(db.bus);
  * const stored = await topics.read({ topics: ['alerts'], since: { kind: 'all' }, withScheduled: false });
  * console.log(stored.map(({ message }) => message));
  */

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../engines/memory/index.ts';
+import { openMemory, type MemoryEngine } from '../engines/memory/index.ts';
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -12,8 +12,6 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { createTraces, type TraceSources, type Traces } from './create-traces.ts';
 import { traceSubscription } from './keep-trace-index.ts';
 import type { TraceIndex } from './trace-index.ts';
-
-type Store = ReturnType<typeof memoryEventStore>;
 
 function envelope(eventId: string, more: Partial<DomainEventEnvelope> = {}): DomainEventEnvelope {
   return {
@@ -28,11 +26,11 @@ function envelope(eventId: string, more: Partial<DomainEventEnvelope> = {}): Dom
   };
 }
 
-function tracesOf(store: Store, more: Partial<TraceSources> = {}): Traces {
+function tracesOf(db: MemoryEngine, more: Partial<TraceSources> = {}): Traces {
   return createTraces({
-    store,
-    storage: store.subscriptions,
-    index: store.traces,
+    store: db.store,
+    storage: db.subscriptions,
+    index: db.traces,
     messagesOf: async () => [],
     whenIndexed: async () => undefined,
     ...more,
@@ -41,9 +39,9 @@ function tracesOf(store: Store, more: Partial<TraceSources> = {}): Traces {
 
 const stream = 'rig.item.v1-core-i1';
 
-async function indexed(store: Store, options?: { notBeforeMs: () => number }): Promise<void> {
-  const each = traceSubscription(store.traces, options);
-  await using runner = await startSubscription(store, each);
+async function indexed(db: MemoryEngine, options?: { notBeforeMs: () => number }): Promise<void> {
+  const each = traceSubscription(db.traces, options);
+  await using runner = await startSubscription(db, each);
   await runner.whenCaughtUp();
 }
 
@@ -51,26 +49,26 @@ const eventIds = ({ nodes }: Awaited<ReturnType<Traces['get']>>): string[] =>
   nodes.flatMap((node) => (node.kind === 'event' ? [node.eventId] : []));
 
 test('a flow is found across streams and among other flows', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const others = Array.from({ length: 200 }, (_, at) => envelope(`x${at}`, { correlationId: 'x' }));
-  await store.append(stream, [envelope('a'), ...others, envelope('b')]);
-  await store.append('rig.item.v1-core-i2', [envelope('c', { causationId: 'a' })]);
-  await indexed(store);
-  const trace = await tracesOf(store).get('flow');
+  await db.store.append(stream, [envelope('a'), ...others, envelope('b')]);
+  await db.store.append('rig.item.v1-core-i2', [envelope('c', { causationId: 'a' })]);
+  await indexed(db);
+  const trace = await tracesOf(db).get('flow');
   assert.deepEqual(eventIds(trace), ['a', 'c', 'b']);
   assert.deepEqual([trace.complete, trace.truncated, trace.missing], [true, false, 0]);
-  assert.deepEqual((await tracesOf(store).get('unknown')).nodes, []);
-  assert.deepEqual((await tracesOf(store).get('\u0000')).nodes, []);
+  assert.deepEqual((await tracesOf(db).get('unknown')).nodes, []);
+  assert.deepEqual((await tracesOf(db).get('\u0000')).nodes, []);
 });
 
 test('an index contains each event once after lost results or a restart', async () => {
-  await using store = memoryEventStore();
-  await store.append(stream, [envelope('a'), envelope('b', { causationId: 'a' })]);
+  await using db = openMemory();
+  await db.store.append(stream, [envelope('a'), envelope('b', { causationId: 'a' })]);
   let isLost = false;
   const index: TraceIndex = {
-    ...store.traces,
+    ...db.traces,
     async add(entries) {
-      await store.traces.add(entries);
+      await db.traces.add(entries);
       if (isLost) return;
       isLost = true;
       throw new MillraceError('STORE_UNAVAILABLE', 'the result was lost');
@@ -78,21 +76,21 @@ test('an index contains each event once after lost results or a restart', async 
   };
   const retry = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 9 };
   const each = { ...traceSubscription(index), retry };
-  await using runner = await startSubscription(store, each, { pollMs: 1 });
+  await using runner = await startSubscription(db, each, { pollMs: 1 });
   await runner.whenCaughtUp();
   await runner.reset();
   await runner.whenCaughtUp();
-  assert.deepEqual(eventIds(await tracesOf(store).get('flow')), ['a', 'b']);
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.deepEqual(eventIds(await tracesOf(db).get('flow')), ['a', 'b']);
+  assert.equal(await db.subscriptions.deadLetters.count({}), 0);
 });
 
 test('a tenant sees only its part of a flow', async () => {
-  await using store = memoryEventStore();
-  await store.append(stream, [envelope('a')]);
+  await using db = openMemory();
+  await db.store.append(stream, [envelope('a')]);
   const theirs = { tenant: 'demo', causationId: 'a' };
-  await store.append('rig.item.v1-demo-i1', [envelope('b', theirs)]);
-  await indexed(store);
-  const traces = tracesOf(store, {
+  await db.store.append('rig.item.v1-demo-i1', [envelope('b', theirs)]);
+  await indexed(db);
+  const traces = tracesOf(db, {
     messagesOf: async (sources) =>
       sources.flatMap(({ sourceStreamId, sourceEventId }) =>
         ['core', 'demo'].map((tenantId) => ({
@@ -123,30 +121,30 @@ test('a tenant sees only its part of a flow', async () => {
 });
 
 test('deleted events are counted as missing', async () => {
-  await using store = memoryEventStore();
-  await store.append(stream, [envelope('a')]);
-  await store.append('rig.item.v1-core-i2', [envelope('b')]);
-  await store.append('rig.item.v1-core-i3', [envelope('c')]);
-  await indexed(store);
-  await store.deleteStream(stream);
-  await store.tombstoneStream('rig.item.v1-core-i2');
-  const trace = await tracesOf(store).get('flow');
+  await using db = openMemory();
+  await db.store.append(stream, [envelope('a')]);
+  await db.store.append('rig.item.v1-core-i2', [envelope('b')]);
+  await db.store.append('rig.item.v1-core-i3', [envelope('c')]);
+  await indexed(db);
+  await db.store.deleteStream(stream);
+  await db.store.tombstoneStream('rig.item.v1-core-i2');
+  const trace = await tracesOf(db).get('flow');
   assert.deepEqual([eventIds(trace), trace.missing], [['c'], 2]);
 });
 
 test('a flow with more events than the limit is truncated and reports it', async () => {
-  await using store = memoryEventStore();
-  await store.append(
+  await using db = openMemory();
+  await db.store.append(
     stream,
     Array.from({ length: 1_001 }, (_, at) => envelope(`e${at}`)),
   );
-  await indexed(store);
-  const trace = await tracesOf(store).get('flow');
+  await indexed(db);
+  const trace = await tracesOf(db).get('flow');
   assert.deepEqual([eventIds(trace).length, trace.truncated], [1_000, true]);
 });
 
 test('a lagging index is reported as incomplete, and a failed wait as an error', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const clock = fakeClock();
   const waitStarted = Promise.withResolvers<AbortSignal>();
   const whenIndexed = (signal: AbortSignal): Promise<void> => {
@@ -155,7 +153,7 @@ test('a lagging index is reported as incomplete, and a failed wait as an error',
       signal.addEventListener('abort', () => reject(new Error('ended')), { once: true });
     });
   };
-  const trace = tracesOf(store, { clock, whenIndexed }).get('flow', { waitMs: 500 });
+  const trace = tracesOf(db, { clock, whenIndexed }).get('flow', { waitMs: 500 });
   const signal = await waitStarted.promise;
   await clock.advance(500);
   assert.equal((await trace).complete, false);
@@ -164,20 +162,20 @@ test('a lagging index is reported as incomplete, and a failed wait as an error',
   const broken = async (): Promise<void> => {
     throw new Error('no connection');
   };
-  await assert.rejects(tracesOf(store, { whenIndexed: broken }).get('flow'), /no connection/);
+  await assert.rejects(tracesOf(db, { whenIndexed: broken }).get('flow'), /no connection/);
   const caller = AbortSignal.abort(new Error('caller aborted'));
   await assert.rejects(
-    tracesOf(store, { clock: systemClock, whenIndexed }).get('flow', { signal: caller }),
+    tracesOf(db, { clock: systemClock, whenIndexed }).get('flow', { signal: caller }),
     /caller aborted/,
   );
 });
 
 test('handlers are shown as passed, waiting, dead or pending', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const wanted = { filter: { types: ['item.changed.v1'] } };
   const start = (name: string, handler: () => void, more: object = {}) =>
     startSubscription(
-      store,
+      db,
       subscription({ name: `sub:rig:${name}:v1`, ...wanted, ...more, handler }),
       { checkpointMs: 1 },
     );
@@ -189,14 +187,14 @@ test('handlers are shown as passed, waiting, dead or pending', async () => {
   const other = { filter: { types: ['item.closed.v1'] } };
   await using unrelated = await start('other', () => undefined, other);
   assert.equal(unrelated.state, 'started');
-  await store.subscriptions.checkpoints.open('sub:rig:late:v1', 1, wanted.filter);
-  await store.append(stream, [envelope('a'), envelope('b')]);
+  await db.subscriptions.checkpoints.open('sub:rig:late:v1', 1, wanted.filter);
+  await db.store.append(stream, [envelope('a'), envelope('b')]);
   await done.whenCaughtUp();
   await dead.whenCaughtUp();
   await done.stop();
   await dead.stop();
-  await indexed(store);
-  const { nodes } = await tracesOf(store).get('flow');
+  await indexed(db);
+  const { nodes } = await tracesOf(db).get('flow');
   assert.deepEqual(
     nodes.map((node) =>
       node.kind === 'handler' ? `${node.subscription} ${node.state} ${node.error}` : node.kind,
@@ -216,20 +214,20 @@ test('handlers are shown as passed, waiting, dead or pending', async () => {
 
 test('events without a valid correlation id and expired events are not indexed', async () => {
   const clock = fakeClock();
-  await using store = memoryEventStore({ clock, names: 'open' });
+  await using db = openMemory({ clock, names: 'open' });
   const odd = [undefined, 7, 'a\u0000b', '\ud800', 'x'.repeat(2_000)];
   const events = odd.map((correlationId, at) =>
     Object.assign(envelope(`o${at}`), { correlationId }),
   );
-  await store.append(stream, events);
-  await store.append(stream, [envelope('old')]);
+  await db.store.append(stream, events);
+  await db.store.append(stream, [envelope('old')]);
   await clock.advance(1_000);
   const afterMs = clock.now();
-  await store.append(stream, [envelope('new')]);
+  await db.store.append(stream, [envelope('new')]);
   await using runner = await startSubscription(
-    store,
-    traceSubscription(store.traces, { notBeforeMs: () => afterMs }),
+    db,
+    traceSubscription(db.traces, { notBeforeMs: () => afterMs }),
   );
   await runner.whenCaughtUp();
-  assert.deepEqual(eventIds(await tracesOf(store).get('flow')), ['new']);
+  assert.deepEqual(eventIds(await tracesOf(db).get('flow')), ['new']);
 });

@@ -59,16 +59,16 @@ const readsAtOnce = 8;
  * Creates the reader of flows.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { startSubscription } from 'millrace/subscriptions';
  * import { createTraces, traceSubscription } from 'millrace/traces';
  *
- * await using store = memoryEventStore();
- * await using runner = await startSubscription(store, traceSubscription(store.traces));
+ * await using db = openMemory();
+ * await using runner = await startSubscription(db, traceSubscription(db.traces));
  * const traces = createTraces({
- *   store,
- *   storage: store.subscriptions,
- *   index: store.traces,
+ *   store: db.store,
+ *   storage: db.subscriptions,
+ *   index: db.traces,
  *   messagesOf: async () => [],
  *   whenIndexed: (signal) => runner.whenCaughtUp(signal),
  * });

@@ -9,7 +9,6 @@ export { traceSubscription, type TraceSubscriptionOptions } from './keep-trace-i
 export {
   memoryTraceIndex,
   type TraceEntry,
-  type TraceHost,
   type TraceIndex,
   type TraceQuery,
 } from './trace-index.ts';

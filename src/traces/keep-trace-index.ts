@@ -22,12 +22,12 @@ const lingerMs = 50;
  * ignored, so a crash between the two changes nothing.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { startSubscription } from 'millrace/subscriptions';
  * import { traceSubscription } from 'millrace/traces';
  *
- * await using store = memoryEventStore();
- * await using runner = await startSubscription(store, traceSubscription(store.traces));
+ * await using db = openMemory();
+ * await using runner = await startSubscription(db, traceSubscription(db.traces));
  * await runner.whenCaughtUp();
  */
 export function traceSubscription(

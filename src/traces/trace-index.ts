@@ -35,11 +35,6 @@ export interface TraceIndex {
   sweep(recordedBeforeMs: number, limit: number): Promise<number>;
 }
 
-/** An event store that also stores this index. */
-export interface TraceHost {
-  readonly traces: TraceIndex;
-}
-
 /**
  * An index in memory, for unit tests.
  *

@@ -16,9 +16,10 @@ export interface KeyOptions {
  * Strings under keys, which may be lost at any time: data that must not be lost belongs in the event store.
  *
  * @example
- * import { openKeyStore } from 'millrace/platform';
+ * import { openRedis } from 'millrace/engines/redis';
  *
- * await using keys = await openKeyStore('redis://localhost:6379');
+ * await using redis = await openRedis('redis://localhost:6379');
+ * const { keys } = redis;
  * const lock = await keys.putIfAbsent('orders:{core}:o-1:lock', 'worker-1', { ttlMs: 900_000 });
  * if (lock.value === 'worker-1') await keys.remove('orders:{core}:o-1:lock', 'worker-1');
  */

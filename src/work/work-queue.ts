@@ -53,9 +53,10 @@ export const workLimits = {
  * number of attempts is up to the caller.
  *
  * @example
- * import { openWorkQueue } from 'millrace/platform';
+ * import { openRedis } from 'millrace/engines/redis';
  *
- * await using queue = await openWorkQueue('redis://localhost:6379', { name: 'MessageRequestQueue' });
+ * await using redis = await openRedis('redis://localhost:6379');
+ * const queue = redis.queue('MessageRequestQueue');
  * await queue.add({ id: 'core.r-1.1', name: 'send-message-request', data: { messageRequestId: 'r-1' } });
  */
 export interface WorkQueue extends AsyncDisposable {

@@ -1,6 +1,6 @@
 // Archives a stream, and kills its own process at one of its calls.
 
-import { sqliteBus } from '../../src/engines/sqlite/bus/bus.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { archiveStream } from '../../src/bus/archive.ts';
 import type { Bus } from '../../src/bus/bus.ts';
 import type { ColdStorage } from '../../src/bus/cold-storage.ts';
@@ -31,7 +31,8 @@ const storage: ColdStorage = {
   put: (...args) => killable(() => inner.put(...args)),
   get: (...args) => killable(() => inner.get(...args)),
 };
-await using bus = await sqliteBus(path);
+await using db = await openSqlite(path);
+const { bus } = db;
 const trimming: Pick<Bus, 'readStored' | 'trim'> = {
   readStored: (...args) => bus.readStored(...args),
   trim: (...args) => killable(() => bus.trim(...args)),

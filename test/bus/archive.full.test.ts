@@ -19,8 +19,9 @@ import {
   type Bus,
   type ColdStorage,
 } from 'millrace/bus';
-import { sqliteBus } from 'millrace/adapters/sqlite';
 import { fakeClock, startChild } from 'millrace/testing';
+import { openSqlite, type SqliteOptions } from '../../src/engines/sqlite/index.ts';
+import { ownedRole } from '../../src/testing/owned-role.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-archive-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -31,6 +32,10 @@ const paths = (): { readonly path: string; readonly cold: string } => ({
   path: join(folder, `${randomUUID()}.db`),
   cold: join(folder, randomUUID()),
 });
+
+async function openBus(path: string, options?: SqliteOptions): Promise<Bus> {
+  return ownedRole(await openSqlite(path, options), 'bus');
+}
 
 async function publish(bus: Bus, count: number, subject = audit): Promise<void> {
   await bus.publishMany(Array.from({ length: count }, (_, n) => ({ subject, payload: { n } })));
@@ -54,7 +59,7 @@ const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) =
 test('old messages are archived and verified, and only then trimmed', async () => {
   const { path, cold } = paths();
   const storage = fileColdStorage(cold);
-  await using bus = await sqliteBus(path);
+  await using bus = await openBus(path);
   await publish(bus, 25);
   const before = tomorrow();
   assert.deepEqual(await archiveStream(bus, storage, audit, { before }), {
@@ -76,7 +81,7 @@ test('old messages are archived and verified, and only then trimmed', async () =
 test('messages that a group has not acked are archived but trimmed only after the ack', async () => {
   const { path, cold } = paths();
   const storage = fileColdStorage(cold);
-  await using bus = await sqliteBus(path);
+  await using bus = await openBus(path);
   await publish(bus, 10);
   const group = await bus.group({ group: 'monitors', subject: 'gbe.events.>' });
   await group.ack(await group.fetch({ limit: 4 }));
@@ -95,7 +100,7 @@ test('messages that a group has not acked are archived but trimmed only after th
 test('messages that cannot be read back from the archive are not trimmed', async () => {
   const { path, cold } = paths();
   const inner = fileColdStorage(cold);
-  await using bus = await sqliteBus(path);
+  await using bus = await openBus(path);
   await publish(bus, 3);
   const lossy: ColdStorage = {
     ...inner,
@@ -113,7 +118,7 @@ test('messages that cannot be read back from the archive are not trimmed', async
 test('reading a damaged segment fails instead of returning wrong data', async () => {
   const { path, cold } = paths();
   const storage = fileColdStorage(cold);
-  await using bus = await sqliteBus(path);
+  await using bus = await openBus(path);
   await publish(bus, 3);
   await archiveStream(bus, storage, audit, { before: tomorrow() });
   const [segment] = await Array.fromAsync(listArchive(storage, audit));
@@ -127,8 +132,8 @@ test('reading a damaged segment fails instead of returning wrong data', async ()
 test('two concurrent archivers keep every message once', async () => {
   const { path, cold } = paths();
   const storage = fileColdStorage(cold);
-  await using bus = await sqliteBus(path);
-  await using second = await sqliteBus(path);
+  await using bus = await openBus(path);
+  await using second = await openBus(path);
   for (let round = 0; round < 5; round += 1) {
     await publish(bus, 20);
     const before = tomorrow();
@@ -147,14 +152,14 @@ test('an archiver killed at any step loses no message and archives none twice', 
     const { path, cold } = paths();
     const storage = fileColdStorage(cold);
     {
-      await using bus = await sqliteBus(path);
+      await using bus = await openBus(path);
       await publish(bus, 7);
     }
     const input = { path, folder: cold, subject: audit, at };
     await using child = startChild(new URL('./archive-main.ts', import.meta.url), { input });
     end = await child.ended;
     assert.ok(end === 'SIGKILL' || end === 0, child.errors());
-    await using bus = await sqliteBus(path);
+    await using bus = await openBus(path);
     const [left, archived] = [await streamNumbers(bus), await archivedNumbers(storage)];
     assert.deepEqual([...new Set([...archived, ...left])], upTo(7), `killed at ${at}`);
     await archiveStream(bus, storage, audit, { before: tomorrow() });
@@ -167,7 +172,7 @@ test('an archiver killed at any step loses no message and archives none twice', 
 test('archived messages are restored to a separate subject, once', async () => {
   const { path, cold } = paths();
   const storage = fileColdStorage(cold);
-  await using bus = await sqliteBus(path);
+  await using bus = await openBus(path);
   await publish(bus, 5);
   const database = new DatabaseSync(path);
   database
@@ -191,7 +196,7 @@ test('the sweeper keeps each domain as long as its rule says, and archives audit
   const { path, cold } = paths();
   const storage = fileColdStorage(cold);
   const clock = fakeClock({ nowMs: Date.parse('2026-01-01T00:00:00.000Z') });
-  await using bus = await sqliteBus(path, { clock });
+  await using bus = await openBus(path, { clock });
   const subjects = {
     'gbe.notify.topic.backups': 7,
     'gbe.events.api.error': 3,
@@ -218,7 +223,7 @@ test('the sweeper keeps each domain as long as its rule says, and archives audit
 
 test('messages that need archiving are not trimmed without cold storage', async () => {
   const clock = fakeClock({ nowMs: Date.parse('2026-01-01T00:00:00.000Z') });
-  await using bus = await sqliteBus(paths().path, { clock });
+  await using bus = await openBus(paths().path, { clock });
   await publish(bus, 2);
   await clock.advance(400 * 86_400_000);
   assert.equal((await sweepBus(bus, { clock })).removed, 0);
@@ -226,7 +231,7 @@ test('messages that need archiving are not trimmed without cold storage', async 
 });
 
 test('trims streams by length and by bytes, except messages that a group has not read', async () => {
-  await using bus = await sqliteBus(paths().path);
+  await using bus = await openBus(paths().path);
   const rules = [
     { pattern: 'gbe.a.*', lengthMax: 5 },
     { pattern: 'gbe.b.*', bytesMax: 600 },

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { archiveStream, fileColdStorage } from 'millrace/bus';
-import { createPlatform, examineEngines, openBus, openColdStorage } from 'millrace/platform';
+import { createPlatform, examineEngines, openColdStorage } from 'millrace/platform';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import { useWorkspace } from '../cli-store-terminal.ts';
 
 const audit = 'gbe.events.audit.change';
@@ -18,7 +19,7 @@ describe('the bus of a platform', () => {
     const bus = await platform.engines.bus();
     assert.equal(await platform.engines.bus(), bus);
     await bus.publish({ subject: audit, payload: 1 });
-    await using other = await openBus(store);
+    await using other = await openRole(store, 'bus');
     assert.equal((await other.stream(audit))?.length, 1);
   });
 
@@ -27,7 +28,7 @@ describe('the bus of a platform', () => {
     const url = `sqlite:${folder}/bus.db`;
     const subject = 'gbe.notify.topic.a';
     {
-      await using bus = await openBus(url);
+      await using bus = await openRole(url, 'bus');
       await bus.publishMany([1, 2, 3].map((payload) => ({ subject, payload })));
       await bus.publish({ subject: audit, payload: 4 });
     }
@@ -61,7 +62,7 @@ describe('the bus of a platform', () => {
   });
 
   test('rejects the URL of an unknown engine', async () => {
-    await assert.rejects(() => openBus('mysql://x'), { code: 'CONFIG_INVALID' });
+    await assert.rejects(() => openRole('mysql://x', 'bus'), { code: 'CONFIG_INVALID' });
     await assert.rejects(() => openColdStorage('ftp://x'), { code: 'CONFIG_INVALID' });
     await assert.rejects(() => openColdStorage('s3://bucket/x'), { message: /AWS_ACCESS_KEY_ID/ });
   });
@@ -71,7 +72,7 @@ describe('millrace archive', () => {
   const home = useWorkspace();
 
   async function archived(): Promise<void> {
-    await using bus = await openBus(`sqlite:${home.folder()}/.millrace/events.db`);
+    await using bus = await openRole(`sqlite:${home.folder()}/.millrace/events.db`, 'bus');
     await bus.publishMany([1, 2, 3].map((n) => ({ subject: audit, payload: { n } })));
     const before = new Date(Date.now() + 86_400_000);
     await archiveStream(bus, fileColdStorage(`${home.folder()}/.millrace/archive`), audit, {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MongoClient } from 'mongodb';
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { openMongo } from '../../src/engines/mongodb/index.ts';
 import type { EventStore, StreamAppend } from '../../src/store/index.ts';
 import {
   assertDense,
@@ -17,6 +17,7 @@ import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { faultPoints } from './faulty-db.ts';
 import type { FaultyInput, FaultyMessage } from './mongodb-faulty-main.ts';
 import { messageOfKind } from '../store/rig.ts';
+import { ownedRole } from '../../src/testing/owned-role.ts';
 import { onEachMongodb } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
 const script = new URL('./mongodb-faulty-main.ts', import.meta.url);
@@ -24,8 +25,8 @@ const script = new URL('./mongodb-faulty-main.ts', import.meta.url);
 const hasKind = messageOfKind<FaultyMessage>();
 
 onEachMongodb('a writer that fails in the middle of an append', (target) => {
-  const open = (database: string): Promise<EventStore> =>
-    mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
+  const open = async (database: string): Promise<EventStore> =>
+    ownedRole(await openMongo(target.url(), { database, pollIntervalMs: 20 }), 'store');
   const startFaulty = (input: Omit<FaultyInput, 'url'>): Child =>
     startChild(script, { input: { ...input, url: target.url() } satisfies FaultyInput });
   const rawOf = async (database: string, collection: string) => {

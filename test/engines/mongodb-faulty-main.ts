@@ -1,7 +1,7 @@
 // A process that kills or stops itself in the middle of an append.
 
 import { MongoClient } from 'mongodb';
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { openMongo } from '../../src/engines/mongodb/index.ts';
 import type { StreamAppend } from '../../src/store/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { faultyDb, type FaultPoint } from './faulty-db.ts';
@@ -33,14 +33,15 @@ const db = faultyDb(client.db(input.database), input.point, async () => {
   // The signal can take one turn of the event loop to arrive.
   await new Promise((resolve) => setTimeout(resolve, input.signal === 'SIGKILL' ? 60_000 : 50));
 });
-const store = await mongodbEventStore(db);
+const engine = await openMongo(db);
+const { store } = engine;
 try {
   const results = await store.appendMany(input.appends.map(withLargePayloads));
   report({ kind: 'appended', revisions: results.map(({ revision }) => revision) });
 } catch (error) {
   report({ kind: 'rejected', code: (error as { readonly code: string }).code });
 }
-await store[Symbol.asyncDispose]();
+await engine[Symbol.asyncDispose]();
 await client.close();
 process.channel?.unref();
 

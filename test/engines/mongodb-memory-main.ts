@@ -1,6 +1,6 @@
 // A process with little memory that writes far more than fits into it, and reads everything back.
 
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { openMongo } from '../../src/engines/mongodb/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { newEvent, streamName } from '../store/rig.ts';
 
@@ -18,7 +18,8 @@ export interface MemoryMessage {
 
 const { url, database, appends, eventsPerAppend, payloadChars } = childInput() as MemoryInput;
 const streams = 7;
-const store = await mongodbEventStore(url, { database });
+const engine = await openMongo(url, { database });
+const { store } = engine;
 for (let append = 0; append < appends; append += 1) {
   const events = Array.from({ length: eventsPerAppend }, (_, index) =>
     newEvent(`${append}-${index}`, { payload: { text: String(index % 10).repeat(payloadChars) } }),
@@ -33,5 +34,5 @@ for await (const item of store.subscribe({ pageSize: 150 })) {
   if (item.kind === 'caughtUp') break;
 }
 tellParent({ read } satisfies MemoryMessage);
-await store[Symbol.asyncDispose]();
+await engine[Symbol.asyncDispose]();
 process.channel?.unref();

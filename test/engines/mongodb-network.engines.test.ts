@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { MongoClient, MongoNetworkError, type Db } from 'mongodb';
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { openMongo } from '../../src/engines/mongodb/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openHistory } from '../../src/testing/history-file.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
@@ -73,7 +73,8 @@ onEachMongodb('a network that delays and loses messages', (target) => {
           const random = seededRandom(seed * 10 + index);
           const network = { lostPercent: 2, lateMsMax: 20 };
           const db = badNetwork(client.db(run.database), random, network);
-          await using store = await openPersistently(db);
+          await using engine = await openPersistently(db);
+          const { store } = engine;
           using history = openHistory(join(run.workspace.folder, `${index}.history`));
           const leaving = new AbortController();
           // This reader can see a commit before the append in the same process completes.
@@ -104,7 +105,8 @@ onEachMongodb('a network that delays and loses messages', (target) => {
     const random = seededRandom(seed);
     const network = { lostPercent: 0, lateMsMax: 30 };
     const db = badNetwork(client.db(target.newDatabase()), random, network);
-    await using store = await mongodbEventStore(db, { pollIntervalMs: 5 });
+    await using engine = await openMongo(db, { pollIntervalMs: 5 });
+    const { store } = engine;
     const leaving = new AbortController();
     const reading = store.subscribe({ signal: leaving.signal });
     const read = (async () => (await Array.fromAsync(reading)).length)();
@@ -140,7 +142,8 @@ onEachMongodb('a network that delays and loses messages', (target) => {
           return result;
         },
     );
-    await using store = await mongodbEventStore(db);
+    await using engine = await openMongo(db);
+    const { store } = engine;
     const append = (id: number) =>
       store.append(streamName('a'), [newEvent(`e-${id}`)], {
         expected: id === 0 ? 'none' : id - 1,
@@ -171,7 +174,8 @@ onEachMongodb('a network that delays and loses messages', (target) => {
       if (operation === 'events.insertMany') await copy.pass();
       return call(...args);
     });
-    await using store = await mongodbEventStore(db);
+    await using engine = await openMongo(db);
+    const { store } = engine;
     await store.append(streamName('a'), [newEvent('first')]);
     await store.head();
     copy.close();
@@ -202,7 +206,8 @@ onEachMongodb('a network that delays and loses messages', (target) => {
       if (operation === 'events_commits.bulkWrite') await strip.pass();
       return call(...args);
     });
-    await using store = await mongodbEventStore(db);
+    await using engine = await openMongo(db);
+    const { store } = engine;
     strip.close();
     const count = 150;
     for (let index = 0; index < count; index += 1) {
@@ -210,7 +215,7 @@ onEachMongodb('a network that delays and loses messages', (target) => {
       await store.append(streamName('a'), [newEvent(`e-${index}`)], { expected });
     }
     strip.open();
-    await inTime('closing', store[Symbol.asyncDispose]());
+    await inTime('closing', engine[Symbol.asyncDispose]());
     const commits = await own.collection('events_commits').find().toArray();
     assert.equal(commits.length, count);
     assert.deepEqual(
@@ -231,7 +236,8 @@ onEachMongodb('a network that delays and loses messages', (target) => {
         await using client = await connect(target);
         const database = target.newDatabase();
         const network = losingAnswer(client.db(database), lost);
-        await using store = await mongodbEventStore(network.db);
+        await using engine = await openMongo(network.db);
+        const { store } = engine;
         const stream = streamName('a');
         const payload = lost.includes('parts') ? { text: 'x'.repeat(900_000) } : {};
         const events = newEvents('e', 12).map((event) => ({ ...event, payload }));
@@ -240,10 +246,10 @@ onEachMongodb('a network that delays and loses messages', (target) => {
         await store.append(stream, [newEvent('later')], { expected: 11 });
         const ids = (await readLocations(store)).map(({ eventId }) => eventId);
         assert.deepEqual(ids, [...events.map(({ eventId }) => eventId), 'later']);
-        await store[Symbol.asyncDispose]();
+        await engine[Symbol.asyncDispose]();
         assert.ok(network.isLost());
-        await using again = await mongodbEventStore(client.db(database));
-        assert.equal((await readLocations(again)).length, 13);
+        await using again = await openMongo(client.db(database));
+        assert.equal((await readLocations(again.store)).length, 13);
       });
     }
   }
@@ -273,7 +279,7 @@ function gate() {
 async function openPersistently(db: Db) {
   for (;;) {
     try {
-      return await mongodbEventStore(db, { pollIntervalMs: 5 });
+      return await openMongo(db, { pollIntervalMs: 5 });
     } catch (error) {
       assert.match(String(error), /was lost/);
     }

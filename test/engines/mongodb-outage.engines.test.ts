@@ -3,9 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { openMongo } from '../../src/engines/mongodb/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';
+import { ownedRole } from '../../src/testing/owned-role.ts';
 import { follow } from '../../src/testing/conformance/store/fixture.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
@@ -26,12 +27,11 @@ import { onFerretdb } from '../../src/testing/support/mongodb/mongodb-targets.ts
 
 onFerretdb('an outage', (target) => {
   const server = (): FerretdbServer => target.server() as FerretdbServer;
-  const open = (database = target.newDatabase()): Promise<EventStore> =>
+  const open = async (database = target.newDatabase()): Promise<EventStore> => {
     // The driver waits this long for a server before it fails.
-    mongodbEventStore(`${target.url()}/?serverSelectionTimeoutMS=1000`, {
-      database,
-      pollIntervalMs: 20,
-    });
+    const url = `${target.url()}/?serverSelectionTimeoutMS=1000`;
+    return ownedRole(await openMongo(url, { database, pollIntervalMs: 20 }), 'store');
+  };
 
   afterEach(() => server().start());
 

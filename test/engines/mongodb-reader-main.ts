@@ -1,6 +1,6 @@
 // A process that only waits for events, and reports their ids.
 
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { openMongo } from '../../src/engines/mongodb/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 
 export interface ReaderInput {
@@ -13,7 +13,7 @@ export type ReaderMessage =
   | { readonly kind: 'event'; readonly eventId: string };
 
 const { url, database } = childInput() as ReaderInput;
-const store = await mongodbEventStore(url, { database });
+const { store } = await openMongo(url, { database });
 for await (const item of store.subscribe()) {
   if (item.kind === 'caughtUp') tellParent({ kind: 'caughtUp' } satisfies ReaderMessage);
   if (item.kind !== 'events') continue;

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { openMongo } from '../../src/engines/mongodb/index.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import {
@@ -38,7 +38,8 @@ const script = new URL('./mongodb-writer-main.ts', import.meta.url);
 export async function newRun(target: MongodbTarget, seed = newSeed()): Promise<MongodbRun> {
   const database = target.newDatabase();
   const workspace = await createWorkspace();
-  const store = await mongodbEventStore(target.url(), { database, pollIntervalMs: 20 });
+  const engine = await openMongo(target.url(), { database, pollIntervalMs: 20 });
+  const { store } = engine;
   const leaving = new AbortController();
   const delivered: EventLocation[] = [];
   // The subscription must continue through every outage.
@@ -69,13 +70,13 @@ export async function newRun(target: MongodbTarget, seed = newSeed()): Promise<M
       await Promise.race([until('all events are delivered', hasLast), following]);
       assertNoViolations(checkDelivered(stored, delivered), title);
       // A store that is opened later reads the same events.
-      await using later = await mongodbEventStore(target.url(), { database });
-      assert.deepEqual(await readLocations(later), stored);
+      await using later = await openMongo(target.url(), { database });
+      assert.deepEqual(await readLocations(later.store), stored);
     },
     async [Symbol.asyncDispose]() {
       leaving.abort();
       await following;
-      await store[Symbol.asyncDispose]();
+      await engine[Symbol.asyncDispose]();
       await workspace[Symbol.asyncDispose]();
     },
   };

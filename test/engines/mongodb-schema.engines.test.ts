@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MongoClient, type Db, type Document } from 'mongodb';
 import { rejectsWith } from '../../src/testing/assertions.ts';
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { openMongo } from '../../src/engines/mongodb/index.ts';
 import { newEvent, newEvents, readLocations, streamName } from '../store/rig.ts';
 import { onEachMongodb } from '../../src/testing/support/mongodb/mongodb-targets.ts';
 
@@ -29,7 +29,8 @@ onEachMongodb('the collection of events', (target) => {
   test('events are stored as the documents that the architecture document describes', async () => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
-    await using store = await mongodbEventStore(db);
+    await using engine = await openMongo(db);
+    const { store } = engine;
     const event = newEvent('event-uuid', {
       correlationId: 'req-uuid',
       causationId: 'parent-event-id',
@@ -65,7 +66,7 @@ onEachMongodb('the collection of events', (target) => {
   test("the indexes are the four of the architecture document, under MongoDB's default names, and those of Millrace", async () => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
-    await (await mongodbEventStore(db))[Symbol.asyncDispose]();
+    await (await openMongo(db))[Symbol.asyncDispose]();
     const found = await indexesOf(db);
     for (const index of documented) {
       const name = Object.entries(index.key).flat().join('_');
@@ -91,7 +92,8 @@ onEachMongodb('the collection of events', (target) => {
       await db.collection('events').createIndex(key, { unique });
     }
     const before = (await indexesOf(db)).length;
-    await using store = await mongodbEventStore(db);
+    await using engine = await openMongo(db);
+    const { store } = engine;
     await store.append(streamName('a'), newEvents('e', 3));
     assert.equal((await readLocations(store)).length, 3);
     // Our indexes are one for the order, three for filters, and one that not every server supports.
@@ -103,11 +105,11 @@ onEachMongodb('the collection of events', (target) => {
     await using client = new MongoClient(target.url());
     const db = client.db(target.newDatabase());
     await db.createCollection('events');
-    const open = (): Promise<unknown> => mongodbEventStore(db, { migrate: 'off' });
+    const open = (): Promise<unknown> => openMongo(db, { migrate: 'off' });
     const error = await rejectsWith(open, 'CONFIG_INVALID');
     assert.match(error.message, /aggregateId.*position.*migrate/);
-    await using store = await mongodbEventStore(db);
-    await using again = await mongodbEventStore(db, { migrate: 'off' });
-    assert.equal(await again.head(), await store.head());
+    await using engine = await openMongo(db);
+    await using again = await openMongo(db, { migrate: 'off' });
+    assert.equal(await again.store.head(), await engine.store.head());
   });
 });

@@ -1,7 +1,7 @@
 // A process with several writers that append until they are killed or have done all their operations.
 // Every call and its outcome is recorded in a file outside the store.
 
-import { mongodbEventStore } from '../../src/engines/mongodb/index.ts';
+import { openMongo } from '../../src/engines/mongodb/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openHistory } from '../../src/testing/history-file.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
@@ -26,7 +26,8 @@ export type WriterMessage =
 const { url, database, name, seed, writers, operations, ...input } = childInput() as WriterInput;
 report({ kind: 'loaded' });
 using history = openHistory(input.history);
-await using store = await mongodbEventStore(url, { database, connectionsMax: 4 });
+await using engine = await openMongo(url, { database, connectionsMax: 4 });
+const { store } = engine;
 let left = operations ?? Number.POSITIVE_INFINITY;
 let count = 0;
 await Promise.all(

@@ -1,12 +1,19 @@
 // Stores of the KurrentDB adapter for the conformance suite, each on a separate server of ours with a separate store.
 
-import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
+import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import type { StoreFixture } from '../../src/testing/conformance/store/event-store.ts';
 import type { EventStore, EventStoreOptions } from '../../src/store/index.ts';
+import type { LeaseStore } from '../../src/subscriptions/subscription-storage.ts';
+import { ownedRole } from '../../src/testing/owned-role.ts';
+
+interface BackingEngine extends AsyncDisposable {
+  readonly store: EventStore;
+  readonly subscriptions: { readonly leases: LeaseStore };
+}
 
 export interface Backing {
-  open(options: EventStoreOptions): Promise<EventStore>;
+  open(options: EventStoreOptions): Promise<BackingEngine>;
 }
 
 export interface AdapterFixture extends StoreFixture, AsyncDisposable {}
@@ -16,7 +23,8 @@ export function adapterFixture(backing: Backing): AdapterFixture {
   const urls = new WeakMap<EventStore, string>();
   const backings = new Map<string, EventStore>();
   const openAt = async (url: string, options?: EventStoreOptions): Promise<EventStore> => {
-    const store = await kurrentdbEventStore(`${url}&discoveryInterval=1`, options);
+    const db = await openKurrent(`${url}&discoveryInterval=1`, options);
+    const store = ownedRole(db, 'store');
     urls.set(store, url);
     return store;
   };
@@ -32,15 +40,16 @@ export function adapterFixture(backing: Backing): AdapterFixture {
     },
     async open(options) {
       const clock = options?.clock === undefined ? {} : { clock: options.clock };
-      const store = stack.use(await backing.open({ ...kurrentStoreOptions, ...clock }));
+      const db = stack.use(await backing.open({ ...kurrentStoreOptions, ...clock }));
       const server = stack.use(
-        await startKurrentServer(store, {
+        await startKurrentServer(db.store, {
+          leases: db.subscriptions.leases,
           port: 0,
           // The largest append of the suite exceeds the default of KurrentDB.
           limits: { appendBytesMax: 64 * 1_048_576 },
         }),
       );
-      backings.set(server.url, store);
+      backings.set(server.url, db.store);
       return openAt(server.url, options);
     },
     async reopen(store, options) {

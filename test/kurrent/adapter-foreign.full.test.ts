@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { rejectsWith } from '../../src/testing/assertions.ts';
-import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
+import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
 import { subjectHeader } from '../../src/store/index.ts';
 import {
   assertAscending,
@@ -19,9 +19,10 @@ import { bytesEvent, collect, event, kurrentClient, unique } from './official-cl
 
 const served = await serveMemory();
 const client = (await kurrentClient()).connect(served.url);
-const store = await kurrentdbEventStore(served.url);
+const db = await openKurrent(served.url);
+const { store } = db;
 after(async () => {
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await client[Symbol.asyncDispose]();
   await served[Symbol.asyncDispose]();
 });
@@ -104,7 +105,7 @@ test('erasure keys are not among the events of the store', async () => {
 
 test('erasure keys can be stored elsewhere', async () => {
   const requestedSubjects: string[] = [];
-  await using sealed = await kurrentdbEventStore(served.url, {
+  await using sealed = await openKurrent(served.url, {
     keys: {
       async get(subjects) {
         requestedSubjects.push(...subjects);
@@ -116,21 +117,21 @@ test('erasure keys can be stored elsewhere', async () => {
     },
   });
   const subject = unique('person-');
-  await sealed.append(newStream(), [newEvent({ headers: { [subjectHeader]: subject } })]);
+  await sealed.store.append(newStream(), [newEvent({ headers: { [subjectHeader]: subject } })]);
   assert.deepEqual(requestedSubjects, [subject]);
 });
 
 test('a client of the user is used and not closed', async () => {
-  const borrowed = await kurrentdbEventStore(client.api);
+  const borrowed = await openKurrent(client.api);
   const stream = newStream();
-  await borrowed.append(stream, [newEvent()]);
+  await borrowed.store.append(stream, [newEvent()]);
   await borrowed[Symbol.asyncDispose]();
   assert.equal((await collect(client.api.readStream(stream))).length, 1);
 });
 
 test('the error of an invalid URL does not contain its password', async () => {
   const error = await rejectsWith(
-    () => kurrentdbEventStore('kurrentdb://jane:secret@h:port'),
+    () => openKurrent('kurrentdb://jane:secret@h:port'),
     'CONFIG_INVALID',
   );
   assert.ok(!error.message.includes('secret'));
@@ -198,11 +199,11 @@ test('a group of $all gets the events of its filter, as envelopes', async ({ sig
   }
 });
 
-test('closing the store ends its consumers with a reason', async () => {
-  const own = await kurrentdbEventStore(served.url);
+test('closing the engine ends its consumers with a reason', async () => {
+  const own = await openKurrent(served.url);
   const stream = newStream();
-  await own.append(stream, [newEvent()]);
-  const consumer = own.consume({ group: unique('group'), stream })[Symbol.asyncIterator]();
+  await own.store.append(stream, [newEvent()]);
+  const consumer = own.store.consume({ group: unique('group'), stream })[Symbol.asyncIterator]();
   await consumer.next();
   const ended = rejectsWith(() => consumer.next(), 'STORE_CLOSED');
   await own[Symbol.asyncDispose]();

@@ -5,8 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { eventStoreConformance } from '../../src/testing/conformance/store/event-store.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { soakMinutes } from '../store/rig.ts';
@@ -23,13 +23,14 @@ const engines: Readonly<Record<string, Backing>> = {
   SQLite: {
     open(options) {
       count += 1;
-      return sqliteEventStore(`sqlite:${join(folder, `${count}.db`)}`, options);
+      return openSqlite(`sqlite:${join(folder, `${count}.db`)}`, options);
     },
   },
   PostgreSQL: {
     open(options) {
       count += 1;
-      return postgresEventStore(url, { ...options, schema: `kurrent_${count}`, connectionsMax: 3 });
+      const own = { schema: `kurrent_${count}`, connectionsMax: 3, roles: ['store'] } as const;
+      return openPostgres(url, { ...options, ...own });
     },
   },
 };

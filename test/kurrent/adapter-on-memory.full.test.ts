@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import { eventStoreConformance } from '../../src/testing/conformance/store/event-store.ts';
 import { adapterFixture } from './adapter-fixture.ts';
 
@@ -19,7 +19,7 @@ const leftOut = new Set([
   'subscribe concurrently: delivers every event once with appends to several streams',
 ]);
 
-const fixture = adapterFixture({ open: async (options) => memoryEventStore(options) });
+const fixture = adapterFixture({ open: async (options) => openMemory(options) });
 after(() => fixture[Symbol.asyncDispose]());
 
 for (const { name, skip, run } of eventStoreConformance(fixture)) {

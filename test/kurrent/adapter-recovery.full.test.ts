@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rejectsWith } from '../../src/testing/assertions.ts';
-import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
+import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import {
   follow,
@@ -19,7 +19,8 @@ const timeout = 400_000;
 
 test('without a server every operation fails with a retryable error', { timeout }, async () => {
   await using server = await serveSqlite();
-  await using store = await kurrentdbEventStore(server.url);
+  await using db = await openKurrent(server.url);
+  const { store } = db;
   const stream = newStream();
   await store.append(stream, newEvents(3));
   await server.kill();
@@ -43,7 +44,8 @@ test(
   { timeout },
   async () => {
     await using server = await serveSqlite();
-    await using store = await kurrentdbEventStore(server.url);
+    await using db = await openKurrent(server.url);
+    const { store } = db;
     const stream = newStream();
     const events = newEvents(6);
     await store.append(stream, events.slice(0, 3));
@@ -61,7 +63,8 @@ test(
 test('a failed first read does not affect later reads', { timeout }, async () => {
   await using server = await serveSqlite();
   // Opening requests only the server features, so the bridge has no connection yet.
-  await using store = await kurrentdbEventStore(server.url);
+  await using db = await openKurrent(server.url);
+  const { store } = db;
   const stream = newStream();
   await server.kill();
   await rejectsWith(() => store.readStream(stream).toArray(), 'STORE_UNAVAILABLE');
@@ -73,7 +76,8 @@ test('a failed first read does not affect later reads', { timeout }, async () =>
 
 test('live subscriptions resume without gaps and duplicates', { timeout }, async ({ signal }) => {
   await using server = await serveSqlite();
-  await using store = await kurrentdbEventStore(server.url);
+  await using db = await openKurrent(server.url);
+  const { store } = db;
   const stream = newStream();
   const events = newEvents(30);
   await using all = follow(store.subscribe({ signal, pageSize: 4 }));
@@ -96,7 +100,8 @@ test('live subscriptions resume without gaps and duplicates', { timeout }, async
 
 test('repeating an append whose reply was lost has no effect', { timeout }, async () => {
   await using server = await serveSqlite();
-  await using store = await kurrentdbEventStore(server.url);
+  await using db = await openKurrent(server.url);
+  const { store } = db;
   const stream = newStream();
   await store.append(stream, [newEvent()]);
   const batches = Array.from({ length: 40 }, () => newEvents(2));
@@ -113,10 +118,7 @@ test('repeating an append whose reply was lost has no effect', { timeout }, asyn
 test('opening a store without a server fails', { timeout }, async () => {
   const server = await serveSqlite();
   await server[Symbol.asyncDispose]();
-  const { retryable } = await rejectsWith(
-    () => kurrentdbEventStore(server.url),
-    'STORE_UNAVAILABLE',
-  );
+  const { retryable } = await rejectsWith(() => openKurrent(server.url), 'STORE_UNAVAILABLE');
   assert.equal(retryable, true);
 });
 

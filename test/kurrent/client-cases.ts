@@ -1,7 +1,7 @@
 // Runs cases with one of the official clients, on Millrace's server with a memory store.
 
 import { after, describe } from 'node:test';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { openMemory, type MemoryEngine } from '../../src/engines/memory/index.ts';
 import {
   kurrentStoreOptions,
   startKurrentServer,
@@ -19,21 +19,23 @@ export interface ServedMemory extends AsyncDisposable {
 }
 
 export function serveMemory(options: KurrentServerOptions = {}): Promise<ServedMemory> {
-  return serveStore(memoryEventStore(kurrentStoreOptions), options);
+  return serveEngine(openMemory(kurrentStoreOptions), options);
 }
 
-export async function serveStore(
-  store: EventStore,
+export async function serveEngine(
+  db: MemoryEngine,
   options: KurrentServerOptions = {},
 ): Promise<ServedMemory> {
-  const server = await startKurrentServer(store, { port: 0, ...options });
+  const { store, subscriptions } = db;
+  const { leases } = subscriptions;
+  const server = await startKurrentServer(store, { leases, port: 0, ...options });
   return {
     store,
     server,
     url: withoutWait(server.url),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
+      await db[Symbol.asyncDispose]();
     },
   };
 }

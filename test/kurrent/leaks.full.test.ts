@@ -6,7 +6,7 @@ import { connect, type ClientHttp2Session } from 'node:http2';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../src/store/event-store.ts';
 import { newEvents } from '../../src/testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
@@ -28,7 +28,8 @@ const connections = soakMinutes > 0 ? 800 : 160;
 const bytesMax = 10_000;
 
 test('clients that disconnect while reading leave neither memory nor handles', async () => {
-  const store = memoryEventStore(kurrentStoreOptions);
+  await using db = openMemory(kurrentStoreOptions);
+  const { store, subscriptions } = db;
   await store.append('a-1', newEvents(500, { payload: { text: 'x'.repeat(1_000) } }));
   let following = 0;
   const counted: EventStore = {
@@ -42,7 +43,7 @@ test('clients that disconnect while reading leave neither memory nor handles', a
       }
     },
   };
-  const server = await startKurrentServer(counted, { port: 0 });
+  const server = await startKurrentServer(counted, { leases: subscriptions.leases, port: 0 });
   const protocol = await loadProtocol();
   const message = (fields: Fields, value: object): Buffer => {
     const bytes = protocol.codec(fields).encode(value);
@@ -105,5 +106,4 @@ test('clients that disconnect while reading leave neither memory nor handles', a
   const grown = heapBytes() - before.bytes;
   assert.ok(grown < connections * bytesMax, `${grown} bytes more after ${connections} connections`);
   await server[Symbol.asyncDispose]();
-  await store[Symbol.asyncDispose]();
 });

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kurrentdbEventStore } from '../../src/engines/kurrentdb/index.ts';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import { createLifecycle } from '../../src/foundation/lifecycle.ts';
 import { openTokens } from '../../src/platform/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
@@ -41,31 +41,32 @@ async function atMost(kind: string, count: number): Promise<void> {
 }
 
 test('a server that is started and stopped in any order leaves no port open', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using db = openMemory(kurrentStoreOptions);
+  const { leases } = db.subscriptions;
   const before = openNow('TCPServerWrap');
   await stressLifecycle({
-    create: () => holding((signal) => startKurrentServer(store, { port: 0, signal })),
+    create: () => holding((signal) => startKurrentServer(db.store, { leases, port: 0, signal })),
     assertReleased: () => atMost('TCPServerWrap', before),
     rounds,
   });
-  await store.head();
+  await db.store.head();
 });
 
 test("the adapter's store that is opened and closed in any order leaves no connection open", async () => {
   await using served = await serveMemory();
   const before = openNow('TCPSocketWrap');
   await stressLifecycle({
-    create: () => holding(() => kurrentdbEventStore(served.url)),
+    create: () => holding(() => openKurrent(served.url)),
     assertReleased: () => atMost('TCPSocketWrap', before),
     rounds: rounds / 2,
   });
 });
 
 test('tokens that are opened and closed in any order leave no pending waits', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using db = openMemory(kurrentStoreOptions);
   const before = openNow('Timeout');
   await stressLifecycle({
-    create: () => holding(() => openTokens(store)),
+    create: () => holding(() => openTokens(db.store)),
     assertReleased: () => atMost('Timeout', before),
     rounds,
   });

@@ -7,7 +7,7 @@ import type {
   PersistentSubscriptionToStreamSettings,
   ResolvedEvent,
 } from '@kurrent/kurrentdb-client';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { withoutWait, type ClientCases } from './client-cases.ts';
 import { confirmed, followed, type Followed } from './follow.ts';
@@ -437,11 +437,12 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
   });
 
   test('a group resumes at its checkpoint after a restart of the server', async () => {
-    await using store = memoryEventStore(kurrentStoreOptions);
+    await using db = openMemory(kurrentStoreOptions);
+    const { leases } = db.subscriptions;
     const [stream, name] = [unique(), group()];
     const sent = events(6);
     {
-      await using server = await startKurrentServer(store, { port: 0 });
+      await using server = await startKurrentServer(db.store, { leases, port: 0 });
       await using client = kind.connect(withoutWait(server.url));
       await client.append(stream, sent.slice(0, 4));
       await client.api.createPersistentSubscriptionToStream(stream, name, toStream());
@@ -453,7 +454,7 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
       });
       await consumer[Symbol.asyncDispose]();
     }
-    await using server = await startKurrentServer(store, { port: 0 });
+    await using server = await startKurrentServer(db.store, { leases, port: 0 });
     await using client = kind.connect(withoutWait(server.url));
     await client.append(stream, sent.slice(4));
     await using consumer = consume(stream, name, { by: client.api });

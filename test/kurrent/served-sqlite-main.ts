@@ -1,7 +1,7 @@
 // A server process on a SQLite file, which tests kill; it reports its memory and handles.
 
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 
 export interface ServedSqliteInput {
@@ -21,8 +21,9 @@ export type ServedSqliteMessage =
     };
 
 const { file, host, port, groupLeaseMs } = childInput() as ServedSqliteInput;
-const store = await sqliteEventStore(`sqlite:${file}`, kurrentStoreOptions);
-const server = await startKurrentServer(store, {
+const db = await openSqlite(`sqlite:${file}`, kurrentStoreOptions);
+const server = await startKurrentServer(db.store, {
+  leases: db.subscriptions.leases,
   host,
   port,
   ...(groupLeaseMs === undefined ? {} : { limits: { groupLeaseMs } }),

@@ -5,8 +5,8 @@ import { after, before, test } from 'node:test';
 import { openTokens, type NewToken, type Tokens } from '../../src/platform/index.ts';
 import { tokensStream } from '../../src/platform/tokens/token-book.ts';
 import { authenticateByTokens, kurrentStoreOptions } from '../../src/server/kurrent/index.ts';
-import { serveStore, type ClientCases, type ServedMemory } from './client-cases.ts';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { serveEngine, type ClientCases, type ServedMemory } from './client-cases.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import { fakeClock, type FakeClock } from '../../src/testing/index.ts';
 import { followed } from './follow.ts';
 import {
@@ -228,7 +228,7 @@ export const tokenCases: ClientCases = ({ kind }) => {
   });
 
   test('without authentication no client can write a token', async () => {
-    await using open = await serveStore(memoryEventStore(kurrentStoreOptions));
+    await using open = await serveEngine(openMemory(kurrentStoreOptions));
     await using client = kind.connect(open.url);
     await denied(() => client.append(tokensStream, event({ type: '$token-created' })));
     await denied(() => client.api.setStreamMetadata(tokensStream, { truncateBefore: 1 }));
@@ -270,11 +270,11 @@ async function guard(kind: ClientKind): Promise<Guarded> {
   const stack = new AsyncDisposableStack();
   // Official clients send credentials only over TLS.
   const tls: Certificate = stack.use(throwawayCertificate());
-  const store = memoryEventStore(kurrentStoreOptions);
+  const db = openMemory(kurrentStoreOptions);
   const clock = fakeClock();
-  const tokens = stack.use(await openTokens(store, { clock }));
+  const tokens = stack.use(await openTokens(db.store, { clock }));
   const served = stack.use(
-    await serveStore(store, {
+    await serveEngine(db, {
       tls,
       authenticate: authenticateByTokens(tokens),
       tenants: tokens.tenants,

@@ -4,11 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import {
-  sqliteEventStore,
-  sqliteInbox,
-  sqliteOutboxLedger,
-} from '../../src/engines/sqlite/index.ts';
+import { openSqlite, sqliteInbox } from '../../src/engines/sqlite/index.ts';
 import { verifyWebhook, webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { createDelivery } from '../../src/delivery/index.ts';
 import { createOutboxDispatcher, startOutboxProjector } from '../../src/outbox/index.ts';
@@ -19,9 +15,7 @@ const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
 test('each event has one effect at a receiver that fails, drops connections and deduplicates', async () => {
   await using workspace = await createWorkspace();
-  const path = join(workspace.folder, 'events.db');
-  await using store = await sqliteEventStore(path);
-  await using ledger = await sqliteOutboxLedger(path);
+  await using db = await openSqlite(join(workspace.folder, 'events.db'));
 
   const effects = new DatabaseSync(join(workspace.folder, 'receiver.db'));
   effects.exec('create table effects (event text)');
@@ -51,30 +45,29 @@ test('each event has one effect at a receiver that fails, drops connections and 
   });
   const { deliver } = createDelivery({ destinations: { webhook } });
   const events = Array.from({ length: 40 }, (_, at) => newEvent(`e${at}`, { payload: { at } }));
-  await store.append(streamName(1), events);
-  await using projector = await startOutboxProjector(
-    store,
-    {
-      name: 'sub:rig:outbox:v1',
-      mapper: {
-        map: ({ type, payload }) => ({
-          integrationType: 'webhook:partner',
-          eventType: type,
-          payload: payload as { readonly at: number },
-        }),
-      },
+  await db.store.append(streamName(1), events);
+  await using projector = await startOutboxProjector(db, {
+    name: 'sub:rig:outbox:v1',
+    mapper: {
+      map: ({ type, payload }) => ({
+        integrationType: 'webhook:partner',
+        eventType: type,
+        payload: payload as { readonly at: number },
+      }),
     },
-    { ledger, sharesDatabase: true },
-  );
+  });
   await projector.whenCaughtUp();
   await using dispatcher = createOutboxDispatcher({
-    ledger,
+    ledger: db.outbox,
     deliver,
     schedule: { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0 },
     tickIntervalMs: 20,
   });
   await dispatcher.start();
-  await until('all messages are sent', async () => (await ledger.counts()).SENT === events.length);
+  await until('all messages are sent', async () => {
+    const { SENT } = await db.outbox.counts();
+    return SENT === events.length;
+  });
 
   const rows = effects.prepare('select event from effects').all();
   effects.close();

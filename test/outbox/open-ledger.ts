@@ -1,6 +1,7 @@
 // Opens a ledger by the name of its engine, for processes that share it.
 
 import type { OutboxLedger } from '../../src/outbox/index.ts';
+import { ownedRole } from '../../src/testing/owned-role.ts';
 import type { EngineName } from '../store/rig.ts';
 
 export type LedgerEngine = EngineName | 'typeorm';
@@ -14,11 +15,12 @@ export async function openLedger({ engine, url }: LedgerAddress): Promise<Outbox
   if (engine === 'typeorm') return typeormLedger(url);
   // Loads only this engine, because many short processes call this function.
   if (engine === 'sqlite') {
-    const { sqliteOutboxLedger } = await import('../../src/engines/sqlite/outbox/ledger.ts');
-    return sqliteOutboxLedger(url, { busyTimeoutMs: 60_000 });
+    const { openSqlite } = await import('../../src/engines/sqlite/index.ts');
+    return ownedRole(await openSqlite(url, { busyTimeoutMs: 60_000 }), 'outbox');
   }
-  const { postgresOutboxLedger } = await import('../../src/engines/postgres/outbox/ledger.ts');
-  return postgresOutboxLedger(url, { connectionsMax: 4 });
+  const { openPostgres } = await import('../../src/engines/postgres/index.ts');
+  const options = { connectionsMax: 4, roles: ['outbox'] } as const;
+  return ownedRole(await openPostgres(url, options), 'outbox');
 }
 
 /** Closes its DataSource together with the ledger. */

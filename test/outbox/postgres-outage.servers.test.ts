@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { createOutboxDispatcher } from '../../src/outbox/index.ts';
 import { newMessage } from '../../src/testing/conformance/outbox/fixture.ts';
@@ -13,7 +13,8 @@ const messages = 600;
 test('after the database is killed and restarted, every message is sent once and notifications arrive again', async () => {
   await using server = await startPostgres({ fsync: true });
   const url = await server.createDatabase();
-  await using ledger = await postgresOutboxLedger(url);
+  await using db = await openPostgres(url, { roles: ['outbox'] });
+  const ledger = db.outbox;
   const first = Array.from({ length: messages }, () => newMessage());
   await ledger.enqueueMany(first);
   const sent = new Map<string, number>();
@@ -68,7 +69,8 @@ test('a claim that a server crash loses is made again, and the old claim settles
   // With these settings, only a synchronous commit writes the log to disk.
   const settings = { wal_writer_delay: '10s', bgwriter_lru_maxpages: '0', autovacuum: 'off' };
   await using server = await startPostgres({ fsync: true, settings });
-  await using ledger = await postgresOutboxLedger(await server.createDatabase());
+  await using db = await openPostgres(await server.createDatabase(), { roles: ['outbox'] });
+  const ledger = db.outbox;
   await ledger.enqueueMany([newMessage(), newMessage()]);
   const [settled = assert.fail()] = await ledger.claimDueBatch('w', 1);
   assert.equal(await ledger.markSent(settled), 'settled');

@@ -3,15 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../../src/foundation/error.ts';
-import { startOutboxProjector, type OutboxLedger } from '../../src/outbox/index.ts';
-import type { EventStore } from '../../src/store/index.ts';
-import type { SubscriptionHost, SubscriptionStorage } from '../../src/subscriptions/index.ts';
+import { startOutboxProjector, type OutboxProjectorRoles } from '../../src/outbox/index.ts';
+import type { SubscriptionStorage } from '../../src/subscriptions/index.ts';
 import { newEvents, streamName, until, type EngineName } from '../store/rig.ts';
 
-export interface ProjectorRig<Transaction> extends AsyncDisposable {
-  readonly store: EventStore & SubscriptionHost<Transaction>;
-  readonly ledger: OutboxLedger<Transaction>;
-}
+export interface ProjectorRig<Transaction>
+  extends OutboxProjectorRoles<Transaction>, AsyncDisposable {}
 
 export function projectorCases<Transaction>(
   engine: EngineName,
@@ -19,12 +16,12 @@ export function projectorCases<Transaction>(
 ): void {
   test(`outbox rows and checkpoint commit together on ${engine}, and a failed commit leaves neither`, async () => {
     await using rig = await open();
-    const { store, ledger } = rig;
+    const { store, outbox } = rig;
     const events = newEvents('p', 50);
     await store.append(streamName(1), events);
     const failed = Promise.withResolvers<void>();
     const recovered = Promise.withResolvers<void>();
-    const storage = failingOnce(store.subscriptions, failed.resolve, recovered.promise);
+    const subscriptions = failingOnce(rig.subscriptions, failed.resolve, recovered.promise);
     const definition = {
       name: 'sub:rig:outbox:v1',
       retry: { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 3 },
@@ -32,19 +29,19 @@ export function projectorCases<Transaction>(
         map: () => ({ integrationType: 'webhook:x', eventType: 'item.created.v1', payload: {} }),
       },
     };
-    const options = { ledger, storage, sharesDatabase: true };
-    await using runner = await startOutboxProjector(store, definition, options);
+    const roles = { store, subscriptions, outbox };
+    await using runner = await startOutboxProjector(roles, definition);
     await failed.promise;
-    assert.deepEqual(await ledger.list({}), []);
+    assert.deepEqual(await outbox.list({}), []);
     recovered.resolve();
     await runner.whenCaughtUp();
-    const rows = await ledger.list({});
+    const rows = await outbox.list({});
     assert.deepEqual(
       rows.map(({ sourceEventId }) => sourceEventId),
       events.map(({ eventId }) => eventId),
     );
     await until('all messages can be claimed', async () => {
-      const claimed = await ledger.claimDueBatch('w', 100);
+      const claimed = await outbox.claimDueBatch('w', 100);
       return claimed.length === events.length;
     });
   });

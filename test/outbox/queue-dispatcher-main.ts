@@ -1,7 +1,7 @@
 // A process with the outbox projector and the queue dispatcher, which runs until it is killed.
 
-import { bullmqDeliveryQueue } from '../../src/engines/bullmq/index.ts';
-import { postgresEventStore, postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
 import { createQueueDispatcher, startOutboxProjector } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { openWithRetry } from './open-with-retry.ts';
@@ -14,14 +14,11 @@ export interface QueueInput {
 }
 
 const input = childInput() as QueueInput;
-const store = await openWithRetry(() => postgresEventStore(input.postgres, { connectionsMax: 4 }));
-const ledger = await openWithRetry(() =>
-  postgresOutboxLedger(input.postgres, { connectionsMax: 4 }),
-);
-const queue = await openWithRetry(() => bullmqDeliveryQueue(input.redis));
+const db = await openWithRetry(() => openPostgres(input.postgres, { connectionsMax: 8 }));
+const redis = await openWithRetry(() => openRedis(input.redis));
 await openWithRetry(() =>
   startOutboxProjector(
-    store,
+    db,
     {
       name: 'sub:rig:outbox:v1',
       retry: { initialMs: 50, factor: 2, capMs: 500, jitterMs: 10, attemptsMax: 1_000 },
@@ -39,12 +36,12 @@ await openWithRetry(() =>
         },
       },
     },
-    { ledger, sharesDatabase: true, leaseMs: input.leaseMs },
+    { leaseMs: input.leaseMs },
   ),
 );
 const dispatcher = createQueueDispatcher({
-  ledger,
-  queue,
+  ledger: db.outbox,
+  queue: redis.deliveryQueue,
   leaseMs: input.leaseMs,
   tickIntervalMs: 100,
   batchSize: 20,

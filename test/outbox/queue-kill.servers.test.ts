@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresEventStore, postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';
@@ -42,8 +42,8 @@ test('events delivered through BullMQ have one effect each, although every proce
   await using redis = await startRedis({ appendOnly: 'everysec' });
   await using receiver = await startReceiver();
   const url = await postgres.createDatabase();
-  await using store = await postgresEventStore(url);
-  await using ledger = await postgresOutboxLedger(url);
+  await using db = await openPostgres(url);
+  const { store, outbox } = db;
   const input: QueueInput = { postgres: url, redis: redis.url, leaseMs, lockMs: 1_000 };
   let started = 0;
   const startDispatcher = (): Child =>
@@ -102,10 +102,10 @@ test('events delivered through BullMQ have one effect each, although every proce
       for (const child of [dispatcher, ...children]) {
         assert.equal(await hasEnded(child), false, child.errors());
       }
-      return (await ledger.counts()).SENT === count;
+      return (await outbox.counts()).SENT === count;
     });
     const counts = { PENDING: 0, CLAIMED: 0, SENT: count, FAILED: 0, DEAD: 0 };
-    assert.deepEqual(await ledger.counts(), counts, `seed ${seed}`);
+    assert.deepEqual(await outbox.counts(), counts, `seed ${seed}`);
     check(count);
   } finally {
     appending.abort();

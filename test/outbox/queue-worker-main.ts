@@ -1,7 +1,7 @@
 // A queue worker process that sends over HTTP until it is killed, and fails at random.
 
-import { bullmqDeliveryQueue } from '../../src/engines/bullmq/index.ts';
-import { postgresOutboxLedger } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
 import { createQueueWorker } from '../../src/outbox/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
@@ -16,15 +16,15 @@ export interface QueueWorkerInput extends QueueInput {
 
 const input = childInput() as QueueWorkerInput;
 const random = seededRandom(input.seed);
-const ledger = await openWithRetry(() =>
-  postgresOutboxLedger(input.postgres, { connectionsMax: 4, migrate: 'off' }),
+const db = await openWithRetry(() =>
+  openPostgres(input.postgres, { connectionsMax: 4, migrate: 'off' }),
 );
-const queue = await openWithRetry(() =>
-  bullmqDeliveryQueue(input.redis, { lockMs: input.lockMs, discoverMs: 100 }),
+const redis = await openWithRetry(() =>
+  openRedis(input.redis, { queueLeaseMs: input.lockMs, queueDiscoverMs: 100 }),
 );
 const worker = createQueueWorker({
-  ledger,
-  queue,
+  ledger: db.outbox,
+  queue: redis.deliveryQueue,
   types: ['webhook:*'],
   leaseMs: input.leaseMs,
   concurrency: 8,

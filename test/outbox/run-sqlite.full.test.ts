@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { startHttpReceiver } from '../../src/testing/index.ts';
 import { runMillrace, workFolder } from '../cli-store-terminal.ts';
@@ -44,7 +44,8 @@ test('--drain ends when no message is due, after dead letters were reported', as
 
 test('reads the events named by ESDB_SUBSCRIPTION_PREFIX from the store of ESDB_CONNECTION_STRING', async () => {
   await using workspace = await createWorkspace();
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using db = openMemory(kurrentStoreOptions);
+  const { store } = db;
   await using server = await startKurrentServer(store, { host: '127.0.0.1', port: 0 });
   await using receiver = await startHttpReceiver();
   await writeConfig(workspace.folder, receiver.url);
@@ -59,7 +60,7 @@ test('reads the events named by ESDB_SUBSCRIPTION_PREFIX from the store of ESDB_
   };
   const { code, stderr } = await runOutbox(workspace.folder, env, '--drain').ended;
   assert.equal(code, 1);
-  assert.match(stderr, /^NOT_SUPPORTED: kurrentdb does not support an outbox: .*MILLRACE_OUTBOX/);
+  assert.match(stderr, /^CONFIG_INVALID: outbox: KurrentDB has no outbox; .*MILLRACE_OUTBOX/);
 
   const running = runOutbox(
     workspace.folder,

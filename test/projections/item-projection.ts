@@ -8,9 +8,9 @@ import {
   readModel,
   type ProjectedEvent,
   type Projection,
-  type ReadModelHost,
+  type ProjectionRoles,
 } from '../../src/projections/index.ts';
-import type { EventStore, RecordedEvent } from '../../src/store/index.ts';
+import type { RecordedEvent } from '../../src/store/index.ts';
 import { eventTypes } from '../store/rig.ts';
 
 interface Item {
@@ -54,7 +54,7 @@ export function itemProjection(
 
 /** Checks that the documents of a version, their indexes, sets and ranges match the events. */
 export async function checkItems(
-  store: EventStore & ReadModelHost,
+  { store, readModels }: Pick<ProjectionRoles, 'readModels' | 'store'>,
   version: number,
 ): Promise<void> {
   const expected = new Map<string, Item>();
@@ -62,7 +62,7 @@ export async function checkItems(
     const id = idOf(event);
     expected.set(id, fold(expected.get(id) ?? null, event));
   }
-  const documents = documentsOf(store.readModels, itemProjection(version).readModel);
+  const documents = documentsOf(readModels, itemProjection(version).readModel);
   const found = new Map<string, Item>();
   let cursor: string | undefined;
   do {

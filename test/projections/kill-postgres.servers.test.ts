@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { inRounds } from '../store/rig.ts';
 import {
@@ -12,8 +12,8 @@ import {
 const onDatabase = (run: (rig: ProjectorRig) => Promise<void>) => () =>
   inRounds(async (seed) => {
     const { url } = await sharedPostgres();
-    await using store = await postgresEventStore(url);
-    await run({ engine: 'postgres', url, seed, store });
+    await using db = await openPostgres(url);
+    await run({ engine: 'postgres', url, seed, db });
   });
 
 test(

@@ -6,10 +6,9 @@ import {
   activeDocuments,
   startProjection,
   switchProjection,
-  type ReadModelHost,
+  type ProjectionRoles,
 } from '../../src/projections/index.ts';
-import { startPosition, type EventStore } from '../../src/store/index.ts';
-import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
+import { startPosition } from '../../src/store/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import {
@@ -28,7 +27,7 @@ export interface ProjectorRig {
   readonly engine: EngineName;
   readonly url: string;
   readonly seed: number;
-  readonly store: EventStore & SubscriptionHost & ReadModelHost;
+  readonly db: ProjectionRoles;
 }
 
 const streams = 40;
@@ -65,7 +64,7 @@ export async function killLiveProjectors(rig: ProjectorRig): Promise<void> {
     for (let round = 0; !isOver; round += 1) {
       await Promise.all(
         Array.from({ length: 6 }, (_, each) =>
-          rig.store.append(
+          rig.db.store.append(
             streamName(random.below(streams)),
             newEvents(`e${round}-${each}`, 1 + random.below(4)),
           ),
@@ -77,7 +76,7 @@ export async function killLiveProjectors(rig: ProjectorRig): Promise<void> {
   const appending = append();
   const { name } = itemProjection(1);
   const checkpoint = async (): Promise<string> => {
-    const state = await rig.store.subscriptions.checkpoints.get(name);
+    const state = await rig.db.subscriptions.checkpoints.get(name);
     const moved = (state?.positions ?? []).filter((at) => at !== undefined && at !== startPosition);
     return moved.join();
   };
@@ -100,10 +99,10 @@ export async function killLiveProjectors(rig: ProjectorRig): Promise<void> {
     await appending;
     await Promise.all(children.map((child) => child.kill()));
   }
-  await using runner = await startProjection(rig.store, itemProjection(1, 2), { leaseMs });
+  await using runner = await startProjection(rig.db, itemProjection(1, 2), { leaseMs });
   await runner.whenCaughtUp();
-  await checkItems(rig.store, 1);
-  assert.equal(await rig.store.subscriptions.deadLetters.count({ handler: name }), 0);
+  await checkItems(rig.db, 1);
+  assert.equal(await rig.db.subscriptions.deadLetters.count({ handler: name }), 0);
 }
 
 /** Kills a rebuild after some pages; the next process resumes it. */
@@ -114,15 +113,15 @@ export async function killRebuilds(rig: ProjectorRig): Promise<void> {
   for (let at = 0; at < total; at += 100) {
     const events = Array.from({ length: 100 }, (_, each) => newEvent(`r${at + each}`));
     await Promise.all(
-      events.map((event) => rig.store.append(streamName(random.below(streams)), [event])),
+      events.map((event) => rig.db.store.append(streamName(random.below(streams)), [event])),
     );
   }
   const [one, two] = [itemProjection(1, 2), itemProjection(2, 2)];
   {
-    await using runner = await startProjection(rig.store, one);
+    await using runner = await startProjection(rig.db, one);
     await runner.whenCaughtUp();
   }
-  const queries = activeDocuments(rig.store, [one.readModel, two.readModel]);
+  const queries = activeDocuments(rig.db, [one.readModel, two.readModel]);
   let killed = 0;
   let folded = 0;
   for (;;) {
@@ -144,9 +143,9 @@ export async function killRebuilds(rig: ProjectorRig): Promise<void> {
     folded += progress.events;
   }
   assert.ok(folded < 2 * total, `${folded} events were folded without a result`);
-  await checkItems(rig.store, 2);
-  await switchProjection(rig.store, two);
-  await checkItems(rig.store, 1);
+  await checkItems(rig.db, 2);
+  await switchProjection(rig.db, two);
+  await checkItems(rig.db, 1);
 }
 
 /** Inline projections write documents with their events, so no process has to catch up. */
@@ -162,7 +161,7 @@ export async function killInlineProjectors(rig: ProjectorRig): Promise<void> {
     await Promise.all(children.map((child) => child.kill()));
     await checkSettled(rig);
   }
-  const [last] = await rig.store.readAll({ direction: 'backwards', limit: 1 }).toArray();
+  const [last] = await rig.db.store.readAll({ direction: 'backwards', limit: 1 }).toArray();
   assert.notEqual(last, undefined, 'no event was appended');
 }
 
@@ -170,11 +169,11 @@ export async function killInlineProjectors(rig: ProjectorRig): Promise<void> {
  * A server notices late that a client is gone. Until then it commits the running transactions, and readers
  * of all events wait for them. No process is left that could add a missing document.
  */
-async function checkSettled({ store }: ProjectorRig): Promise<void> {
+async function checkSettled({ db }: ProjectorRig): Promise<void> {
   let problem: unknown;
   const isRight = async (): Promise<boolean> => {
     try {
-      await checkItems(store, 1);
+      await checkItems(db, 1);
       return true;
     } catch (error) {
       problem = error;

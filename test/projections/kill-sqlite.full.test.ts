@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { createWorkspace, inRounds } from '../store/rig.ts';
 import {
   killInlineProjectors,
@@ -13,8 +13,8 @@ const onFile = (run: (rig: ProjectorRig) => Promise<void>) => () =>
   inRounds(async (seed) => {
     await using workspace = await createWorkspace();
     const path = join(workspace.folder, 'events.db');
-    await using store = await sqliteEventStore(path);
-    await run({ engine: 'sqlite', url: `sqlite:${path}`, seed, store });
+    await using db = await openSqlite(path);
+    await run({ engine: 'sqlite', url: `sqlite:${path}`, seed, db });
   });
 
 test(

@@ -6,7 +6,7 @@ import {
   startProjection,
 } from '../../src/projections/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import { newEvent, streamName, type EngineName } from '../store/rig.ts';
+import { newEvent, openEngine, streamName, type EngineName } from '../store/rig.ts';
 import { itemProjection } from './item-projection.ts';
 
 export interface ProjectorInput {
@@ -31,12 +31,7 @@ export type ProjectorMessage =
 
 const { engine, url, role, version, shards, leaseMs, name, streams } =
   childInput() as ProjectorInput;
-const store =
-  engine === 'sqlite'
-    ? await (await import('../../src/engines/sqlite/store/event-store.ts')).sqliteEventStore(url)
-    : await (
-        await import('../../src/engines/postgres/store/event-store.ts')
-      ).postgresEventStore(url, { connectionsMax: 6 });
+const db = await openEngine(engine, url, { connectionsMax: 6 });
 const report = (message: ProjectorMessage): void => tellParent(message);
 let hasWorked = false;
 const items = itemProjection(version, shards, () => {
@@ -45,7 +40,7 @@ const items = itemProjection(version, shards, () => {
 });
 
 if (role === 'run') {
-  await using runner = await startProjection(store, items, {
+  await using runner = await startProjection(db, items, {
     leaseMs,
     checkpointEvery: 40,
     checkpointMs: 50,
@@ -54,17 +49,17 @@ if (role === 'run') {
   // Runs until it is killed.
   while (runner.state === 'started') await new Promise((resolve) => setTimeout(resolve, 1_000));
 } else if (role === 'rebuild') {
-  const { events } = await rebuildProjection(store, items, {
+  const { events } = await rebuildProjection(db, items, {
     pageSize: 50,
     leaseMs,
     onProgress: (progress) =>
       report({ kind: 'progress', events: progress.events, done: progress.done }),
   });
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   report({ kind: 'done', events });
   process.channel?.unref();
 } else {
-  const projecting = await inlineProjections(store, [items]);
+  const projecting = await inlineProjections(db, [items]);
   for (let round = 0; ; round += 1) {
     const appends = Array.from({ length: 4 }, (_, each) => {
       const stream = streamName((round * 7 + each) % streams);

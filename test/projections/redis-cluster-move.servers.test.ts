@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { hasCode } from '../../src/foundation/error.ts';
-import { openReadModels } from '../../src/platform/index.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import { documentsOf, readModel } from '../../src/projections/index.ts';
 import { startRedisCluster } from '../../src/testing/servers/redis-cluster.ts';
 import { until } from '../store/rig.ts';
@@ -28,8 +28,8 @@ const tenant = 'core';
 test('documents are written and read while their slot moves to another node', async () => {
   await using cluster = await startRedisCluster();
   const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
-  await using store = await openReadModels(`redis+cluster://${hosts.join(',')}`);
-  const documents = documentsOf(store, items);
+  await using readModels = await openRole(`redis+cluster://${hosts.join(',')}`, 'readModels');
+  const documents = documentsOf(readModels, items);
   const admins = cluster.nodes.map(({ url }) => new Redis(url));
   try {
     let isMoving = true;

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { connectRedis } from '../../src/engines/redis/connection/connection.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
 import { refuseConnections } from '../../src/testing/conformance/engines/redis-refusal.ts';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { openReadModels } from '../../src/platform/index.ts';
 import {
   documentsOf,
   projection,
@@ -114,7 +114,8 @@ for (const [name, start] of Object.entries(targets)) {
   test(`${name} in the middle of a projection: no document is lost, and the log reports each change once`, async () => {
     await using target = await start();
     await using workspace = await createWorkspace();
-    await using store = await sqliteEventStore(`${workspace.folder}/events.db`);
+    await using db = await openSqlite(`${workspace.folder}/events.db`);
+    const { store, subscriptions, readModelVersions } = db;
     const log = recordLog();
     const lags: number[] = [];
     const observer = {
@@ -123,7 +124,8 @@ for (const [name, start] of Object.entries(targets)) {
         if (metric === 'projection_lag_seconds') lags.push(value);
       },
     };
-    await using readModels = await openReadModels(target.url, { observer, timeoutMs });
+    await using redis = await openRedis(target.url, { observer, timeoutMs });
+    const { readModels } = redis;
     const about = (): string[] => log.lines.filter((line) => line.includes('Redis connection'));
     let applied = 0;
     const counting = projection({
@@ -139,8 +141,8 @@ for (const [name, start] of Object.entries(targets)) {
         },
       },
     });
-    const options = { readModels, leaseMs: 1_500, observer };
-    await using runner = await startProjection(store, counting, options);
+    const roles = { store, subscriptions, readModels, readModelVersions };
+    await using runner = await startProjection(roles, counting, { leaseMs: 1_500, observer });
     const appending = appendUntilStopped(store);
     await until('200 events are applied', () => applied > 200);
     await target.stop();
@@ -162,7 +164,7 @@ for (const [name, start] of Object.entries(targets)) {
     );
     const odd = (await documents.bySet('core', 'odd', { limit: 1_000 })).items.length;
     assert.equal(odd, rounds % 2 === 1 ? streams : 0);
-    const { deadLetters, waiting } = store.subscriptions;
+    const { deadLetters, waiting } = subscriptions;
     assert.deepEqual([await deadLetters.count({}), await waiting.count(counting.name)], [0, 0]);
     await until('the log reports the restored connection', async () => {
       await documents.get('core', '0');

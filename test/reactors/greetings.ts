@@ -1,14 +1,13 @@
 // A reactor whose command always repeats its effect: only the idempotency key prevents a second one.
 
 import { z } from 'zod';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
-import { createCommandHandler, defineAggregate } from '../../src/aggregates/index.ts';
+import {
+  createCommandHandler,
+  defineAggregate,
+  type CommandRoles,
+} from '../../src/aggregates/index.ts';
 import { defineCommand, defineEvent } from '../../src/contracts/index.ts';
 import { dispatchCommands, reactor, type SendCommand } from '../../src/reactors/index.ts';
-import type { EventStore } from '../../src/store/event-store.ts';
-import type { SubscriptionHost } from '../../src/subscriptions/subscription-storage.ts';
-import type { EngineName } from '../store/rig.ts';
 
 const placed = defineEvent('order.placed.v1', z.object({}));
 const sent = defineEvent('letter.sent.v1', z.object({}));
@@ -36,14 +35,6 @@ export const greetings = reactor({
 /** No checkpoint is written before the process is killed. */
 export const tuning = { leaseMs: 500, checkpointMs: 60_000, checkpointEvery: 1_000 } as const;
 
-export type GreetingStore = EventStore & SubscriptionHost;
-
-export function openGreetings(engine: EngineName, url: string): Promise<GreetingStore> {
-  return engine === 'sqlite'
-    ? sqliteEventStore(url)
-    : postgresEventStore(url, { connectionsMax: 4 });
-}
-
-export function sendOver(store: GreetingStore): SendCommand {
-  return dispatchCommands({ letter: createCommandHandler(store, letter) });
+export function sendOver(roles: CommandRoles): SendCommand {
+  return dispatchCommands({ letter: createCommandHandler(roles, letter) });
 }

@@ -5,15 +5,16 @@ import assert from 'node:assert/strict';
 import { createEnvelope } from '../../src/contracts/envelope.ts';
 import { startReactor } from '../../src/reactors/index.ts';
 import { startChild } from '../../src/testing/child-process.ts';
-import { isText, type EngineName } from '../store/rig.ts';
-import { greetings, openGreetings, sendOver, tuning } from './greetings.ts';
+import { isText, openEngine, type EngineName } from '../store/rig.ts';
+import { greetings, sendOver, tuning } from './greetings.ts';
 import type { ReactorInput } from './reactor-main.ts';
 
 const orders = ['o1', 'o2', 'o3', 'o4'];
 const worker = new URL('reactor-main.ts', import.meta.url);
 
 export async function killReactor(engine: EngineName, url: string): Promise<void> {
-  await using store = await openGreetings(engine, url);
+  await using db = await openEngine(engine, url, { connectionsMax: 4 });
+  const { store } = db;
   for (const id of orders) {
     const aggregate = { bc: 'shop', type: 'order', id };
     const event = { type: 'order.placed.v1', payload: {} };
@@ -36,8 +37,8 @@ export async function killReactor(engine: EngineName, url: string): Promise<void
   }
 
   const requested: string[] = [];
-  const send = sendOver(store);
-  await using runner = await startReactor(store, greetings, {
+  const send = sendOver(db);
+  await using runner = await startReactor(db, greetings, {
     ...tuning,
     send: (request) => {
       requested.push(request.id);
@@ -47,5 +48,5 @@ export async function killReactor(engine: EngineName, url: string): Promise<void
   await runner.whenCaughtUp(AbortSignal.timeout(60_000));
   assert.ok(requested.includes('o3'), 'the command was not sent again');
   for (const id of orders) assert.equal(await lettersOf(id), 1, id);
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.equal(await db.subscriptions.deadLetters.count({}), 0);
 }

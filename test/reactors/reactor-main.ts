@@ -3,8 +3,8 @@
 
 import { startReactor } from '../../src/reactors/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import type { EngineName } from '../store/rig.ts';
-import { greetings, openGreetings, sendOver, tuning } from './greetings.ts';
+import { openEngine, type EngineName } from '../store/rig.ts';
+import { greetings, sendOver, tuning } from './greetings.ts';
 
 export interface ReactorInput {
   readonly engine: EngineName;
@@ -14,14 +14,14 @@ export interface ReactorInput {
 }
 
 const { engine, url, order, at } = childInput() as ReactorInput;
-const store = await openGreetings(engine, url);
-const send = sendOver(store);
+const db = await openEngine(engine, url, { connectionsMax: 4 });
+const send = sendOver(db);
 const pause = (): Promise<never> => {
   tellParent('paused');
   return new Promise(() => undefined);
 };
 
-await startReactor(store, greetings, {
+await startReactor(db, greetings, {
   ...tuning,
   async send(request) {
     if (request.id === order && at === 'before') await pause();

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Cluster, Redis } from 'ioredis';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
-import { redisSagaIndex } from '../../src/engines/redis/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
 import { createEnvelope, parseRedisKey, type NewEvent } from '../../src/contracts/index.ts';
 import { systemClock, type Clock } from '../../src/foundation/clock.ts';
 import { orderSaga, paid, placed } from '../../src/testing/support/reactors/example-order.ts';
@@ -67,12 +67,14 @@ const expiresAfterMs = 24 * paymentMs;
 /** Opens an empty index, and a store whose saga uses it. */
 async function openRig(where: Target, options: { readonly timeoutMs?: number } = {}) {
   await flush(where);
-  const index = await redisSagaIndex(where.url, options);
+  const redis = await openRedis(where.url, options);
+  const { sagas: index } = redis;
   let aheadMs = 0;
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
-  const store = memoryEventStore({ clock });
+  const { store, subscriptions } = openMemory({ clock });
+  const roles = { store, subscriptions, sagas: index };
   const receiver = createReceiver();
-  const admin = sagaAdmin(store, saga, { index });
+  const admin = sagaAdmin(roles, saga);
   const append = async (event: NewEvent, tenant: string): Promise<void> => {
     const { orderId: id } = event.payload as { orderId: string };
     const [type = ''] = event.type.split('.');
@@ -82,9 +84,8 @@ async function openRig(where: Target, options: { readonly timeoutMs?: number } =
   const forAll = (work: (tenant: string, orderId: string) => Promise<void>) =>
     Promise.all(tenants.flatMap((tenant) => keys.map((key) => work(tenant, key))));
   const start = () =>
-    startSaga(store, orderSaga({ paymentMs, expiresAfterMs, shards: shards.length }), {
+    startSaga(roles, orderSaga({ paymentMs, expiresAfterMs, shards: shards.length }), {
       send: receiver.send,
-      index,
       clock,
       timerPollMs: 50,
     });
@@ -96,7 +97,7 @@ async function openRig(where: Target, options: { readonly timeoutMs?: number } =
     });
   return {
     index,
-    store,
+    subscriptions,
     receiver,
     start,
     place,
@@ -125,14 +126,14 @@ async function openRig(where: Target, options: { readonly timeoutMs?: number } =
         assert.equal(fired.length, 1, `${tenant} ${key}`);
       });
       assert.equal(receiver.effects.length, 2 * tenants.length * keys.length);
-      assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+      assert.equal(await subscriptions.deadLetters.count({}), 0);
     },
     async restart(): Promise<void> {
       await Promise.all(where.nodes.map((node) => node.kill()));
       for (const node of where.nodes) await node.start();
       await where.whenOk();
     },
-    [Symbol.asyncDispose]: () => index[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
   };
 }
 
@@ -202,7 +203,7 @@ for (const [name, open] of Object.entries(targets)) {
     await killed;
     await rig.untilAll('completed');
     assert.equal(rig.receiver.effects.length, 3 * tenants.length * keys.length);
-    assert.equal(await rig.store.subscriptions.deadLetters.count({}), 0);
+    assert.equal(await rig.subscriptions.deadLetters.count({}), 0);
   });
 
   test(`${name}: a server that lost its last acknowledged writes misses no timer`, async () => {
@@ -248,7 +249,8 @@ for (const [name, open] of Object.entries(targets)) {
 
   test(`${name}: repeating a put completes one that stored the entry but not its timer`, async () => {
     await flush(where);
-    await using index = await redisSagaIndex(where.url);
+    await using redis = await openRedis(where.url);
+    const { sagas: index } = redis;
     const stream = `${category}-core-o1`;
     const address = { stream, saga: category, tenant: 'core', key: 'o1', shard: 1 };
     const status = 'running' as const;

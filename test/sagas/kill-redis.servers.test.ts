@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
-import { openSagaIndex } from '../../src/platform/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import type { SeededRandom } from '../../src/testing/seeded-random.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
 import { createWorkspace, inRounds } from '../store/rig.ts';
@@ -12,9 +12,9 @@ test('sagas whose index is in a Redis that is killed and emptied all end, with e
   inRounds(async (seed) => {
     await using workspace = await createWorkspace();
     const path = join(workspace.folder, 'events.db');
-    await using store = await sqliteEventStore(path);
+    await using db = await openSqlite(path);
     await using redis = await startRedis({ appendOnly: 'always' });
-    await using index = await openSagaIndex(redis.url);
+    await using sagas = await openRole(redis.url, 'sagas');
     let disturbances = 0;
     const disturb = async (random: SeededRandom): Promise<void> => {
       disturbances += 1;
@@ -26,6 +26,8 @@ test('sagas whose index is in a Redis that is killed and emptied all end, with e
         await redis.start();
       }
     };
-    const elsewhere = { url: redis.url, index, disturb };
-    await killSagas({ engine: 'sqlite', url: `sqlite:${path}`, seed, elsewhere }, store);
+    const plan = { engine: 'sqlite', url: `sqlite:${path}`, seed } as const;
+    const { store, subscriptions } = db;
+    const elsewhere = { url: redis.url, disturb };
+    await killSagas({ ...plan, elsewhere }, { store, subscriptions, sagas });
   }));

@@ -4,9 +4,8 @@ import assert from 'node:assert/strict';
 import { createEnvelope, type NewEvent } from '../../src/contracts/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { hasCode } from '../../src/foundation/error.ts';
-import { sagaAdmin, type SagaHost, type SagaIndex } from '../../src/reactors/index.ts';
+import { sagaAdmin, type SagaRoles } from '../../src/reactors/index.ts';
 import type { EventStore } from '../../src/store/index.ts';
-import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
 import { isText, soakMinutes, until, type EngineName } from '../store/rig.ts';
@@ -17,24 +16,20 @@ export interface SagaPlan {
   readonly engine: EngineName;
   readonly url: string;
   readonly seed: number;
-  /** A separate index, and what disturbs it in addition to the kills; the default is the index of the store. */
+  /** The URL of a separate index, and what disturbs it in addition to the kills. Default: the index of the store. */
   readonly elsewhere?: {
     readonly url: string;
-    readonly index: SagaIndex;
     readonly disturb: (random: SeededRandom) => Promise<void>;
   };
 }
-
-type Store = EventStore & SubscriptionHost & SagaHost;
 
 const workers = 2;
 const leaseMs = 1_000;
 const { ordersMin, faults } =
   soakMinutes > 0 ? { ordersMin: 300, faults: 40 } : { ordersMin: 12, faults: 2 };
 
-export async function killSagas(plan: SagaPlan, store: Store): Promise<void> {
+export async function killSagas(plan: SagaPlan, roles: SagaRoles): Promise<void> {
   const { engine, url, seed, elsewhere } = plan;
-  const index = elsewhere?.index ?? store.sagas;
   const random = seededRandom(seed);
   let generation = 0;
   const start = (): Child => {
@@ -50,7 +45,7 @@ export async function killSagas(plan: SagaPlan, store: Store): Promise<void> {
   let orderIds: readonly string[] = [];
   try {
     await Promise.race(children.map((child) => child.message(isText('started'))));
-    const appending = appendOrders(store, faulting.signal);
+    const appending = appendOrders(roles.store, faulting.signal);
     for (let fault = 0; fault < faults; fault += 1) {
       const slot = random.below(children.length);
       const child = children[slot] as Child;
@@ -63,12 +58,12 @@ export async function killSagas(plan: SagaPlan, store: Store): Promise<void> {
     }
     faulting.abort();
     orderIds = await appending;
-    await untilAllEnded(store, index, orderIds.length);
+    await untilAllEnded(roles, orderIds.length);
   } finally {
     faulting.abort();
     await Promise.all(children.map((child) => child.kill()));
   }
-  await check(store, orderIds, seed);
+  await check(roles, orderIds, seed);
 }
 
 /** Appends until the signal fires and `ordersMin` is reached; resolves to the ids. */
@@ -97,8 +92,8 @@ async function append(store: EventStore, event: NewEvent): Promise<void> {
 }
 
 /** Waits until all sagas have ended; resumes parked ones, as an operator would. */
-async function untilAllEnded(store: Store, index: SagaIndex, orders: number): Promise<void> {
-  const admin = sagaAdmin(store, orderSaga, { index });
+async function untilAllEnded(roles: SagaRoles, orders: number): Promise<void> {
+  const admin = sagaAdmin(roles, orderSaga);
   const isOver = async (): Promise<boolean> => {
     for (const { tenant, key } of (await admin.list({ status: 'parked' })).items) {
       await admin.resume({ tenant, key }, { by: 'rig' }).catch(() => undefined);
@@ -119,8 +114,9 @@ async function untilAllEnded(store: Store, index: SagaIndex, orders: number): Pr
   await until('every saga has ended', isOverOrUnreachable, 120_000);
 }
 
-async function check(store: Store, orderIds: readonly string[], seed: number): Promise<void> {
-  const admin = sagaAdmin(store, orderSaga);
+async function check(roles: SagaRoles, orderIds: readonly string[], seed: number): Promise<void> {
+  const { store, subscriptions } = roles;
+  const admin = sagaAdmin(roles, orderSaga);
   for (const orderId of orderIds) {
     const kind = kindOf(orderId);
     const { status } = await admin.get({ tenant: 'core', key: orderId });
@@ -139,5 +135,5 @@ async function check(store: Store, orderIds: readonly string[], seed: number): P
     const [first] = await store.readStream(`shop.order.v1-core-${orderId}`).toArray();
     for (const event of entries) assert.equal(event.correlationId, first?.correlationId, why);
   }
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.equal(await subscriptions.deadLetters.count({}), 0);
 }

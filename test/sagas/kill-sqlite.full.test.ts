@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { createWorkspace, inRounds } from '../store/rig.ts';
 import { killSagas } from './kill-sagas.ts';
 
@@ -8,6 +8,6 @@ test('sagas on SQLite whose workers are killed all end, each effect once and com
   inRounds(async (seed) => {
     await using workspace = await createWorkspace();
     const path = join(workspace.folder, 'events.db');
-    await using store = await sqliteEventStore(path);
-    await killSagas({ engine: 'sqlite', url: `sqlite:${path}`, seed }, store);
+    await using db = await openSqlite(path);
+    await killSagas({ engine: 'sqlite', url: `sqlite:${path}`, seed }, db);
   }));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { openSagaIndex } from '../../src/platform/index.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
 import { useWorkspace } from '../cli-store-terminal.ts';
 
@@ -10,7 +10,7 @@ describe('millrace sagas list --index', () => {
   test('reads the index in Redis page by page, without a store', async () => {
     await using redis = await startRedis();
     {
-      await using index = await openSagaIndex(redis.url);
+      await using index = await openRole(redis.url, 'sagas');
       for (const key of ['a', 'b', 'c']) {
         const saga = 'shop.fulfilment.v1';
         const address = { stream: `${saga}-core-${key}`, saga, tenant: 'core', key, shard: 0 };

@@ -2,10 +2,11 @@
 // after they take effect.
 
 import { createCommandHandler } from '../../src/aggregates/index.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import { dispatchCommands, startSaga } from '../../src/reactors/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
-import type { EngineName } from '../store/rig.ts';
+import { openEngine, type EngineName } from '../store/rig.ts';
 import { ledger, orderSaga } from './order-saga.ts';
 
 export interface SagaWorkerInput {
@@ -20,23 +21,12 @@ export interface SagaWorkerInput {
 
 const { engine, url, name, seed, leaseMs, ...input } = childInput() as SagaWorkerInput;
 const random = seededRandom(seed);
-const store =
-  engine === 'sqlite'
-    ? await (await import('../../src/engines/sqlite/store/event-store.ts')).sqliteEventStore(url)
-    : await (
-        await import('../../src/engines/postgres/store/event-store.ts')
-      ).postgresEventStore(url, { connectionsMax: 8 });
-const send = dispatchCommands({ ledger: createCommandHandler(store, ledger) });
+const db = await openEngine(engine, url, { connectionsMax: 8 });
+const send = dispatchCommands({ ledger: createCommandHandler(db, ledger) });
+const { store, subscriptions } = db;
+const sagas = input.index === undefined ? db.sagas : await openRole(input.index, 'sagas');
 
-/** Loaded only for a separate index, because the platform loads hundreds of files. */
-async function indexElsewhere(at: string) {
-  const { openSagaIndex } = await import('../../src/platform/index.ts');
-  return openSagaIndex(at);
-}
-const index = input.index === undefined ? undefined : await indexElsewhere(input.index);
-
-await startSaga(store, orderSaga, {
-  ...(index && { index }),
+await startSaga({ store, subscriptions, sagas }, orderSaga, {
   worker: name,
   leaseMs,
   checkpointEvery: 20,

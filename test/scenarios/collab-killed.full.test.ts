@@ -18,6 +18,7 @@ import {
 import { createWorkspace, inTime, isText, until } from '../store/rig.ts';
 import type { CollabProductInput, KillPoint } from './collab-product-main.ts';
 import { causesOf, chainFor, eventsOf } from './collab-scenario.ts';
+import { outboxOf } from './outbox-of.ts';
 
 const tenant = 'core';
 /** One message for each step; every message changes the status. */
@@ -171,7 +172,7 @@ async function isOver(platform: Platform): Promise<void> {
     assert.deepEqual(causesOf(await eventsOf(platform, flow, chain.length)), chain);
   }
   await until('all mails are sent', async () => {
-    const { SENT, PENDING, CLAIMED, FAILED } = await platform.engines.ledger.counts();
+    const { SENT, PENDING, CLAIMED, FAILED } = await outboxOf(platform).counts();
     return SENT === killPoints.length && PENDING + CLAIMED + FAILED === 0;
   });
 }
@@ -198,8 +199,8 @@ async function everythingOnce(
   for (const { flow } of killPoints) {
     assert.deepEqual(causesOf(await eventsOf(platform, flow, 1)), chainFor(1));
   }
-  assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
-  assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
+  assert.equal(await platform.engines.subscriptions.deadLetters.count({}), 0);
+  assert.equal((await outboxOf(platform).counts()).DEAD, 0);
 }
 
 function contentOf({ flow, status }: { readonly flow: string; readonly status: string }): string {

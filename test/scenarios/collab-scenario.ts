@@ -16,6 +16,7 @@ import {
   type SocketMessage,
 } from '../../modules/collab/testing/web-rig.ts';
 import { until } from '../store/rig.ts';
+import { outboxOf } from './outbox-of.ts';
 
 const tenant = 'core';
 const content = 'Закончил работу\n#status Done';
@@ -310,8 +311,8 @@ async function othersAreNotified(
 
 async function mailIsSent({ platform, smtp }: Cast): Promise<void> {
   await smtp.whenReceived(1, AbortSignal.timeout(60_000));
-  const { ledger } = platform.engines;
-  await until('the outbox has the mail as sent', async () => (await ledger.counts()).SENT === 1);
+  const outbox = outboxOf(platform);
+  await until('the outbox has the mail as sent', async () => (await outbox.counts()).SENT === 1);
   const mails = smtp.messages();
   assert.deepEqual(
     mails.map(({ to }) => to),
@@ -319,7 +320,7 @@ async function mailIsSent({ platform, smtp }: Cast): Promise<void> {
   );
   assert.match(mails[0]?.source ?? '', /^Subject: Task status changed\r?$/m);
   assert.match(mails[0]?.source ?? '', /^Task status changed to Done\r?$/m);
-  const { PENDING, CLAIMED, FAILED, DEAD } = await ledger.counts();
+  const { PENDING, CLAIMED, FAILED, DEAD } = await outbox.counts();
   assert.equal(PENDING + CLAIMED + FAILED + DEAD, 0);
 }
 

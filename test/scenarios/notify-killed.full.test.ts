@@ -17,6 +17,7 @@ import {
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { createWorkspace, inTime, isText, soakMinutes, until } from '../store/rig.ts';
 import type { NotifyProductInput, NotifyKill } from './notify-product-main.ts';
+import { outboxOf } from './outbox-of.ts';
 
 const tenant = 'core';
 const base = '/api/v1/notify/customers';
@@ -104,7 +105,7 @@ test('a product that is killed at a hop notifies every customer once', async () 
     await isOver(platform, shop);
     mails = await everythingOnce(platform, shop);
     await until('all mails are sent', async () => {
-      const { SENT, PENDING, CLAIMED, FAILED } = await platform.engines.ledger.counts();
+      const { SENT, PENDING, CLAIMED, FAILED } = await outboxOf(platform).counts();
       return SENT === mails && PENDING + CLAIMED + FAILED === 0;
     });
   } finally {
@@ -115,8 +116,8 @@ test('a product that is killed at a hop notifies every customer once', async () 
   if (killPoints.some(({ at }) => at === 'mail')) {
     assert.ok(ids.length > mails, 'the unsettled mail was not sent again');
   }
-  assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
-  assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
+  assert.equal(await platform.engines.subscriptions.deadLetters.count({}), 0);
+  assert.equal((await outboxOf(platform).counts()).DEAD, 0);
 });
 
 /** A digest of one, an alert with two reminders and an escalation, a broadcast; all repeated until they get a response. */

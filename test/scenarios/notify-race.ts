@@ -84,7 +84,7 @@ export async function notifyRace(engines: EngineUrls): Promise<void> {
       Array.from({ length: times }, (_, index) => index + 1),
     );
   }
-  assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
+  assert.equal(await platform.engines.subscriptions.deadLetters.count({}), 0);
 }
 
 async function inboxOf(platform: Awaited<ReturnType<typeof createPlatform>>, id: string) {

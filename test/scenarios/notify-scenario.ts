@@ -11,6 +11,7 @@ import type { EngineUrls } from '../../src/platform/index.ts';
 import { startSmtp, type ApiCaller, type SocketMessage } from '../../src/testing/index.ts';
 import { customerRig } from '../../modules/customers/testing/customer-rig.ts';
 import { until } from '../store/rig.ts';
+import { outboxOf } from './outbox-of.ts';
 
 const base = '/api/v1/notify/customers';
 const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'] as const;
@@ -123,13 +124,14 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
     reminders.map((_, index) => index),
   );
 
-  const { ledger, storage } = rig.platform.engines;
+  const { subscriptions } = rig.platform.engines;
+  const outbox = outboxOf(rig.platform);
   await until('all mails and webhooks are sent', async () => {
-    const { SENT, PENDING, CLAIMED, FAILED } = await ledger.counts();
+    const { SENT, PENDING, CLAIMED, FAILED } = await outbox.counts();
     return SENT === 2 && PENDING + CLAIMED + FAILED === 0;
   });
-  assert.equal((await ledger.counts()).DEAD, 0);
-  assert.equal(await storage.deadLetters.count({}), 0);
+  assert.equal((await outbox.counts()).DEAD, 0);
+  assert.equal(await subscriptions.deadLetters.count({}), 0);
 }
 
 async function openOf(

@@ -17,6 +17,7 @@ import {
   type ChargeResult,
 } from '../../modules/payments/index.ts';
 import { createWorkspace, until } from '../store/rig.ts';
+import { outboxOf } from './outbox-of.ts';
 import type { PaymentsWorkerInput } from './payments-worker-main.ts';
 
 const tenant = 'core';
@@ -137,8 +138,8 @@ test('payments whose process is killed at a hop all end, with each effect once',
       ['requested', 'queued', ...actions].map((action) => `payment.${action}.v1`),
     );
   }
-  assert.equal(await platform.engines.storage.deadLetters.count({}), 0);
-  assert.equal((await platform.engines.ledger.counts()).DEAD, 0);
+  assert.equal(await platform.engines.subscriptions.deadLetters.count({}), 0);
+  assert.equal((await outboxOf(platform).counts()).DEAD, 0);
 });
 
 function resultOf(charge: Charge): ChargeResult {
@@ -171,6 +172,6 @@ async function isOver(platform: Platform, hooks: ReadonlyMap<string, string>): P
   const found = (await accounts.get(tenant, 'a-1'))?.document as AccountDocument | undefined;
   const paid = orders.filter((order) => !isDeclined(order));
   const left = paid.reduce((sum, { amount }) => sum - amount, balance);
-  const { PENDING, CLAIMED, FAILED } = await platform.engines.ledger.counts();
+  const { PENDING, CLAIMED, FAILED } = await outboxOf(platform).counts();
   return found?.reserved === 0 && found.balance === left && PENDING + CLAIMED + FAILED === 0;
 }

@@ -25,6 +25,7 @@ import {
   type PretendProvider,
 } from '../../modules/payments/index.ts';
 import { until } from '../store/rig.ts';
+import { outboxOf } from './outbox-of.ts';
 
 /** The engines and other settings of the platform, such as a queue between the ledger and its workers. */
 export interface ScenarioConfig extends Omit<PlatformConfig, 'modules' | 'roles'> {
@@ -268,11 +269,12 @@ async function outcomesAreReported(
   }
 }
 
-async function drained({ engines: { ledger, storage } }: Platform): Promise<void> {
+async function drained(platform: Platform): Promise<void> {
+  const outbox = outboxOf(platform);
   await until('the ledger has no unsent message', async () => {
-    const counts = await ledger.counts();
+    const counts = await outbox.counts();
     return counts.PENDING + counts.CLAIMED + counts.FAILED === 0;
   });
-  assert.equal((await ledger.counts()).DEAD, 0);
-  assert.equal(await storage.deadLetters.count({}), 0);
+  assert.equal((await outbox.counts()).DEAD, 0);
+  assert.equal(await platform.engines.subscriptions.deadLetters.count({}), 0);
 }

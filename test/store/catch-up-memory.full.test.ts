@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import type { CatchUpInput, CatchUpMessage } from './catch-up-main.ts';
 import { createWorkspace, newEvent, soakMinutes, streamName } from './rig.ts';
@@ -13,7 +13,8 @@ test(`the second half of catching up with ${events / 1_000}k events needs no mor
   await using workspace = await createWorkspace();
   const url = `sqlite:${join(workspace.folder, 'events.db')}`;
   {
-    await using store = await sqliteEventStore(url);
+    await using db = await openSqlite(url);
+    const { store } = db;
     const perAppend = 1_000;
     for (let at = 0; at < events; at += 10 * perAppend) {
       const appends = Array.from({ length: 10 }, (_, index) => {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import type { AppendResult, EventStore, FeedItem, Position } from '../../src/store/index.ts';
 import {
   checkDelivered,
@@ -28,7 +28,8 @@ async function rulesBroken(
     note: (entry) => void history.push(entry),
     [Symbol.dispose]: () => undefined,
   };
-  await using real = memoryEventStore();
+  await using db = openMemory();
+  const { store: real } = db;
   const random = seededRandom(seed);
   const store = bug(real, random);
   const delivered: EventLocation[] = [];

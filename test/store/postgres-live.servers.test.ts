@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { lockClass } from '../../src/engines/postgres/connection/schema.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
@@ -27,27 +27,30 @@ async function whenListening(admin: pg.Client): Promise<void> {
 
 test('subscribers miss no event while connections are cut repeatedly', async () => {
   const { url } = await sharedPostgres();
-  await using writing = await postgresEventStore(url, { connectionsMax: 3 });
-  await using reading = await postgresEventStore(url, { connectionsMax: 3, pollIntervalMs });
+  await using writing = await openPostgres(url, { connectionsMax: 3 });
+  await using reading = await openPostgres(url, { connectionsMax: 3, pollIntervalMs });
   await using admin = await connect(url);
-  await using all = follow(reading, { pageSize: 3 });
-  await using some = follow(reading, { pageSize: 2, filter: { streamPrefixes: [streamName(1)] } });
+  await using all = follow(reading.store, { pageSize: 3 });
+  await using some = follow(reading.store, {
+    pageSize: 2,
+    filter: { streamPrefixes: [streamName(1)] },
+  });
   await Promise.all([all.caughtUp(), some.caughtUp()]);
 
   let cut = 0;
   for (let round = 0; round < 15; round += 1) {
     const appends = [0, 1, 2, 3].map((index) =>
       // The retries of the store are enough, because the server stays up.
-      writing.append(streamName(index), newEvents(`${round}-${index}`, 5)),
+      writing.store.append(streamName(index), newEvents(`${round}-${index}`, 5)),
     );
     cut += await terminate(admin, storeConnections);
     await Promise.all(appends);
   }
-  await writing.append(streamName(1), [newEvent('marker')]);
+  await writing.store.append(streamName(1), [newEvent('marker')]);
   await Promise.all([all.has('marker'), some.has('marker')]);
 
   assert.ok(cut > 15, `only ${cut} connections were cut`);
-  const stored = await readLocations(reading);
+  const stored = await readLocations(reading.store);
   assert.equal(stored.length, 15 * 4 * 5 + 1);
   assertNoViolations(checkDelivered(stored, all.delivered), 'all');
   assertNoViolations(
@@ -61,7 +64,8 @@ test('subscribers miss no event while connections are cut repeatedly', async () 
 
 test('a subscription to one stream resumes at its position after its connection was cut', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url, { pollIntervalMs });
+  await using db = await openPostgres(url, { pollIntervalMs });
+  const { store } = db;
   await using admin = await connect(url);
   const stream = streamName('one');
   const revisions: number[] = [];
@@ -85,18 +89,19 @@ test('a subscription to one stream resumes at its position after its connection 
 
 test('a cut listener listens again, and no event waits for the poll', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url, { pollIntervalMs });
-  await using other = await postgresEventStore(url);
+  await using db = await openPostgres(url, { pollIntervalMs });
+  const { store } = db;
+  await using other = await openPostgres(url);
   await using admin = await connect(url);
   await using follower = follow(store);
   await follower.caughtUp();
   for (let round = 0; round < 3; round += 1) {
     await whenListening(admin);
     assert.equal(await terminate(admin, listeners), 1);
-    await other.append(streamName('a'), [newEvent(`cut-${round}`)]);
+    await other.store.append(streamName('a'), [newEvent(`cut-${round}`)]);
     await follower.has(`cut-${round}`);
     await whenListening(admin);
-    await other.append(streamName('a'), [newEvent(`listening-${round}`)]);
+    await other.store.append(streamName('a'), [newEvent(`listening-${round}`)]);
     await follower.has(`listening-${round}`);
   }
 });
@@ -112,13 +117,14 @@ test('polling delivers events whose notifications are lost', async () => {
     Object.assign(client, { emit: muted });
   });
   try {
-    await using store = await postgresEventStore(pool, { pollIntervalMs: 20 });
-    await using other = await postgresEventStore(url);
+    await using db = await openPostgres(pool, { pollIntervalMs: 20 });
+    const { store } = db;
+    await using other = await openPostgres(url);
     await using admin = await connect(url);
     await using follower = follow(store);
     await whenListening(admin);
     for (const name of ['one', 'two']) {
-      await other.append(streamName('a'), [newEvent(name)]);
+      await other.store.append(streamName('a'), [newEvent(name)]);
       await follower.has(name);
     }
   } finally {
@@ -128,11 +134,12 @@ test('polling delivers events whose notifications are lost', async () => {
 
 test('a pool with one connection reads live without a listening connection', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url, { connectionsMax: 1 });
-  await using other = await postgresEventStore(url);
+  await using db = await openPostgres(url, { connectionsMax: 1 });
+  const { store } = db;
+  await using other = await openPostgres(url);
   await using follower = follow(store);
   await follower.caughtUp();
-  await other.append(streamName('a'), [newEvent('one')]);
+  await other.store.append(streamName('a'), [newEvent('one')]);
   await follower.has('one');
   await store.append(streamName('a'), [newEvent('two')]);
   await follower.has('two');
@@ -140,33 +147,35 @@ test('a pool with one connection reads live without a listening connection', asy
 
 test('live reading continues while another session holds the listening lock', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url, { pollIntervalMs });
-  await using other = await postgresEventStore(url);
+  await using db = await openPostgres(url, { pollIntervalMs });
+  const { store } = db;
+  await using other = await openPostgres(url);
   await using admin = await connect(url);
   await admin.query('select pg_advisory_lock($1, 1)', [lockClass('millrace') + 1]);
   await using follower = follow(store);
   await follower.caughtUp();
-  await other.append(streamName('a'), [newEvent('one')]);
+  await other.store.append(streamName('a'), [newEvent('one')]);
   await follower.has('one');
   await admin.query('select pg_advisory_unlock($1, 1)', [lockClass('millrace') + 1]);
   await whenListening(admin);
-  await other.append(streamName('a'), [newEvent('two')]);
+  await other.store.append(streamName('a'), [newEvent('two')]);
   await follower.has('two');
 });
 
 test('an append notifies readers in other processes without waiting for the poll', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url, { pollIntervalMs });
-  await using other = await postgresEventStore(url);
+  await using db = await openPostgres(url, { pollIntervalMs });
+  const { store } = db;
+  await using other = await openPostgres(url);
   await using admin = await connect(url);
   await using follower = follow(store);
   await follower.caughtUp();
   await whenListening(admin);
   // The first append is made by a store, the second within a transaction of the caller.
-  await other.append(streamName('a'), [newEvent('one')]);
+  await other.store.append(streamName('a'), [newEvent('one')]);
   await follower.has('one');
   await admin.query('begin');
-  await other.append(streamName('a'), [newEvent('two')], { transaction: admin });
+  await other.store.append(streamName('a'), [newEvent('two')], { transaction: admin });
   await admin.query('commit');
   await follower.has('two');
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import type { AppendResult, EventStore, ExpectedRevision } from '../../src/store/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
@@ -33,7 +33,8 @@ for (const [kind, append] of Object.entries(appends)) {
   test(`an append ${kind} whose reply was lost is stored once, and the retry returns its position`, async () => {
     const { url } = await sharedPostgres();
     await using proxy = await startCutProxy(url);
-    await using store = await postgresEventStore(proxy.url);
+    await using db = await openPostgres(proxy.url);
+    const { store } = db;
     await store.append(streamName('a'), newEvents('before', 2));
     proxy.cut('append', 2);
     const results = await append(store, 'lost');
@@ -54,7 +55,8 @@ for (const [kind, append] of Object.entries(appends)) {
 test('an append whose replies are all lost fails as unknown, and repeating it later finds the events', async () => {
   const { url } = await sharedPostgres();
   await using proxy = await startCutProxy(url);
-  await using store = await postgresEventStore(proxy.url);
+  await using db = await openPostgres(proxy.url);
+  const { store } = db;
   const events = newEvents('lost', 2);
   proxy.cut('append', 100);
   await assert.rejects(
@@ -72,7 +74,8 @@ test('an append whose replies are all lost fails as unknown, and repeating it la
 test('every append of a batch whose reply was lost gets its own result', async () => {
   const { url } = await sharedPostgres();
   await using proxy = await startCutProxy(url);
-  await using store = await postgresEventStore(proxy.url);
+  await using db = await openPostgres(proxy.url);
+  const { store } = db;
   await store.append(streamName('a'), newEvents('before', 1));
   proxy.cut('append', 3);
   const outcomes = await Promise.allSettled(

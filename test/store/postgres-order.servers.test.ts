@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { lockClass } from '../../src/engines/postgres/connection/schema.ts';
 import { subjectHeader } from '../../src/store/index.ts';
 import { assertNoViolations, checkDelivered, checkStored } from '../../src/testing/history.ts';
@@ -32,7 +32,8 @@ test('every reader gets all events once and in order while writers commit and ro
   inRounds(async (seed) => {
     const { url } = await sharedPostgres();
     await using workspace = await createWorkspace();
-    await using store = await postgresEventStore(url);
+    await using db = await openPostgres(url);
+    const { store } = db;
     await using idle = await connect(url);
     await idle.query('create table elsewhere (id integer)');
     await idle.query('begin');
@@ -107,7 +108,8 @@ function invocationOf(operation: string, stream: string, eventIds: readonly stri
 
 test('events appended after an open transaction are delivered after its events', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
+  const { store } = db;
   await using client = await connect(url);
   await using follower = follow(store, { pageSize: 2 });
   await store.append(streamName('before'), newEvents('before', 1));
@@ -135,7 +137,8 @@ test('events appended after an open transaction are delivered after its events',
 
 test('rolling back to a savepoint removes only its own events', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
+  const { store } = db;
   await using client = await connect(url);
   await using follower = follow(store);
   const append = (name: string) =>
@@ -172,7 +175,8 @@ test('rolling back to a savepoint removes only its own events', async () => {
 
 test('many appends in one transaction need one entry in the lock table', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
+  const { store } = db;
   await using client = await connect(url);
   await client.query('begin');
   for (let count = 0; count < 20; count += 1) {
@@ -189,7 +193,8 @@ test('many appends in one transaction need one entry in the lock table', async (
 test('the order holds when the sequence exceeds the 31 and 32 bits of a lock', async () => {
   for (const around of [2 ** 31, 2 ** 32, 2 ** 40]) {
     const { url } = await sharedPostgres();
-    await using store = await postgresEventStore(url);
+    await using db = await openPostgres(url);
+    const { store } = db;
     await using client = await connect(url);
     await client.query(`select setval('millrace.event_sequence', ${around - 3})`);
     await using follower = follow(store);
@@ -206,7 +211,8 @@ test('the order holds when the sequence exceeds the 31 and 32 bits of a lock', a
 
 test('a writer that locks after a reader has read the sequence does not delay the reader', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
+  const { store } = db;
   const { position } = await store.append(streamName('a'), newEvents('a', 3));
   await using client = await connect(url);
   await client.query('begin');
@@ -219,14 +225,14 @@ test('a writer that locks after a reader has read the sequence does not delay th
 
 test('concurrent appends of several processes to the same new streams cause no deadlock', async () => {
   const { url } = await sharedPostgres();
-  await using one = await postgresEventStore(url);
-  await using two = await postgresEventStore(url);
+  await using one = await openPostgres(url);
+  await using two = await openPostgres(url);
   await using admin = await connect(url);
   const rounds = 30;
   for (let round = 0; round < rounds; round += 1) {
     const names = [0, 1, 2, 3].map((index) => streamName(`r${round}-${index}`));
     await Promise.all(
-      [one, two, one, two].map((store, index) => {
+      [one, two, one, two].map(({ store }, index) => {
         // Some streams already exist for one process and are still new to another.
         const streams = names.toSpliced(index, 1);
         const events = (stream: string) => [newEvent(`${round}:${index}:${stream}`)];
@@ -234,7 +240,7 @@ test('concurrent appends of several processes to the same new streams cause no d
       }),
     );
   }
-  assert.equal((await readLocations(one)).length, rounds * 4 * 3);
+  assert.equal((await readLocations(one.store)).length, rounds * 4 * 3);
   const { rows } = await admin.query<{ deadlocks: string }>(
     'select deadlocks from pg_stat_database where datname = current_database()',
   );
@@ -243,7 +249,8 @@ test('concurrent appends of several processes to the same new streams cause no d
 
 test('a deadlock with a transaction of the caller is resolved by retrying the append', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
+  const { store } = db;
   await using client = await connect(url);
   const [a, z] = [streamName('a'), streamName('z')];
   await store.appendMany([
@@ -280,7 +287,8 @@ test('transactions that use the whole pool can still add a new event type and a 
   const pool = new pg.Pool({ connectionString: url, max: 3 });
   const clients: pg.PoolClient[] = [];
   try {
-    await using store = await postgresEventStore(pool);
+    await using db = await openPostgres(pool);
+    const { store } = db;
     while (clients.length < 3) clients.push(await pool.connect());
     const work = clients.map(async (client, index) => {
       await client.query('begin');
@@ -309,7 +317,8 @@ test('a transaction that added a new event type while the pool was exhausted can
   const pool = new pg.Pool({ connectionString: url, max: 3 });
   const clients: pg.PoolClient[] = [];
   try {
-    await using store = await postgresEventStore(pool);
+    await using db = await openPostgres(pool);
+    const { store } = db;
     while (clients.length < 3) clients.push(await pool.connect());
     const [client, ...others] = clients as [pg.PoolClient, ...pg.PoolClient[]];
     await client.query('begin');
@@ -335,10 +344,11 @@ test('a transaction that added a new event type while the pool was exhausted can
 
 test('two schemas with names of maximum length keep their prepared statements apart', async () => {
   const { url } = await sharedPostgres();
-  await using store = await postgresEventStore(url, { schema: 's'.repeat(63) });
-  await using other = await postgresEventStore(url, { schema: `${'s'.repeat(62)}t` });
+  await using db = await openPostgres(url, { schema: 's'.repeat(63) });
+  const { store } = db;
+  await using other = await openPostgres(url, { schema: `${'s'.repeat(62)}t` });
   await store.append(streamName('a'), [newEvent('a'), newEvent('b', { type: changed })]);
   assert.equal((await store.readAll({ filter: { types: [created] } }).toArray()).length, 1);
   assert.equal((await store.readStream(streamName('a')).toArray()).length, 2);
-  assert.equal((await other.readAll().toArray()).length, 0);
+  assert.equal((await other.store.readAll().toArray()).length, 0);
 });

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { lockClass } from '../../src/engines/postgres/connection/schema.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
@@ -40,7 +40,8 @@ async function stopWalWriter(url: string): Promise<void> {
 
 test('a reader that has passed the numbers of a rolled-back append sees the events after a crash', async () => {
   const url = await server.createDatabase();
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
+  const { store } = db;
   await using follower = follow(store);
   await store.append(streamName('a'), newEvents('before', 1));
   await follower.has('before-0');
@@ -78,7 +79,8 @@ test('an acknowledged append is on disk, even if the database does not commit sy
     await admin.query(`do $$ begin
       execute format('alter database %I set synchronous_commit = off', current_database()); end $$`);
   }
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
+  const { store } = db;
   await store.append(streamName('a'), newEvents('first', 1));
   await stopWalWriter(url);
   await store.append(streamName('a'), newEvents('second', 1));
@@ -98,7 +100,8 @@ test('an acknowledged append is on disk, even if the database does not commit sy
 for (const how of ['stop', 'kill'] as const) {
   test(`a store and its subscriptions continue after an outage of the server (${how})`, async () => {
     const url = await server.createDatabase();
-    await using store = await postgresEventStore(url);
+    await using db = await openPostgres(url);
+    const { store } = db;
     await using follower = follow(store, { pageSize: 2 });
     await using filtered = follow(store, { filter: { types: ['item.changed.v1'] } });
     await store.append(streamName('a'), newEvents('before', 3));
@@ -134,7 +137,8 @@ for (const how of ['stop', 'kill'] as const) {
 
 test('a process that only waits for events survives an outage', async () => {
   const url = await server.createDatabase();
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
+  const { store } = db;
   await using reader = startReader({
     engine: 'postgres',
     url,
@@ -151,7 +155,8 @@ test('a process that only waits for events survives an outage', async () => {
 
 test('appends wait while the server is paused, and do not fail', async () => {
   const url = await server.createDatabase();
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
+  const { store } = db;
   await using follower = follow(store);
   await follower.caughtUp();
   await store.append(streamName('a'), newEvents('before', 1));
@@ -177,15 +182,16 @@ test('appends wait while the server is paused, and do not fail', async () => {
 
 test('closing settles every append that is in progress, and acknowledged appends are stored', async () => {
   const url = await server.createDatabase();
-  const store = await postgresEventStore(url, { connectionsMax: 3 });
+  const db = await openPostgres(url, { connectionsMax: 3 });
+  const { store } = db;
   const appends = Array.from({ length: 200 }, (_, index) =>
     store.append(streamName(index % 7), [newEvent(`e${index}`)]),
   );
   const settled = Promise.allSettled(appends);
-  await inTime('closing', store[Symbol.asyncDispose]());
+  await inTime('closing', db[Symbol.asyncDispose]());
   const outcomes = await inTime('every append settles', settled);
-  await using again = await postgresEventStore(url);
-  const ids = new Set((await readLocations(again)).map(({ eventId }) => eventId));
+  await using again = await openPostgres(url);
+  const ids = new Set((await readLocations(again.store)).map(({ eventId }) => eventId));
   for (const [index, outcome] of outcomes.entries()) {
     assert.equal(ids.has(`e${index}`), outcome.status === 'fulfilled', `append ${index}`);
     if (outcome.status === 'rejected') assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'));
@@ -194,11 +200,12 @@ test('closing settles every append that is in progress, and acknowledged appends
 
 test('closing settles every read that is in progress, even if there are more reads than connections', async () => {
   const url = await server.createDatabase();
-  const store = await postgresEventStore(url, { connectionsMax: 2 });
+  const db = await openPostgres(url, { connectionsMax: 2 });
+  const { store } = db;
   await store.append(streamName('a'), newEvents('a', 100));
   const reads = Array.from({ length: 30 }, () => store.readStream(streamName('a')).toArray());
   const settled = Promise.allSettled(reads);
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   for (const outcome of await inTime('every read settles', settled, 60_000)) {
     if (outcome.status === 'fulfilled') assert.equal(outcome.value.length, 100);
     else assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'), String(outcome.reason));
@@ -207,13 +214,14 @@ test('closing settles every read that is in progress, even if there are more rea
 
 test('closing ends a waiting subscription and one whose consumer is busy', async () => {
   const url = await server.createDatabase();
-  const store = await postgresEventStore(url);
+  const db = await openPostgres(url);
+  const { store } = db;
   const waiting = store.subscribe()[Symbol.asyncIterator]();
   const busy = store.subscribe()[Symbol.asyncIterator]();
   assert.equal((await waiting.next()).value?.kind, 'caughtUp');
   assert.equal((await busy.next()).value?.kind, 'caughtUp');
   const next = rejection(waiting.next());
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   assert.ok(hasCode(await inTime('the end of the waiting subscription', next), 'STORE_CLOSED'));
   const late = await inTime('the end of the busy subscription', rejection(busy.next()));
   assert.ok(hasCode(late, 'STORE_CLOSED'));
@@ -221,12 +229,13 @@ test('closing ends a waiting subscription and one whose consumer is busy', async
 
 test('closing works while the server is down', async () => {
   const url = await server.createDatabase();
-  const store = await postgresEventStore(url);
+  const db = await openPostgres(url);
+  const { store } = db;
   const follower = follow(store);
   await follower.caughtUp();
   await server.kill();
   const append = rejection(store.append(streamName('a'), [newEvent('never')]));
-  await inTime('closing', store[Symbol.asyncDispose]());
+  await inTime('closing', db[Symbol.asyncDispose]());
   const error = await append;
   // The code depends on whether the append had reached the database when the store was closed.
   assert.ok(hasCode(error, 'STORE_UNAVAILABLE') || hasCode(error, 'STORE_CLOSED'), String(error));
@@ -238,7 +247,7 @@ test('opening fails with a typed error while the server is down, and when the co
   const url = await server.createDatabase();
   await using admin = await connect(url);
   await admin.query('select pg_advisory_lock($1, 2)', [lockClass('millrace') + 1]);
-  const opening = rejection(postgresEventStore(url));
+  const opening = rejection(openPostgres(url));
   const migrating = `select pid from pg_locks where locktype = 'advisory' and not granted`;
   await until(
     'the migration waits for its lock',
@@ -246,9 +255,9 @@ test('opening fails with a typed error while the server is down, and when the co
   );
   assertOutage(await inTime('opening', opening));
   await server.kill();
-  assertOutage(await inTime('opening', rejection(postgresEventStore(url))));
+  assertOutage(await inTime('opening', rejection(openPostgres(url))));
   await server.start();
-  const store = await postgresEventStore(url);
-  assert.deepEqual(await readLocations(store), []);
-  await store[Symbol.asyncDispose]();
+  const db = await openPostgres(url);
+  assert.deepEqual(await readLocations(db.store), []);
+  await db[Symbol.asyncDispose]();
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from './connect.ts';
 import { newEvent, streamName, until } from './rig.ts';
@@ -12,7 +12,8 @@ test('an append looks its streams up by index, and never scans the tables', asyn
   await using admin = await connect(url);
   const appends = 60;
   {
-    await using store = await postgresEventStore(url, { connectionsMax: 1 });
+    await using db = await openPostgres(url, { connectionsMax: 1 });
+    const { store } = db;
     for (let count = 0; count < appends; count += 1) {
       // The plans are made for the statistics of a small table.
       if (count === appends / 2) await admin.query('analyze');

@@ -1,4 +1,4 @@
-// Helpers of the failure tests: stores by engine name, events, waiting, and reading back.
+// Helpers of the failure tests: engines by name, events, waiting, and reading back.
 
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -6,10 +6,13 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DomainEventEnvelope } from '../../src/contracts/envelope.ts';
+import type { PostgresEngine } from '../../src/engines/postgres/index.ts';
+import type { SqliteEngine } from '../../src/engines/sqlite/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import { parseHistory, type EventLocation, type HistoryEntry } from '../../src/testing/history.ts';
+import { ownedRole } from '../../src/testing/owned-role.ts';
 
 export type EngineName = 'sqlite' | 'postgres';
 
@@ -20,17 +23,26 @@ export interface RigOptions {
 }
 
 /** Loads only this engine, because many short processes call this function. */
+export async function openEngine(
+  engine: EngineName,
+  url: string,
+  options: RigOptions = {},
+): Promise<SqliteEngine | PostgresEngine> {
+  if (engine === 'sqlite') {
+    const { openSqlite } = await import('../../src/engines/sqlite/open-sqlite.ts');
+    return openSqlite(url, options);
+  }
+  const { openPostgres } = await import('../../src/engines/postgres/open-postgres.ts');
+  return openPostgres(url, options);
+}
+
+/** Disposing the store closes its engine. */
 export async function openStore(
   engine: EngineName,
   url: string,
   options: RigOptions = {},
 ): Promise<EventStore> {
-  if (engine === 'sqlite') {
-    const { sqliteEventStore } = await import('../../src/engines/sqlite/store/event-store.ts');
-    return sqliteEventStore(url, options);
-  }
-  const { postgresEventStore } = await import('../../src/engines/postgres/store/event-store.ts');
-  return postgresEventStore(url, options);
+  return ownedRole(await openEngine(engine, url, options), 'store');
 }
 
 export const eventTypes = ['item.created.v1', 'item.changed.v1', 'item.closed.v1'] as const;

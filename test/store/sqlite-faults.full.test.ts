@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { assertNoViolations, checkDelivered, checkStored } from '../../src/testing/history.ts';
 import type { HistoryEntry } from '../../src/testing/history.ts';
@@ -45,7 +45,8 @@ test(
   async (context) => {
     await using disk = await mountSmallDisk();
     if (disk === undefined) return context.skip('mounting is not allowed here');
-    await using store = await sqliteEventStore(`sqlite:${join(disk.folder, 'events.db')}`);
+    await using db = await openSqlite(`sqlite:${join(disk.folder, 'events.db')}`);
+    const { store } = db;
     await using follower = follow(store, { pageSize: 5 });
     const history: HistoryEntry[] = [];
     const filler = join(disk.folder, 'filler');
@@ -113,7 +114,8 @@ test(
 test('closing settles every append that is in progress, and acknowledged appends are stored', async () => {
   await using workspace = await createWorkspace();
   const url = `sqlite:${join(workspace.folder, 'events.db')}`;
-  const store = await sqliteEventStore(url);
+  const db = await openSqlite(url);
+  const { store } = db;
   const appends = Array.from({ length: 2_000 }, (_, index) =>
     store.append(streamName(index % 7), [newEvent(`e${index}`)]),
   );
@@ -124,10 +126,10 @@ test('closing settles every append that is in progress, and acknowledged appends
     store.append(streamName('late'), [newEvent(`late${index}`)]),
   );
   const settledLate = Promise.allSettled(late);
-  await inTime('closing', store[Symbol.asyncDispose]());
+  await inTime('closing', db[Symbol.asyncDispose]());
   const outcomes = await inTime('every append settles', settled);
-  await using again = await sqliteEventStore(url);
-  const ids = new Set((await readLocations(again)).map(({ eventId }) => eventId));
+  await using again = await openSqlite(url);
+  const ids = new Set((await readLocations(again.store)).map(({ eventId }) => eventId));
   const check = (id: string, outcome: PromiseSettledResult<unknown>): void => {
     assert.equal(ids.has(id), outcome.status === 'fulfilled', id);
     if (outcome.status === 'rejected') assert.ok(hasCode(outcome.reason, 'STORE_CLOSED'));
@@ -138,13 +140,14 @@ test('closing settles every append that is in progress, and acknowledged appends
 
 test('closing ends a waiting subscription and one whose consumer is busy', async () => {
   await using workspace = await createWorkspace();
-  const store = await sqliteEventStore(`sqlite:${join(workspace.folder, 'events.db')}`);
+  const db = await openSqlite(`sqlite:${join(workspace.folder, 'events.db')}`);
+  const { store } = db;
   const waiting = store.subscribe()[Symbol.asyncIterator]();
   const busy = store.subscribe()[Symbol.asyncIterator]();
   assert.equal((await waiting.next()).value?.kind, 'caughtUp');
   assert.equal((await busy.next()).value?.kind, 'caughtUp');
   const next = assert.rejects(waiting.next(), (error) => hasCode(error, 'STORE_CLOSED'));
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await inTime('the end of the waiting subscription', next);
   await inTime(
     'the end of the busy subscription',

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { sqliteEventStore } from '../../src/engines/sqlite/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { assertNoViolations, checkDelivered } from '../../src/testing/history.ts';
@@ -63,7 +63,8 @@ test('every reader gets all events once and in order while several processes wri
     });
     await runWriters(writers);
 
-    await using store = await sqliteEventStore(url);
+    await using db = await openSqlite(url);
+    const { store } = db;
     await checkHistories(store, workspace, seed);
     await store.append(streamName('end'), [newEvent('marker', { type: changed })]);
     const stored = await readLocations(store);
@@ -91,7 +92,8 @@ test('every reader gets all events once and in order while several processes wri
 
 test('a process that only waits for events stays alive, and receives those of another process', async () => {
   await using workspace = await createWorkspace();
-  await using store = await sqliteEventStore(urlIn(workspace));
+  await using db = await openSqlite(urlIn(workspace));
+  const { store } = db;
   await using reader = startReader({
     engine: 'sqlite',
     url: urlIn(workspace),
@@ -107,7 +109,8 @@ test('a process that only waits for events stays alive, and receives those of an
 
 test('a killed writer releases the write lock, and its uncommitted write disappears', async () => {
   await using workspace = await createWorkspace();
-  await using store = await sqliteEventStore(urlIn(workspace));
+  await using db = await openSqlite(urlIn(workspace));
+  const { store } = db;
   await store.append(streamName('a'), newEvents('before', 2));
   await using holder = startChild(new URL('./lock-holder-main.ts', import.meta.url), {
     input: { path: pathIn(workspace) } satisfies LockHolderInput,
@@ -123,7 +126,8 @@ test('a killed writer releases the write lock, and its uncommitted write disappe
 
 test('appends that wait too long for the lock all fail at the same time', async () => {
   await using workspace = await createWorkspace();
-  await using store = await sqliteEventStore(urlIn(workspace), { busyTimeoutMs: 1_000 });
+  await using db = await openSqlite(urlIn(workspace), { busyTimeoutMs: 1_000 });
+  const { store } = db;
   const other = new DatabaseSync(pathIn(workspace));
   other.exec('begin immediate');
   const appends = Array.from({ length: 100 }, (_, index) =>
@@ -144,17 +148,17 @@ test('appends that wait too long for the lock all fail at the same time', async 
 test('several stores can open a new file at the same time', async () => {
   for (let round = 0; round < 2; round += 1) {
     await using workspace = await createWorkspace();
-    const opening = Array.from({ length: 6 }, () => sqliteEventStore(urlIn(workspace)));
+    const opening = Array.from({ length: 6 }, () => openSqlite(urlIn(workspace)));
     const opened = await Promise.allSettled(opening);
     try {
-      const stores = opened.map((each) => {
+      const handles = opened.map((each) => {
         if (each.status === 'rejected') throw each.reason as Error;
         return each.value;
       });
       await Promise.all(
-        stores.map((store, index) => store.append(streamName('a'), [newEvent(`e${index}`)])),
+        handles.map(({ store }, index) => store.append(streamName('a'), [newEvent(`e${index}`)])),
       );
-      for (const store of stores) assert.equal((await readLocations(store)).length, 6);
+      for (const { store } of handles) assert.equal((await readLocations(store)).length, 6);
     } finally {
       for (const each of opened) {
         if (each.status === 'fulfilled') await each.value[Symbol.asyncDispose]();
@@ -165,19 +169,19 @@ test('several stores can open a new file at the same time', async () => {
 
 test('writers that never pause let other writers append', async () => {
   await using workspace = await createWorkspace();
-  await using greedy = await sqliteEventStore(urlIn(workspace));
-  await using modest = await sqliteEventStore(urlIn(workspace));
-  await using follower = follow(modest);
+  await using greedy = await openSqlite(urlIn(workspace));
+  await using modest = await openSqlite(urlIn(workspace));
+  await using follower = follow(modest.store);
   let going = true;
   let count = 0;
   const busy = Array.from({ length: 16 }, async (_, index) => {
     for (; going; count += 1) {
-      await greedy.append(streamName(index), [newEvent(`greedy-${index}-${count}`)]);
+      await greedy.store.append(streamName(index), [newEvent(`greedy-${index}-${count}`)]);
     }
   });
   try {
     for (let index = 0; index < 5; index += 1) {
-      await modest.append(streamName('modest'), [newEvent(`modest-${index}`)]);
+      await modest.store.append(streamName('modest'), [newEvent(`modest-${index}`)]);
     }
   } finally {
     going = false;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import type { EventStore, FeedItem, RecordedEvent } from '../../src/store/index.ts';
 import { toPosition } from '../../src/store/position.ts';
 import {
@@ -38,7 +38,7 @@ function endlessStore(): EventStore {
     position: toPosition(number),
     recordedAt: '2025-09-30T10:00:00.000Z',
   });
-  return Object.assign(memoryEventStore(), {
+  return Object.assign(openMemory().store, {
     // Events that wait for long are removed from memory and read again.
     findEvent: async (_stream: string, eventId: string) => eventAt(Number(eventId.slice(1))),
     async *subscribe({
@@ -73,9 +73,8 @@ test(`${aggregates} distinct aggregates grow the process by less than ${growthMa
       if (count >= aggregates) all.resolve();
     },
   });
-  await using runner = await startSubscription(store, definition, {
-    storage: memorySubscriptionStorage(),
-  });
+  const subscriptions = memorySubscriptionStorage();
+  await using runner = await startSubscription({ store, subscriptions }, definition);
   await all.promise;
   const growth = heapMiB() - heapAtTenth;
   assert.ok(growth < growthMaxMiB, `grew by ${growth.toFixed(1)} MiB`);

@@ -42,7 +42,7 @@ export function claimCases(engine: EngineName, open: () => Promise<OpenedRig>): 
     await until('only the held event is left', () => inFlight(first) === 1);
     await first.kill('SIGKILL');
     // The lease is so long that a slow machine keeps it, so the test releases it.
-    const { leases, tokens } = rig.store.subscriptions;
+    const { leases, tokens } = rig.subscriptions;
     const shard = { subscription, shard: 0 };
     await leases.release({ ...shard, token: await tokens.current(shard) });
     await leases.leave(subscription, 'first');

@@ -5,12 +5,10 @@ import {
   startSubscription,
   subscription,
   type ProcessedEvents,
-  type SubscriptionHost,
   type SubscriptionStorage,
 } from '../../src/subscriptions/index.ts';
-import type { EventStore } from '../../src/store/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
-import { openStore, type EngineName } from '../store/rig.ts';
+import { openEngine, type EngineName } from '../store/rig.ts';
 
 export interface ClaimWorkerInput {
   readonly engine: EngineName;
@@ -41,24 +39,19 @@ const {
   holdAt,
 } = childInput() as ClaimWorkerInput;
 const report = (message: ClaimWorkerMessage): void => tellParent(message);
-const store = (await openStore(engine, url)) as EventStore & SubscriptionHost;
-const { subscriptions: storage } = store;
+const { store, subscriptions: storage } = await openEngine(engine, url);
 /** Shortens the claim of the held event only; the handler timeout stays long. */
-const host = Object.create(store, {
-  subscriptions: {
-    value: {
-      ...storage,
-      processed: {
-        ...storage.processed,
-        claim: (key, options) =>
-          storage.processed.claim(key, {
-            ...options,
-            leaseMs: key.eventId === holdAt ? shortClaimMs : options.leaseMs,
-          }),
-      } satisfies ProcessedEvents,
-    } satisfies SubscriptionStorage,
-  },
-}) as typeof store;
+const subscriptions: SubscriptionStorage = {
+  ...storage,
+  processed: {
+    ...storage.processed,
+    claim: (key, options) =>
+      storage.processed.claim(key, {
+        ...options,
+        leaseMs: key.eventId === holdAt ? shortClaimMs : options.leaseMs,
+      }),
+  } satisfies ProcessedEvents,
+};
 const definition = subscription({
   name,
   timeoutMs: 600_000,
@@ -70,7 +63,8 @@ const definition = subscription({
     if (eventId === holdAt) await new Promise(() => undefined);
   },
 });
-const runner = await startSubscription(host, definition, { worker, leaseMs, pollMs: 100 });
+const options = { worker, leaseMs, pollMs: 100 };
+const runner = await startSubscription({ store, subscriptions }, definition, options);
 let reported = -1;
 setInterval(() => {
   const [shard] = runner.status.shards;

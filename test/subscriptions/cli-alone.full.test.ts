@@ -30,7 +30,7 @@ test('an empty list is not an error, and every command has help with examples', 
 
 test('a replay without a running handler warns, ends by timeout or Ctrl-C, and stays requested', async () => {
   await using rig = await openSqliteRig();
-  const { subscriptions } = rig.store;
+  const { subscriptions } = rig;
   const fence = await acquireShard(subscriptions, name);
   const { letter } = await subscriptions.deadLetters.add(fence, newLetter(fence, { parked: true }));
   await subscriptions.leases.release(fence);

@@ -67,7 +67,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
       await append(1, { a1: true, a2: false });
       await append(2, { b1: true });
       await append(3, { c1: false });
-      const { deadLetters } = rig.store.subscriptions;
+      const { deadLetters } = rig.subscriptions;
       await until('both events are dead letters', async () => (await deadLetters.count({})) === 2);
       const letters = await json<DeadLetter>('dlq', 'list');
       assert.deepEqual(letters.map(({ eventId }) => eventId).toSorted(), ['a1', 'b1']);
@@ -141,7 +141,7 @@ export function cliCases(engine: EngineName, open: () => Promise<OpenedRig>): vo
     `millrace dlq discard releases the parked events on ${engine}`,
     inScene(async (scene) => {
       const { rig, append, millrace, json, applied } = scene;
-      const { deadLetters } = rig.store.subscriptions;
+      const { deadLetters } = rig.subscriptions;
       for (let stream = 0; stream < 4; stream += 1) {
         await append(stream, { [`p${stream}`]: true, [`q${stream}`]: false });
       }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { EventStore } from '../../src/store/index.ts';
-import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
+import type { SubscriptionRoles } from '../../src/subscriptions/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { freezeProcess } from '../store/freeze-process.ts';
@@ -40,12 +40,11 @@ const poisonEvery = 97;
 
 export const subscriptionName = 'sub:rig:effects:v1';
 
-export interface Rigged {
-  readonly store: EventStore & SubscriptionHost;
+export interface Rigged<Transaction = unknown> extends SubscriptionRoles<Transaction> {
   readonly effects: () => Promise<readonly Effect[]>;
 }
 
-export interface OpenedRig extends Rigged, AsyncDisposable {
+export interface OpenedRig<Transaction = unknown> extends Rigged<Transaction>, AsyncDisposable {
   readonly url: string;
 }
 
@@ -151,8 +150,9 @@ async function appendAll(
 }
 
 /** A poisonous event parks its aggregate; discarding its dead letter releases the aggregate. */
-async function discardPoison(events: number, { store, effects }: Rigged): Promise<void> {
-  const { deadLetters, waiting } = store.subscriptions;
+async function discardPoison(events: number, rigged: Rigged): Promise<void> {
+  const { store, subscriptions, effects } = rigged;
+  const { deadLetters, waiting } = subscriptions;
   const stored = await store.readAll().toArray();
   const poisonous = stored.filter(({ payload }) => (payload as { poison: boolean }).poison).length;
   assert.equal(stored.length, events);

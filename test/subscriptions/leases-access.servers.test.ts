@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { test } from 'node:test';
 import { hasCode } from '../../src/foundation/error.ts';
-import { openLeases } from '../../src/platform/index.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { startNats } from '../../src/testing/servers/nats-server.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
@@ -35,14 +35,14 @@ for (const [name, start] of Object.entries({
       server.url.replace('//', `//${server.user}:${encodeURIComponent(password)}@`);
     for (const wrong of [server.url, url('wr/on:g')]) {
       await assert.rejects(
-        () => openLeases(wrong),
+        () => openRole(wrong, 'leases'),
         (error) =>
           hasCode(error, 'STORE_UNAVAILABLE') &&
           !error.retryable &&
           !error.message.includes('wr/on:g'),
       );
     }
-    await using leases = await openLeases(url('se/cr:et'));
+    await using leases = await openRole(url('se/cr:et'), 'leases');
     assert.deepEqual(await leases.list(subscription), []);
   });
 }
@@ -50,7 +50,7 @@ for (const [name, start] of Object.entries({
 test('reports a server that is not a cluster', async () => {
   await using server = await startRedis();
   await assert.rejects(
-    () => openLeases(server.url.replace('redis:', 'redis+cluster:')),
+    () => openRole(server.url.replace('redis:', 'redis+cluster:'), 'leases'),
     (error) =>
       hasCode(error, 'STORE_UNAVAILABLE') && /cluster support disabled/.test(error.message),
   );
@@ -81,7 +81,7 @@ test('accepts TLS only if the certificate authority is trusted', async () => {
     nats.url.replace('nats:', 'nats+tls:'),
   ]) {
     await assert.rejects(
-      () => openLeases(url),
+      () => openRole(url, 'leases'),
       (error) => hasCode(error, 'STORE_UNAVAILABLE') && /certificate/.test(error.message),
       url,
     );

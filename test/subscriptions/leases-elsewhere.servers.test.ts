@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { ClientBase } from 'pg';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
-import { sqliteEventStore, type SqliteTransaction } from '../../src/engines/sqlite/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
+import { openSqlite, type SqliteTransaction } from '../../src/engines/sqlite/index.ts';
 import { hasCode } from '../../src/foundation/error.ts';
-import { openLeases } from '../../src/platform/index.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import { toPosition } from '../../src/store/position.ts';
 import { startSubscription, subscription, withLeases } from '../../src/subscriptions/index.ts';
 import { subscriptionStorageConformance } from '../../src/testing/conformance/subscriptions/subscription-storage.ts';
@@ -24,10 +24,10 @@ import { commandRedis } from './command-redis.ts';
 
 const workspace = await createWorkspace();
 const file = join(workspace.folder, 'events.db');
-const [sqlite, sqliteAgain] = [await sqliteEventStore(file), await sqliteEventStore(file)];
+const [sqlite, sqliteAgain] = [await openSqlite(file), await openSqlite(file)];
 const { url } = await sharedPostgres();
-const postgres = await postgresEventStore(url, { connectionsMax: 6 });
-const postgresAgain = await postgresEventStore(url, { connectionsMax: 3 });
+const postgres = await openPostgres(url, { connectionsMax: 6 });
+const postgresAgain = await openPostgres(url, { connectionsMax: 3 });
 const database = new DatabaseSync(file, { timeout: 10_000 });
 database.exec('create table effects (key text not null)');
 const admin = await connect(url);
@@ -35,8 +35,8 @@ await admin.query('create table effects (key text not null)');
 const redisUrl = (await sharedRedis()).url;
 const natsUrl = (await sharedNats()).url;
 const leases = {
-  redis: [await openLeases(redisUrl), await openLeases(redisUrl)],
-  nats: [await openLeases(natsUrl), await openLeases(natsUrl)],
+  redis: [await openRole(redisUrl, 'leases'), await openRole(redisUrl, 'leases')],
+  nats: [await openRole(natsUrl, 'leases'), await openRole(natsUrl, 'leases')],
 } as const;
 after(async () => {
   database.close();
@@ -80,7 +80,7 @@ for (const { name, skip, run } of subscriptionStorageConformance<ClientBase>({
 
 test('after the lease server lost its data, only the new owner can write', async () => {
   await using server = await startRedis();
-  await using kept = await openLeases(server.url);
+  await using kept = await openRole(server.url, 'leases');
   const storage = withLeases(sqlite.subscriptions, kept);
   const key = { subscription: 'sub:rig:forgetful:v1', shard: 0 };
   await storage.checkpoints.open(key.subscription, 1);
@@ -110,8 +110,8 @@ test('two independent lease servers never let two owners write with the same tok
   const key = { subscription: 'sub:rig:twins:v1', shard: 0 };
   await using server = await startRedis();
   await using other = await startRedis();
-  await using a = await openLeases(server.url);
-  await using b = await openLeases(other.url);
+  await using a = await openRole(server.url, 'leases');
+  await using b = await openRole(other.url, 'leases');
   const storages = [a, b].map((each) => withLeases(postgres.subscriptions, each));
   await postgres.subscriptions.checkpoints.open(key.subscription, 1);
   const results = await Promise.all(
@@ -124,19 +124,20 @@ test('two independent lease servers never let two owners write with the same tok
 
 test('an idle owner notices a reset by another process', async () => {
   const stream = streamName('reset');
-  await sqlite.append(stream, [newEvent('reset-1')]);
+  await sqlite.store.append(stream, [newEvent('reset-1')]);
   let handled = 0;
   const definition = subscription({
     name: 'sub:rig:reset:v1',
     filter: { streamPrefixes: [stream] },
     handler: () => void (handled += 1),
   });
-  const options = { leases: leases.redis[0], leaseMs: 1_500 };
-  await using runner = await startSubscription(sqlite, definition, options);
+  const { store, subscriptions } = sqlite;
+  const roles = { store, subscriptions, leases: leases.redis[0] };
+  await using runner = await startSubscription(roles, definition, { leaseMs: 1_500 });
   await runner.whenCaughtUp();
   assert.equal(handled, 1);
   // A direct reset, as by another process, does not wake the owner.
-  const { checkpoints } = sqlite.subscriptions;
+  const { checkpoints } = subscriptions;
   await checkpoints.reset(definition.name, toPosition(0), { by: 'ada', atMs: Date.now() });
   await until('the event is handled again', () => handled === 2);
 });

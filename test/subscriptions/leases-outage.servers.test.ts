@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { openNats } from '../../src/engines/nats/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
 import type { SqliteTransaction } from '../../src/engines/sqlite/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { hasCode } from '../../src/foundation/error.ts';
-import { openLeases } from '../../src/platform/index.ts';
-import { startSubscription, subscription } from '../../src/subscriptions/index.ts';
+import type { Observer } from '../../src/foundation/observer.ts';
+import { startSubscription, subscription, type LeaseStore } from '../../src/subscriptions/index.ts';
 import { startNats } from '../../src/testing/servers/nats-server.ts';
 import { startRedisCluster } from '../../src/testing/servers/redis-cluster.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
@@ -15,18 +17,27 @@ import { recordLog } from './record-log.ts';
 import { openSqliteRig } from './open-sqlite-rig.ts';
 
 interface Target extends AsyncDisposable {
-  readonly url: string;
   kill(): Promise<void>;
   restart(): Promise<void>;
+  open(options: LeaseOptions): Promise<LeaseHandle>;
+}
+
+interface LeaseOptions {
+  readonly observer?: Observer | undefined;
+  readonly timeoutMs: number;
+}
+
+interface LeaseHandle extends AsyncDisposable {
+  readonly leases: LeaseStore;
 }
 
 const targets: Readonly<Record<string, () => Promise<Target>>> = {
   async Redis() {
     const server = await startRedis({ appendOnly: 'always' });
     return {
-      url: server.url,
       kill: () => server.kill(),
       restart: () => server.start(),
+      open: (options) => openRedis(server.url, options),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
@@ -34,21 +45,21 @@ const targets: Readonly<Record<string, () => Promise<Target>>> = {
     const cluster = await startRedisCluster({ appendOnly: 'always' });
     const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
     return {
-      url: `redis+cluster://${hosts.join(',')}`,
       kill: () => cluster.kill(),
       async restart() {
         for (const node of cluster.nodes) await node.start();
         await cluster.whenOk();
       },
+      open: (options) => openRedis(`redis+cluster://${hosts.join(',')}`, options),
       [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
     };
   },
   async NATS() {
     const server = await startNats();
     return {
-      url: server.url,
       kill: () => server.kill(),
       restart: () => server.start(),
+      open: (options) => openNats(server.url, options),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
@@ -58,7 +69,8 @@ for (const [name, start] of Object.entries(targets)) {
   test(`${name}: calls during an outage fail immediately as retryable, and tokens continue afterwards`, async () => {
     await using server = await start();
     const log = recordLog();
-    await using leases = await openLeases(server.url, { observer: { log }, timeoutMs: 2_000 });
+    await using handle = await server.open({ observer: { log }, timeoutMs: 2_000 });
+    const { leases } = handle;
     const key = { subscription: 'sub:rig:outage:v1', shard: 0 };
     const first = await leases.acquire(key, 'a', 60_000);
     assert.ok(first.kind === 'acquired');
@@ -89,7 +101,7 @@ for (const [name, start] of Object.entries(targets)) {
     assert.match(log.lines.at(-1) ?? '', /^info .* connection restored$/);
     // Two lines are enough, unless the machine pauses in between.
     assert.ok(log.lines.length <= 6, log.lines.join('\n'));
-    await leases[Symbol.asyncDispose]();
+    await handle[Symbol.asyncDispose]();
     await assert.rejects(
       () => leases.list(key.subscription),
       (error) => hasCode(error, 'STORE_CLOSED'),
@@ -101,8 +113,9 @@ for (const name of ['Redis', 'NATS']) {
   test(`a subscription continues after its leases in ${name} were unreachable longer than they last`, async () => {
     await using server = await (targets[name] as () => Promise<Target>)();
     await using rig = await openSqliteRig();
-    const { store } = rig;
-    await using leases = await openLeases(server.url, { timeoutMs: 1_000 });
+    const { store, subscriptions } = rig;
+    await using handle = await server.open({ timeoutMs: 1_000 });
+    const { leases } = handle;
     const log = recordLog();
     const definition = subscription<SqliteTransaction>({
       name: 'sub:rig:outage:v1',
@@ -112,8 +125,9 @@ for (const name of ['Redis', 'NATS']) {
         transaction.run(into, eventId, stream, revision);
       },
     });
-    const options = { leases, leaseMs: 600, observer: { log } };
-    await using runner = await startSubscription(store, definition, options);
+    const roles = { store, subscriptions, leases };
+    const options = { leaseMs: 600, observer: { log } };
+    await using runner = await startSubscription(roles, definition, options);
     await store.append(streamName(1), [newEvent('e1'), newEvent('e2')]);
     await runner.whenCaughtUp();
     await server.kill();

@@ -1,6 +1,6 @@
 // A new database with the events and effects of one run.
 
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { connect } from '../store/connect.ts';
 import type { Effect } from './effects.ts';
@@ -12,10 +12,11 @@ export async function openPostgresRig(): Promise<OpenedRig> {
   await client.query(
     'create table effects (id bigserial primary key, event_id text, stream text, revision integer, worker text, token integer)',
   );
-  const store = await postgresEventStore(url);
+  const db = await openPostgres(url);
   return {
     url,
-    store,
+    store: db.store,
+    subscriptions: db.subscriptions,
     async effects() {
       const { rows } = await client.query<Effect>(
         'select event_id as "eventId", stream, revision, worker, token from effects order by id',
@@ -23,7 +24,7 @@ export async function openPostgresRig(): Promise<OpenedRig> {
       return rows;
     },
     async [Symbol.asyncDispose]() {
-      await store[Symbol.asyncDispose]();
+      await db[Symbol.asyncDispose]();
       await client.end();
     },
   };

@@ -2,21 +2,15 @@
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { sqliteEventStore, type SqliteTransaction } from '../../src/engines/sqlite/index.ts';
-import type { EventStore } from '../../src/store/index.ts';
-import type { SubscriptionHost } from '../../src/subscriptions/index.ts';
+import { openSqlite, type SqliteTransaction } from '../../src/engines/sqlite/index.ts';
 import { createWorkspace } from '../store/rig.ts';
 import type { Effect } from './effects.ts';
 import type { OpenedRig } from './kill-workers.ts';
 
-export interface SqliteRig extends OpenedRig {
-  readonly store: EventStore & SubscriptionHost<SqliteTransaction>;
-}
-
-export async function openSqliteRig(): Promise<SqliteRig> {
+export async function openSqliteRig(): Promise<OpenedRig<SqliteTransaction>> {
   const workspace = await createWorkspace();
   const path = join(workspace.folder, 'events.db');
-  const store = await sqliteEventStore(path);
+  const db = await openSqlite(path);
   const database = new DatabaseSync(path, { timeout: 60_000 });
   database.exec(
     'create table effects (id integer primary key, event_id text, stream text, revision integer, worker text, token integer)',
@@ -26,11 +20,12 @@ export async function openSqliteRig(): Promise<SqliteRig> {
   );
   return {
     url: `sqlite:${path}`,
-    store,
+    store: db.store,
+    subscriptions: db.subscriptions,
     effects: async () => select.all() as unknown as Effect[],
     async [Symbol.asyncDispose]() {
       database.close();
-      await store[Symbol.asyncDispose]();
+      await db[Symbol.asyncDispose]();
       await workspace[Symbol.asyncDispose]();
     },
   };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientBase } from 'pg';
-import { postgresEventStore } from '../../src/engines/postgres/index.ts';
+import { openPostgres } from '../../src/engines/postgres/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startSubscription, subscription } from '../../src/subscriptions/index.ts';
 import { startPostgres } from '../../src/testing/servers/postgres-server.ts';
@@ -18,10 +18,10 @@ test('after a database outage, no event is lost, repeated or dead-lettered, and 
     await using admin = await connect(url);
     await admin.query('create table effects (id bigserial, stream text, revision integer)');
   }
-  await using store = await postgresEventStore(url);
+  await using db = await openPostgres(url);
   for (let at = 0; at < events; at += 50) {
     const batch = Array.from({ length: 50 }, (_, index) => newEvent(`e${at + index}`));
-    await store.append(streamName(at % 20), batch);
+    await db.store.append(streamName(at % 20), batch);
   }
   let handled = 0;
   const warnings: string[] = [];
@@ -37,7 +37,7 @@ test('after a database outage, no event is lost, repeated or dead-lettered, and 
       handled += 1;
     },
   });
-  await using runner = await startSubscription(store, definition, {
+  await using runner = await startSubscription(db, definition, {
     leaseMs: 1_000,
     checkpointMs: 50,
     observer: {
@@ -65,7 +65,7 @@ test('after a database outage, no event is lost, repeated or dead-lettered, and 
     assert.equal(revision, next.get(stream) ?? 0, stream);
     next.set(stream, revision + 1);
   }
-  assert.equal(await store.subscriptions.deadLetters.count({}), 0);
+  assert.equal(await db.subscriptions.deadLetters.count({}), 0);
   const outages = warnings.filter((message) => message === 'leases unavailable');
   assert.equal(outages.length, 1, warnings.join('\n'));
   // The other warnings only report a lost shard.

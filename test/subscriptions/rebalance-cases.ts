@@ -66,7 +66,7 @@ export function rebalanceCases(engine: EngineName, open: () => Promise<OpenedRig
     async function evenly(names: readonly string[]): Promise<void> {
       const share = shards / names.length;
       await until(`${names.join(', ')} have ${share} shards each`, async () => {
-        const leases = await rig.store.subscriptions.leases.list(subscriptionName);
+        const leases = await rig.subscriptions.leases.list(subscriptionName);
         const activeLeases = leases.filter(({ remainingMs }) => remainingMs > 0);
         return names.every(
           (name) => activeLeases.filter(({ owner }) => owner === name).length === share,

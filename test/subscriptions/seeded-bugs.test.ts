@@ -76,13 +76,14 @@ function createScene(): Scene {
         },
       });
       const tuning = { leaseMs, checkpointMs: 20, pollMs: 50, worker };
-      const { clock, store } = rig;
-      const runner = createSubscriptionRunner(store, definition, { storage, clock, ...tuning });
+      const { clock } = rig;
+      const roles = { store: rig.db.store, subscriptions: storage };
+      const runner = createSubscriptionRunner(roles, definition, { clock, ...tuning });
       void runner.start();
       return runner;
     },
     async checked() {
-      const problems = checkEffects(await rig.store.readAll().toArray(), effects);
+      const problems = checkEffects(await rig.db.store.readAll().toArray(), effects);
       return [...new Set(problems.map((problem) => problem.split(':')[0] ?? ''))];
     },
   };
@@ -91,8 +92,8 @@ function createScene(): Scene {
 /** Kills a process at its commit; another process continues. */
 async function killedAtCommit(broken: (storage: Storage) => Storage): Promise<string[]> {
   const scene = createScene();
-  const { clock, store, append } = scene;
-  const shared = store.subscriptions;
+  const { clock, db, append } = scene;
+  const shared = db.subscriptions;
   await append('a', 1);
   const dying = simulateProcess(
     {
@@ -130,8 +131,8 @@ test('a checkpoint that is saved before its effect loses the effect, and the che
 /** A process pauses in its handler until another one has done the work and saved its checkpoint. */
 async function pausedInHandler(broken: (storage: Storage) => Storage): Promise<string[]> {
   const scene = createScene();
-  const { clock, store, append, effects } = scene;
-  const shared = store.subscriptions;
+  const { clock, db, append, effects } = scene;
+  const shared = db.subscriptions;
   await append('a', 1);
   const waking = Promise.withResolvers<void>();
   // The clock of the process is paused, too, so it does not notice that its lease has expired.
@@ -187,8 +188,8 @@ test('an owner without a fence repeats the work of its successor, and the checke
 /** The first aggregate is held in its handler, the second is done, then the process is killed. */
 async function killedWithGap(broken: (storage: Storage) => Storage): Promise<string[]> {
   const scene = createScene();
-  const { clock, store, append, effects } = scene;
-  const shared = store.subscriptions;
+  const { clock, db, append, effects } = scene;
+  const shared = db.subscriptions;
   await append('a', 1);
   await append('b', 1);
   const dying = simulateProcess({ schedule: (promise) => promise }, shared, () => undefined);

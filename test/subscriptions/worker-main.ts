@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import type { ClientBase } from 'pg';
 import type { SqliteTransaction } from '../../src/engines/sqlite/index.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import type { RecordedEvent } from '../../src/store/index.ts';
 import {
   startSubscription,
@@ -72,15 +73,9 @@ function define<Transaction>(
   };
 }
 
-/** Loaded only for separate leases, because the platform loads three hundred files. */
-async function leasesElsewhere(url: string) {
-  const { openLeases } = await import('../../src/platform/index.ts');
-  return openLeases(url);
-}
-const leases = input.leases === undefined ? undefined : await leasesElsewhere(input.leases);
+const leases = input.leases === undefined ? undefined : await openRole(input.leases, 'leases');
 
 const tuning = {
-  ...(leases && { leases }),
   worker: input.name,
   leaseMs: input.leaseMs,
   checkpointEvery: 50,
@@ -91,8 +86,8 @@ const tuning = {
 
 async function run() {
   if (input.engine === 'sqlite') {
-    const { sqliteEventStore } = await import('../../src/engines/sqlite/store/event-store.ts');
-    const store = await sqliteEventStore(input.url);
+    const { openSqlite } = await import('../../src/engines/sqlite/open-sqlite.ts');
+    const db = await openSqlite(input.url);
     const definition = define<SqliteTransaction>(async (event, context) => {
       const transaction = await context.transaction();
       const { eventId, stream, revision } = event;
@@ -101,10 +96,11 @@ async function run() {
       mayFail(event);
       reportWork();
     });
-    return { store, runner: await startSubscription(store, subscription(definition), tuning) };
+    const roles = { store: db.store, subscriptions: db.subscriptions, leases };
+    return { db, runner: await startSubscription(roles, subscription(definition), tuning) };
   }
-  const { postgresEventStore } = await import('../../src/engines/postgres/store/event-store.ts');
-  const store = await postgresEventStore(input.url, { connectionsMax: 8 });
+  const { openPostgres } = await import('../../src/engines/postgres/open-postgres.ts');
+  const db = await openPostgres(input.url, { connectionsMax: 8 });
   const definition = define<ClientBase>(async (event, context) => {
     const transaction = await context.transaction();
     const { eventId, stream, revision } = event;
@@ -113,10 +109,11 @@ async function run() {
     mayFail(event);
     reportWork();
   });
-  return { store, runner: await startSubscription(store, subscription(definition), tuning) };
+  const roles = { store: db.store, subscriptions: db.subscriptions, leases };
+  return { db, runner: await startSubscription(roles, subscription(definition), tuning) };
 }
 
-const { store, runner } = await run();
+const { db, runner } = await run();
 process.on('message', (message) => {
   if (message === 'stop') void stop();
 });
@@ -131,7 +128,7 @@ const reporting = setInterval(() => {
 async function stop(): Promise<void> {
   clearInterval(reporting);
   await runner.stop();
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await leases?.[Symbol.asyncDispose]();
   tellParent({ kind: 'stopped' } satisfies WorkerMessage);
   process.channel?.unref();

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { hasCode } from '../../src/foundation/error.ts';
-import { openBus, openTasks } from '../../src/platform/index.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import { isTerminal } from '../../src/tasks/task-job.ts';
-import type { Tasks } from '../../src/tasks/index.ts';
+import { createTasks, type Tasks } from '../../src/tasks/index.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import { soakMinutes } from '../store/rig.ts';
@@ -74,7 +74,7 @@ export async function killTaskWorkers(plan: TaskPlan): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-kill-tasks-'));
   await using stack = new AsyncDisposableStack();
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const tasks = stack.use(await openTasks(plan.url, { types: [rigType] }));
+  const tasks = stack.use(createTasks(await openRole(plan.url, 'tasks'), { types: [rigType] }));
   let generation = 0;
   const start = (): Child => {
     generation += 1;
@@ -189,7 +189,7 @@ async function publishedEnds(
   url: string,
   jobs: readonly TaskOutcome[],
 ): Promise<readonly string[]> {
-  await using bus = await openBus(url);
+  await using bus = await openRole(url, 'bus');
   for (const endMs = performance.now() + 60_000; ;) {
     const ids: string[] = [];
     for await (const { payload } of bus.read(`gbe.tasks.${rigType.name}.terminal`)) {

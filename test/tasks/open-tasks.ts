@@ -1,9 +1,10 @@
 // Opens the tasks of a test; each of its processes uses this function.
 
-import { natsTasks } from '../../src/engines/nats/index.ts';
-import { redisTasks } from '../../src/engines/redis/index.ts';
-import { sqliteTasks } from '../../src/engines/sqlite/index.ts';
+import { openNats } from '../../src/engines/nats/index.ts';
+import { openRedis } from '../../src/engines/redis/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { taskType, type Tasks } from '../../src/tasks/index.ts';
+import { ownedTasks, type TaskHandle } from '../../src/testing/owned-tasks.ts';
 
 export type TasksAddress =
   | { readonly engine: 'sqlite'; readonly url: string }
@@ -13,9 +14,13 @@ export type TasksAddress =
 const backoff = { initialMs: 10, factor: 1, capMs: 10, jitterMs: 0 };
 const types = [taskType('report-gen', { stepTimeoutMs: 120_000, retries: 3, backoff })];
 
-export function openTasksAt(address: TasksAddress): Promise<Tasks> {
+export async function openTasksAt(address: TasksAddress): Promise<Tasks> {
+  return ownedTasks(await openHandle(address), { types });
+}
+
+function openHandle(address: TasksAddress): Promise<TaskHandle> {
   const { url } = address;
-  if (address.engine === 'redis') return redisTasks(url, { types, keyPrefix: address.keyPrefix });
-  if (address.engine === 'nats') return natsTasks(url, { types, prefix: address.prefix });
-  return sqliteTasks(url, { types });
+  if (address.engine === 'redis') return openRedis(url, { keyPrefix: address.keyPrefix });
+  if (address.engine === 'nats') return openNats(url, { prefix: address.prefix });
+  return openSqlite(url);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { eventually } from '../../src/testing/assertions.ts';
 import { createPlatform } from '../../src/platform/index.ts';
-import { openBus } from '../../src/platform/engines/open-bus.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
 import { taskType } from '../../src/tasks/index.ts';
 
 test('a platform with the role sweepers creates the orchestrator groups of its types', async () => {
@@ -18,7 +18,7 @@ test('a platform with the role sweepers creates the orchestrator groups of its t
       roles: ['sweepers'],
     });
     await platform.start();
-    await using bus = await openBus(store);
+    await using bus = await openRole(store, 'bus');
     await eventually('both groups exist', async () => {
       const names = new Set((await bus.groups()).map(({ name }) => name));
       return ['email-send-orchestrator', 'report-gen-orchestrator'].every((group) =>

@@ -3,8 +3,8 @@
 import { fsyncSync, openSync, writeSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { openTasks } from '../../src/platform/engines/open-tasks.ts';
-import { startTaskSweeper, startWorkers, task } from '../../src/tasks/index.ts';
+import { openRole } from '../../src/platform/engines/open-engines.ts';
+import { createTasks, startTaskSweeper, startWorkers, task } from '../../src/tasks/index.ts';
 import { rigSteps, rigType } from './rig-type.ts';
 import type { WorkerNote } from './task-history.ts';
 
@@ -38,7 +38,7 @@ const definition = task(rigType.name, async (ctx) => {
   }
 });
 
-const tasks = await openTasks(input.url, { types: [rigType] });
+const tasks = createTasks(await openRole(input.url, 'tasks'), { types: [rigType] });
 startTaskSweeper(tasks, { everyMs: 250 });
 const { worker, leaseMs, beatsFromThread } = input;
 startWorkers(tasks, [definition], { worker, leaseMs, beatsFromThread });

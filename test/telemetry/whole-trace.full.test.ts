@@ -18,6 +18,7 @@ import { subscription } from '../../src/subscriptions/index.ts';
 import { createTelemetry, platformCollectors } from '../../src/telemetry/index.ts';
 import { startHttpReceiver } from '../../src/testing/index.ts';
 import { until } from '../store/rig.ts';
+import { outboxOf } from '../scenarios/outbox-of.ts';
 import { startOtlpCollector, type CollectedSpan } from './otlp-collector.ts';
 
 const opened = defineEvent('account.opened.v1', z.object({ owner: z.string() }));
@@ -135,10 +136,7 @@ test('one trace covers the flow from the command to the webhook, with the messag
       },
     });
     assert.equal(response.status, 200);
-    await until(
-      'the message is sent',
-      async () => (await platform.engines.ledger.counts()).SENT === 1,
-    );
+    await until('the message is sent', async () => (await outboxOf(platform).counts()).SENT === 1);
     const metrics = await telemetry.metrics();
     for (const line of [
       'commands_handled_total{bc="banking",aggregate="account",command="account.open",tenant="core",outcome="accepted"} 1',

@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { memoryEventStore } from '../../src/engines/memory/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { flowCases } from './flow-cases.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-flow-'));
-const backing = memoryEventStore(kurrentStoreOptions);
-const server = await startKurrentServer(backing, { port: 0 });
+const backing = openMemory(kurrentStoreOptions);
+const server = await startKurrentServer(backing.store, { port: 0 });
 after(async () => {
   await server[Symbol.asyncDispose]();
   await backing[Symbol.asyncDispose]();

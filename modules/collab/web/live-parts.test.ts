@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from 'millrace/adapters/memory';
+import { openMemory } from 'millrace/engines/memory';
 import { createEnvelope, type NewEvent } from 'millrace/contracts';
 import { createIds, hasCode, silentObserver } from 'millrace/foundation';
 import { createTopics } from 'millrace/platform';
@@ -133,16 +133,16 @@ const posted = (count: number) =>
   messagePosted({ messageId: `m${count}`, chatId: 'c1', authorId: 'zoe', content: 'x', timestamp });
 
 test('live documents contain events that the read model has not applied yet', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const documents = documentsOf(memoryReadModels(), chatProjection.readModel);
   await append(
-    store,
+    db.store,
     created,
     participantJoined({ userId: 'zoe', role: 'admin' }),
     participantJoined({ userId: 'alex', role: 'member' }),
     participantLeft({ userId: 'alex', role: 'member' }),
   );
-  const events = await store.readStream(stream).toArray();
+  const events = await db.store.readStream(stream).toArray();
   const [first, second, third, fourth] = events;
   assert.ok(first && second && third && fourth);
   const behind = [first, second, third].reduce(
@@ -181,14 +181,14 @@ test('live documents contain events that the read model has not applied yet', as
 });
 
 test('the feed resumes after a read error and skips an event that it cannot publish', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   const clock = fakeClock();
   let subscriptions = 0;
   const flaky: EventStore = {
-    ...store,
+    ...db.store,
     async *subscribe(options) {
       subscriptions += 1;
-      for await (const item of store.subscribe(options)) {
+      for await (const item of db.store.subscribe(options)) {
         yield item;
         if (subscriptions === 1 && item.kind === 'events') throw new Error('the line is cut');
       }
@@ -212,28 +212,28 @@ test('the feed resumes after a read error and skips an event that it cannot publ
     published.push(it.messageId);
   });
   await feed.start();
-  await append(store, posted(0));
+  await append(db.store, posted(0));
   while (published.length < 1 || clock.sleepers === 0) await turn();
-  await append(store, posted(1), posted(2));
+  await append(db.store, posted(1), posted(2));
   await clock.advance(1_000);
   while (published.length < 2) await turn();
   assert.deepEqual([published, subscriptions], [['m0', 'm2'], 2]);
 });
 
 test('missed messages of a chat are read after any position, up to the limit', async () => {
-  await using store = memoryEventStore();
-  await append(store, created, ...Array.from({ length: 20 }, (_each, count) => posted(count)));
+  await using db = openMemory();
+  await append(db.store, created, ...Array.from({ length: 20 }, (_each, count) => posted(count)));
   const tenants = { has: () => true } as unknown as Parameters<typeof missedInChat>[2];
-  const events = await store.readStream(stream).toArray();
+  const events = await db.store.readStream(stream).toArray();
   const missed = async (since: Position): Promise<number> =>
-    (await Array.fromAsync(missedInChat(store, { tenant: 'core', id: 'c1', since }, tenants)))
+    (await Array.fromAsync(missedInChat(db.store, { tenant: 'core', id: 'c1', since }, tenants)))
       .length;
   assert.equal(await missed(startPosition), 20);
   for (const { position, revision } of events) assert.equal(await missed(position), 20 - revision);
-  const none = missedInChat(store, { tenant: 'core', id: 'c2', since: startPosition }, tenants);
+  const none = missedInChat(db.store, { tenant: 'core', id: 'c2', since: startPosition }, tenants);
   assert.deepEqual(await Array.fromAsync(none), []);
   for (let round = 0; round < 11; round += 1) {
-    await append(store, ...Array.from({ length: 1_000 }, (_each, count) => posted(count)));
+    await append(db.store, ...Array.from({ length: 1_000 }, (_each, count) => posted(count)));
   }
   await assert.rejects(missed(startPosition), (error) => hasCode(error, 'VERSION_CONFLICT'));
 });

@@ -1,6 +1,6 @@
 // The routes of the module, with those of secrets and of the connection test.
 
-import { createSlackClient } from 'millrace/adapters/slack';
+import { createSlackClient } from 'millrace/destinations/slack';
 import { Type, type NewCommand } from 'millrace/contracts';
 import { route, type ModuleWeb, type Route, type WebContext } from 'millrace/platform';
 import { resealApp, resealWorkspace } from '../config-events.ts';

@@ -137,11 +137,15 @@ const restore = defineCommand({
       throw usage(`${name} needs --to <subject>, or --same-subject`);
     }
     const storage = await openArchive(context, values.archive);
-    const { busUrlOf, openBus } = await import('../../platform/engines/open-bus.ts');
+    const { createEngineSet } = await import('../../platform/engines/open-engines.ts');
     const named = values.bus ?? (env[busVariable] === '' ? undefined : env[busVariable]);
-    const url = busUrlOf({ store: storeUrl(context, undefined), bus: named });
-    // Resolves a relative file path against the current directory.
-    await using bus = await openBus(storeUrl(context, url));
+    const urls = {
+      store: storeUrl(context, undefined),
+      // Resolves a relative file path against the current directory.
+      bus: named === undefined ? undefined : storeUrl(context, named),
+    };
+    await using engines = createEngineSet({ urls, needs: { bus: 'required' } });
+    const bus = await engines.open('bus');
     const restored = await restoreArchive(bus, storage, pattern, { ...rangeOf(values), subject });
     const { published, duplicates, malformed } = restored;
     const parts = [
@@ -159,7 +163,8 @@ async function openArchive(
   { cwd, env }: Pick<CommandContext, 'cwd' | 'env'>,
   given: string | undefined,
 ): Promise<ColdStorage> {
-  const { archiveKeysOf, openColdStorage } = await import('../../platform/engines/open-bus.ts');
+  const { archiveKeysOf, openColdStorage } =
+    await import('../../platform/engines/open-cold-storage.ts');
   const set = env[archiveVariable] === '' ? undefined : env[archiveVariable];
   return openColdStorage(given ?? set ?? archiveDefault, { cwd, keys: archiveKeysOf(env) });
 }

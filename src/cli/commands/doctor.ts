@@ -10,7 +10,8 @@ import { configOption, defined, durationMs, jsonOption, option } from '../option
 import { packageVersion } from '../package-version.ts';
 import { storeOption, storeUrl } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
-import { counted } from '../terminal/text.ts';
+import type { RoleReport } from '../../platform/engines/role-report.ts';
+import { counted, textTable } from '../terminal/text.ts';
 
 const nodeVersionMin = '22.18';
 
@@ -52,22 +53,29 @@ export const doctorCommand = defineCommand({
     const timeoutMs = durationMs('timeout', values.timeout) ?? 5_000;
     if (timeoutMs < 1_000) throw usage('--timeout must be at least 1s');
     const process = { subject: 'process', findings: processFindings(context) };
-    const subjects = [process, ...(await engineSubjects(context, values, timeoutMs))];
+    const engines = await examineDeployment(context, values, timeoutMs);
+    const subjects = [process, ...engines.subjects];
     const levels = subjects.flatMap(({ findings }) => findings.map(({ level }) => level));
     const isBroken = levels.includes('broken');
     return {
-      document: { ok: !isBroken, subjects },
-      text: `${subjects.map((each) => section(each, paint)).join('\n')}\n${summary(levels, paint)}`,
+      document: { ok: !isBroken, subjects, roles: engines.roles },
+      text: `${subjects.map((each) => section(each, paint)).join('\n')}\n${rolesText(engines.roles, paint)}${summary(levels, paint)}`,
       exitCode: isBroken ? exitCodes.failed : exitCodes.ok,
     };
   },
 });
 
-async function engineSubjects(
+interface Deployment {
+  readonly subjects: readonly Subject[];
+  /** Which engine has which role. */
+  readonly roles: readonly RoleReport[];
+}
+
+async function examineDeployment(
   context: CommandContext,
   given: { readonly config?: string; readonly store?: string },
   timeoutMs: number,
-): Promise<readonly Subject[]> {
+): Promise<Deployment> {
   const { cwd, env } = context;
   try {
     const { loadConfig } = await import('../../platform/config/millrace-config.ts');
@@ -82,19 +90,64 @@ async function engineSubjects(
     const urls = { ...engines, ...defined({ store }) };
     const reports = await examineEngines(urls, { timeoutMs, migrate });
     const detail = counted(modules.length, 'module');
-    return [
-      {
-        subject: 'configuration',
-        findings: [
-          { check: 'config', level: 'ok', detail },
-          ...(await taskTypesFindings(config.taskTypesFile)),
-        ],
-      },
-      ...reports.map(({ roles, url, findings }) => ({ subject: roles.join(', '), url, findings })),
-    ];
+    const { resolveRoles } = await import('../../platform/engines/resolve-roles.ts');
+    const { roleReport } = await import('../../platform/engines/role-report.ts');
+    const { isProduction, localUrl } = config;
+    const resolve = { urls, needs: usualNeeds, isProduction, localUrl };
+    const roles = roleReport(resolveRoles(resolve));
+    return {
+      roles,
+      subjects: [
+        {
+          subject: 'configuration',
+          findings: [
+            { check: 'config', level: 'ok', detail },
+            ...(await taskTypesFindings(config.taskTypesFile)),
+            ...roles.flatMap(({ role, warning }) =>
+              warning === undefined
+                ? []
+                : [{ check: `role ${role}`, level: 'warning', detail: warning } as const],
+            ),
+          ],
+        },
+        ...reports.map(({ roles: names, url, findings }) => ({
+          subject: names.join(', '),
+          url,
+          findings,
+        })),
+      ],
+    };
   } catch (error) {
-    return [{ subject: 'configuration', findings: [brokenBy('config', error)] }];
+    const findings = [brokenBy('config', error)];
+    return { roles: [], subjects: [{ subject: 'configuration', findings }] };
   }
+}
+
+/** The needs of a process with all roles; modules and task types may need more. */
+const usualNeeds = {
+  subscriptions: 'required',
+  snapshots: 'required',
+  readModels: 'required',
+  sagas: 'required',
+  outbox: 'optional',
+  traces: 'optional',
+  bus: 'optional',
+  tasks: 'optional',
+  keys: 'optional',
+  queue: 'optional',
+} as const;
+
+function rolesText(roles: readonly RoleReport[], paint: Paint): string {
+  if (roles.length === 0) return '';
+  const rows = roles.map(({ title, engine = 'off', url = '', survives = '', sharedBy = '' }) => [
+    title,
+    engine,
+    url,
+    survives,
+    sharedBy,
+  ]);
+  const titles = ['role', 'engine', 'URL', 'an acknowledgement survives', 'shared by'];
+  return `${textTable(titles, rows, paint)}\n`;
 }
 
 /** Tasks cannot open with an invalid file; the finding names the field and the line. */

@@ -64,6 +64,7 @@ export const outboxRun = defineCommand({
       store,
       outbox,
       observer: { log },
+      isProduction: env['NODE_ENV'] === 'production',
     });
     const { projectors = [], destinations } = definition;
     log.info(

@@ -3,14 +3,14 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { namedVersion } from '../../projections/switch-projection.ts';
-import type { ProjectionStore } from '../../projections/start-projection.ts';
+import type { ProjectionRoles } from '../../projections/start-projection.ts';
 import type { Projection } from '../../projections/projection.ts';
 import type { ReadModelStore } from '../../projections/read-model-store.ts';
 import type { RebuildProgress } from '../../projections/rules/rebuild-progress.ts';
 import { audited } from '../audit.ts';
 import { defineCommand, didYouMean, usage, type Command, type CommandContext } from '../command.ts';
 import { checkConfirmed, flag, jsonOption, repeatable } from '../options.ts';
-import { openExistingStore, storeOption } from '../stores.ts';
+import { openExistingRoles, storeOption } from '../stores.ts';
 import { createProgress, progressBar } from '../terminal/progress.ts';
 import { counted, grouped } from '../terminal/text.ts';
 
@@ -33,9 +33,9 @@ const status = defineCommand({
   ],
   async run(context) {
     const { paint } = context;
-    await using store = await openExistingStore(context, context.values.store);
+    await using db = await openProjections(context, context.values.store);
     const { projectionStatus } = await import('../../projections/switch-projection.ts');
-    const all = await projectionStatus(store);
+    const all = await projectionStatus(db);
     const lines = all.map((each) => {
       const { family, version, projection, active, behind, paused, deadLetters } = each;
       const notes = [
@@ -71,15 +71,15 @@ const rebuild = defineCommand({
     if (projection === undefined) {
       throw usage(`unknown projection ${didYouMean(name, projections.keys())}`);
     }
-    await using store = await openExistingStore(context, values.store);
+    await using db = await openProjections(context, values.store, readModels);
+    const { store } = db;
     const { rebuildProjection } = await import('../../projections/rebuild-projection.ts');
     const progress = createProgress(stderr);
     const action = { store, action: 'projection.rebuild', target: name };
     const result = await audited(context, action, () =>
-      rebuildProjection(store, projection, {
+      rebuildProjection(db, projection, {
         signal,
         onProgress: (now) => progress.show(progressBar(now.done, progressText(now))),
-        readModels,
       }),
     ).finally(() => progress.clear());
     const { events, deadLetters } = result;
@@ -103,11 +103,12 @@ const activate = defineCommand({
   argument: oneProjection,
   async run(context) {
     const { values, argument: name, paint } = context;
-    await using store: ProjectionStore = await openExistingStore(context, values.store);
-    const version = await namedVersion(store.readModelVersions, name);
+    await using db = await openProjections(context, values.store);
+    const { store } = db;
+    const version = await namedVersion(db.readModelVersions, name);
     const { switchProjection } = await import('../../projections/switch-projection.ts');
     const action = { store, action: 'projection.switch', target: version.name };
-    await audited(context, action, () => switchProjection(store, version));
+    await audited(context, action, () => switchProjection(db, version));
     const { bc, aggregate, version: number } = version.readModel;
     return {
       json: { family: `${bc}.${aggregate}`, active: number },
@@ -132,16 +133,16 @@ const retire = defineCommand({
     const { name: command, values, argument: name, stderr, signal, paint } = context;
     checkConfirmed(values, `${command} removes all documents of ${name}`);
     const { readModels } = await loadProjections(context, values.modules);
-    await using store: ProjectionStore = await openExistingStore(context, values.store);
-    const version = await namedVersion(store.readModelVersions, name);
+    await using db = await openProjections(context, values.store, readModels);
+    const { store } = db;
+    const version = await namedVersion(db.readModelVersions, name);
     const { retireProjection } = await import('../../projections/switch-projection.ts');
     const progress = createProgress(stderr);
     const action = { store, action: 'projection.retire', target: version.name };
     const removed = await audited(context, action, () =>
-      retireProjection(store, version, {
+      retireProjection(db, version, {
         signal,
         onProgress: (count) => progress.show(`${grouped(count)} documents removed`),
-        readModels,
       }),
     ).finally(() => progress.clear());
     return {
@@ -153,9 +154,33 @@ const retire = defineCommand({
 
 export const projectionCommands: readonly Command[] = [status, rebuild, activate, retire];
 
+/** Read models of a module replace those of the engines. */
+async function openProjections(
+  context: CommandContext,
+  given: string | undefined,
+  readModels?: ReadModelStore,
+): Promise<ProjectionRoles & AsyncDisposable> {
+  const engines = await openExistingRoles(context, given);
+  try {
+    const { readModelVersions } = await engines.handleOf('subscriptions');
+    if (readModelVersions === undefined) throw new TypeError('checkpoints without versions');
+    return {
+      store: await engines.open('store'),
+      subscriptions: await engines.open('subscriptions'),
+      leases: await engines.leases(),
+      readModels: readModels ?? (await engines.open('readModels')),
+      readModelVersions,
+      [Symbol.asyncDispose]: () => engines[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await engines[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
 interface ProjectionModules {
   readonly projections: ReadonlyMap<string, Projection>;
-  /** Default: the read models of the event store. */
+  /** Default: the read models of the configured engines. */
   readonly readModels: ReadModelStore | undefined;
 }
 

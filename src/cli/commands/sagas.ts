@@ -1,13 +1,11 @@
 // `millrace sagas …`: lists and shows sagas, and resumes parked ones.
 
-import { MillraceError } from '../../foundation/error.ts';
-import type { SagaEntry, SagaHost, SagaIndex, SagaInfo } from '../../reactors/index.ts';
+import type { SagaEntry, SagaIndex, SagaInfo } from '../../reactors/index.ts';
 import { sagaStatuses } from '../../reactors/saga-index.ts';
-import type { EventStore } from '../../store/event-store.ts';
 import { audited, byOption, operatorName } from '../audit.ts';
 import { defineCommand, type Command, type CommandContext } from '../command.ts';
 import { defined, flag, jsonOption, oneOf, option, nonNegativeInteger } from '../options.ts';
-import { openExistingStore, storeOption } from '../stores.ts';
+import { openExistingRoles, storeOption } from '../stores.ts';
 import { fieldLines } from '../terminal/text.ts';
 
 const oneSaga = "saga's stream, such as shop.fulfilment.v1-core-o1";
@@ -63,9 +61,10 @@ const show = defineCommand({
   examples: ['millrace sagas show shop.fulfilment.v1-core-o1'],
   argument: oneSaga,
   async run(context) {
-    await using store = await openExistingStore(context, context.values.store);
+    await using engines = await openExistingRoles(context, context.values.store);
+    const roles = { store: await engines.open('store'), sagas: await engines.open('sagas') };
     const { sagaAt } = await import('../../reactors/saga-admin.ts');
-    const { sagas, address } = await sagaAt(sagaHost(store), context.argument);
+    const { sagas, address } = await sagaAt(roles, context.argument);
     const info = await sagas.get(address);
     return { json: info, text: infoText(info) };
   },
@@ -91,9 +90,11 @@ const resume = defineCommand({
     const { values, argument: stream, paint } = context;
     const { by = operatorName(context), note } = values;
     const how = values.skip === true ? 'skip' : 'resume';
-    await using store = await openExistingStore(context, values.store);
+    await using engines = await openExistingRoles(context, values.store);
+    const store = await engines.open('store');
     const { sagaAt } = await import('../../reactors/saga-admin.ts');
-    const { sagas, address } = await sagaAt(sagaHost(store), stream);
+    const roles = { store, sagas: await engines.open('sagas') };
+    const { sagas, address } = await sagaAt(roles, stream);
     await audited(context, { store, action: `saga.${how}`, target: stream }, () =>
       sagas[how](address, { by, ...defined({ note }) }),
     );
@@ -110,16 +111,10 @@ async function openIndex(
   opened: AsyncDisposableStack,
 ): Promise<SagaIndex> {
   if (index === undefined || !/^redis/i.test(index)) {
-    return sagaHost(opened.use(await openExistingStore(context, index ?? url))).sagas;
+    return opened.use(await openExistingRoles(context, index ?? url)).open('sagas');
   }
-  const { openSagaIndex } = await import('../../platform/engines/open-saga-index.ts');
-  return opened.use(await openSagaIndex(index));
-}
-
-function sagaHost(store: EventStore & Partial<SagaHost>): EventStore & SagaHost {
-  const { sagas } = store;
-  if (sagas !== undefined) return Object.assign(store, { sagas });
-  throw new MillraceError('NOT_SUPPORTED', 'this store has no index of sagas');
+  const { openRole } = await import('../../platform/engines/open-engines.ts');
+  return opened.use(await openRole(index, 'sagas'));
 }
 
 function entryText({ stream, status, updatedAtMs, dueAtMs, reason }: SagaEntry): string {

@@ -1,6 +1,5 @@
 // `millrace subscriptions …`: shows, pauses, resumes and resets the subscriptions of an event store.
 
-import { MillraceError } from '../../foundation/error.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import {
   subscriptionAdmin,
@@ -8,10 +7,7 @@ import {
   subscriptionOverview,
   type SubscriptionAdmin,
 } from '../../subscriptions/subscription-admin.ts';
-import type {
-  SubscriptionHost,
-  SubscriptionStorage,
-} from '../../subscriptions/subscription-storage.ts';
+import type { SubscriptionStorage } from '../../subscriptions/subscription-storage.ts';
 import { audited, byOption, operatorName } from '../audit.ts';
 import {
   defineCommand,
@@ -21,7 +17,7 @@ import {
   type CommandContext,
 } from '../command.ts';
 import { checkConfirmed, flag, jsonOption, option } from '../options.ts';
-import { openExistingStore, storeOption } from '../stores.ts';
+import { openExistingRoles, storeOption } from '../stores.ts';
 import { grouped, textTable } from '../terminal/text.ts';
 
 const oneSubscription = 'subscription, such as sub:core-lookup:currency-projection:v1';
@@ -162,18 +158,21 @@ export async function openSubscriptions(
   context: Pick<CommandContext, 'cwd' | 'env'>,
   given: string | undefined,
 ): Promise<Subscriptions> {
-  const store: EventStore & Partial<SubscriptionHost> = await openExistingStore(context, given);
-  const { subscriptions: storage } = store;
-  if (storage === undefined) {
-    await store[Symbol.asyncDispose]();
-    throw new MillraceError('NOT_SUPPORTED', 'this store does not keep subscriptions', {
-      details: { field: 'store' },
-    });
+  const engines = await openExistingRoles(context, given);
+  try {
+    const [store, subscriptions] = [
+      await engines.open('store'),
+      await engines.open('subscriptions'),
+    ];
+    const leases = await engines.leases();
+    return {
+      store,
+      storage: subscriptions,
+      admin: subscriptionAdmin({ store, subscriptions, leases }),
+      [Symbol.asyncDispose]: () => engines[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await engines[Symbol.asyncDispose]();
+    throw error;
   }
-  return {
-    store,
-    storage,
-    admin: subscriptionAdmin(store, { storage }),
-    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
-  };
 }

@@ -248,14 +248,15 @@ export async function openFolderTasks(
   given: string | undefined,
 ): Promise<OpenedTasks> {
   const { loadConfig } = await import('../../platform/config/millrace-config.ts');
-  const { busUrlOf, openBus } = await import('../../platform/engines/open-bus.ts');
-  const { openTasks, tasksUrlOf } = await import('../../platform/engines/open-tasks.ts');
+  const { createEngineSet } = await import('../../platform/engines/open-engines.ts');
+  const { createTasks } = await import('../../tasks/create-tasks.ts');
   const { taskType } = await import('../../tasks/task-type.ts');
   const { loadTaskTypes } = await import('../../tasks/run/watch-task-types.ts');
   const config = await loadConfig(context);
-  const store = config.engines?.store ?? storeUrl(context, undefined);
-  const urls = { ...config.engines, store };
-  const url = given === undefined ? tasksUrlOf(urls) : storeUrl(context, given);
+  const { engines: urls = {}, isProduction, localUrl } = config;
+  const chosen = given === undefined ? urls : { ...urls, tasks: storeUrl(context, given) };
+  const needs = { tasks: 'required', bus: 'optional' } as const;
+  const engines = createEngineSet({ urls: chosen, needs, isProduction, localUrl });
   const byName = new Map<string, TaskType>();
   for (const { tasks } of config.modules ?? []) {
     if (typeof tasks === 'function') continue;
@@ -265,15 +266,14 @@ export async function openFolderTasks(
   if (config.taskTypesFile !== undefined) {
     for (const type of await loadTaskTypes(config.taskTypesFile)) byName.set(type.name, type);
   }
-  const tasks = await openTasks(url, { types: [...byName.values()] });
   const opened = new AsyncDisposableStack();
-  opened.use(tasks);
+  opened.use(engines);
+  const tasks = opened.use(
+    createTasks(await engines.open('tasks'), { types: [...byName.values()] }),
+  );
   return {
     tasks,
-    bus: async () =>
-      opened.use(
-        await openBus(given === undefined && urls.tasks === undefined ? busUrlOf(urls) : url),
-      ),
+    bus: async () => (await engines.handleOf('tasks')).bus ?? engines.open('bus'),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -3,15 +3,10 @@
 import { systemClock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
-import type { EventStore } from '../../store/event-store.ts';
-import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
-import type { TraceHost } from '../../traces/trace-index.ts';
 import { defineCommand, type CommandContext } from '../command.ts';
 import { jsonOption, option, tenantOption, nonNegativeInteger } from '../options.ts';
-import { openExistingStore, openOutbox, outboxOption, outboxUrl } from '../stores.ts';
+import { openExistingRoles, openOutbox, outboxOption } from '../stores.ts';
 import { traceText } from './trace-text.ts';
-
-type Host = EventStore & Partial<SubscriptionHost & TraceHost>;
 
 export const traceCommand = defineCommand({
   name: 'trace',
@@ -29,26 +24,18 @@ export const traceCommand = defineCommand({
     const { values, argument: correlationId, paint, signal } = context;
     const waitMs = nonNegativeInteger('wait', values.wait);
     await using opened = new AsyncDisposableStack();
-    const store: Host = opened.use(await openExistingStore(context, values.store));
-    // If the store has no trace index, the database of the outbox has one.
-    const side: Host =
-      store.traces === undefined
-        ? opened.use(await openExistingStore(context, outboxUrl(context, undefined)))
-        : store;
-    const { subscriptions: storage, traces } = side;
-    if (storage === undefined || traces === undefined) {
-      throw new MillraceError('NOT_SUPPORTED', 'this store does not keep traces', {
-        details: { field: 'store' },
-      });
-    }
-    const ledger = await openLedger(context, values.store);
-    if (ledger !== undefined) opened.use(ledger);
+    const engines = opened.use(await openExistingRoles(context, values.store));
+    const roles = {
+      store: await engines.open('store'),
+      subscriptions: await engines.open('subscriptions'),
+      traces: await engines.open('traces'),
+    };
+    const outbox = await openLedger(context, values.store);
+    if (outbox !== undefined) opened.use(outbox);
     const { tracesOver } = await import('../../platform/platform-traces.ts');
     const { tenant } = values;
-    const trace = await tracesOver({ store, storage, traces, ledger }, { clock: systemClock }).get(
-      correlationId,
-      { tenant, waitMs, signal },
-    );
+    const traces = tracesOver({ ...roles, outbox }, { clock: systemClock });
+    const trace = await traces.get(correlationId, { tenant, waitMs, signal });
     if (trace.nodes.length === 0 && trace.missing === 0) {
       const reason = trace.complete
         ? ''

@@ -6,7 +6,7 @@ import type {
   ExportOptions,
   ImportProgress,
   ImportResult,
-  OpenEventStoreOptions,
+  EngineOptions,
 } from '../../platform/index.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
@@ -125,7 +125,7 @@ async function exportToFile(
 }
 
 /** Accepts all names and payloads that the source accepted, above the usual limits. */
-const importLimits: OpenEventStoreOptions = {
+const importLimits: EngineOptions = {
   names: 'open',
   payloadBytesMax: 64 * 1_048_576,
   payloadDepthMax: 1_000,

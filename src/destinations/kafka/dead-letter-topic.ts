@@ -18,7 +18,7 @@ export type DeadLetterTopic = AsyncDisposable &
  *
  * @example
  * import { createOutboxDispatcher, memoryOutboxLedger } from 'millrace/outbox';
- * import { deadLetterTopic } from 'millrace/adapters/kafka';
+ * import { deadLetterTopic } from 'millrace/destinations/kafka';
  *
  * await using onDead = await deadLetterTopic('localhost:9092', { topic: 'outbox.dead' });
  * await using dispatcher = createOutboxDispatcher({

@@ -65,7 +65,7 @@ export const kafkaLimits = {
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
- * import { kafkaDestination } from 'millrace/adapters/kafka';
+ * import { kafkaDestination } from 'millrace/destinations/kafka';
  *
  * await using kafka = await kafkaDestination('broker-1:9092,broker-2:9092', {
  *   tls: {},

@@ -37,7 +37,7 @@ const ambiguous: ReadonlySet<string> = new Set([
  * fix it without changing the message.
  *
  * @example
- * import { classifyKafkaError } from 'millrace/adapters/kafka';
+ * import { classifyKafkaError } from 'millrace/destinations/kafka';
  *
  * console.log(classifyKafkaError('MESSAGE_TOO_LARGE')); // permanent
  */

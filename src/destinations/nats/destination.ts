@@ -34,7 +34,7 @@ export const natsDestinationLimits = { duplicateWindowMs: 2 * 60 * 60_000 } as c
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
- * import { natsDestination } from 'millrace/adapters/nats';
+ * import { natsDestination } from 'millrace/destinations/nats';
  *
  * await using nats = await natsDestination('nats://localhost:4222', {
  *   subject: ({ eventType }) => `payments.${eventType}`,

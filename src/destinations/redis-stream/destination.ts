@@ -33,7 +33,7 @@ const addOnce = loadScript(new URL('add-once.lua', import.meta.url));
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
- * import { redisStreamDestination } from 'millrace/adapters/redis';
+ * import { redisStreamDestination } from 'millrace/destinations/redis-stream';
  *
  * await using redis = await redisStreamDestination('redis://localhost:6379', {
  *   stream: ({ tenantId = 'core' }) => `app:{${tenantId}}:payments:stream`,

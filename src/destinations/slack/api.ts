@@ -265,7 +265,7 @@ const ambiguous: ReadonlySet<string> = new Set(['fatal_error', 'internal_error']
  * changing the message. Unknown codes are transient.
  *
  * @example
- * import { classifySlackError } from 'millrace/adapters/slack';
+ * import { classifySlackError } from 'millrace/destinations/slack';
  *
  * console.log(classifySlackError('channel_not_found')); // permanent
  */

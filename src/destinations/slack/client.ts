@@ -75,7 +75,7 @@ export const slackClientLimits = {
  * Opens a Slack client. Each call takes a token; the client stores none.
  *
  * @example
- * import { createSlackClient } from 'millrace/adapters/slack';
+ * import { createSlackClient } from 'millrace/destinations/slack';
  *
  * await using slack = await createSlackClient();
  * const { signal } = new AbortController();

@@ -39,7 +39,7 @@ export interface SlackOptions {
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
- * import { slackDestination } from 'millrace/adapters/slack';
+ * import { slackDestination } from 'millrace/destinations/slack';
  *
  * await using slack = await slackDestination({
  *   token: 'xoxb-…',

@@ -29,7 +29,7 @@ export interface SmsOptions {
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
- * import { smsDestination, twilioProvider } from 'millrace/adapters/sms';
+ * import { smsDestination, twilioProvider } from 'millrace/destinations/sms';
  *
  * await using provider = twilioProvider({ accountSid: 'AC…', authToken: '…', from: '+15550001111' });
  * const sms = smsDestination({

@@ -22,7 +22,7 @@ export interface TwilioOptions {
  * twice. The idempotency key is sent for compatible providers that do.
  *
  * @example
- * import { twilioProvider } from 'millrace/adapters/sms';
+ * import { twilioProvider } from 'millrace/destinations/sms';
  *
  * await using provider = twilioProvider({ accountSid: 'AC…', authToken: '…', from: 'MG…' });
  */

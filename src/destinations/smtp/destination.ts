@@ -50,7 +50,7 @@ export const smtpLimits = {
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
- * import { renderMail, smtpDestination } from 'millrace/adapters/smtp';
+ * import { renderMail, smtpDestination } from 'millrace/destinations/smtp';
  *
  * const receipt = { subject: 'Payment {{paymentId}}', text: 'We received {{amount}}.' };
  * await using email = await smtpDestination({

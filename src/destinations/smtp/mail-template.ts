@@ -17,7 +17,7 @@ const placeholder = /\{\{\s*([\w.-]+)\s*\}\}/g;
  * Replaces the placeholders with values. Throws `PAYLOAD_INVALID` with the name of a missing value.
  *
  * @example
- * import { renderMail } from 'millrace/adapters/smtp';
+ * import { renderMail } from 'millrace/destinations/smtp';
  *
  * const template = { subject: 'Order {{order.id}}', html: '<p>Thank you, {{name}}!</p>' };
  * console.log(renderMail(template, { order: { id: 7 }, name: 'A & B' }).html); // <p>Thank you, A &amp; B!</p>

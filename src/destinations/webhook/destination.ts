@@ -71,7 +71,7 @@ export const webhookLimits = { timeoutMs: 5_000 } as const;
  *
  * @example
  * import { createDelivery } from 'millrace/delivery';
- * import { webhookDestination } from 'millrace/adapters/webhook';
+ * import { webhookDestination } from 'millrace/destinations/webhook';
  *
  * await using webhook = webhookDestination({
  *   endpoint: {
@@ -186,7 +186,7 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
  * Whether a pattern matches the event type: the whole type, a prefix before `*`, or `*`.
  *
  * @example
- * import { wantsEvent } from 'millrace/adapters/webhook';
+ * import { wantsEvent } from 'millrace/destinations/webhook';
  *
  * console.log(wantsEvent(['payment.*'], 'payment.completed.v1')); // true
  */

@@ -41,7 +41,7 @@ const derPrefixes = {
  * Creates a key pair for webhooks that are signed with ed25519.
  *
  * @example
- * import { createWebhookKeyPair } from 'millrace/adapters/webhook';
+ * import { createWebhookKeyPair } from 'millrace/destinations/webhook';
  *
  * const { secretKey, publicKey } = createWebhookKeyPair();
  * const endpoint = { id: 'acme', url: 'https://acme.example/hook', secrets: [secretKey] };

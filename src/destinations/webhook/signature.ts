@@ -38,7 +38,7 @@ export const signatureLimits = {
  * The value of the header `webhook-signature`: one signature per secret, in their order.
  *
  * @example
- * import { signWebhook } from 'millrace/adapters/webhook';
+ * import { signWebhook } from 'millrace/destinations/webhook';
  *
  * const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'];
  * console.log(signWebhook({ id: 'msg_1', timestampMs: Date.now(), body: '{}' }, secrets)); // v1,…
@@ -61,7 +61,7 @@ export function signWebhook(content: SignedContent, secrets: readonly string[]):
  * import { createServer } from 'node:http';
  * import { buffer } from 'node:stream/consumers';
  * import { hasCode } from 'millrace/foundation';
- * import { verifyWebhook } from 'millrace/adapters/webhook';
+ * import { verifyWebhook } from 'millrace/destinations/webhook';
  *
  * const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'];
  * createServer(async (request, response) => {

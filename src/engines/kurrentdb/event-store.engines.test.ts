@@ -2,12 +2,13 @@
 // so cases that need an empty store are skipped with that reason.
 
 import { describe, test } from 'node:test';
-import { kurrentdbEventStore } from './index.ts';
+import { openKurrent } from './index.ts';
 import {
   eventStoreConformance,
   type StoreFixture,
 } from '../../testing/conformance/store/event-store.ts';
 import type { EventStore, EventStoreOptions } from '../../store/index.ts';
+import { ownedRole } from '../../testing/owned-role.ts';
 
 const url = process.env['MILLRACE_TEST_KURRENTDB'];
 const title = 'the event store, on the KurrentDB of MILLRACE_TEST_KURRENTDB';
@@ -37,10 +38,10 @@ if (url === undefined) {
 async function fixtureAt(
   target: string,
 ): Promise<{ readonly fixture: StoreFixture; readonly close: () => Promise<void> }> {
-  const shared = await kurrentdbEventStore(target);
+  const openAt = async (options?: EventStoreOptions): Promise<EventStore> =>
+    ownedRole(await openKurrent(target, options), 'store');
+  const shared = await openAt();
   let isGiven = false;
-  const openAt = (options?: EventStoreOptions): Promise<EventStore> =>
-    kurrentdbEventStore(target, options);
   const fixture: StoreFixture = {
     capabilities: shared.capabilities,
     async open() {

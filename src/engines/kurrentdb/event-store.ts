@@ -17,7 +17,7 @@ import { createKurrentdbKeys } from './subject-keys.ts';
 import { createKurrentdbListener } from './listener.ts';
 import { createKurrentdbReader } from './reader.ts';
 
-export interface KurrentdbOptions extends EventStoreOptions {
+export interface KurrentOptions extends EventStoreOptions {
   /**
    * Stores the keys of data subjects. Default: streams of the server, which deletes the bytes of a forgotten key
    * with its next scavenge, and from backups later.
@@ -32,25 +32,9 @@ export interface KurrentdbEventStore extends EventStore {
   consume(options: ConsumeOptions): AsyncIterable<Delivery>;
 }
 
-/**
- * Opens the event store in KurrentDB or EventStoreDB, by URL or with your client. Your client is left open, and is
- * not replaced when it fails.
- *
- * Do not load the older client, `@eventstore/db-client`, into the same process: both register their messages under
- * the same global names.
- *
- * @example
- * import { kurrentdbEventStore } from 'millrace/adapters/kurrentdb';
- *
- * await using store = await kurrentdbEventStore('kurrentdb://localhost:2113?tls=false');
- * for await (const { event, ack } of store.consume({ group: 'mailer' })) {
- *   console.log(event.type);
- *   await ack();
- * }
- */
 export async function kurrentdbEventStore(
   target: string | Client,
-  options: KurrentdbOptions = {},
+  options: KurrentOptions = {},
 ): Promise<KurrentdbEventStore> {
   const {
     keys,

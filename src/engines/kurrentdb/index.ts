@@ -1,6 +1,3 @@
 export type { ConsumeOptions, Delivery } from './competing-consumers.ts';
-export {
-  kurrentdbEventStore,
-  type KurrentdbEventStore,
-  type KurrentdbOptions,
-} from './event-store.ts';
+export type { KurrentdbEventStore, KurrentOptions } from './event-store.ts';
+export { openKurrent, type KurrentEngine } from './open-kurrent.ts';

@@ -1,1 +1,1 @@
-export { memoryEventStore } from './memory-event-store.ts';
+export { openMemory, type MemoryEngine } from './open-memory.ts';

@@ -3,16 +3,17 @@ import { test } from 'node:test';
 import { runConformance } from '../../testing/conformance/store/event-store.ts';
 import { newEvent, newEvents, newStream } from '../../testing/conformance/store/fixture.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { memoryEventStore } from './memory-event-store.ts';
+import { openMemory } from './open-memory.ts';
 
 runConformance(test, 'the event store in memory', {
-  capabilities: memoryEventStore().capabilities,
-  open: async (options) => memoryEventStore(options),
+  capabilities: openMemory().store.capabilities,
+  open: async (options) => openMemory(options).store,
 });
 
 test('the event store in memory stamps events with the given clock', async () => {
   const clock = fakeClock({ nowMs: 1_000 });
-  await using store = memoryEventStore({ clock });
+  await using db = openMemory({ clock });
+  const { store } = db;
   const stream = newStream();
   await store.append(stream, [newEvent()]);
   await clock.advance(2_000);

@@ -1,14 +1,9 @@
-// The event store in memory, for unit tests: the same rules as the durable engines, lost with the process.
+// The event store in memory: the same rules as the durable engines, lost with the process.
 
-import type { AggregateStorage } from '../../aggregates/create-command-handler.ts';
-import { memoryKeyClaims } from '../../aggregates/idempotency.ts';
-import { memorySnapshots } from '../../aggregates/snapshot-store.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
 import { newSubjectKey } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import { memorySagaIndex, type SagaHost } from '../../reactors/saga-index.ts';
-import { memoryTraceIndex, type TraceHost } from '../../traces/trace-index.ts';
 import {
   decideAppend,
   isRejected,
@@ -20,17 +15,8 @@ import {
   hasMoved,
   InlineMoved,
   InlineTransaction,
-  planInline,
-  type InlineHost,
 } from '../../projections/inline-appends.ts';
-import { memoryReadModels } from '../../projections/memory/read-models.ts';
-import { memoryVersions } from '../../projections/memory/versions.ts';
-import type { ReadModelHost } from '../../projections/read-model-store.ts';
-import {
-  memorySubscriptionStorage,
-  type MemoryTransaction,
-} from '../../subscriptions/memory/storage.ts';
-import type { SubscriptionHost } from '../../subscriptions/subscription-storage.ts';
+import type { ReadModelStore } from '../../projections/read-model-store.ts';
 import { matchesRow } from '../../store/event-filter.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import { storeLimits } from '../../store/prepare-append.ts';
@@ -57,31 +43,17 @@ interface MemoryRow extends StoredRow {
   readonly tenant: string;
 }
 
-/**
- * An event store in the memory of the process.
- *
- * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
- *
- * await using store = memoryEventStore();
- * console.log(await store.streamInfo('banking.currency.v1-core-USD')); // undefined
- */
+/** Writes the documents of inline projections into `readModels`. */
 export function memoryEventStore(
-  options: EventStoreOptions = {},
-): EventStore &
-  AggregateStorage &
-  SubscriptionHost<MemoryTransaction> &
-  ReadModelHost &
-  InlineHost &
-  SagaHost &
-  TraceHost {
+  readModels: ReadModelStore,
+  options: EventStoreOptions,
+): EventStore {
   const { clock = systemClock } = options;
   /** All events, at index sequence − 1; undefined for scavenged events. */
   const rows: (MemoryRow | undefined)[] = [];
   const streams = new Map<string, MemoryStream>();
   const keys = new Map<string, SubjectKey>();
   const waiters = createWaiters();
-  const readModels = memoryReadModels({ clock });
 
   const engine: StoreEngine = {
     capabilities: {
@@ -163,7 +135,6 @@ export function memoryEventStore(
     },
 
     async [Symbol.asyncDispose]() {
-      await readModels[Symbol.asyncDispose]();
       waiters.wakeAll();
     },
   };
@@ -284,18 +255,7 @@ export function memoryEventStore(
     return removed;
   }
 
-  // The index needs no maintenance: it is lost only together with the events.
-  const sagas = { ...memorySagaIndex(), upkeep: undefined };
-  return Object.assign(createEventStore(engine, options), {
-    snapshots: memorySnapshots(),
-    keyClaims: memoryKeyClaims(),
-    subscriptions: memorySubscriptionStorage({ clock }),
-    readModels,
-    readModelVersions: memoryVersions(),
-    sagas,
-    traces: memoryTraceIndex(),
-    inlineAppends: planInline(),
-  });
+  return createEventStore(engine, options);
 }
 
 const fresh: StreamState = { revision: -1, truncateBefore: 0, tombstoned: false };

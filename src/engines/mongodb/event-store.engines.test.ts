@@ -2,7 +2,7 @@
 
 import { test } from 'node:test';
 import { MongoClient } from 'mongodb';
-import { mongodbEventStore } from './index.ts';
+import { openMongo } from './index.ts';
 import {
   eventStoreConformance,
   runConformance,
@@ -14,13 +14,15 @@ import {
   onGivenMongodb,
   type MongodbTarget,
 } from '../../testing/support/mongodb/mongodb-targets.ts';
+import { ownedRole } from '../../testing/owned-role.ts';
 
 /** Opens each store in a separate database. */
 function fixtureAt(target: MongodbTarget, capabilities: StoreCapabilities): StoreFixture {
   const databases = new WeakMap<EventStore, string>();
   const openAt = async (database: string, options?: EventStoreOptions): Promise<EventStore> => {
     const url = target.url();
-    const store = await mongodbEventStore(url, { ...options, database, pollIntervalMs: 20 });
+    const db = await openMongo(url, { ...options, database, pollIntervalMs: 20 });
+    const store = ownedRole(db, 'store');
     databases.set(store, database);
     return store;
   };

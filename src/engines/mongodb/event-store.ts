@@ -19,7 +19,7 @@ import { checkMongodb, collectionsOf, migrateMongodb } from './collections.ts';
 import { createMongodbEventTypes } from './event-types.ts';
 import { createStreamStates } from './stream-states.ts';
 
-export interface MongodbOptions extends EventStoreOptions {
+export interface MongoOptions extends EventStoreOptions {
   /** Default: the database of the URL, or `millrace`; for a `MongoClient`, its default. */
   readonly database?: string | undefined;
   /** The collection of events, and the prefix of the other collections. Default: `events`. */
@@ -35,18 +35,9 @@ export interface MongodbOptions extends EventStoreOptions {
   readonly pollIntervalMs?: number | undefined;
 }
 
-/**
- * Opens the event store in a MongoDB database, by URL or with your `MongoClient` or `Db`.
- *
- * @example
- * import { mongodbEventStore } from 'millrace/adapters/mongodb';
- *
- * await using store = await mongodbEventStore('mongodb://localhost:27017/shop');
- * console.log(await store.head());
- */
 export async function mongodbEventStore(
   target: string | MongoClient | Db,
-  options: MongodbOptions = {},
+  options: MongoOptions = {},
 ): Promise<EventStore> {
   const {
     database,

@@ -1,1 +1,2 @@
-export { mongodbEventStore, type MongodbOptions } from './event-store.ts';
+export type { MongoOptions } from './event-store.ts';
+export { openMongo, type MongoEngine } from './open-mongo.ts';

@@ -26,7 +26,7 @@ const kinds = {
  * An observer that creates OpenTelemetry spans. Default tracer: that of the SDK that is set up in the process.
  *
  * @example
- * import { otelObserver } from 'millrace/adapters/otel';
+ * import { otelObserver } from 'millrace/engines/otel';
  * import { createPlatform } from 'millrace/platform';
  *
  * await using platform = await createPlatform({ observer: otelObserver() });

@@ -35,7 +35,7 @@ const drainMsDefault = 5_000;
  * environment.
  *
  * @example
- * import { startOtlpTracing } from 'millrace/adapters/otel';
+ * import { startOtlpTracing } from 'millrace/engines/otel';
  * import { createPlatform } from 'millrace/platform';
  *
  * await using tracing = await startOtlpTracing({

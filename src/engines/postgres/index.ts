@@ -1,21 +1,9 @@
-export {
-  postgresBreakerStore,
-  type PostgresBreakerStoreOptions,
-} from './delivery/breaker-store.ts';
-export { postgresEventStore, type PostgresOptions } from './store/event-store.ts';
+export { openPostgres, type PostgresEngine, type PostgresOptions } from './open-postgres.ts';
 export type { PostgresMigration } from './connection/schema.ts';
 export { migratePostgres, postgresMigrations } from './store/schema.ts';
-export { postgresInbox, type InboxClient, type PostgresInbox } from './delivery/inbox.ts';
-export {
-  postgresEndpointHealth,
-  type PostgresEndpointHealthOptions,
-} from './delivery/endpoint-health.ts';
-export {
-  postgresOutboxLedger,
-  type PostgresOutboxOptions,
-  type PostgresTransaction,
-} from './outbox/ledger.ts';
 export { migratePostgresOutbox, postgresOutboxMigrations } from './outbox/schema.ts';
+export { postgresInbox, type InboxClient, type PostgresInbox } from './delivery/inbox.ts';
+export type { PostgresTransaction } from './outbox/ledger.ts';
 export {
   fromDrizzle,
   type DrizzleSql,

@@ -5,8 +5,8 @@ import { createLiveMirror } from '../../projections/live-mirror.ts';
 import { newEvent } from '../../testing/conformance/store/fixture.ts';
 import { startRedis } from '../../testing/servers/redis-server.ts';
 import { sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
-import { memoryEventStore } from '../memory/memory-event-store.ts';
-import { redisMirror } from './mirror.ts';
+import { openMemory } from '../memory/open-memory.ts';
+import { openRedis } from './open-redis.ts';
 
 const stream = 'banking.account.v1-core-a-1';
 
@@ -20,9 +20,10 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
 
 test('publishes events on the channel of their type, and drops messages while Redis is unreachable', async () => {
   await using server = await startRedis();
-  await using store = memoryEventStore();
-  await using outlet = await redisMirror(server.url);
-  await using mirror = createLiveMirror(store, { outlet });
+  await using memory = openMemory();
+  const { store } = memory;
+  await using redis = await openRedis(server.url);
+  await using mirror = createLiveMirror(store, { outlet: redis.mirror });
   await mirror.start();
   const screen = new Redis(server.url, { enableReadyCheck: false });
   // The client reconnects by itself and may emit errors.
@@ -60,9 +61,10 @@ test('publishes events on the channel of their type, and drops messages while Re
 test('publishes every event to every node of a cluster', async () => {
   const { urls, nodes } = await sharedRedisCluster();
   const target = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`;
-  await using store = memoryEventStore();
-  await using outlet = await redisMirror(target);
-  await using mirror = createLiveMirror(store, { outlet });
+  await using memory = openMemory();
+  const { store } = memory;
+  await using redis = await openRedis(target);
+  await using mirror = createLiveMirror(store, { outlet: redis.mirror });
   await mirror.start();
   const screens = urls.map((url) => new Redis(url, { enableReadyCheck: false }));
   try {

@@ -1,30 +1,10 @@
 // The live mirror on Redis Pub/Sub: `PUBLISH events.<type>`. A subscriber that is disconnected misses messages.
 
 import type { MirrorOutlet } from '../../projections/run/mirror-buffer.ts';
-import {
-  connectRedis,
-  type RedisClient,
-  type RedisConnectionOptions,
-} from './connection/connection.ts';
+import type { RedisConnection } from './connection/connection.ts';
 
-/**
- * An outlet for `createLiveMirror`, by URL or with a client of your own.
- *
- * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
- * import { redisMirror } from 'millrace/adapters/redis';
- * import { createLiveMirror } from 'millrace/projections';
- *
- * const store = memoryEventStore();
- * await using outlet = await redisMirror('redis://localhost:6379');
- * await using mirror = createLiveMirror(store, { outlet });
- * await mirror.start();
- */
-export async function redisMirror(
-  target: string | RedisClient,
-  options: RedisConnectionOptions = {},
-): Promise<MirrorOutlet & AsyncDisposable> {
-  const connection = await connectRedis(target, options);
+/** An outlet for `createLiveMirror`. */
+export function redisMirror(connection: RedisConnection): MirrorOutlet {
   return {
     async publish(posts) {
       // One pipeline keeps the order of the events.
@@ -32,6 +12,5 @@ export async function redisMirror(
         Promise.all(posts.map(({ channel, text }) => client.publish(channel, text))),
       );
     },
-    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
 }

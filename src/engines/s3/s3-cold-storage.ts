@@ -30,7 +30,7 @@ export interface S3Options {
  * Cold storage in a bucket. `ifAbsent` needs a server that supports `If-None-Match` on PUT, as AWS and MinIO do.
  *
  * @example
- * import { s3ColdStorage } from 'millrace/adapters/s3';
+ * import { s3ColdStorage } from 'millrace/engines/s3';
  *
  * const storage = s3ColdStorage({
  *   bucket: 'archive',

@@ -1,5 +1,5 @@
-export { typeormEventStore } from './event-store.ts';
 export { IntegrationOutboxEntity, OutboxStatus } from './integration-outbox-entity.ts';
+export { openTypeorm, type TypeormOptions } from './open-typeorm.ts';
 export {
   TYPEORM_OUTBOX_OPTIONS,
   TypeormOutboxRepository,

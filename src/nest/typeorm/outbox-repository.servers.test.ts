@@ -2,13 +2,15 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { DataSource } from 'typeorm';
 import { eventually, rejectsWith } from '../../testing/assertions.ts';
+import { openPostgres } from '../../engines/postgres/index.ts';
 import { migratePostgresOutbox } from '../../engines/postgres/outbox/schema.ts';
 import { sharedSchemas } from '../../testing/conformance/engines/postgres-shared-schema.ts';
 import { newMessage } from '../../testing/conformance/outbox/fixture.ts';
+import { newEvent } from '../../testing/conformance/store/fixture.ts';
 import { createOutboxDispatcher } from '../../outbox/outbox-dispatcher.ts';
 import { outboxLedgerConformance } from '../../testing/conformance/outbox/outbox-ledger.ts';
 import { sharedPostgres } from '../../testing/servers/shared-servers.ts';
-import { poolOf } from './event-store.ts';
+import { openTypeorm, poolOf } from './open-typeorm.ts';
 import { IntegrationOutboxEntity, OutboxStatus } from './integration-outbox-entity.ts';
 import { TypeormOutboxRepository, type TypeormTransaction } from './outbox-repository.ts';
 
@@ -89,6 +91,35 @@ test('a repository rejects calls before its DataSource is initialised, and works
   assert.equal((await outbox.enqueue(newMessage())).isDuplicate, false);
   await outbox[Symbol.asyncDispose]();
   await later.destroy();
+});
+
+test('the repository names the database of its pool as the engine does, once the DataSource is initialised', async () => {
+  const { url: otherUrl } = await sharedPostgres();
+  const other = new DataSource({ type: 'postgres', url: otherUrl, poolSize: 2 });
+  const elsewhere = new TypeormOutboxRepository(other);
+  assert.equal(elsewhere.database, undefined);
+  await other.initialize();
+  await using db = await openPostgres(url);
+  await using handle = await openTypeorm(dataSource);
+  assert.equal(new TypeormOutboxRepository(dataSource).database, db.database);
+  assert.equal(handle.outbox.database, db.database);
+  assert.notEqual(elsewhere.database, db.database);
+  await other.destroy();
+});
+
+test('the handle on a DataSource uses its pool and leaves it open', async () => {
+  const own = new DataSource({ type: 'postgres', url, poolSize: 4 });
+  await rejectsWith(() => openTypeorm(own), 'STORE_CLOSED');
+  await own.initialize();
+  const pool = poolOf(own);
+  const db = await openTypeorm(own, { schema: 'typeorm_handle' });
+  const checkedOut = new Promise<void>((resolve) => void pool.once('acquire', () => resolve()));
+  await db.store.append('banking.account.v1-core-a1', [newEvent()]);
+  await checkedOut;
+  await db[Symbol.asyncDispose]();
+  await rejectsWith(() => db.store.head(), 'STORE_CLOSED');
+  assert.deepEqual(await own.query('select 1 as one'), [{ one: 1 }]);
+  await own.destroy();
 });
 
 test('terminated connections are replaced: no message is lost, and notifications work again', async () => {

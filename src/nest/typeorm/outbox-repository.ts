@@ -2,17 +2,24 @@
 
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import {
-  postgresOutboxLedger,
-  type PostgresOutboxOptions,
-  type PostgresTransaction,
-} from '../../engines/postgres/index.ts';
+import type { PostgresEngine, PostgresTransaction } from '../../engines/postgres/index.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import { OutboxRepository } from '../outbox-repository.ts';
-import { checkIsPostgres, poolOf } from './event-store.ts';
+import {
+  checkIsPostgres,
+  databaseOfPool,
+  openTypeorm,
+  type TypeormOptions,
+} from './open-typeorm.ts';
 
-export type TypeormOutboxOptions = Omit<PostgresOutboxOptions, 'connectionsMax'>;
+export interface TypeormOutboxOptions extends Pick<
+  TypeormOptions,
+  'clock' | 'migrate' | 'observer' | 'prepare'
+> {
+  /** The PostgreSQL schema of the outbox. Default: `core_outbox`. */
+  readonly schema?: string | undefined;
+}
 
 /** An EntityManager, or a transaction of the PostgreSQL ledger, such as the `pg` client of a projector. */
 export type TypeormTransaction = EntityManager | PostgresTransaction;
@@ -58,7 +65,10 @@ const forwarded: Readonly<Record<Forwarded, true>> = {
   resume: true,
   paused: true,
 };
-type Forwarded = Exclude<keyof Ledger, 'capabilities' | 'enqueueIn' | typeof Symbol.asyncDispose>;
+type Forwarded = Exclude<
+  keyof Ledger,
+  'capabilities' | 'database' | 'enqueueIn' | typeof Symbol.asyncDispose
+>;
 
 /** The static block below implements its methods. */
 const Repository = OutboxRepository as abstract new () => OutboxLedger<TypeormTransaction>;
@@ -108,7 +118,7 @@ export class TypeormOutboxRepository extends Repository {
   } as const;
   readonly #dataSource: DataSource;
   readonly #options: TypeormOutboxOptions;
-  #opening: Promise<Ledger> | undefined;
+  #opening: Promise<PostgresEngine> | undefined;
   #isClosed = false;
 
   constructor(dataSource: DataSource, options: TypeormOutboxOptions = {}) {
@@ -116,6 +126,11 @@ export class TypeormOutboxRepository extends Repository {
     checkIsPostgres(dataSource);
     this.#dataSource = dataSource;
     this.#options = options;
+  }
+
+  /** Undefined before the DataSource is initialised. */
+  override get database(): string | undefined {
+    return this.#dataSource.isInitialized ? databaseOfPool(this.#dataSource) : undefined;
   }
 
   override async enqueueIn(
@@ -128,19 +143,19 @@ export class TypeormOutboxRepository extends Repository {
 
   override async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    // A ledger that failed to open needs no closing.
-    const ledger = await this.#opening?.catch(() => undefined);
-    await ledger?.[Symbol.asyncDispose]();
+    // An engine that failed to open needs no closing.
+    const engine = await this.#opening?.catch(() => undefined);
+    await engine?.[Symbol.asyncDispose]();
   }
 
   async #ledger(): Promise<Ledger> {
     if (this.#isClosed) throw new MillraceError('STORE_CLOSED', 'the outbox was closed');
-    this.#opening ??= openLedger(this.#dataSource, this.#options).catch((error: unknown) => {
+    this.#opening ??= openOutbox(this.#dataSource, this.#options).catch((error: unknown) => {
       // The next call tries again after an outage.
       this.#opening = undefined;
       throw error;
     });
-    return this.#opening;
+    return (await this.#opening).outbox;
   }
 }
 
@@ -150,8 +165,11 @@ Inject(DataSource)(TypeormOutboxRepository, undefined, 0);
 Inject(TYPEORM_OUTBOX_OPTIONS)(TypeormOutboxRepository, undefined, 1);
 Optional()(TypeormOutboxRepository, undefined, 1);
 
-async function openLedger(dataSource: DataSource, options: TypeormOutboxOptions): Promise<Ledger> {
-  return postgresOutboxLedger(poolOf(dataSource), options);
+function openOutbox(
+  dataSource: DataSource,
+  { schema: outboxSchema, ...options }: TypeormOutboxOptions,
+): Promise<PostgresEngine> {
+  return openTypeorm(dataSource, { ...options, outboxSchema, roles: ['outbox'] });
 }
 
 function isEntityManager(transaction: TypeormTransaction): transaction is EntityManager {

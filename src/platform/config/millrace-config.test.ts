@@ -15,6 +15,8 @@ const within = (env: Environment, config = {}) => {
 test('by default all data is in a file below the working directory', () => {
   assert.deepEqual(within({}), {
     engines: { store: 'sqlite:/srv/app/.millrace/events.db' },
+    isProduction: false,
+    localUrl: 'sqlite:/srv/app/.millrace/local.db',
     server: {},
   });
 });
@@ -22,8 +24,11 @@ test('by default all data is in a file below the working directory', () => {
 test('the environment has precedence over the file, and empty variables are ignored', () => {
   const config = { engines: { store: 'sqlite:a.db', keys: 'redis://a' }, server: { port: 1 } };
   const env = { MILLRACE_STORE: 'postgres://b/c', MILLRACE_KEYS: '', MILLRACE_PORT: '9' };
-  assert.deepEqual(within({ ...env, MILLRACE_ROLES: 'api, workers' }, config), {
+  const process = { MILLRACE_ROLES: 'api, workers', NODE_ENV: 'production' };
+  assert.deepEqual(within({ ...env, ...process }, { ...config, localUrl: 'sqlite:b.db' }), {
     engines: { store: 'postgres://b/c', keys: 'redis://a' },
+    isProduction: true,
+    localUrl: 'sqlite:/srv/app/b.db',
     roles: ['api', 'workers'],
     server: { port: 9 },
   });

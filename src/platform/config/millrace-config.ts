@@ -8,10 +8,10 @@ import { closest } from '../../foundation/closest.ts';
 import type { RateLimit } from '../../delivery/rate-limit.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { Platform, PlatformConfig } from '../create-platform.ts';
-import { archiveKeysOf } from '../engines/open-bus.ts';
+import { archiveKeysOf } from '../engines/open-cold-storage.ts';
 import type { NotifySettings } from './notify-settings.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
-import { storeUrlDefault, type EngineUrls } from '../engines/platform-engines.ts';
+import { localUrlDefault, storeUrlDefault, type EngineUrls } from '../engines/resolve-roles.ts';
 import { rolesOf } from './platform-role.ts';
 
 /** How tokens of an identity provider are verified. */
@@ -75,7 +75,9 @@ const fields = [
   'dispatcher',
   'drainMs',
   'engines',
+  'isProduction',
   'leaseMs',
+  'localUrl',
   'migrate',
   'modules',
   'notify',
@@ -170,6 +172,8 @@ export function withEnvironment(
     taskTypesFile: taskTypesFile && resolve(cwd, taskTypesFile),
     outbox: readOutboxEnvironment(env),
     engines: enginesOf(config.engines ?? {}, text, cwd),
+    isProduction: config.isProduction ?? env['NODE_ENV'] === 'production',
+    localUrl: inFolder(config.localUrl ?? localUrlDefault, cwd),
     roles: roles === undefined ? config.roles : rolesOf(roles),
     server: {
       ...config.server,

@@ -2,7 +2,7 @@
 
 import { MillraceError } from '../../foundation/error.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
-import { parseStoreUrl } from '../engines/store-url.ts';
+import { parseEngineUrl } from '../engines/engine-url.ts';
 
 export interface OutboxSettings {
   /** `MILLRACE_STORE`, else `ESDB_CONNECTION_STRING`. Undefined: the embedded store. */
@@ -131,7 +131,7 @@ function createReader(env: Environment) {
     storeUrl(name: string): string | undefined {
       const value = text(name);
       try {
-        if (value !== undefined) parseStoreUrl(value);
+        if (value !== undefined) parseEngineUrl(value, name);
         return value;
       } catch (error) {
         return wrong(name, `is not a store URL: ${(error as Error).message}`);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { hasCode } from '../../foundation/error.ts';
 import { eventStoreSchema } from './engine-schemas.ts';
-import { openEventStore } from './open-event-store.ts';
+import { openRole } from './open-engines.ts';
 
 describe('schema of a file', () => {
   let folder = '';
@@ -39,7 +39,7 @@ describe('schema of a file', () => {
     database.exec(schema.script(schema.steps));
     database.close();
     assert.deepEqual(await schema.pending(), []);
-    await using store = await openEventStore(`sqlite:${file}`);
+    await using store = await openRole(`sqlite:${file}`, 'store');
     assert.equal(await store.streamInfo('banking.currency.v1-core-USD'), undefined);
   });
 

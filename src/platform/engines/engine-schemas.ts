@@ -1,12 +1,13 @@
 // The database schemas of the store and the outbox at a URL: all steps, the missing ones, and running them.
 
 import { existsSync, mkdirSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { checkTaken, postgresSchema, titled, type DatabaseSchema } from './database-schema.ts';
-import { parseStoreUrl } from './store-url.ts';
+import { parseEngineUrl } from './engine-url.ts';
 
 const busyTimeoutMs = 10_000;
+const schemaDefault = 'millrace';
 
 /**
  * The schema of the store at a URL.
@@ -18,11 +19,11 @@ const busyTimeoutMs = 10_000;
  * for (const { number, title } of await schema.migrate()) console.log(`applied step ${number}: ${title}`);
  */
 export async function eventStoreSchema(url: string): Promise<DatabaseSchema> {
-  const target = parseStoreUrl(url);
-  if (target.engine === 'sqlite') return sqliteSchema(resolve(target.path));
+  const target = parseEngineUrl(url, 'store');
+  if (target.engine === 'sqlite') return sqliteSchema(target.connection.replace(/^sqlite:/, ''));
   if (target.engine === 'postgres') {
     const { migratePostgres, postgresMigrations } = await import('../../engines/postgres/index.ts');
-    const { connection, schema } = target;
+    const { connection, schema = schemaDefault } = target;
     return postgresSchema(connection, schema, {
       steps: postgresMigrations(schema),
       take: migratePostgres,
@@ -92,7 +93,7 @@ async function sqliteSchema(path: string): Promise<DatabaseSchema> {
  * console.log(schema.script(schema.steps)); // for the tool that runs your migrations
  */
 export async function outboxSchema(url: string, schema = 'core_outbox'): Promise<DatabaseSchema> {
-  const target = parseStoreUrl(url);
+  const target = parseEngineUrl(url, 'store');
   if (target.engine !== 'postgres') return eventStoreSchema(url);
   const { migratePostgresOutbox, postgresOutboxMigrations } =
     await import('../../engines/postgres/index.ts');

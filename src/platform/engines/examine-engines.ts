@@ -3,14 +3,13 @@
 import { systemClock } from '../../foundation/clock.ts';
 import { examine, isBroken, type Examination, type Finding } from '../../foundation/finding.ts';
 import { eventStoreSchema, outboxSchema } from './engine-schemas.ts';
-import { completeUrls, type EngineUrls } from './platform-engines.ts';
-import { isEngine, parseStoreUrl, redactStoreUrl, type StoreUrl } from './store-url.ts';
-
-export type EngineRole = keyof EngineUrls;
+import { urlFields, type UrlField } from './engine-table.ts';
+import { parseEngineUrl, redactUrl, type EngineUrl } from './engine-url.ts';
+import { hasRole, storeUrlDefault, type EngineUrls } from './resolve-roles.ts';
 
 export interface EngineReport {
   /** Several if one engine has several roles. */
-  readonly roles: readonly EngineRole[];
+  readonly roles: readonly UrlField[];
   /** The URL of the engine without its password. */
   readonly url: string;
   readonly findings: readonly Finding[];
@@ -42,19 +41,30 @@ export async function examineEngines(
   engines: EngineUrls,
   { timeoutMs = timeoutMsDefault, migrate = 'auto' }: ExamineEnginesOptions = {},
 ): Promise<readonly EngineReport[]> {
-  const urls = completeUrls(engines);
-  const byUrl = new Map<string, EngineRole[]>();
-  for (const [role, url] of Object.entries(urls) as [EngineRole, string | undefined][]) {
-    if (url !== undefined) byUrl.set(url, [...(byUrl.get(url) ?? []), role]);
+  const urls: EngineUrls = { store: storeUrlDefault, ...engines };
+  const byTarget = new Map<string, { target: EngineUrl; url: string; roles: UrlField[] }>();
+  for (const field of urlFields) {
+    const url = urls[field];
+    if (url === undefined) continue;
+    const target = parseEngineUrl(url, field);
+    const known = byTarget.get(target.connection);
+    if (known === undefined) byTarget.set(target.connection, { target, url, roles: [field] });
+    else known.roles.push(field);
+  }
+  const all = [...byTarget.values()];
+  // Without a separate URL, the outbox is in the database of the store, if that has one.
+  const [store] = all;
+  if (urls.outbox === undefined && store !== undefined && hasRole(store.target.engine, 'outbox')) {
+    store.roles.push('outbox');
   }
   const options = { timeoutMs, nowMs: () => systemClock.now(), migrate };
   return Promise.all(
-    [...byUrl].map(async ([url, roles]) => {
-      const found = await examine('engine', () => examineEngine(url, roles, options), {
+    all.map(async ({ target, url, roles }) => {
+      const found = await examine('engine', () => examineEngine(target, url, roles, options), {
         // Each check has a time limit; this one covers the rest.
         timeoutMs: timeoutMs * 20,
       });
-      return { roles, url: redactStoreUrl(url), findings: found.map((each) => hidden(url, each)) };
+      return { roles, url: redactUrl(url), findings: found.map((each) => hidden(url, each)) };
     }),
   );
 }
@@ -62,57 +72,52 @@ export async function examineEngines(
 type EngineExamination = Examination & { readonly migrate: 'auto' | 'off' };
 
 async function examineEngine(
+  target: EngineUrl,
   url: string,
-  roles: readonly EngineRole[],
+  roles: readonly UrlField[],
   options: EngineExamination,
 ): Promise<readonly Finding[]> {
-  if (isEngine('redis', url)) {
-    const { examineRedis } = await import('../../engines/redis/doctor.ts');
-    const stores = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
-    return examineRedis(url, { ...options, stores });
+  const { connection, schema = 'millrace' } = target;
+  switch (target.engine) {
+    case 'redis': {
+      const { examineRedis } = await import('../../engines/redis/doctor.ts');
+      const stores = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
+      return examineRedis(connection, { ...options, stores });
+    }
+    case 'nats':
+      return (await import('../../engines/nats/doctor.ts')).examineNats(connection, options);
+    case 'mongodb':
+      return (await import('../../engines/mongodb/doctor.ts')).examineMongodb(connection, options);
+    case 'kurrentdb': {
+      const { examineKurrentdb } = await import('../../engines/kurrentdb/doctor.ts');
+      return examineKurrentdb(connection, options);
+    }
+    case 'sqlite': {
+      const { examineSqlite } = await import('../../engines/sqlite/doctor.ts');
+      return withSchemas(await examineSqlite(connection, options));
+    }
+    case 'postgres': {
+      const { examinePostgres } = await import('../../engines/postgres/doctor.ts');
+      const schemas = [schema, ...(roles.includes('outbox') ? [outboxSchemaName] : [])];
+      return withSchemas(await examinePostgres(connection, { ...options, schemas }));
+    }
+    default: {
+      const remedy = 'Use sqlite:<file> for data that must be kept.';
+      const detail = 'all data is lost when the process exits';
+      return [{ check: 'settings', level: 'warning', detail, remedy }];
+    }
   }
-  if (isEngine('nats', url)) {
-    const { examineNats } = await import('../../engines/nats/doctor.ts');
-    return examineNats(url, options);
-  }
-  const target = parseStoreUrl(url);
-  const found = await examineStore(url, target, roles, options);
-  if (isBroken(found) || (target.engine !== 'postgres' && target.engine !== 'sqlite')) return found;
-  return [...found, ...(await examineSchemas(url, target, roles, options))];
-}
 
-async function examineStore(
-  url: string,
-  target: StoreUrl,
-  roles: readonly EngineRole[],
-  options: EngineExamination,
-): Promise<readonly Finding[]> {
-  if (target.engine === 'sqlite') {
-    const { examineSqlite } = await import('../../engines/sqlite/doctor.ts');
-    return examineSqlite(url, options);
+  async function withSchemas(found: readonly Finding[]): Promise<readonly Finding[]> {
+    if (isBroken(found)) return found;
+    return [...found, ...(await examineSchemas(url, target, roles, options))];
   }
-  if (target.engine === 'postgres') {
-    const { examinePostgres } = await import('../../engines/postgres/doctor.ts');
-    const schemas = [target.schema, ...(roles.includes('outbox') ? [outboxSchemaName] : [])];
-    return examinePostgres(target.connection, { ...options, schemas });
-  }
-  if (target.engine === 'mongodb') {
-    const { examineMongodb } = await import('../../engines/mongodb/doctor.ts');
-    return examineMongodb(target.connection, options);
-  }
-  if (target.engine === 'kurrentdb') {
-    const { examineKurrentdb } = await import('../../engines/kurrentdb/doctor.ts');
-    return examineKurrentdb(target.connection, options);
-  }
-  const remedy = 'Use sqlite:<file> for data that must be kept.';
-  const detail = 'all data is lost when the process exits';
-  return [{ check: 'settings', level: 'warning', detail, remedy }];
 }
 
 async function examineSchemas(
   url: string,
-  target: StoreUrl,
-  roles: readonly EngineRole[],
+  target: EngineUrl,
+  roles: readonly UrlField[],
   { timeoutMs, migrate }: EngineExamination,
 ): Promise<readonly Finding[]> {
   const hasOwnOutbox = target.engine === 'postgres' && roles.includes('outbox');

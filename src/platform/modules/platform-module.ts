@@ -58,6 +58,9 @@ export interface ModuleContext {
   readonly bus: () => Promise<Bus>;
 }
 
+/** A role of the engines that a module uses through its context. */
+export type UsedRole = 'bus' | 'keys' | 'queue';
+
 /** A background service: workers of a queue, sweepers. Started in each process that has the role. */
 export interface ModuleService {
   readonly role: PlatformRole;
@@ -80,6 +83,8 @@ export interface PlatformModule {
     | readonly Subscription[]
     | ((context: ModuleContext) => readonly Subscription[]);
   readonly services?: ((context: ModuleContext) => readonly ModuleService[]) | undefined;
+  /** The parts of the context that its handlers and services use, so that an engine is found for them at the start. */
+  readonly uses?: readonly UsedRole[] | undefined;
   /** Maps events to outgoing messages. */
   readonly outbox?: readonly OutboxProjectorDefinition[] | undefined;
   /**
@@ -103,6 +108,7 @@ export interface ModuleBook {
   readonly sagas: readonly Saga[];
   readonly subscriptions: readonly Subscription[];
   readonly services: readonly ModuleService[];
+  readonly uses: ReadonlySet<UsedRole>;
   readonly outbox: readonly OutboxProjectorDefinition[];
   readonly destinations: Destinations;
   readonly tasks: readonly AnyTask[];
@@ -195,6 +201,7 @@ export function bindModules(
       typeof subscriptions === 'function' ? subscriptions(context) : subscriptions,
     ),
     services: all(({ services }) => services?.(context)),
+    uses: new Set(all(({ uses }) => uses)),
     outbox: all(({ outbox }) => outbox),
     destinations: Object.assign({}, ...destinations),
     tasks: all(({ tasks }) => (typeof tasks === 'function' ? tasks(context) : tasks)),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { memoryEventStore } from '../../engines/memory/index.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import type { ErrorCode } from '../../foundation/error-codes.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -13,7 +13,7 @@ import { createTokenSecret, tokenIdOf, type NewToken } from './token.ts';
 const reader: NewToken = { name: 'shop', scopes: ['read'] };
 
 async function opened(): Promise<{ store: EventStore; tokens: Tokens } & AsyncDisposable> {
-  const store = memoryEventStore();
+  const store = openMemory().store;
   const tokens = await openTokens(store);
   return {
     store,
@@ -101,7 +101,7 @@ describe('tokens', () => {
 
   test('a token that has expired is rejected, and its signal fires when it does', async () => {
     const clock = fakeClock();
-    await using store = memoryEventStore({ clock });
+    await using store = openMemory({ clock }).store;
     await using tokens = await openTokens(store, { clock });
     const inMs = (ms: number): string => new Date(clock.now() + ms).toISOString();
     const yearMs = 365 * 86_400_000;

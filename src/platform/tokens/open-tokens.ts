@@ -63,10 +63,11 @@ const sleepMsMax = 0x7fff_ffff;
  * within moments. The caller closes the store.
  *
  * @example
- * import { openEventStore, openTokens } from 'millrace/platform';
+ * import { openSqlite } from 'millrace/engines/sqlite';
+ * import { openTokens } from 'millrace/platform';
  *
- * await using store = await openEventStore('sqlite:.millrace/events.db');
- * await using tokens = await openTokens(store);
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
+ * await using tokens = await openTokens(db.store);
  * const { token, secret } = await tokens.create({ name: 'shop', tenant: 'core', scopes: ['append'] });
  * console.log(tokens.verify(secret)?.token.tenant); // core
  * await tokens.revoke(token.name);

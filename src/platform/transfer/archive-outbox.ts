@@ -17,11 +17,12 @@ export interface ArchiveOutboxOptions {
  * written again.
  *
  * @example
- * import { archiveOutbox, openOutboxLedger } from 'millrace/platform';
+ * import { openPostgres } from 'millrace/engines/postgres';
+ * import { archiveOutbox } from 'millrace/platform';
  *
- * await using ledger = await openOutboxLedger('postgres://localhost/shop');
+ * await using db = await openPostgres('postgres://localhost/shop');
  * const sentBefore = new Date(Date.now() - 30 * 86_400_000);
- * console.log(await archiveOutbox(ledger, 'sent-2026.ndjson.gz', { sentBefore }));
+ * console.log(await archiveOutbox(db.outbox, 'sent-2026.ndjson.gz', { sentBefore }));
  */
 export async function archiveOutbox(
   ledger: Pick<OutboxLedger, 'archive'>,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { memoryEventStore } from '../../engines/memory/index.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { exportEvents, type ExportOptions } from './export-events.ts';
 import { eur, exported, several, usd } from '../../testing/support/platform/test-currencies.ts';
 
 describe('the export', () => {
   test('is one recorded event per line, and a checkpoint', async () => {
-    await using store = memoryEventStore();
+    await using store = openMemory().store;
     await store.append(usd, several('a', 'b'));
     const lines = (await exported(store)).trimEnd().split('\n');
     const events = await store.readStream(usd).toArray();
@@ -18,12 +18,12 @@ describe('the export', () => {
   });
 
   test('of an empty store is a checkpoint', async () => {
-    await using store = memoryEventStore();
+    await using store = openMemory().store;
     assert.equal(await exported(store), `{"checkpoint":"${await store.head()}"}\n`);
   });
 
   test('ends at the head at its start, regardless of later appends', async () => {
-    await using store = memoryEventStore();
+    await using store = openMemory().store;
     await store.append(usd, several('a', 'b'));
     const running = exportEvents(store);
     let text = '';
@@ -39,7 +39,7 @@ describe('the export', () => {
   });
 
   test('of some streams includes only their metadata and tombstones', async () => {
-    await using store = memoryEventStore();
+    await using store = openMemory().store;
     const other = 'banking.account.v1-core-1';
     await store.append(usd, several('a'));
     await store.setStreamMetadata(usd, { maxCount: 3 });
@@ -65,7 +65,7 @@ describe('the export', () => {
   });
 
   test('stops when its signal fires', async () => {
-    await using store = memoryEventStore();
+    await using store = openMemory().store;
     await store.append(usd, several('a'));
     await assert.rejects(
       () => exported(store, { signal: AbortSignal.abort() }),
@@ -74,7 +74,7 @@ describe('the export', () => {
   });
 
   test('reports its progress', async () => {
-    await using store = memoryEventStore();
+    await using store = openMemory().store;
     const long = 'x'.repeat(100_000);
     for (let count = 0; count < 10; count += 1) await store.append(usd, several(long));
     const seen: number[] = [];

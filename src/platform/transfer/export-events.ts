@@ -35,10 +35,11 @@ export const exportLimits = { pageEvents: 250, pieceChars: 262_144 } as const;
  * import { createWriteStream } from 'node:fs';
  * import { pipeline } from 'node:stream/promises';
  * import { createGzip } from 'node:zlib';
- * import { exportEvents, openEventStore } from 'millrace/platform';
+ * import { openSqlite } from 'millrace/engines/sqlite';
+ * import { exportEvents } from 'millrace/platform';
  *
- * await using store = await openEventStore('sqlite:.millrace/events.db');
- * const pieces = exportEvents(store, { filter: { category: 'banking.currency.v1' } });
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
+ * const pieces = exportEvents(db.store, { filter: { category: 'banking.currency.v1' } });
  * await pipeline(pieces, createGzip(), createWriteStream('currencies.ndjson.gz'));
  */
 export async function* exportEvents(

@@ -30,10 +30,11 @@ export interface ExportResult {
  * incomplete last line is written again.
  *
  * @example
- * import { exportToFile, openEventStore } from 'millrace/platform';
+ * import { openSqlite } from 'millrace/engines/sqlite';
+ * import { exportToFile } from 'millrace/platform';
  *
- * await using store = await openEventStore('sqlite:.millrace/events.db');
- * const { events } = await exportToFile(store, 'events.ndjson', { existing: 'resume' });
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
+ * const { events } = await exportToFile(db.store, 'events.ndjson', { existing: 'resume' });
  * console.log(`${events} events more`);
  */
 export async function exportToFile(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { memoryEventStore } from '../../engines/memory/index.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { isForgotten } from '../../store/erasure.ts';
 import type { EventStore } from '../../store/event-store.ts';
@@ -20,7 +20,7 @@ import {
 
 describe('the import', () => {
   test('restores every stream, envelope, revision and the order across streams', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     await source.append(usd, several('a', 'ünïcödé ✓'));
     await source.append(eur, [
       renamed('b', { headers: { trace: 'x' }, causationId: 'c-1', user: { id: 'u-1' } }),
@@ -34,7 +34,7 @@ describe('the import', () => {
   });
 
   test('continues with a later export, including metadata of earlier streams', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     await using target = openTarget();
     await source.append(usd, several('a', 'b', 'c'));
     const first = await exported(source);
@@ -50,7 +50,7 @@ describe('the import', () => {
   });
 
   test('appends nothing twice when two imports run concurrently', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     for (let round = 0; round < 300; round += 1) {
       await source.append(streams[round % 4] ?? usd, several('a', 'b'));
     }
@@ -61,7 +61,7 @@ describe('the import', () => {
   });
 
   test('works stream by stream where an engine has no append across streams', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     for (let round = 0; round < 40; round += 1) {
       await source.append(streams[round % 4] ?? usd, several(`${round}`));
       if (round === 20) await source.deleteStream(usd);
@@ -106,7 +106,7 @@ describe('the import', () => {
     ],
   ] as readonly [string, (target: EventStore, source: EventStore) => Promise<unknown>][]) {
     test(`rejects a target whose stream ${title}, and leaves it as it was`, async () => {
-      await using source = memoryEventStore();
+      await using source = openMemory().store;
       await source.append(usd, several('a', 'b', 'c'));
       await using target = openTarget();
       await spoil(target, source);
@@ -125,7 +125,7 @@ describe('the import', () => {
   }
 
   test('rejects a gap between the target and the file', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     await source.append(usd, several('a', 'b', 'c'));
     const lines = (await exported(source)).split('\n');
     await using target = openTarget();
@@ -137,7 +137,7 @@ describe('the import', () => {
   });
 
   test('does not restore events that the target has scavenged', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     await source.append(usd, several('a', 'b', 'c', 'd'));
     await source.setStreamMetadata(usd, { maxCount: 1 });
     await source.append(eur, several('x'));
@@ -150,7 +150,7 @@ describe('the import', () => {
   });
 
   test('reports the persons erased in the source, and erases none in the target', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     await source.append(usd, [renamed('Ann', { headers: { dataSubject: 'ann' } })]);
     await source.append(eur, [renamed('Bob', { headers: { dataSubject: 'bob' } })]);
     await source.forget('ann');
@@ -165,7 +165,7 @@ describe('the import', () => {
   });
 
   test('rejects new data about a person whom the target has forgotten, by line', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     await source.append(usd, [renamed('Ann', { headers: { dataSubject: 'ann' } })]);
     await using target = openTarget();
     await target.forget('ann');
@@ -177,7 +177,7 @@ describe('the import', () => {
   });
 
   test('reports an export without its checkpoint as incomplete', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     await source.append(usd, several('a', 'b'));
     const lines = (await exported(source)).split('\n');
     await using target = openTarget();
@@ -187,7 +187,7 @@ describe('the import', () => {
   });
 
   test('imports up to an incomplete last line, and reports that the file ends too early', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     await source.append(usd, several('a', 'b'));
     const text = await exported(source);
     const torn = text.slice(0, text.indexOf('\n') + 40);
@@ -209,7 +209,7 @@ describe('the import', () => {
     ['has a wrong checkpoint', '{"checkpoint":"x"}', /invalid position 'x'/],
   ] as const) {
     test(`a line that ${title} is named by its number, without its content`, async () => {
-      await using source = memoryEventStore();
+      await using source = openMemory().store;
       await source.append(usd, several('a'));
       const text = await exported(source);
       await using target = openTarget();
@@ -248,9 +248,9 @@ describe('the import', () => {
   });
 
   test('a strict store accepts events and rejects metadata', async () => {
-    await using source = memoryEventStore();
+    await using source = openMemory().store;
     await source.append(usd, several('a'));
-    await using strict = memoryEventStore();
+    await using strict = openMemory().store;
     assert.equal((await imported(strict, await exported(source))).appended, 1);
     await source.setStreamMetadata(usd, { maxCount: 1 });
     const text = await exported(source);

@@ -41,10 +41,11 @@ const triesMax = 3;
  *
  * @example
  * import { createReadStream } from 'node:fs';
- * import { importEvents, openEventStore } from 'millrace/platform';
+ * import { openPostgres } from 'millrace/engines/postgres';
+ * import { importEvents } from 'millrace/platform';
  *
- * await using store = await openEventStore('postgres://localhost/shop', { names: 'open' });
- * const { appended } = await importEvents(store, createReadStream('events.ndjson'));
+ * await using db = await openPostgres('postgres://localhost/shop', { names: 'open' });
+ * const { appended } = await importEvents(db.store, createReadStream('events.ndjson'));
  * console.log(`${appended} events are new`);
  */
 export async function importEvents(

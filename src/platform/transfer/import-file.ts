@@ -22,10 +22,11 @@ const pieceBytes = 262_144;
  * Imports a file that `exportToFile` wrote; decompresses one that ends in `.gz`.
  *
  * @example
- * import { importFromFile, openEventStore } from 'millrace/platform';
+ * import { openSqlite } from 'millrace/engines/sqlite';
+ * import { importFromFile } from 'millrace/platform';
  *
- * await using store = await openEventStore('sqlite:copy.db', { names: 'open' });
- * console.log(await importFromFile(store, 'events.ndjson'));
+ * await using db = await openSqlite('sqlite:copy.db', { names: 'open' });
+ * console.log(await importFromFile(db.store, 'events.ndjson'));
  */
 export async function importFromFile(
   store: EventStore,

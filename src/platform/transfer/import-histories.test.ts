@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memoryEventStore } from '../../engines/memory/index.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
@@ -110,7 +110,7 @@ async function changeStream(store: EventStore, step: StreamStep): Promise<void> 
 test('is equal to its source after any history, imported once, in two parts or repeatedly', async () => {
   await fc.assert(
     fc.asyncProperty(history(tombstoneStep), fc.nat(), async (steps, cut) => {
-      await using source = memoryEventStore();
+      await using source = openMemory().store;
       await play(source, steps);
       const text = await exported(source);
       const lines = text.split('\n');
@@ -131,7 +131,7 @@ test('is equal to its source after any history, imported once, in two parts or r
 test('has the same events after scavenges, with revisions without gaps', async () => {
   await fc.assert(
     fc.asyncProperty(history(scavengeStep), fc.nat(), async (steps, cut) => {
-      await using source = memoryEventStore();
+      await using source = openMemory().store;
       await play(source, steps);
       const text = await exported(source);
       const lines = text.split('\n');

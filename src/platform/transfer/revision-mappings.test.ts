@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../engines/memory/index.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import { parseExportLine } from './export-format.ts';
 import { createRevisionMappings } from './revision-mappings.ts';
 import { inParallel, planImport } from './import-plan.ts';
@@ -14,7 +14,7 @@ import {
 } from '../../testing/support/platform/test-currencies.ts';
 
 test('a stream that left the cache is looked up again, with or without gaps', async () => {
-  await using source = memoryEventStore();
+  await using source = openMemory().store;
   await source.append(usd, several('a', 'b', 'c'));
   await source.append(eur, several('x'));
   await source.setStreamMetadata(usd, { truncateBefore: 2 });

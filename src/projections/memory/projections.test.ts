@@ -1,10 +1,10 @@
 import { after, test } from 'node:test';
-import { memoryEventStore } from '../../engines/memory/memory-event-store.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import { projectionsConformance } from '../../testing/conformance/projections/projections.ts';
 
-const store = memoryEventStore();
-after(() => store[Symbol.asyncDispose]());
+const db = openMemory();
+after(() => db[Symbol.asyncDispose]());
 
-for (const { name, run } of projectionsConformance({ open: async () => store })) {
+for (const { name, run } of projectionsConformance({ open: async () => db })) {
   test(`projections in memory: ${name}`, run);
 }

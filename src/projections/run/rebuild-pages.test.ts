@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memoryEventStore } from '../../engines/memory/memory-event-store.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { newCounters } from '../../testing/conformance/projections/projection-fixture.ts';
 import { chunksOf } from './project-events.ts';
@@ -15,16 +15,16 @@ test('for any cache and page size, each event is folded once', async () => {
       fc.integer({ min: 0, max: 8 }),
       fc.integer({ min: 0, max: 400 }),
       async (order, pageSize, documentsMax, charsMax) => {
-        await using store = memoryEventStore();
+        await using db = openMemory();
         const counters = newCounters();
-        for (const id of order) await store.append(counters.stream(`s${id}`), counters.add(1));
-        const projector = createPageProjector(store.readModels, counters.projection(), {
+        for (const id of order) await db.store.append(counters.stream(`s${id}`), counters.add(1));
+        const projector = createPageProjector(db.readModels, counters.projection(), {
           documentsMax,
           charsMax,
         });
         let written = 0;
         const pages: (readonly RecordedEvent[])[] = [];
-        for await (const page of store.readAll({ pageSize }).pages()) pages.push(page);
+        for await (const page of db.store.readAll({ pageSize }).pages()) pages.push(page);
         // Repeat the last page, as after a kill between the write and the checkpoint.
         for (const page of [...pages, ...pages.slice(-1)]) {
           await projector.project(page, async () => {
@@ -34,7 +34,7 @@ test('for any cache and page size, each event is folded once', async () => {
         await projector.finish();
         assert.equal(written, order.length + (pages.at(-1)?.length ?? 0));
         for (const id of new Set(order)) {
-          const found = await counters.documents(store).get('core', `s${id}`);
+          const found = await counters.documents(db).get('core', `s${id}`);
           assert.equal(found?.document.events, order.filter((each) => each === id).length);
         }
       },

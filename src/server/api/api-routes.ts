@@ -9,6 +9,7 @@ import { referencePage } from '../http/reference-page.ts';
 import { routesOverlap } from '../http/route-table.ts';
 import { adminAliases, type AdminContext } from './admin/admin-context.ts';
 import { auditRoutes } from './admin/audit-routes.ts';
+import { systemRoutes } from './admin/system-routes.ts';
 import { deadLetterRoutes } from './admin/dead-letter-routes.ts';
 import { outboxRoutes } from './admin/outbox-routes.ts';
 import { projectionRoutes } from './admin/projection-routes.ts';
@@ -50,6 +51,7 @@ export function apiRoutes(
     ...sagaRoutes(context),
     ...tokenRoutes(context),
     ...auditRoutes(context),
+    ...systemRoutes(context),
     ...traceRoutes(platform),
     ...taskRoutes(context),
     ...taskAdminRoutes(context),

@@ -4,6 +4,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { withinTime } from '../../foundation/async/within-time.ts';
 import { Type } from '../../contracts/type.ts';
 import { metricsContentType } from '../../telemetry/create-metrics.ts';
+import type { ResolvedRole } from '../../platform/engines/resolve-roles.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { textResponse, type ApiPlatform } from './api-context.ts';
 
@@ -40,12 +41,13 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
         503: { description: 'Not ready', schema: readiness },
       },
       async handle() {
-        const { store, ledger } = platform.engines;
+        const { store, outbox, roles } = platform.engines;
         const { state } = platform;
         const checks = {
           platform: state === 'started' ? ok : failing(`the platform is ${state}`),
           store: await checkResponse(store.head()),
-          outbox: await checkResponse(ledger.paused()),
+          ...(outbox === undefined ? {} : { outbox: await checkResponse(outbox.paused()) }),
+          ...localRoles(roles),
         };
         const isReady = Object.values(checks).every(({ status }) => status === 'ok');
         return {
@@ -75,6 +77,15 @@ export function metricsRoute(metrics: () => Promise<string>): Route {
       return textResponse(metricsContentType, await metrics());
     },
   });
+}
+
+/** A role in a local file is no failure, but other processes do not see its data. */
+function localRoles(roles: readonly ResolvedRole[]): Readonly<Record<string, Check>> {
+  return Object.fromEntries(
+    roles.flatMap(({ role, warning }) =>
+      warning === undefined ? [] : [[`role ${role}`, { status: 'ok', detail: warning } as const]],
+    ),
+  );
 }
 
 const ok: Check = { status: 'ok' };

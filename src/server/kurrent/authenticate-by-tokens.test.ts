@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../engines/memory/index.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import { openTokens } from '../../platform/tokens/open-tokens.ts';
 import { authenticateByTokens } from './authenticate-by-tokens.ts';
 import { kurrentStoreOptions } from './kurrent-server.ts';
 
 test('accepts a token as a password with its name, or as a bearer token', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await using tokens = await openTokens(store);
   const authenticate = authenticateByTokens(tokens);
   const { secret } = await tokens.create({ name: 'shop', tenant: 'core', scopes: ['append'] });
@@ -28,7 +28,7 @@ test('accepts a token as a password with its name, or as a bearer token', async 
 });
 
 test('admin includes the other scopes', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await using tokens = await openTokens(store);
   const { secret: token } = await tokens.create({ name: 'ops', scopes: ['admin'] });
   const { ended: _ended, ...identity } =

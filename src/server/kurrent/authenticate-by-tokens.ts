@@ -7,12 +7,13 @@ import type { KurrentIdentity, KurrentServerOptions } from './kurrent-server.ts'
  * Authenticates callers with tokens, within their scopes and tenant. Revoking or expiry of a token ends its calls.
  *
  * @example
- * import { openEventStore, openTokens } from 'millrace/platform';
+ * import { openSqlite } from 'millrace/engines/sqlite';
+ * import { openTokens } from 'millrace/platform';
  * import { authenticateByTokens, kurrentStoreOptions, startKurrentServer } from 'millrace/server/kurrent';
  *
- * await using store = await openEventStore('sqlite:.millrace/events.db', kurrentStoreOptions);
- * await using tokens = await openTokens(store);
- * await using server = await startKurrentServer(store, {
+ * await using db = await openSqlite('sqlite:.millrace/events.db', kurrentStoreOptions);
+ * await using tokens = await openTokens(db.store);
+ * await using server = await startKurrentServer(db.store, {
  *   port: 0,
  *   authenticate: authenticateByTokens(tokens),
  *   tenants: tokens.tenants,

@@ -4,6 +4,7 @@ import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { Access } from './access.ts';
 import type { KurrentLimits } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
@@ -11,6 +12,8 @@ import { RpcError, status } from './rpc-error.ts';
 
 export interface KurrentContext {
   readonly store: EventStore;
+  /** Elect the server that runs the groups; undefined: no other process can open the database. */
+  readonly leases: LeaseStore | undefined;
   readonly protocol: Protocol;
   readonly limits: KurrentLimits;
   readonly access: Access;

@@ -4,6 +4,7 @@ import type { Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
+import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 
 export interface KurrentServer extends AsyncDisposable {
   readonly port: number;
@@ -12,6 +13,11 @@ export interface KurrentServer extends AsyncDisposable {
 }
 
 export interface KurrentServerOptions {
+  /**
+   * Leases in the database of the store (`db.subscriptions.leases`): several servers elect the one that runs the persistent
+   * subscriptions. Default: this server runs them.
+   */
+  readonly leases?: LeaseStore | undefined;
   /** Default: 127.0.0.1. Addresses other than loopback need `authenticate` and `tls`. */
   readonly host?: string | undefined;
   /** Default: 2113; 0: any free port. */
@@ -114,10 +120,10 @@ export const kurrentLimits: KurrentLimits = {
  * Options for a store behind this server: any names, and room for binary data, which base64 enlarges by a third.
  *
  * @example
- * import { sqliteEventStore } from 'millrace/adapters/sqlite';
+ * import { openSqlite } from 'millrace/engines/sqlite';
  * import { kurrentStoreOptions } from 'millrace/server/kurrent';
  *
- * await using store = await sqliteEventStore('sqlite:.millrace/events.db', kurrentStoreOptions);
+ * await using db = await openSqlite('sqlite:.millrace/events.db', kurrentStoreOptions);
  */
 export const kurrentStoreOptions = {
   names: 'open',

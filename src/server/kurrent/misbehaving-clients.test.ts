@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { test, type TestContext } from 'node:test';
 import * as grpc from '@grpc/grpc-js';
-import { memoryEventStore } from '../../engines/memory/index.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../store/event-store.ts';
 import { newEvents } from '../../testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions, startKurrentServer, type KurrentLimits } from './index.ts';
@@ -36,7 +36,7 @@ async function serve(
   t: TestContext,
   options: { readonly limits?: Partial<KurrentLimits>; readonly store?: EventStore } = {},
 ): Promise<Raw> {
-  const { store = memoryEventStore(kurrentStoreOptions), limits = {} } = options;
+  const { store = openMemory(kurrentStoreOptions).store, limits = {} } = options;
   const server = await startKurrentServer(store, { port: 0, limits });
   const client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure());
   const protocol = await loadProtocol();
@@ -143,7 +143,7 @@ test('a batch after its deadline is rejected and not written', async (t) => {
 });
 
 test('a batch that the store does not complete in time is rejected', async (t) => {
-  const store = memoryEventStore(kurrentStoreOptions);
+  const store = openMemory(kurrentStoreOptions).store;
   const gate = Promise.withResolvers<void>();
   const raw = await serve(t, {
     store: {
@@ -172,7 +172,7 @@ test('a batch that the store does not complete in time is rejected', async (t) =
 
 test('a client that appends faster than the store writes is slowed down', async (t) => {
   for (const limits of [{ appendsInFlightMax: 4 }, { appendBytesInFlightMax: 4_000 }]) {
-    const store = memoryEventStore(kurrentStoreOptions);
+    const store = openMemory(kurrentStoreOptions).store;
     const gate = Promise.withResolvers<void>();
     let begun = 0;
     const raw = await serve(t, {
@@ -208,7 +208,7 @@ test('a client that appends faster than the store writes is slowed down', async 
 });
 
 test('the server stops reading for a client that never reads, and frees its resources on disconnect', async (t) => {
-  const store = memoryEventStore(kurrentStoreOptions);
+  const store = openMemory(kurrentStoreOptions).store;
   const payload = { text: 'x'.repeat(10_000) };
   for (let round = 0; round < 20; round += 1) {
     await store.append('a-1', newEvents(100, { payload }));

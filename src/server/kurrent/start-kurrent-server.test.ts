@@ -10,7 +10,7 @@ import {
   START,
   UnavailableError,
 } from '@kurrent/kurrentdb-client';
-import { memoryEventStore } from '../../engines/memory/index.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { seededRandom } from '../../testing/seeded-random.ts';
 import type { AppendResult, EventStore } from '../../store/event-store.ts';
@@ -28,7 +28,7 @@ function connect({ url }: KurrentServer, more = ''): KurrentDBClient {
 }
 
 test('addresses other than loopback need authentication and TLS', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await assert.rejects(startKurrentServer(store, { host: '0.0.0.0', port: 0 }), (error) =>
     hasCode(error, 'CONFIG_INVALID'),
   );
@@ -41,7 +41,7 @@ test('addresses other than loopback need authentication and TLS', async () => {
 });
 
 test('the error of a used port names the port', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await using server = await startKurrentServer(store, { port: 0 });
   await assert.rejects(
     startKurrentServer(store, { port: server.port }),
@@ -50,7 +50,7 @@ test('the error of a used port names the port', async () => {
 });
 
 test('a client that discovers its cluster finds the only member', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await using server = await startKurrentServer(store, { port: 0 });
   const url = server.url.replace('kurrentdb://', 'kurrentdb+discover://');
   const client = KurrentDBClient.connectionString`${url}&discoveryInterval=1`;
@@ -60,7 +60,7 @@ test('a client that discovers its cluster finds the only member', async () => {
 });
 
 test('stopping the server ends subscriptions as unavailable, after running appends complete', async () => {
-  const store = memoryEventStore(kurrentStoreOptions);
+  const store = openMemory(kurrentStoreOptions).store;
   const gate = Promise.withResolvers<void>();
   const appendStarted = Promise.withResolvers<void>();
   const slow: EventStore = {
@@ -91,7 +91,7 @@ test('stopping the server ends subscriptions as unavailable, after running appen
 });
 
 test('a signal stops the server', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   const stopping = new AbortController();
   const server = await startKurrentServer(store, { port: 0, signal: stopping.signal });
   stopping.abort();
@@ -101,7 +101,7 @@ test('a signal stops the server', async () => {
 });
 
 test('starts and stops in any order leave the port free', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   const random = seededRandom(11);
   const first = await startKurrentServer(store, { port: 0 });
   const { port } = first;
@@ -125,7 +125,7 @@ test('starts and stops in any order leave the port free', async () => {
 });
 
 test('serves the protocol over TLS', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await using server = await startKurrentServer(store, secure());
   assert.match(server.url, /tls=true$/);
   const client = connect(server, '&tlsVerifyCert=false');
@@ -146,7 +146,7 @@ const identities: Readonly<Record<string, KurrentIdentity>> = {
 };
 
 test('unknown callers are rejected, and readers cannot write', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await using server = await startKurrentServer(store, {
     ...secure(),
     authenticate: (credentials) =>
@@ -171,7 +171,7 @@ test('unknown callers are rejected, and readers cannot write', async () => {
 });
 
 test('a tenant has access to its own streams, and sees only its events of $all', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await using server = await startKurrentServer(store, {
     ...secure(),
     authenticate: (credentials) =>

@@ -23,11 +23,11 @@ import { authorityOf, isLoopback, listen, shutDown } from './listen.ts';
  * (`kurrentStoreOptions`). The caller closes the store after the server.
  *
  * @example
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { kurrentStoreOptions, startKurrentServer } from 'millrace/server/kurrent';
  *
- * await using store = memoryEventStore(kurrentStoreOptions);
- * await using server = await startKurrentServer(store, { port: 0 });
+ * await using db = openMemory(kurrentStoreOptions);
+ * await using server = await startKurrentServer(db.store, { port: 0 });
  * console.log(server.url); // kurrentdb://127.0.0.1:40123?tls=false
  */
 export async function startKurrentServer(
@@ -43,6 +43,7 @@ export async function startKurrentServer(
   const stopping = new AbortController();
   const context: KurrentContext = {
     store,
+    leases: options.leases,
     protocol,
     limits,
     access: createAccess(options),

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { systemClock } from '../../foundation/clock.ts';
 import { openTopics, type Topics } from '../../topics/topics.ts';
 import type { NotifyLimits } from '../../topics/visitor-limits.ts';
-import { openBus } from '../../platform/engines/open-bus.ts';
+import { openRole } from '../../platform/engines/open-engines.ts';
 import { createNtfyHandler } from './ntfy-handler.ts';
 import { startNtfyServer } from './start-ntfy-server.ts';
 import { createTempFolder, removeTempFolder } from '../../testing/servers/temp-folder.ts';
@@ -22,7 +22,7 @@ async function served(
   const folder = await createTempFolder('notify');
   await using opened = new AsyncDisposableStack();
   opened.defer(() => removeTempFolder(folder));
-  const bus = opened.use(await openBus(`sqlite:${folder}/bus.db`));
+  const bus = opened.use(await openRole(`sqlite:${folder}/bus.db`, 'bus'));
   const topics = opened.use(await openTopics(bus, { limits: { subscriptionsMax, ...limits } }));
   const handler = opened.use(createNtfyHandler(topics, { exemptHosts: ['127.0.0.1'] }));
   const server = await startNtfyServer(handler);

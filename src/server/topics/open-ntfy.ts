@@ -34,7 +34,7 @@ const emailType = 'email:ntfy';
  *
  * @example
  * import { createPlatform } from 'millrace/platform';
- * import { openNtfy, startNtfyServer } from 'millrace/server/ntfy';
+ * import { openNtfy, startNtfyServer } from 'millrace/server/topics';
  *
  * await using platform = await createPlatform();
  * let url: string | undefined;
@@ -49,9 +49,11 @@ export async function openNtfy(
   const { settings = {}, isLoopback, cwd = process.cwd(), observer = silentObserver } = options;
   const { clock, engines, modules, tokens } = platform;
   const { attachments = '.millrace/attachments', baseUrl, upstreamUrl, upstreamToken } = settings;
-  const hasEmail = [emailType, 'email'].some((name) => name in modules.destinations);
+  const hasEmail =
+    engines.outbox !== undefined &&
+    [emailType, 'email'].some((name) => name in modules.destinations);
   const sendEmail = async ({ to, message, sender }: NotifyEmail): Promise<void> => {
-    await engines.ledger.enqueue({
+    await engines.outbox?.enqueue({
       sourceStreamId: `gbe.notify.topic.${message.topic}`,
       sourceEventId: message.id,
       integrationType: emailType,

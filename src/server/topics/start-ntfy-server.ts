@@ -27,12 +27,12 @@ const drainMsMax = 5_000;
  * Serves a handler until the server is disposed.
  *
  * @example
- * import { openTopics } from 'millrace/notify';
- * import { openBus } from 'millrace/platform';
- * import { createNtfyHandler, startNtfyServer } from 'millrace/server/ntfy';
+ * import { openTopics } from 'millrace/topics';
+ * import { openSqlite } from 'millrace/engines/sqlite';
+ * import { createNtfyHandler, startNtfyServer } from 'millrace/server/topics';
  *
- * await using bus = await openBus('sqlite:.millrace/events.db');
- * await using topics = await openTopics(bus);
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
+ * await using topics = await openTopics(db.bus);
  * await using handler = createNtfyHandler(topics);
  * await using server = await startNtfyServer(handler, { port: 2586 });
  * console.log(await (await fetch(`${server.url}/alerts`, { method: 'POST', body: 'hello' })).json());

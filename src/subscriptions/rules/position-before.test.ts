@@ -5,19 +5,19 @@ import { createRig, streamOf } from '../../testing/support/subscriptions/rig.ts'
 import { positionBefore } from './position-before.ts';
 
 test('the position of a time is that of the last event recorded before it', async () => {
-  const { clock, store, append } = createRig();
-  assert.equal(await positionBefore(store, clock.now()), startPosition);
+  const { clock, db, append } = createRig();
+  assert.equal(await positionBefore(db.store, clock.now()), startPosition);
   for (let number = 0; number < 23; number += 1) {
     await append(`s${number % 3}`, number);
     if (number % 4 === 0) await clock.advance(1_000);
   }
   // The positions of deleted events.
-  await store.setStreamMetadata(streamOf('s1'), { truncateBefore: 4 });
-  await store.scavenge();
-  const events = await store.readAll().toArray();
+  await db.store.setStreamMetadata(streamOf('s1'), { truncateBefore: 4 });
+  await db.store.scavenge();
+  const events = await db.store.readAll().toArray();
   const times = new Set(events.map(({ recordedAt }) => Date.parse(recordedAt)));
   for (const time of [0, ...times, ...[...times].map((each) => each + 1), Number.MAX_VALUE]) {
-    const position = await positionBefore(store, time);
+    const position = await positionBefore(db.store, time);
     const before = events.filter(({ recordedAt }) => Date.parse(recordedAt) < time);
     const behind = events.filter((event) => event.position > position);
     assert.equal(before.length + behind.length, events.length, `at ${time}`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { memoryEventStore } from '../../engines/memory/memory-event-store.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import type { EventStore, FeedItem } from '../../store/event-store.ts';
 import { startPosition, toPosition, type Position } from '../../store/position.ts';
 import { newEvent } from '../../testing/conformance/store/fixture.ts';
@@ -40,20 +40,20 @@ async function append(store: EventStore, count: number): Promise<void> {
 }
 
 test('eight shards of one process read the store about as often as one', async () => {
-  const { clock, store: memory } = createRig();
-  await append(memory, 400);
-  const { store, reads } = counted(memory);
+  const { clock, db } = createRig();
+  await append(db.store, 400);
+  const { store, reads } = counted(db.store);
   let handled = 0;
   const each = subscription({
     name: 'sub:banking:shared:v1',
     shards: 8,
     handler: () => void (handled += 1),
   });
-  await using runner = await startSubscription(store, each, { clock, pageSize });
+  await using runner = await startSubscription({ ...db, store }, each, { clock, pageSize });
   await until(clock, () => handled === 400);
   assert.ok(reads.pages <= 40 + 8, `${reads.pages} pages instead of 40`);
   const before = reads.pages;
-  await append(memory, 20);
+  await append(db.store, 20);
   await until(clock, () => handled === 420);
   assert.ok(reads.pages - before <= 20, `${reads.pages - before} pages of 20 live events`);
   assert.equal(reads.open, 1);
@@ -62,9 +62,9 @@ test('eight shards of one process read the store about as often as one', async (
 });
 
 test('a stuck shard does not delay the others and rejoins them when it has caught up', async () => {
-  const { clock, store: memory } = createRig();
-  await append(memory, 600);
-  const { store, reads } = counted(memory);
+  const { clock, db } = createRig();
+  await append(db.store, 600);
+  const { store, reads } = counted(db.store);
   const stuck = Promise.withResolvers<void>();
   const handled = Array.from({ length: 8 }, () => 0);
   const each = subscription({
@@ -78,16 +78,16 @@ test('a stuck shard does not delay the others and rejoins them when it has caugh
       handled[shard] = (handled[shard] ?? 0) + 1;
     },
   });
-  await using runner = await startSubscription(store, each, { clock, pageSize });
+  await using runner = await startSubscription({ ...db, store }, each, { clock, pageSize });
   const total = (): number => handled.reduce((sum, count) => sum + count, 0);
-  const stored = await memory.readAll().toArray();
+  const stored = await db.store.readAll().toArray();
   const ofStuck = stored.filter(({ stream }) => shardOf(stream, 8) === 3).length;
   assert.ok(ofStuck > 8);
   await until(clock, () => total() === 600 - ofStuck);
   assert.equal(handled[3], 0);
   stuck.resolve();
   await until(clock, () => total() === 600);
-  await append(memory, 64);
+  await append(db.store, 64);
   await until(clock, () => total() === 664);
   await until(clock, () => reads.open === 1);
   assert.equal(runner.status.shards.length, 8);
@@ -105,9 +105,9 @@ test('for any pace and start positions, each reader receives its shard once and 
   });
   await fc.assert(
     fc.asyncProperty(plan, async ({ events, late, pagesMax, readers }) => {
-      await using memory = memoryEventStore();
-      await append(memory, events);
-      const { store, reads } = counted(memory);
+      await using db = openMemory();
+      await append(db.store, events);
+      const { store, reads } = counted(db.store);
       const feed = createSharedFeed({
         store,
         filter: undefined,
@@ -137,10 +137,10 @@ test('for any pace and start positions, each reader receives its shard once and 
         }
         if (positions.every((position) => position >= toPosition(all))) ending.abort();
       }
-      await append(memory, late);
+      await append(db.store, late);
       if (positions.every((position) => position >= toPosition(all))) ending.abort();
       await Promise.all(done);
-      const stored = await memory.readAll().toArray();
+      const stored = await db.store.readAll().toArray();
       for (const [shard, { after }] of readers.entries()) {
         const expected: Position[] = stored
           .filter(({ stream }) => shardOf(stream, readers.length) === shard)
@@ -156,12 +156,12 @@ test('for any pace and start positions, each reader receives its shard once and 
 });
 
 test('a failed read of the store fails every shard, and the next read starts again', async () => {
-  const memory = memoryEventStore();
-  await append(memory, 20);
+  const db = openMemory();
+  await append(db.store, 20);
   let isBroken = true;
   const store: Pick<EventStore, 'subscribe'> = {
     async *subscribe(options) {
-      for await (const item of memory.subscribe(options)) {
+      for await (const item of db.store.subscribe(options)) {
         yield item;
         if (isBroken) throw new Error('broken');
       }

@@ -14,7 +14,7 @@ const hashBytes = 32;
  * The hash that the configuration contains instead of a password.
  *
  * @example
- * import { hashNotifyPassword } from 'millrace/notify';
+ * import { hashNotifyPassword } from 'millrace/topics';
  *
  * console.log(await hashNotifyPassword('correct horse')); // scrypt$…$…
  */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../engines/memory/index.ts';
+import { openMemory } from '../../engines/memory/index.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { createAccessBook } from './access-rules.ts';
 import { hashNotifyPassword } from './notify-password.ts';
@@ -16,9 +16,9 @@ function changed(directory: { onChanged(listener: () => void): void }): Promise<
 }
 
 test('a user added by one process can authenticate in another until it is removed', async () => {
-  await using store = memoryEventStore();
-  await using one = await openUserDirectory(store);
-  await using other = await openUserDirectory(store);
+  await using db = openMemory();
+  await using one = await openUserDirectory(db.store);
+  await using other = await openUserDirectory(db.store);
   const users = createNotifyUsers({ directory: other });
   await assert.rejects(users.authenticate(basic('ann')), isRejected);
   const added = changed(other);
@@ -34,16 +34,16 @@ test('a user added by one process can authenticate in another until it is remove
 });
 
 test('changes survive a restart, and the configuration has precedence', async () => {
-  await using store = memoryEventStore();
+  await using db = openMemory();
   {
-    await using before = await openUserDirectory(store);
+    await using before = await openUserDirectory(db.store);
     await before.change(() => ({ kind: 'user-set', name: 'ann', passwordHash }));
     await before.change(() => ({ kind: 'user-set', name: 'bob', passwordHash }));
     const rule = { user: 'ann', topic: 'a-*', permission: 'read-only' } as const;
     await before.change(() => ({ kind: 'access-set', ...rule }));
   }
   const other = await hashNotifyPassword('other');
-  await using after = await openUserDirectory(store, {
+  await using after = await openUserDirectory(db.store, {
     users: [{ name: 'ann', passwordHash: other, role: 'admin' }],
   });
   assert.deepEqual(
@@ -61,9 +61,9 @@ test('changes survive a restart, and the configuration has precedence', async ()
 });
 
 test('of two concurrent changes, the second decides on the result of the first', async () => {
-  await using store = memoryEventStore();
-  await using one = await openUserDirectory(store);
-  await using other = await openUserDirectory(store);
+  await using db = openMemory();
+  await using one = await openUserDirectory(db.store);
+  await using other = await openUserDirectory(db.store);
   const seen: number[] = [];
   await Promise.all(
     [one, other].map((directory, at) =>
@@ -82,13 +82,13 @@ test('of two concurrent changes, the second decides on the result of the first',
 });
 
 test('the store contains no passwords, and ordinary readers skip the stream', async () => {
-  await using store = memoryEventStore();
-  await using directory = await openUserDirectory(store);
+  await using db = openMemory();
+  await using directory = await openUserDirectory(db.store);
   await directory.change(() => ({ kind: 'user-set', name: 'ann', passwordHash }));
-  const kept = await store.readAll({ filter: { system: true } }).toArray();
+  const kept = await db.store.readAll({ filter: { system: true } }).toArray();
   assert.equal(kept.length, 1);
   assert.equal(JSON.stringify(kept).includes('secret'), false);
-  assert.deepEqual(await store.readAll().toArray(), []);
+  assert.deepEqual(await db.store.readAll().toArray(), []);
 });
 
 const unreadable = {
@@ -102,14 +102,14 @@ const unreadable = {
 };
 
 test('an unreadable event is not skipped', async () => {
-  await using store = memoryEventStore();
-  await store.append('$millrace-notify-users', [unreadable], { expected: 'any', system: true });
-  await assert.rejects(openUserDirectory(store), (error) => hasCode(error, 'STORE_CORRUPT'));
+  await using db = openMemory();
+  await db.store.append('$millrace-notify-users', [unreadable], { expected: 'any', system: true });
+  await assert.rejects(openUserDirectory(db.store), (error) => hasCode(error, 'STORE_CORRUPT'));
 });
 
 test('after an unreadable event, only the users of the configuration are known', async () => {
-  await using store = memoryEventStore();
-  await using directory = await openUserDirectory(store, {
+  await using db = openMemory();
+  await using directory = await openUserDirectory(db.store, {
     users: [{ name: 'ann', passwordHash }],
   });
   await directory.change(() => ({ kind: 'user-set', name: 'bob', passwordHash }));
@@ -118,7 +118,7 @@ test('after an unreadable event, only the users of the configuration are known',
     ['ann', 'bob'],
   );
   const removed = changed(directory);
-  await store.append('$millrace-notify-users', [unreadable], { expected: 'any', system: true });
+  await db.store.append('$millrace-notify-users', [unreadable], { expected: 'any', system: true });
   await removed;
   assert.deepEqual(
     directory.users.map(({ name }) => name),

@@ -33,11 +33,11 @@ const typePrefix = '$notify-';
  * Opens the users of a store, and follows changes by other processes. The caller closes the store.
  *
  * @example
- * import { openUserDirectory } from 'millrace/notify';
- * import { openEventStore } from 'millrace/platform';
+ * import { openUserDirectory } from 'millrace/topics';
+ * import { openSqlite } from 'millrace/engines/sqlite';
  *
- * await using store = await openEventStore('sqlite:.millrace/events.db');
- * await using directory = await openUserDirectory(store);
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
+ * await using directory = await openUserDirectory(db.store);
  * const rule = { user: '*', topic: 'news-*', permission: 'read-only' } as const;
  * await directory.change(() => ({ kind: 'access-set', ...rule }));
  */

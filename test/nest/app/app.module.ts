@@ -1,11 +1,11 @@
 import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { webhookDestination } from 'millrace/adapters/webhook';
+import { webhookDestination } from 'millrace/destinations/webhook';
 import { MillraceModule, type MillraceModuleOptions } from 'millrace/nest';
 import {
   IntegrationOutboxEntity,
-  typeormEventStore,
+  openTypeorm,
   TypeormOutboxRepository,
 } from 'millrace/nest/typeorm';
 import { DataSource } from 'typeorm';
@@ -66,9 +66,9 @@ async function millraceOptions(
   });
   return {
     service: 'paymenthub',
-    store: dataSource === undefined ? settings.store : await typeormEventStore(dataSource),
+    store: dataSource === undefined ? settings.store : await openTypeorm(dataSource),
     outbox: {
-      ...(dataSource && { ledger: new TypeormOutboxRepository(dataSource), sharesDatabase: true }),
+      ...(dataSource && { ledger: new TypeormOutboxRepository(dataSource) }),
       destinations: { webhook },
       dispatcher: {
         leaseMs: 5_000,

@@ -1,6 +1,6 @@
 // The outgoing messages of sample-context and their destinations. Run it with `npx millrace outbox run`.
 
-import { webhookDestination } from 'millrace/adapters/webhook';
+import { webhookDestination } from 'millrace/destinations/webhook';
 import { defineOutbox } from 'millrace/platform';
 
 export default defineOutbox(({ webhookTimeoutMs }) => ({

@@ -3,13 +3,9 @@
 import type { Appended, EngineEntry } from '../../../bus/bus-engine.ts';
 import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import type { BusParts, BusStreams } from './streams.ts';
+import { natsUnavailable } from '../connection/connection.ts';
 import { metaHeader } from '../connection/delivered-message.ts';
-import {
-  busUnavailable,
-  hasNoResponders,
-  type ApiError,
-  type Outgoing,
-} from '../connection/jetstream-wire.ts';
+import { hasNoResponders, type ApiError, type Outgoing } from '../connection/jetstream-wire.ts';
 
 interface PublishAck {
   readonly seq: number;
@@ -43,7 +39,7 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
       const { seq, duplicate = false, error } = reply.json<PublishAck>();
       // A full stream replies with 4xx, but a retry may succeed.
       if (error !== undefined)
-        throw busUnavailable(error.description ?? 'the server rejected the message');
+        throw natsUnavailable(error.description ?? 'the server rejected the message');
       return { sequence: String(seq), isDuplicate: duplicate };
     });
   }
@@ -65,7 +61,7 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
       }
       streams.forget();
     }
-    throw busUnavailable('no stream covers the published subjects');
+    throw natsUnavailable('no stream covers the published subjects');
   }
 
   return async (entries, { dedupeWindowMs }) => {

@@ -1,11 +1,14 @@
 import { after, test } from 'node:test';
 import { connect } from '@nats-io/transport-node';
 import { eventually } from '../../../testing/assertions.ts';
+import type { Bus } from '../../../bus/bus.ts';
 import type { BusFixture } from '../../../testing/conformance/bus/bus.ts';
 import { busConformance } from '../../../testing/conformance/bus/bus.ts';
 import { onServer } from '../../../testing/support/bus/on-server.ts';
 import { startNats } from '../../../testing/servers/nats-server.ts';
-import { natsBus, natsBusCapabilities } from './bus.ts';
+import { ownedRole } from '../../../testing/owned-role.ts';
+import { openNats, type NatsOptions } from '../open-nats.ts';
+import { natsBusCapabilities } from './bus.ts';
 
 const server = await startNats();
 const foreign = await connect({ servers: server.url });
@@ -20,10 +23,14 @@ const fixture: BusFixture = {
   async open() {
     opened += 1;
     const prefix = `case${opened}`;
-    const bus = await natsBus(server.url, { prefix, roots: ['gbe'] });
+    const open = async (options: NatsOptions = {}): Promise<Bus> =>
+      ownedRole(await openNats(server.url, { ...options, prefix }), 'bus');
+    const bus = await open({ roots: ['gbe'] });
+    // The first call creates the stream of the roots, which `inject` needs.
+    await bus.groups();
     return {
       bus,
-      second: (other) => natsBus(server.url, { ...other, prefix }),
+      second: open,
       async inject(subject, data) {
         await foreign.request(`${prefix}.${subject}`, data);
       },

@@ -1,32 +1,29 @@
 // The bus on NATS JetStream, 2.9 or newer.
 
-import type { NatsConnection as Driver } from '@nats-io/transport-node';
-import type { Bus, BusCapabilities } from '../../../bus/bus.ts';
-import type { BusEngine } from '../../../bus/bus-engine.ts';
-import { createBus, type BusOptions } from '../../../bus/create-bus.ts';
-import { silentObserver } from '../../../foundation/observer.ts';
-import { createAppend } from './append.ts';
+import type { BusCapabilities } from '../../../bus/bus.ts';
+import type { BusEngine, StoredEntry } from '../../../bus/bus-engine.ts';
+import { once } from '../../../foundation/once.ts';
+import { closedError, renameError } from '../../../foundation/rename-error.ts';
+import { createAppend, type Append } from './append.ts';
 import { createBusConsumers } from './consumers.ts';
 import { createBusLeases } from './fetch.ts';
-import { busStreamOf, checkNames, createBusLayout } from './layout.ts';
-import { createBusReader } from './read.ts';
-import { createBusStreams } from './streams.ts';
+import { createBusReader, type BusReader } from './read.ts';
+import { createBusStreams, type BusParts, type BusStreams } from './streams.ts';
 import { createBusUpkeep } from './upkeep.ts';
-import { openJetStreamWire } from '../connection/jetstream-wire.ts';
-import type { NatsConnectionOptions } from '../connection/connection.ts';
+import { withCodes } from '../connection/connection.ts';
 
-export interface NatsBusOptions extends BusOptions, Pick<NatsConnectionOptions, 'timeoutMs'> {
-  /** Prefix of every subject, for a second bus on one NATS: `shop` stores `shop.gbe.tasks.…`. */
-  readonly prefix?: string | undefined;
-  /** The name of the stream; the second stream is `<name>-system`. Default: `millrace-bus`, or `<prefix>-bus`. */
-  readonly stream?: string | undefined;
-  /**
-   * First tokens of subjects that exist from the start, such as `gbe`, for producers that publish to NATS directly.
-   * The bus adds others when it first sees them.
-   */
-  readonly roots?: readonly string[] | undefined;
-  /** Replicas of the streams that are created. Default: 1. */
-  readonly replicas?: number | undefined;
+/** The streams of the bus, for the bus and for the signals of tasks. */
+export interface BusLog {
+  readonly parts: BusParts;
+  readonly streams: BusStreams;
+  readonly append: Append;
+  readonly reader: BusReader;
+}
+
+export function createBusLog(parts: BusParts, replicas: number): BusLog {
+  const streams = createBusStreams(parts, { replicas });
+  const reader = createBusReader(parts, streams);
+  return { parts, streams, append: createAppend(parts, streams), reader };
 }
 
 /** The capabilities of JetStream from 2.9 on. */
@@ -42,45 +39,55 @@ export const natsBusCapabilities: BusCapabilities = {
   streamBytes: false,
 };
 
-/**
- * A bus on NATS JetStream, by URL or with your connection, which you close.
- *
- * @example
- * import { natsBus } from 'millrace/adapters/nats';
- *
- * await using bus = await natsBus('nats://localhost:4222');
- * await bus.publish({ subject: 'gbe.events.system.health', payload: { ok: true } });
- */
-export async function natsBus(target: string | Driver, options: NatsBusOptions = {}): Promise<Bus> {
-  const { observer = silentObserver, prefix, replicas = 1, timeoutMs } = options;
-  const { stream = busStreamOf(prefix) } = options;
-  checkNames('bus', { prefix, stream });
-  const wire = await openJetStreamWire(target, { observer, timeoutMs });
-  const parts = { wire, layout: createBusLayout({ stream, prefix }), observer };
-  const streams = createBusStreams(parts, { replicas });
-  try {
-    for (const root of options.roots ?? []) await streams.ensure(`${root}.>`);
-  } catch (error) {
-    await wire[Symbol.asyncDispose]();
-    throw error;
-  }
-  const append = createAppend(parts, streams);
-  const reader = createBusReader(parts, streams);
+/** The first call creates the streams of the `roots`. */
+export function natsBusEngine(
+  { parts, streams, append, reader }: BusLog,
+  roots: readonly string[] = [],
+): BusEngine {
   const consumers = createBusConsumers(parts, streams, reader);
+  const { fetch, settle } = createBusLeases(parts, consumers, append);
   const upkeep = createBusUpkeep(parts, { streams, consumers, reader });
-  const engine: BusEngine = {
+  const ensureRoots = once(async () => {
+    for (const root of roots) await streams.ensure(`${root}.>`);
+  });
+  let isClosed = false;
+
+  async function call<T>(work: () => Promise<T>): Promise<T> {
+    if (isClosed) throw closedError('BUS');
+    return withCodes('BUS', async () => {
+      await ensureRoots();
+      return work();
+    });
+  }
+
+  return {
     capabilities: natsBusCapabilities,
-    append,
-    ensureGroup: (settings) => consumers.ensure(settings),
-    ...createBusLeases(parts, consumers, append),
-    read: (pattern, request) => reader.read(pattern, request),
-    ...upkeep,
-    groups: () => consumers.groups(),
+    append: (entries, options) => call(() => append(entries, options)),
+    ensureGroup: (settings) => call(() => consumers.ensure(settings)),
+    fetch: (group, request) => call(() => fetch(group, request)),
+    settle: (group, settlements) => call(() => settle(group, settlements)),
+    read: (pattern, request) => call(async () => asBus(await reader.read(pattern, request))),
+    streams: (pattern, page) => call(() => upkeep.streams(pattern, page)),
+    trim: (subject, order) => call(() => upkeep.trim(subject, order)),
+    remove: (subject, sequences) => call(() => upkeep.remove(subject, sequences)),
+    deleteStream: (subject) => call(() => upkeep.deleteStream(subject)),
+    groups: () => call(() => consumers.groups()),
     // Never called: the capability `pendingList` is false.
     pending: async () => [],
-    seek: (group, to) => consumers.seek(group, to),
-    deleteGroup: (group) => consumers.remove(group),
-    [Symbol.asyncDispose]: () => wire[Symbol.asyncDispose](),
+    seek: (group, to) => call(() => consumers.seek(group, to)),
+    deleteGroup: (group) => call(() => consumers.remove(group)),
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+    },
   };
-  return createBus(engine, options);
+}
+
+async function* asBus(
+  batches: AsyncIterable<readonly StoredEntry[]>,
+): AsyncIterable<readonly StoredEntry[]> {
+  try {
+    yield* batches;
+  } catch (error) {
+    throw renameError(error, 'BUS');
+  }
 }

@@ -11,11 +11,19 @@ import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import { startNats } from '../../../testing/servers/nats-server.ts';
-import { natsBus } from './bus.ts';
+import { ownedRole } from '../../../testing/owned-role.ts';
+import { openNats, type NatsOptions } from '../open-nats.ts';
 
 const server = await startNats();
 after(() => server[Symbol.asyncDispose]());
 const queue = 'gbe.tasks.email-send.queue';
+
+async function openBus(
+  target: Parameters<typeof openNats>[0],
+  options: NatsOptions = {},
+): Promise<Bus> {
+  return ownedRole(await openNats(target, options), 'bus');
+}
 
 function recordLog(): { readonly observer: Observer; readonly texts: string[] } {
   const texts: string[] = [];
@@ -40,7 +48,7 @@ const numberOf = ({ payload }: { readonly payload: unknown }): number =>
   (payload as { readonly n: number }).n;
 
 test('a server that is killed repeatedly loses no acknowledged message and keeps the order', async () => {
-  await using bus = await natsBus(server.url, { prefix: 'killed' });
+  await using bus = await openBus(server.url, { prefix: 'killed' });
   const count = 600;
   const handled: number[] = [];
   const read: number[] = [];
@@ -76,7 +84,7 @@ test('connections that publish to new subjects at the same time all succeed', as
     await using opened = new AsyncDisposableStack();
     const buses = await Promise.all(
       Array.from({ length: 12 }, async () =>
-        opened.use(await natsBus(server.url, { prefix: `race-${round}` })),
+        opened.use(await openBus(server.url, { prefix: `race-${round}` })),
       ),
     );
     await Promise.all(
@@ -96,7 +104,7 @@ test('a stream of another program that has all subjects is reported', async () =
   try {
     const manager = await jetstreamManager(connection);
     await manager.streams.add({ name: 'everything', subjects: ['>'], no_ack: true });
-    await using bus = await natsBus(other.url);
+    await using bus = await openBus(other.url);
     await assert.rejects(bus.publish({ subject: queue, payload: 1 }), (error) =>
       hasCode(error, 'BUS_INVALID'),
     );
@@ -107,7 +115,7 @@ test('a stream of another program that has all subjects is reported', async () =
 
 test('creates streams and groups again after the server lost its disk, and logs the loss once', async () => {
   const { texts, observer } = recordLog();
-  await using bus = await natsBus(server.url, { prefix: 'wiped', observer });
+  await using bus = await openBus(server.url, { prefix: 'wiped', observer });
   const handled: number[] = [];
   const read: number[] = [];
   await bus.consume({ group: 'workers', subject: queue }, (message) => {
@@ -136,7 +144,7 @@ test('creates streams and groups again after the server lost its disk, and logs 
 });
 
 test('a call to a server that does not reply fails within the timeout', async () => {
-  await using bus = await natsBus(server.url, { prefix: 'silent', timeoutMs: 300 });
+  await using bus = await openBus(server.url, { prefix: 'silent', timeoutMs: 300 });
   const group = await bus.group({ group: 'workers', subject: queue });
   server.pause();
   try {
@@ -155,7 +163,7 @@ test('a call to a server that does not reply fails within the timeout', async ()
 });
 
 test('a member whose lease has expired by its local clock sends no ack', async () => {
-  await using bus = await natsBus(server.url, { prefix: 'late' });
+  await using bus = await openBus(server.url, { prefix: 'late' });
   await bus.publish({ subject: queue, payload: { n: 0 } });
   const group = await bus.group({ group: 'workers', subject: queue, leaseMs: 200 });
   const [late] = await fetchSome(group, 1);
@@ -167,7 +175,7 @@ test('a member whose lease has expired by its local clock sends no ack', async (
 });
 
 test('removing a subject loses no message of other subjects for a lagging group', async () => {
-  await using bus = await natsBus(server.url, { prefix: 'wider' });
+  await using bus = await openBus(server.url, { prefix: 'wider' });
   const subjects = ['gbe.events.api.error', queue, 'gbe.events.api.error', queue];
   await bus.publishMany(subjects.map((subject, n) => ({ subject, payload: { n } })));
   const group = await bus.group({ group: 'all', subject: 'gbe.>', leaseMs: 500 });
@@ -195,7 +203,7 @@ test("leaves the caller's connection open, and rejects a subject of NATS or of a
   const manager = await jetstreamManager(connection);
   await manager.streams.add({ name: 'theirs', subjects: ['theirs.>'] });
   {
-    await using bus = await natsBus(connection);
+    await using bus = await openBus(connection);
     await bus.publish({ subject: 'ours.x', payload: 1 });
     for (const subject of ['$JS.x', '_INBOX.x', 'theirs.x']) {
       await assert.rejects(
@@ -208,13 +216,13 @@ test("leaves the caller's connection open, and rejects a subject of NATS or of a
   assert.equal(connection.isClosed(), false);
   await connection.flush();
   await connection.close();
-  await assert.rejects(natsBus(server.url, { prefix: 'a.b' }), (error) =>
+  await assert.rejects(openBus(server.url, { prefix: 'a.b' }), (error) =>
     hasCode(error, 'CONFIG_INVALID'),
   );
 });
 
 test('processes that start at once on an empty server create its streams and groups', async () => {
-  const buses = await Promise.all(upTo(6).map(() => natsBus(server.url, { prefix: 'together' })));
+  const buses = await Promise.all(upTo(6).map(() => openBus(server.url, { prefix: 'together' })));
   try {
     await Promise.all(
       buses.map(async (bus, n) => {

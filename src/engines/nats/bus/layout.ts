@@ -14,15 +14,10 @@ export interface BusLayout {
   coverOf(pattern: string): string;
 }
 
-export const busStreamOf = (prefix: string | undefined): string => `${prefix ?? 'millrace'}-bus`;
-
-export function checkNames(
-  owner: 'bus' | 'tasks',
-  names: Readonly<Record<string, string | undefined>>,
-): void {
+export function checkNames(names: Readonly<Record<string, string | undefined>>): void {
   for (const [field, name] of Object.entries(names)) {
     if (name === undefined || /^[A-Za-z0-9_-]+$/.test(name)) continue;
-    const text = `${field} of the NATS ${owner} must be letters, digits, "_" or "-"`;
+    const text = `the NATS option ${field} must be letters, digits, "_" or "-"`;
     throw new MillraceError('CONFIG_INVALID', text, { details: { field } });
   }
 }

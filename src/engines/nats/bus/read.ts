@@ -8,9 +8,10 @@ import { backoffMs } from '../../../foundation/backoff.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { BusParts, BusStreams } from './streams.ts';
+import { natsUnavailable } from '../connection/connection.ts';
 import { toDelivered, type DeliveredMessage } from '../connection/delivered-message.ts';
 import { createPuller, type Puller } from '../connection/jetstream-puller.ts';
-import { busUnavailable, type ConsumerInfo } from '../connection/jetstream-wire.ts';
+import type { ConsumerInfo } from '../connection/jetstream-wire.ts';
 
 export interface BusReader {
   read(pattern: string, request: ReadRequest): Promise<AsyncIterable<readonly StoredEntry[]>>;
@@ -78,7 +79,7 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
             // The server does not reply to a pull from a reader that it lost.
             if (isLost) await recreate();
             const pulled = await puller.take(take);
-            if (pulled === undefined) throw busUnavailable('the reader was deleted');
+            if (pulled === undefined) throw natsUnavailable('the reader was deleted');
             failures = 0;
             const arrived = pulled.map(({ message }) => toDelivered(message, layout));
             const batch = arrived.filter(
@@ -90,11 +91,12 @@ export function createBusReader({ wire, layout }: BusParts, streams: BusStreams)
             if (last !== undefined) next = last.sequence + 1;
             if (fits.length > 0) yield fits;
             // Messages in flight when the connection was lost are read again.
-            if (batch.length < arrived.length) throw busUnavailable('messages in flight were lost');
+            if (batch.length < arrived.length)
+              throw natsUnavailable('messages in flight were lost');
             if (!isLive && (last === undefined || last.pending === 0 || next > end)) return;
           } catch (error) {
             failures += 1;
-            if (!hasCode(error, 'BUS_UNAVAILABLE') || !error.retryable) throw error;
+            if (!hasCode(error, 'STORE_UNAVAILABLE') || !error.retryable) throw error;
             if (!isLive && failures > 1) throw error;
             isLost = true;
             if (failures > 1) await systemClock.sleep(backoffMs(backoff, failures - 1), signal);

@@ -6,10 +6,11 @@ import { systemClock } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import type { BusLayout } from './layout.ts';
+import { natsUnavailable } from '../connection/connection.ts';
 import {
-  busUnavailable,
   isApiError,
   apiErrorCodes,
+  unlessMissing,
   type JetStreamWire,
 } from '../connection/jetstream-wire.ts';
 
@@ -19,7 +20,7 @@ interface StreamConfig {
   readonly duplicate_window: number;
 }
 
-interface StreamState {
+export interface StreamState {
   readonly config: StreamConfig;
   /** The creation time; it changes if the stream is deleted and created again. */
   readonly created: string;
@@ -58,12 +59,7 @@ export function createBusStreams(
   const seen = new Set<string>();
 
   async function info(stream: string, body: object = {}): Promise<StreamState | undefined> {
-    try {
-      return await wire.request<StreamState>(`STREAM.INFO.${stream}`, body);
-    } catch (error) {
-      if (isApiError(error, apiErrorCodes.streamNotFound)) return undefined;
-      throw error;
-    }
+    return unlessMissing(() => wire.request<StreamState>(`STREAM.INFO.${stream}`, body));
   }
 
   async function write(stream: string, wanted: StreamConfig, exists: boolean): Promise<void> {
@@ -128,11 +124,7 @@ export function createBusStreams(
   }
 
   async function unlock(lock: string): Promise<void> {
-    try {
-      await wire.request(`STREAM.DELETE.${lock}`);
-    } catch (error) {
-      if (!isApiError(error, apiErrorCodes.streamNotFound)) throw error;
-    }
+    await unlessMissing(() => wire.request(`STREAM.DELETE.${lock}`));
   }
 
   return {
@@ -159,7 +151,7 @@ export function createBusStreams(
         };
         await write(stream, wanted, found !== undefined);
         if (await isReady(stream, subject, windowNs)) return;
-        throw busUnavailable(`the stream '${stream}' lost its subjects`);
+        throw natsUnavailable(`the stream '${stream}' lost its subjects`);
       });
     },
   };

@@ -2,9 +2,10 @@
 // disconnected, and logs each outage once.
 
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
-import { MillraceError } from '../../../foundation/error.ts';
+import { convertErrors, MillraceError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
+import { renameError, type PortPrefix } from '../../../foundation/rename-error.ts';
 import { parseNatsUrl } from './url.ts';
 
 export interface NatsConnectionOptions {
@@ -60,7 +61,7 @@ export async function connectNats(
     async run(call) {
       if (isClosed || driver.isClosed()) throw closed();
       // The driver would queue the message and send it after the reconnect.
-      if (isLost) throw natsUnavailable(new Error('connection lost'));
+      if (isLost) throw natsUnavailable('connection lost');
       try {
         return await call(driver);
       } catch (error) {
@@ -113,14 +114,20 @@ const permanentErrors: ReadonlySet<string> = new Set([
   'JetStreamNotEnabled',
 ]);
 
-function natsUnavailable(error: unknown): MillraceError {
+/** The error of the driver, or a reason, as `STORE_UNAVAILABLE`. */
+export function natsUnavailable(error: unknown): MillraceError {
   if (error instanceof MillraceError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new MillraceError('STORE_UNAVAILABLE', `NATS request failed: ${reason}`, {
-    cause: error,
+    cause: error instanceof Error ? error : undefined,
     retryable: !(error instanceof Error && permanentErrors.has(error.name)),
     details: { reason },
   });
+}
+
+/** Reports errors of the connection with the codes of bus or tasks. */
+export function withCodes<T>(prefix: PortPrefix, work: () => Promise<T>): Promise<T> {
+  return convertErrors(work, (error) => renameError(error, prefix));
 }
 
 function closed(): MillraceError {

@@ -4,10 +4,10 @@
 
 import type { Msg } from '@nats-io/transport-node';
 import { aborted } from '../../../foundation/clock.ts';
-import { MillraceError } from '../../../foundation/error.ts';
+import type { MillraceError } from '../../../foundation/error.ts';
+import { natsUnavailable } from './connection.ts';
 import { consumerOf, isDelivery } from './delivered-message.ts';
 import {
-  busUnavailable,
   isApiError,
   apiErrorCodes,
   type ConsumerInfo,
@@ -164,7 +164,7 @@ export function createPuller(
       isMissing = true;
       stop();
     } else if (code !== 404 && code !== 408) {
-      fail(busUnavailable(`${code} ${description}`));
+      fail(natsUnavailable(`${code} ${description}`));
     } else if (consumer === from.consumer) {
       onEnd();
     }
@@ -217,7 +217,7 @@ export function createPuller(
   function fail(error: unknown): void {
     if (isApiError(error, apiErrorCodes.consumerNotFound, apiErrorCodes.streamNotFound))
       isMissing = true;
-    else failure ??= error instanceof MillraceError ? error : busUnavailable(String(error));
+    else failure ??= natsUnavailable(error);
     stop();
   }
 

@@ -1,12 +1,16 @@
-// The JetStream API for the bus and the tasks. All requests share one inbox, so a batch of a thousand requests costs a
+// The JetStream API for all roles. All requests share one inbox, so a batch of a thousand requests costs a
 // thousand small messages and one promise.
 
 import type { Msg, MsgHdrs, NatsConnection as Driver } from '@nats-io/transport-node';
 import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
-import { renameError } from '../../../foundation/rename-error.ts';
-import { connectNats, natsDefaults, type NatsConnectionOptions } from './connection.ts';
+import {
+  connectNats,
+  natsDefaults,
+  natsUnavailable,
+  type NatsConnectionOptions,
+} from './connection.ts';
 
 export interface Outgoing {
   readonly subject: string;
@@ -23,7 +27,7 @@ export interface Inbox {
 
 export interface JetStreamWire extends AsyncDisposable {
   readonly timeoutMs: number;
-  /** Sends in this order and returns all replies, or rejects with `BUS_UNAVAILABLE`: some requests may have been done. */
+  /** Sends in this order and returns all replies, or rejects with `STORE_UNAVAILABLE`: some requests may have been done. */
   requestAll(messages: readonly Outgoing[]): Promise<readonly Msg[]>;
   /** Sends in this order without waiting; replies, if any, go to `replyTo`. */
   send(messages: readonly Outgoing[], replyTo?: string): Promise<void>;
@@ -112,15 +116,15 @@ export async function openJetStreamWire(
   let lastToken = 0;
 
   function onLost(): void {
-    const error = busUnavailable('connection lost');
+    const error = natsUnavailable('connection lost');
     for (const { batch: pending } of pendingRequests.values()) pending.done.reject(error);
     pendingRequests.clear();
     for (const report of listeners) report(error);
   }
 
-  const connection = await connectNats(target, { ...options, onLost }).catch(rethrow);
+  const connection = await connectNats(target, { ...options, onLost });
   const inbox = createInbox();
-  const { driver, subscription } = await withDriver(async (opened) => ({
+  const { driver, subscription } = await connection.run(async (opened) => ({
     driver: opened,
     subscription: opened.subscribe(`${inbox}.*`, { callback: (_, message) => settle(message) }),
   }));
@@ -136,20 +140,16 @@ export async function openJetStreamWire(
     if (pending.left === 0) pending.done.resolve(pending.replies);
   }
 
-  function withDriver<T>(call: (connected: Driver) => Promise<T>): Promise<T> {
-    return connection.run(call).catch(rethrow);
-  }
-
   async function requestAll(messages: readonly Outgoing[]): Promise<readonly Msg[]> {
     if (messages.length === 0) return [];
     const done = Promise.withResolvers<readonly Msg[]>();
     const pending: RequestBatch = { replies: [], done, left: messages.length };
     const tokens: string[] = [];
     const timer = setTimeout(() => {
-      done.reject(busUnavailable(`no reply within ${timeoutMs} ms`));
+      done.reject(natsUnavailable(`no reply within ${timeoutMs} ms`));
     }, timeoutMs);
     try {
-      return await withDriver((connected) => {
+      return await connection.run((connected) => {
         // In one turn of the event loop: a lost connection cuts off the last messages, never some in between.
         for (const [at, { subject, data, headers: sent }] of messages.entries()) {
           lastToken += 1;
@@ -182,7 +182,7 @@ export async function openJetStreamWire(
       );
       for (const message of messages) {
         if (hasNoResponders(message))
-          throw busUnavailable('JetStream is not available or not enabled');
+          throw natsUnavailable('JetStream is not available or not enabled');
         replies.push(message.json<T>());
       }
     }
@@ -192,7 +192,7 @@ export async function openJetStreamWire(
   async function request<T>(verb: string, body: object = {}): Promise<T> {
     const [reply] = await apiRequestAll<T & { readonly error?: ApiError }>([{ verb, body }]);
     if (reply?.error === undefined) return reply as T;
-    throw toBusError(reply.error);
+    throw toApiError(reply.error);
   }
 
   return {
@@ -201,12 +201,12 @@ export async function openJetStreamWire(
     headers,
     request,
     send: (messages, replyTo) =>
-      withDriver(async (connected) => {
+      connection.run(async (connected) => {
         const reply = replyTo === undefined ? {} : { reply: replyTo };
         for (const { subject, data } of messages) connected.publish(subject, data, reply);
       }),
     listen: (onMessage, reportLost) =>
-      withDriver(async (connected) => {
+      connection.run(async (connected) => {
         const subject = createInbox();
         const own = connected.subscribe(`${subject}.*`, {
           callback: (_, message) => onMessage(message),
@@ -242,7 +242,7 @@ export async function openJetStreamWire(
       }>(requests.map(({ stream, query }) => ({ verb: `STREAM.MSG.GET.${stream}`, body: query })));
       return replies.map(({ error, message }) => {
         if (error === undefined || error.err_code === apiErrorCodes.messageNotFound) return message;
-        throw toBusError(error);
+        throw toApiError(error);
       });
     },
     async deleteMessages(stream, sequences) {
@@ -253,7 +253,7 @@ export async function openJetStreamWire(
       return replies.filter(({ error }) => {
         if (error === undefined) return true;
         if (missingCodes.has(error.err_code)) return false;
-        throw toBusError(error);
+        throw toApiError(error);
       }).length;
     },
     async [Symbol.asyncDispose]() {
@@ -290,20 +290,9 @@ export interface ApiError {
 }
 
 /** A server error (5xx) is retryable; the caller distinguishes the others by `errCode`. */
-function toBusError({ code = 0, err_code = 0, description = '' }: ApiError): MillraceError {
-  return new MillraceError('BUS_UNAVAILABLE', `NATS request failed: ${description}`, {
+function toApiError({ code = 0, err_code = 0, description = '' }: ApiError): MillraceError {
+  return new MillraceError('STORE_UNAVAILABLE', `NATS request failed: ${description}`, {
     retryable: code >= 500,
     details: { reason: description, errCode: err_code },
   });
-}
-
-export function busUnavailable(reason: string, cause?: unknown): MillraceError {
-  return new MillraceError('BUS_UNAVAILABLE', `NATS request failed: ${reason}`, {
-    cause,
-    details: { reason },
-  });
-}
-
-function rethrow(error: unknown): never {
-  throw renameError(error, 'BUS');
 }

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Bus } from '../../../bus/bus.ts';
 import { createLifecycle } from '../../../foundation/lifecycle.ts';
 import { stressLifecycle } from '../../../testing/lifecycle-stress.ts';
 import { sharedNats } from '../../../testing/servers/shared-servers.ts';
-import { natsBus } from '../bus/bus.ts';
-import { natsLeases, type NatsLeases } from '../leases/leases.ts';
+import { openNats, type NatsEngine } from '../open-nats.ts';
 
 const { url, prefix } = await sharedNats();
 
@@ -17,10 +15,11 @@ test('leases in NATS leave no connection open, whatever the order of opening and
   const before = sockets();
   await stressLifecycle({
     create() {
-      let opened: NatsLeases | undefined;
+      let opened: NatsEngine | undefined;
       return createLifecycle({
         async start() {
-          opened = await natsLeases(url, { bucket: `${prefix}-stress` });
+          opened = await openNats(url, { prefix: `${prefix}-stress` });
+          await opened.leases.list('sub:stress:test:v1');
         },
         async stop() {
           await opened?.[Symbol.asyncDispose]();
@@ -37,16 +36,16 @@ test('a bus on NATS with a consumer and a reader leaves no connection open, what
   const before = sockets();
   await stressLifecycle({
     create() {
-      let bus: Bus | undefined;
+      let opened: NatsEngine | undefined;
       return createLifecycle({
         async start() {
-          bus = await natsBus(url, { prefix: `${prefix}-bus` });
-          await bus.consume({ group: 'workers', subject: 'gbe.x' }, () => undefined);
-          await bus.subscribe('gbe.>');
+          opened = await openNats(url, { prefix: `${prefix}-bus` });
+          await opened.bus.consume({ group: 'workers', subject: 'gbe.x' }, () => undefined);
+          await opened.bus.subscribe('gbe.>');
         },
         async stop() {
-          await bus?.[Symbol.asyncDispose]();
-          bus = undefined;
+          await opened?.[Symbol.asyncDispose]();
+          opened = undefined;
         },
       });
     },

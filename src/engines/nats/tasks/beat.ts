@@ -1,8 +1,9 @@
 // A heartbeat connection for another thread: a worker whose step blocks the main thread still counts as alive.
 
 import type { BeatConnection } from '../../../tasks/task-engine.ts';
+import { createBucket } from '../connection/bucket.ts';
+import { withCodes } from '../connection/connection.ts';
 import { openJetStreamWire } from '../connection/jetstream-wire.ts';
-import { asTasks, createTaskBucket } from './bucket.ts';
 import { taskKeys } from './keys.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 
@@ -15,13 +16,12 @@ export interface NatsBeatSettings {
 export async function openTaskBeat(settings: unknown): Promise<BeatConnection> {
   const { url, bucket: name } = settings as NatsBeatSettings;
   const observer = silentObserver;
-  const wire = await asTasks(() => openJetStreamWire(url, { observer }));
-  const options = { bucket: name, replicas: 1, observer, onRecreated: () => undefined };
-  const bucket = createTaskBucket(wire, options);
+  const wire = await withCodes('TASKS', () => openJetStreamWire(url, { observer }));
+  const bucket = createBucket(wire, { name, replicas: 1, observer });
   return {
     async beat({ worker, aliveUntilMs }) {
       const data = String(aliveUntilMs);
-      await asTasks(() => bucket.write([{ key: taskKeys.beat(worker), data }]));
+      await withCodes('TASKS', () => bucket.write([{ key: taskKeys.beat(worker), data }]));
     },
     [Symbol.asyncDispose]: () => wire[Symbol.asyncDispose](),
   };

@@ -3,7 +3,7 @@
 import type { ChangeOutcome, TaskChange } from '../../../tasks/task-engine.ts';
 import type { TaskHead } from '../../../tasks/task-job.ts';
 import type { TaskSignal } from '../../../tasks/task-signal.ts';
-import { busUnavailable } from '../connection/jetstream-wire.ts';
+import { natsUnavailable } from '../connection/connection.ts';
 import type { TaskIndex } from './task-index.ts';
 import type { StoredTaskRow } from './row.ts';
 import type { RowChange, TaskRows } from './rows.ts';
@@ -73,7 +73,7 @@ export function createTaskChanges(parts: {
     }
 
     for (let round = 0; left.size > 0; round += 1) {
-      if (round === roundsMax) throw busUnavailable('jobs kept changing');
+      if (round === roundsMax) throw natsUnavailable('jobs kept changing');
       const again = new Map<string, TaskChange[]>();
       const writing: { own: TaskChange[]; folded: Folded; change: RowChange }[] = [];
       for (const [id, own] of left) {

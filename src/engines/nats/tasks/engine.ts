@@ -2,14 +2,13 @@
 // follows the bucket, chooses jobs from its index, and wins them by compare-and-set.
 
 import { randomUUID } from 'node:crypto';
-import type { NatsConnection as Driver } from '@nats-io/transport-node';
+import { extname } from 'node:path';
 import { systemClock } from '../../../foundation/clock.ts';
-import { silentObserver } from '../../../foundation/observer.ts';
 import { closedError } from '../../../foundation/rename-error.ts';
 import { createSubjects } from '../../../contracts/subjects.ts';
 import { createWaiters } from '../../../foundation/async/waiters.ts';
 import { claimUntilFound } from '../../../tasks/claim-until-found.ts';
-import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
+import type { TasksOptions } from '../../../tasks/create-tasks.ts';
 import type {
   ClaimRequest,
   ClaimWait,
@@ -17,14 +16,10 @@ import type {
   TaskEngine,
 } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
-import type { Tasks } from '../../../tasks/tasks.ts';
-import { createAppend } from '../bus/append.ts';
-import { busStreamOf, checkNames, createBusLayout } from '../bus/layout.ts';
-import { createBusReader } from '../bus/read.ts';
-import { createBusStreams } from '../bus/streams.ts';
-import { openJetStreamWire } from '../connection/jetstream-wire.ts';
-import type { NatsConnectionOptions } from '../connection/connection.ts';
-import { asTasks, createTaskBucket } from './bucket.ts';
+import type { BusLog } from '../bus/bus.ts';
+import { createBucket } from '../connection/bucket.ts';
+import { withCodes } from '../connection/connection.ts';
+import type { NatsBeatSettings } from './beat.ts';
 import { createTaskChanges } from './changes.ts';
 import { createClaims } from './claims.ts';
 import { createEnqueue } from './enqueue.ts';
@@ -38,19 +33,12 @@ import { createTaskUpkeep } from './upkeep.ts';
 import { createTaskWatch } from './watch.ts';
 import { createWorkersGroups } from './workers.ts';
 
-export interface NatsTaskEngineOptions
-  extends Omit<TasksOptions, 'types'>, Pick<NatsConnectionOptions, 'timeoutMs'> {
-  /** The prefix of the bus that the signals go to: `shop` uses the bucket `shop-tasks`. */
-  readonly prefix?: string | undefined;
-  /** The bucket of the jobs. Default: `millrace-tasks`, or `<prefix>-tasks`. A missing bucket is created. */
-  readonly bucket?: string | undefined;
-  /** The stream of the bus, as in `natsBus`. */
-  readonly stream?: string | undefined;
-  /** Replicas of the bucket and streams that are created. Default: 1. */
-  readonly replicas?: number | undefined;
+interface NatsTaskEngineOptions extends Pick<TasksOptions, 'clock' | 'root'> {
+  readonly bucket: string;
+  readonly replicas: number;
+  /** For the heartbeat thread, which opens a connection; undefined: no thread. */
+  readonly url: string | undefined;
 }
-
-export interface NatsTasksOptions extends NatsTaskEngineOptions, Pick<TasksOptions, 'types'> {}
 
 export const natsTaskCapabilities: TaskCapabilities = {
   durable: true,
@@ -63,47 +51,14 @@ export const natsTaskCapabilities: TaskCapabilities = {
   exactOrder: false,
 };
 
-/**
- * Tasks on NATS JetStream, by URL or with your connection, which you close.
- *
- * @example
- * import { natsTasks } from 'millrace/adapters/nats';
- * import { taskType } from 'millrace/tasks';
- *
- * await using tasks = await natsTasks('nats://localhost:4222', { types: [taskType('email-send')] });
- * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' } });
- */
-export async function natsTasks(
-  target: string | Driver,
-  options: NatsTasksOptions = {},
-): Promise<Tasks> {
-  return createTasks(await natsTaskEngine(target, options), options);
-}
-
-/**
- * The engine alone, for `createTasks`.
- *
- * @example
- * import { natsTaskEngine } from 'millrace/adapters/nats';
- * import { createTasks, taskType } from 'millrace/tasks';
- *
- * const engine = await natsTaskEngine('nats://localhost:4222', { replicas: 3 });
- * await using tasks = createTasks(engine, { types: [taskType('email-send')] });
- */
-export async function natsTaskEngine(
-  target: string | Driver,
-  options: NatsTaskEngineOptions = {},
-): Promise<TaskEngine> {
-  const { clock = systemClock, observer = silentObserver, prefix, replicas = 1 } = options;
-  const { bucket: name = `${prefix ?? 'millrace'}-tasks`, stream = busStreamOf(prefix) } = options;
-  checkNames('tasks', { prefix, bucket: name, stream });
-  const { timeoutMs } = options;
-  const wire = await asTasks(() => openJetStreamWire(target, { observer, timeoutMs }));
+export function natsTaskEngine(log: BusLog, options: NatsTaskEngineOptions): TaskEngine {
+  const { clock = systemClock, bucket: name, replicas, url } = options;
+  const { wire, observer } = log.parts;
   const index = createTaskIndex();
   const waiters = createWaiters();
   const processId = randomUUID();
-  const bucket = createTaskBucket(wire, {
-    bucket: name,
+  const bucket = createBucket(wire, {
+    name,
     replicas,
     observer,
     onRecreated() {
@@ -111,25 +66,13 @@ export async function natsTaskEngine(
       watch.restart();
     },
   });
-  try {
-    await asTasks(() => bucket.streams.ensure(''));
-  } catch (error) {
-    await wire[Symbol.asyncDispose]();
-    throw error;
-  }
   const wake = (): void => waiters.wakeAll();
   const watch = createTaskWatch(wire, { bucket, index, observer, processId, onChange: wake });
   const sync = (): Promise<void> => watch.sync();
   const rows = createTaskRows(bucket, index);
-  const layout = createBusLayout({ stream, prefix });
-  const parts = { wire, layout, observer };
-  const streams = createBusStreams(parts, { replicas });
-  const append = createAppend(parts, streams);
-  const reader = createBusReader(parts, streams);
-  const signals = createTaskSignals(parts, { streams, append, reader });
+  const signals = createTaskSignals(log);
   const subjects = createSubjects<string>({ root: options.root });
-  const shared = { parts, streams, append, reader, index, subjects, sync };
-  const ackClaimed = createWorkersGroups(shared);
+  const ackClaimed = createWorkersGroups({ ...log, index, subjects, sync });
   const slots = createTaskSlots(rows, index);
   const enqueue = createEnqueue({ rows, index, signals });
   const change = createTaskChanges({ rows, index, signals });
@@ -141,7 +84,7 @@ export async function natsTaskEngine(
 
   async function call<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw closedError('TASKS');
-    return asTasks(async () => {
+    return withCodes('TASKS', async () => {
       if (!isLoaded) {
         await sync();
         isLoaded = true;
@@ -172,12 +115,12 @@ export async function natsTaskEngine(
   return {
     capabilities: natsTaskCapabilities,
     beatThread:
-      typeof target === 'string'
-        ? {
-            module: new URL(`./beat${extension}`, import.meta.url).href,
-            settings: { url: target, bucket: name },
-          }
-        : undefined,
+      url === undefined
+        ? undefined
+        : {
+            module: new URL(`./beat${extname(import.meta.url)}`, import.meta.url).href,
+            settings: { url, bucket: name } satisfies NatsBeatSettings,
+          },
 
     enqueue: (entries, nowMs) =>
       call(async () => {
@@ -257,10 +200,6 @@ export async function natsTaskEngine(
       isClosed = true;
       wake();
       await watch[Symbol.asyncDispose]();
-      await wire[Symbol.asyncDispose]();
     },
   };
 }
-
-/** The heartbeat thread imports a file of the same kind, compiled or not. */
-const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';

@@ -2,7 +2,7 @@
 // a process died before it wrote the job, the next process that uses the key writes its job under that id.
 
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from '../../../tasks/task-engine.ts';
-import { busUnavailable } from '../connection/jetstream-wire.ts';
+import { natsUnavailable } from '../connection/connection.ts';
 import { dedupeText, type TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
 import type { TaskRows } from './rows.ts';
@@ -41,7 +41,7 @@ export function createEnqueue(parts: {
       return { entry, id, expected: 0 };
     });
     for (let round = 0; left.length > 0; round += 1) {
-      if (round === roundsMax) throw busUnavailable('the ids kept changing');
+      if (round === roundsMax) throw natsUnavailable('the ids kept changing');
       const written = await rows.write(
         left.map(({ entry: { head, fields }, id, expected }) => ({
           base: undefined,
@@ -85,7 +85,7 @@ export function createEnqueue(parts: {
     const ids = new Map<EnqueueEntry, string>();
     let left = [...entries];
     for (let round = 0; left.length > 0; round += 1) {
-      if (round === roundsMax) throw busUnavailable('the dedupe keys kept changing');
+      if (round === roundsMax) throw natsUnavailable('the dedupe keys kept changing');
       const waiting: EnqueueEntry[] = [];
       const taking = new Map<string, { entry: EnqueueEntry; expected: number }>();
       for (const entry of left) {

@@ -7,14 +7,15 @@ import { connect } from '@nats-io/transport-node';
 import { eventually } from '../../../testing/assertions.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import type { Observer } from '../../../foundation/observer.ts';
+import { createTasks } from '../../../tasks/create-tasks.ts';
 import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
 import { taskType } from '../../../tasks/task-type.ts';
+import type { TaskEngine } from '../../../tasks/task-engine.ts';
 import type { ClaimedTask, Tasks } from '../../../tasks/tasks.ts';
 import { startNats } from '../../../testing/servers/nats-server.ts';
-import { natsBus } from '../bus/bus.ts';
+import { ownedRole } from '../../../testing/owned-role.ts';
+import { openNats, type NatsOptions } from '../open-nats.ts';
 import { openTaskBeat } from './beat.ts';
-import { natsTaskEngine, natsTasks } from './engine.ts';
 
 const server = await startNats();
 after(() => server[Symbol.asyncDispose]());
@@ -25,8 +26,12 @@ const types = [
   taskType('limited', { rate: { count: 10, perMs: 3_600_000, isPerTenant: false } }),
 ];
 
-function open(prefix: string, observer?: Observer): Promise<Tasks> {
-  return natsTasks(server.url, { prefix, types, ...(observer === undefined ? {} : { observer }) });
+async function openEngine(prefix: string, options: NatsOptions = {}): Promise<TaskEngine> {
+  return ownedRole(await openNats(server.url, { ...options, prefix }), 'tasks');
+}
+
+async function open(prefix: string, options: NatsOptions = {}): Promise<Tasks> {
+  return createTasks(await openEngine(prefix, options), { types, observer: options.observer });
 }
 
 const numbered = (count: number, type = email) =>
@@ -100,7 +105,7 @@ test('completes every job once and logs each outage once while the server is kil
   const timesOf = (text: string): number => reported.filter((each) => each === text).length;
   const kills = 3;
   await using producer = await open('killed');
-  await using first = await open('killed', observer);
+  await using first = await open('killed', { observer });
   await using second = await open('killed');
   const ends = new Map<string, number>();
   const count = 200;
@@ -142,7 +147,7 @@ test('completes every job once and logs each outage once while the server is kil
 
 test('the next claim of a worker returns the jobs of a claim that failed after it took them', async () => {
   await using tasks = await open('unanswered');
-  await using engine = await natsTaskEngine(server.url, { prefix: 'unanswered' });
+  await using engine = await openEngine('unanswered');
   await tasks.enqueueMany(numbered(10));
   const nowMs = systemClock.now();
   const limits = { limit: 5, deadlineAfterMs: 60_000 };
@@ -169,7 +174,7 @@ test('the next claim of a worker returns the jobs of a claim that failed after i
 });
 
 test('heartbeats and syncs do not wake a waiting claim', async () => {
-  await using engine = await natsTaskEngine(server.url, { prefix: 'quiet' });
+  await using engine = await openEngine('quiet');
   const waiting = new AbortController();
   const nowMs = Date.now();
   const limits = { limit: 1, deadlineAfterMs: 60_000, rate: undefined, keyLimit: undefined };
@@ -218,8 +223,8 @@ test('a bucket that was lost with the disk is created again, and all processes s
 });
 
 test('the sweeper rebuilds a deleted stream of the bus', async () => {
-  await using tasks = await open('signals');
-  await using bus = await natsBus(server.url, { prefix: 'signals' });
+  await using nats = await openNats(server.url, { prefix: 'signals' });
+  await using tasks = createTasks(nats.tasks, { types });
   const ids = (await tasks.enqueueMany(numbered(20))).map(({ id }) => id);
   for (const { token } of await claimUpTo(tasks, 'w', 5)) await tasks.complete(token);
   const connection = await connect({ servers: server.url });
@@ -230,7 +235,7 @@ test('the sweeper rebuilds a deleted stream of the bus', async () => {
   await sweep.sweep();
   const taskIds: string[] = [];
   for (const kind of ['queue', 'terminal']) {
-    for await (const { payload } of bus.read(`gbe.tasks.${email}.${kind}`)) {
+    for await (const { payload } of nats.bus.read(`gbe.tasks.${email}.${kind}`)) {
       taskIds.push((payload as { readonly taskId: string }).taskId);
     }
   }
@@ -316,7 +321,7 @@ test('stores fields larger than a message, and removes them with their job', asy
   };
   // Payload, result, eight steps, and the combined ones: no orphaned value.
   assert.ok((await subjects('$KV.large-tasks.value.>')) < 20);
-  const engine = await natsTaskEngine(server.url, { prefix: 'large' });
+  const engine = await openEngine('large');
   assert.equal(await engine.remove([{ id, type: email }]), 1);
   assert.equal(await subjects('$KV.large-tasks.value.>'), 0);
   const nowMs = systemClock.now();
@@ -330,7 +335,7 @@ test('stores fields larger than a message, and removes them with their job', asy
 
 test('a heartbeat thread reports that a worker is alive', async () => {
   await using tasks = await open('beat');
-  const engine = await natsTaskEngine(server.url, { prefix: 'beat' });
+  const engine = await openEngine('beat');
   const { settings } = engine.beatThread ?? {};
   await engine[Symbol.asyncDispose]();
   await tasks.heartbeat({ worker: 'busy', leaseMs: 1_000, about: { host: 'h' } });
@@ -343,7 +348,7 @@ test('a heartbeat thread reports that a worker is alive', async () => {
 });
 
 test('a call to a server that does not reply fails within the timeout', async () => {
-  await using tasks = await natsTasks(server.url, { prefix: 'silent', types, timeoutMs: 300 });
+  await using tasks = await open('silent', { timeoutMs: 300 });
   const { id } = await tasks.enqueue({ type: email, payload: 1 });
   server.pause();
   try {
@@ -363,8 +368,9 @@ test('a call to a server that does not reply fails within the timeout', async ()
 
 test('a signal is published again after the server lost it and reused its sequence', async () => {
   await using own = await startNats();
-  await using tasks = await natsTasks(own.url, { prefix: 'tail', types });
-  await using bus = await natsBus(own.url, { prefix: 'tail' });
+  await using nats = await openNats(own.url, { prefix: 'tail' });
+  await using tasks = createTasks(nats.tasks, { types });
+  const { bus } = nats;
   const sweeper = createTaskSweep(tasks);
   const ids: string[] = [];
   const complete = async (n: number): Promise<void> => {

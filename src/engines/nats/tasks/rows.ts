@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
-import type { BucketWrite, TaskBucket } from './bucket.ts';
+import type { Bucket, BucketWrite } from '../connection/bucket.ts';
 import type { TaskIndex } from './task-index.ts';
 import { taskKeys } from './keys.ts';
 import {
@@ -52,7 +52,7 @@ interface RowRead {
 /** The content of a value: fields by name. */
 type ValueTexts = Readonly<Record<string, string>>;
 
-export function createTaskRows(bucket: TaskBucket, index: TaskIndex): TaskRows {
+export function createTaskRows(bucket: Bucket, index: TaskIndex): TaskRows {
   async function read(ids: readonly string[]): Promise<readonly RowRead[]> {
     const found = await bucket.get(ids.map((id) => taskKeys.job(id)));
     return found.map((message, at): RowRead => {

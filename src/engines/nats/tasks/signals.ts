@@ -5,9 +5,8 @@ import type { EngineEntry } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
 import { createMessageCodec } from '../../../bus/message-codec.ts';
 import type { TaskSignal } from '../../../tasks/task-signal.ts';
-import { messageIdOf, type Append } from '../bus/append.ts';
-import type { BusReader } from '../bus/read.ts';
-import type { BusParts, BusStreams } from '../bus/streams.ts';
+import { messageIdOf } from '../bus/append.ts';
+import type { BusLog } from '../bus/bus.ts';
 
 export interface TaskSignals {
   publish(signals: readonly TaskSignal[], nowMs: number): Promise<void>;
@@ -29,14 +28,8 @@ const window = { dedupeWindowMs: busLimits.dedupeWindowMsDefault };
 /** The number of times that a lost signal is published again within minutes. */
 const retriesMax = 5;
 
-export function createTaskSignals(
-  { wire, layout }: BusParts,
-  {
-    streams,
-    append,
-    reader,
-  }: { readonly streams: BusStreams; readonly append: Append; readonly reader: BusReader },
-): TaskSignals {
+export function createTaskSignals({ parts, streams, append, reader }: BusLog): TaskSignals {
+  const { wire, layout } = parts;
   const known = new Map<string, KnownIds>();
   let now = 0;
   const codec = createMessageCodec({ clock: { now: () => now, sleep: () => Promise.resolve() } });

@@ -1,12 +1,14 @@
 import { after, test } from 'node:test';
 import { eventually } from '../../../testing/assertions.ts';
 import { startNats } from '../../../testing/servers/nats-server.ts';
-import type { Bus } from '../../../bus/bus.ts';
 import type { TasksFixture } from '../../../testing/conformance/tasks/fixture.ts';
 import { onServer } from '../../../tasks/conformance-rig.test.ts';
 import { tasksConformance } from '../../../testing/conformance/tasks/tasks.ts';
-import { natsBus } from '../bus/bus.ts';
-import { natsTaskCapabilities, natsTasks } from './engine.ts';
+import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
+import type { Tasks } from '../../../tasks/tasks.ts';
+import { ownedRole } from '../../../testing/owned-role.ts';
+import { openNats } from '../open-nats.ts';
+import { natsTaskCapabilities } from './engine.ts';
 
 const server = await startNats();
 after(() => server[Symbol.asyncDispose]());
@@ -18,19 +20,21 @@ const fixture: TasksFixture = {
   async open(options) {
     opened += 1;
     const prefix = `case${opened}`;
-    const tasks = await natsTasks(server.url, { ...options, prefix });
-    // Opens the bus only for the cases that read a stream.
-    let opening: Promise<Bus> | undefined;
-    const openBus = (): Promise<Bus> => (opening ??= natsBus(server.url, { prefix }));
+    const { clock } = options;
+    const nats = await openNats(server.url, { clock, prefix });
+    const tasks = createTasks(nats.tasks, options);
     return {
       tasks,
-      second: (other) => natsTasks(server.url, { ...other, prefix }),
+      async second(other: TasksOptions): Promise<Tasks> {
+        const second = await openNats(server.url, { clock: other.clock, prefix });
+        return createTasks(ownedRole(second, 'tasks'), other);
+      },
       async stream(subject) {
-        const messages = await Array.fromAsync((await openBus()).read(subject));
+        const messages = await Array.fromAsync(nats.bus.read(subject));
         return messages.map(({ id, payload }) => ({ id, payload }));
       },
       async deleteStream(subject) {
-        await (await openBus()).deleteStream(subject, { evenUnacked: true });
+        await nats.bus.deleteStream(subject, { evenUnacked: true });
       },
       async outage() {
         await server.stop();
@@ -45,9 +49,7 @@ const fixture: TasksFixture = {
           });
         };
       },
-      async close() {
-        await (await opening)?.[Symbol.asyncDispose]();
-      },
+      close: async () => nats[Symbol.asyncDispose](),
     };
   },
 };

@@ -5,7 +5,7 @@ import { connect } from '@nats-io/transport-node';
 import { createTasks } from '../../../tasks/create-tasks.ts';
 import { taskType } from '../../../tasks/task-type.ts';
 import { startNats } from '../../../testing/servers/nats-server.ts';
-import { natsTaskEngine } from './engine.ts';
+import { openNats } from '../open-nats.ts';
 
 const server = await startNats();
 after(() => server[Symbol.asyncDispose]());
@@ -13,7 +13,8 @@ after(() => server[Symbol.asyncDispose]());
 const minuteMs = 60_000;
 
 test('deletes values that no job refers to after the grace period, and keeps the others', async () => {
-  const engine = await natsTaskEngine(server.url, { prefix: 'orphans' });
+  await using nats = await openNats(server.url, { prefix: 'orphans' });
+  const engine = nats.tasks;
   await using tasks = createTasks(engine, { types: [taskType('email-send')] });
   await using stack = new AsyncDisposableStack();
   const connection = await connect({ servers: server.url });

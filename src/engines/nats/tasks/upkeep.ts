@@ -3,7 +3,7 @@
 
 import type { TaskEngine } from '../../../tasks/task-engine.ts';
 import { isTerminal } from '../../../tasks/task-job.ts';
-import type { TaskBucket } from './bucket.ts';
+import type { Bucket } from '../connection/bucket.ts';
 import type { TaskIndex } from './task-index.ts';
 import { idOfValue, taskKeys } from './keys.ts';
 import type { TaskRows } from './rows.ts';
@@ -14,7 +14,7 @@ const markerMs = 600_000;
 const eraseMax = 1_000;
 
 export function createTaskUpkeep(parts: {
-  readonly bucket: TaskBucket;
+  readonly bucket: Bucket;
   readonly rows: TaskRows;
   readonly index: TaskIndex;
   readonly slots: TaskSlots;
@@ -75,7 +75,7 @@ const suspectsMax = 10_000;
  * Deletes values that no job refers to: the process that wrote them died before it wrote the job, or before it deleted
  * them. Each sweep checks some keys; a value is deleted when no job has referred to it for `graceMs`.
  */
-function createOrphanSweep(bucket: TaskBucket, rows: TaskRows): (nowMs: number) => Promise<void> {
+function createOrphanSweep(bucket: Bucket, rows: TaskRows): (nowMs: number) => Promise<void> {
   /** The keys that are left of the current page. */
   let keys: readonly string[] = [];
   /** The offset of the next page; undefined: no pass is active. */

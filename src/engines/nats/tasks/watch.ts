@@ -6,13 +6,14 @@ import { closedError } from '../../../foundation/rename-error.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import type { StoredEntry } from '../../../bus/bus-engine.ts';
 import { createBusReader } from '../bus/read.ts';
-import { busUnavailable, type JetStreamWire } from '../connection/jetstream-wire.ts';
-import type { TaskBucket } from './bucket.ts';
+import type { Bucket } from '../connection/bucket.ts';
+import { natsUnavailable } from '../connection/connection.ts';
+import type { JetStreamWire } from '../connection/jetstream-wire.ts';
 import type { TaskIndex } from './task-index.ts';
 import { isAboutProcess, statePattern, taskKeys } from './keys.ts';
 
 export interface TaskWatch extends AsyncDisposable {
-  /** Resolves when the index has everything that any process wrote before the call. */
+  /** Resolves when the index has everything that any process wrote before the call. The first call starts the reader. */
   sync(): Promise<void>;
   /** Reads the bucket from its start, after it was created again. */
   restart(): void;
@@ -30,7 +31,7 @@ const backoff = { initialMs: 100, factor: 2, capMs: 5_000, jitterMs: 100, attemp
 export function createTaskWatch(
   wire: JetStreamWire,
   parts: {
-    readonly bucket: TaskBucket;
+    readonly bucket: Bucket;
     readonly index: TaskIndex;
     readonly observer: Observer;
     readonly processId: string;
@@ -47,6 +48,7 @@ export function createTaskWatch(
   let seen = 0;
   let progressedAtMs = performance.now();
   let syncing: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
 
   function take(batch: readonly StoredEntry[]): void {
     for (const { subject, sequence, data } of batch) {
@@ -87,7 +89,7 @@ export function createTaskWatch(
     const timer = setInterval(() => {
       // Reading a large bucket may take long, so only a lack of progress is an error.
       if (performance.now() - Math.max(progressedAtMs, sinceMs) < wire.timeoutMs) return;
-      arrived.reject(busUnavailable('the task bucket cannot be read'));
+      arrived.reject(natsUnavailable('the task bucket cannot be read'));
     }, 250);
     try {
       await arrived.promise;
@@ -104,10 +106,10 @@ export function createTaskWatch(
     await reach(seq ?? 0);
   }
 
-  const running = run();
   return {
     sync() {
       if (signal.aborted) return Promise.reject(closedError('TASKS'));
+      running ??= run();
       // Calls in the same turn of the event loop share one request.
       syncing ??= syncNow();
       return syncing;

@@ -6,11 +6,9 @@ import { busLimits } from '../../../bus/bus-limits.ts';
 import { redoSubject } from '../../../bus/dead-letter.ts';
 import { consumerGroups, type Subjects } from '../../../contracts/subjects.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import type { Append } from '../bus/append.ts';
+import type { BusLog } from '../bus/bus.ts';
 import { createBusConsumers } from '../bus/consumers.ts';
 import { createBusLeases } from '../bus/fetch.ts';
-import type { BusReader } from '../bus/read.ts';
-import type { BusParts, BusStreams } from '../bus/streams.ts';
 import { isApiError, apiErrorCodes, type ConsumerInfo } from '../connection/jetstream-wire.ts';
 import type { TaskIndex } from './task-index.ts';
 import { plainId } from './signals.ts';
@@ -19,17 +17,15 @@ import { plainId } from './signals.ts';
 const ackedMax = 5_000;
 const fetchMax = 500;
 
-/** Returns a function that acks for all types that have jobs. */
-export function createWorkersGroups(context: {
-  readonly parts: BusParts;
-  readonly streams: BusStreams;
-  readonly append: Append;
-  readonly reader: BusReader;
+interface WorkersGroupsContext extends BusLog {
   readonly index: TaskIndex;
   readonly subjects: Subjects<string>;
   /** Resolves when the index has everything that was written before. */
   readonly sync: () => Promise<void>;
-}): () => Promise<void> {
+}
+
+/** Returns a function that acks for all types that have jobs. */
+export function createWorkersGroups(context: WorkersGroupsContext): () => Promise<void> {
   const { parts, streams, reader, index, subjects } = context;
   const consumers = createBusConsumers(parts, streams, reader);
   const leases = createBusLeases(parts, consumers, context.append);

@@ -1,10 +1,12 @@
-// Access to the database: the pool of the caller or of the store, prepared statements, transactions, and the
-// translation of driver errors.
+// Access to the database: the one pool of all roles, prepared statements, transactions, and the translation of driver
+// errors.
 
 import { createHash } from 'node:crypto';
 import type { ClientBase, Pool, PoolClient, QueryArrayConfig, QueryArrayResult } from 'pg';
 import { convertErrors, MillraceError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
+import { databaseOf } from './database-of.ts';
+import { freeConnections } from './free-connections.ts';
 
 type Cell = string | number | boolean | null | Buffer;
 export type Row = readonly Cell[];
@@ -14,6 +16,8 @@ export type Queryable = Pick<ClientBase, 'query'> | Pick<Pool, 'query'>;
 
 export interface PostgresConnection extends AsyncDisposable {
   readonly pool: Pool;
+  /** Identifies the database: `postgres://host:port/database`. */
+  readonly database: string;
   query(sql: PreparedSql, values: readonly unknown[], on?: Queryable): Promise<readonly Row[]>;
   /**
    * Runs and commits a query on another connection than the transaction of the caller. Inside that transaction, the
@@ -70,8 +74,17 @@ export async function connectPostgres(
   { migrate = 'auto', prepare = true, connectionsMax = 10 }: ConnectOptions,
   migrateSchema?: (client: PoolClient) => Promise<unknown>,
 ): Promise<PostgresConnection> {
+  const { default: pg } = await loadDriver('pg', () => import('pg'));
   const isOwn = typeof target === 'string';
-  const pool = isOwn ? await createPool(target, connectionsMax) : target;
+  const pool = isOwn
+    ? new pg.Pool({
+        connectionString: target,
+        max: connectionsMax,
+        keepAlive: true,
+        connectionTimeoutMillis: 10_000,
+        application_name: 'millrace',
+      })
+    : target;
   // Without a listener, an idle connection that breaks would end the process.
   pool.on('error', ignoreError);
 
@@ -87,12 +100,15 @@ export async function connectPostgres(
   }
 
   async function dispose(): Promise<void> {
-    // A pool that the store created keeps the listener: its connections may break while the pool closes them.
+    // A pool that was created here keeps the listener: its connections may break while the pool closes them.
     if (isOwn) await pool.end();
     else pool.off('error', ignoreError);
   }
 
+  let database: string;
   try {
+    // The driver resolves URLs and environment variables.
+    database = databaseOf(new pg.Client(pool.options));
     if (migrate === 'auto' && migrateSchema !== undefined) await withClient(pool, migrateSchema);
   } catch (error) {
     await dispose();
@@ -100,13 +116,11 @@ export async function connectPostgres(
   }
   return {
     pool,
+    database,
     query,
     async queryOutside(transaction, sql, values) {
-      const isExhausted =
-        pool.idleCount <= pool.waitingCount && pool.totalCount >= (pool.options.max ?? 10);
-      if (transaction === undefined || !isExhausted) return query(sql, values);
+      if (transaction === undefined || freeConnections(pool) > 0) return query(sql, values);
       // Every checked-out connection may belong to a transaction that waits here for one more.
-      const { default: pg } = await loadDriver('pg', () => import('pg'));
       const spare = new pg.Client(pool.options);
       spare.on('error', ignoreError);
       try {
@@ -184,15 +198,19 @@ export async function createIfMissing(
   await on.query(`select pg_advisory_xact_lock(hashtext('millrace ${name}')); ${sql}`);
 }
 
-async function createPool(connectionString: string, max: number): Promise<Pool> {
-  const { default: pg } = await loadDriver('pg', () => import('pg'));
-  return new pg.Pool({
-    connectionString,
-    max,
-    keepAlive: true,
-    connectionTimeoutMillis: 10_000,
-    application_name: 'millrace',
-  });
+/** Returns a function that resolves to the pool once the table exists; after a failure, the next call tries again. */
+export function createdOnUse(pool: Pool, name: string, sql: string): () => Promise<Pool> {
+  let creating: Promise<void> | undefined;
+  return async () => {
+    creating ??= createIfMissing(pool, name, sql);
+    try {
+      await creating;
+    } catch (error) {
+      creating = undefined;
+      throw error;
+    }
+    return pool;
+  };
 }
 
 function statementName(name: string): string {

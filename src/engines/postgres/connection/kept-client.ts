@@ -4,6 +4,7 @@
 
 import type { Pool, PoolClient } from 'pg';
 import { checkOut, type Queryable } from './connection.ts';
+import { freeConnections } from './free-connections.ts';
 
 export interface KeptClient {
   /** Runs the work on the kept client if it is free, else on the pool. */
@@ -16,8 +17,8 @@ export interface KeptClient {
 /** The client is released after one to two of these intervals without a query. */
 const idleMs = 100;
 
-/** A smaller pool has no client to spare. */
-const poolSizeMin = 4;
+/** A pool with fewer free connections has none to spare: its roles keep up to three clients. */
+const freeMin = 4;
 
 export function createKeptClient(pool: Pool): KeptClient {
   let current: PoolClient | undefined;
@@ -54,7 +55,7 @@ export function createKeptClient(pool: Pool): KeptClient {
       return isBusy;
     },
     async use(work) {
-      if (isBusy || (pool.options.max ?? 10) < poolSizeMin) return work(pool);
+      if (isBusy || (current === undefined && freeConnections(pool) < freeMin)) return work(pool);
       isBusy = true;
       try {
         const result = await work(current ?? (await keep()));

@@ -1,18 +1,18 @@
-import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import pg from 'pg';
 import { breakerStoreConformance } from '../../../testing/conformance/delivery/breaker-store.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
-import { postgresBreakerStore } from './breaker-store.ts';
+import { openPostgres } from '../open-postgres.ts';
 
 const { url } = await sharedPostgres();
-const pools = [1, 2].map(() => new pg.Pool({ connectionString: url, max: 4 }));
+const options = { migrate: 'off', connectionsMax: 4 } as const;
+const [one, two] = [await openPostgres(url, options), await openPostgres(url, options)];
 after(async () => {
-  for (const pool of pools) await pool.end();
+  await one[Symbol.asyncDispose]();
+  await two[Symbol.asyncDispose]();
 });
-// Open both stores concurrently, like processes that start at the same time.
-const [store, second] = await Promise.all(pools.map((pool) => postgresBreakerStore(pool)));
-assert.ok(store !== undefined && second !== undefined);
+const [store, second] = [one.breakers, two.breakers];
+// Both create the table concurrently, like processes that start at the same time.
+await Promise.all([store.list(), second.list()]);
 
 for (const { name, run } of breakerStoreConformance({ store, second })) {
   test(`breakers in PostgreSQL: ${name}`, run);

@@ -1,33 +1,14 @@
 // Circuit breakers shared by processes, in PostgreSQL: one row per destination whose breaker is not closed. All
 // times are those of the server's clock.
 
-import type { Pool } from 'pg';
+import type { Pool, QueryResult, QueryResultRow } from 'pg';
 import type { BreakerStore } from '../../../delivery/breaker-store.ts';
-import { tableName } from '../../../delivery/table-name.ts';
-import { createIfMissing } from '../connection/connection.ts';
+import { createdOnUse } from '../connection/connection.ts';
 
-export interface PostgresBreakerStoreOptions {
-  /** Default: `millrace_breakers`; may name a schema: `schema.table`. */
-  readonly table?: string | undefined;
-}
+const table = 'millrace_breakers';
 
-/**
- * Creates the table if it is missing. The caller keeps ownership of the pool.
- *
- * @example
- * import pg from 'pg';
- * import { createDelivery } from 'millrace/delivery';
- * import { postgresBreakerStore } from 'millrace/adapters/postgres';
- *
- * const breakers = await postgresBreakerStore(new pg.Pool());
- * const { deliver } = createDelivery({ destinations: { audit: async () => {} }, breakers });
- */
-export async function postgresBreakerStore(
-  pool: Pool,
-  options: PostgresBreakerStoreOptions = {},
-): Promise<BreakerStore> {
-  const { quoted: table } = tableName(options.table ?? 'millrace_breakers');
-  await createIfMissing(
+export function postgresBreakerStore(pool: Pool): BreakerStore {
+  const created = createdOnUse(
     pool,
     'breakers',
     `create table if not exists ${table} (
@@ -38,12 +19,16 @@ export async function postgresBreakerStore(
        probe_until timestamptz
      )`,
   );
+  const query = async <Row extends QueryResultRow>(
+    sql: string,
+    values: unknown[] = [],
+  ): Promise<QueryResult<Row>> => (await created()).query<Row>(sql, values);
   const after = (parameter: string): string =>
     `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
 
   return {
     async list() {
-      const { rows } = await pool.query<{ destination: string; ms: number; openings: number }>(
+      const { rows } = await query<{ destination: string; ms: number; openings: number }>(
         `select destination, openings,
            greatest(0, extract(epoch from open_until - clock_timestamp()) * 1000)::float8 as ms
          from ${table}`,
@@ -55,7 +40,7 @@ export async function postgresBreakerStore(
       }));
     },
     async open(destination, { forMs, openings }) {
-      await pool.query(
+      await query(
         `insert into ${table} as known (destination, open_until, openings)
          values ($1, ${after('$2')}, $3)
          on conflict (destination) do update set
@@ -67,7 +52,7 @@ export async function postgresBreakerStore(
       );
     },
     async probe(destination, { holder, forMs }) {
-      const { rows } = await pool.query<{ is_known: boolean; is_ours: boolean }>(
+      const { rows } = await query<{ is_known: boolean; is_ours: boolean }>(
         `with taken as (
            update ${table} set prober = $2, probe_until = ${after('$3')}
            where destination = $1 and open_until <= clock_timestamp()
@@ -80,7 +65,7 @@ export async function postgresBreakerStore(
       return rows[0]?.is_ours === true || rows[0]?.is_known === false;
     },
     async close(destination, holder) {
-      const { rowCount } = await pool.query(
+      const { rowCount } = await query(
         `delete from ${table} where destination = $1 and prober = $2`,
         [destination, holder],
       );

@@ -1,18 +1,18 @@
-import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import pg from 'pg';
 import { endpointHealthConformance } from '../../../testing/conformance/delivery/endpoint-health.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
-import { postgresEndpointHealth } from './endpoint-health.ts';
+import { openPostgres } from '../open-postgres.ts';
 
 const { url } = await sharedPostgres();
-const pools = [1, 2].map(() => new pg.Pool({ connectionString: url, max: 4 }));
+const options = { migrate: 'off', connectionsMax: 4 } as const;
+const [one, two] = [await openPostgres(url, options), await openPostgres(url, options)];
 after(async () => {
-  for (const pool of pools) await pool.end();
+  await one[Symbol.asyncDispose]();
+  await two[Symbol.asyncDispose]();
 });
-// Open both stores concurrently, like processes that start at the same time.
-const [store, second] = await Promise.all(pools.map((pool) => postgresEndpointHealth(pool)));
-assert.ok(store !== undefined && second !== undefined);
+const [store, second] = [one.endpointHealth, two.endpointHealth];
+// Both create the table concurrently, like processes that start at the same time.
+await Promise.all([store.read('none'), second.read('none')]);
 
 for (const { name, run } of endpointHealthConformance({ store, second })) {
   test(`endpoint health in PostgreSQL: ${name}`, run);

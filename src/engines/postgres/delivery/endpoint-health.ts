@@ -6,30 +6,12 @@ import {
   type EndpointHealth,
   type EndpointHealthStore,
 } from '../../../delivery/endpoint-health.ts';
-import { tableName } from '../../../delivery/table-name.ts';
-import { createIfMissing, inTransaction } from '../connection/connection.ts';
+import { createdOnUse, inTransaction } from '../connection/connection.ts';
 
-export interface PostgresEndpointHealthOptions {
-  /** Default: `millrace_endpoint_health`; may name a schema: `schema.table`. */
-  readonly table?: string | undefined;
-}
+const table = 'millrace_endpoint_health';
 
-/**
- * Creates the table if it is missing. The caller keeps ownership of the pool.
- *
- * @example
- * import pg from 'pg';
- * import { postgresEndpointHealth } from 'millrace/adapters/postgres';
- *
- * const health = await postgresEndpointHealth(new pg.Pool());
- * await health.update('acme', () => ({ failures: 0 })); // enables it again
- */
-export async function postgresEndpointHealth(
-  pool: Pool,
-  options: PostgresEndpointHealthOptions = {},
-): Promise<EndpointHealthStore> {
-  const { quoted: table } = tableName(options.table ?? 'millrace_endpoint_health');
-  await createIfMissing(
+export function postgresEndpointHealth(pool: Pool): EndpointHealthStore {
+  const created = createdOnUse(
     pool,
     'endpoint health',
     `create table if not exists ${table} (
@@ -41,14 +23,15 @@ export async function postgresEndpointHealth(
 
   return {
     async read(endpointId) {
-      const { rows } = await pool.query<{ health: EndpointHealth }>(
-        `select health from ${table} where endpoint_id = $1`,
-        [endpointId],
-      );
+      const { rows } = await (
+        await created()
+      ).query<{ health: EndpointHealth }>(`select health from ${table} where endpoint_id = $1`, [
+        endpointId,
+      ]);
       return rows[0]?.health;
     },
     async update(endpointId, change) {
-      return inTransaction(pool, async (client) => {
+      return inTransaction(await created(), async (client) => {
         // Inserts the row, or waits for the transaction that has it locked.
         const { rows } = await client.query<{ health: EndpointHealth }>(
           `insert into ${table} as known (endpoint_id, health) values ($1, $2)

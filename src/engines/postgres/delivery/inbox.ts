@@ -38,7 +38,7 @@ export interface PostgresInbox {
  *
  * @example
  * import pg from 'pg';
- * import { postgresInbox } from 'millrace/adapters/postgres';
+ * import { postgresInbox } from 'millrace/engines/postgres';
  *
  * const pool = new pg.Pool();
  * const inbox = postgresInbox({ consumer: 'invoices' });

@@ -8,7 +8,8 @@ import type { OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.
 import { fakeClock } from '../../../testing/fake-clock.ts';
 import { startPostgres } from '../../../testing/servers/postgres-server.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
-import { postgresOutboxLedger } from './ledger.ts';
+import { ownedRole } from '../../../testing/owned-role.ts';
+import { openPostgres } from '../open-postgres.ts';
 import { purgeSql } from './queries.ts';
 
 const { url } = await sharedPostgres();
@@ -23,7 +24,10 @@ const one = new pg.Pool({ connectionString: url, max: 1 });
 after(() => one.end());
 
 /** A clock that stands still: floors are not forgotten during a measurement. */
-const open = (schema: string) => postgresOutboxLedger(one, { schema, clock: fakeClock() });
+async function open(outboxSchema: string, on = one) {
+  const options = { outboxSchema, roles: ['outbox'], clock: fakeClock() } as const;
+  return ownedRole(await openPostgres(on, options), 'outbox');
+}
 
 async function enqueue(ledger: OutboxLedger, count: number): Promise<void> {
   for (let at = 0; at < count; at += 1_000) {
@@ -192,7 +196,7 @@ test('purged messages leave room for new ones: the tables do not grow', async ()
   await using stack = new AsyncDisposableStack();
   stack.defer(() => own.end());
   const schema = 'work_purge';
-  await using ledger = await postgresOutboxLedger(own, { schema, clock: fakeClock() });
+  await using ledger = await open(schema, own);
   const sizes: number[] = [];
   for (let round = 0; round < 6; round += 1) {
     await enqueue(ledger, 2_000);

@@ -6,7 +6,7 @@ import type { OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import { outboxLedgerConformance } from '../../../testing/conformance/outbox/outbox-ledger.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { postgresOutboxFixture } from '../../../testing/conformance/engines/postgres-outbox.ts';
-import { postgresOutboxLedger } from './ledger.ts';
+import { openPostgres } from '../open-postgres.ts';
 
 const { url } = await sharedPostgres();
 const pool = new pg.Pool({ connectionString: url, max: 10 });
@@ -14,7 +14,8 @@ after(() => pool.end());
 
 test('a query function of a transaction enqueues in that transaction', async () => {
   const schema = 'outbox_raw';
-  await using ledger = await postgresOutboxLedger(url, { schema, connectionsMax: 3 });
+  await using db = await openPostgres(url, { outboxSchema: schema, connectionsMax: 3 });
+  const ledger = db.outbox;
   await pool.query('create table orders (id text primary key)');
   const client = await pool.connect();
   try {
@@ -42,7 +43,8 @@ test('claims use the index of the lanes even if the statistics show an empty que
   const schema = 'outbox_plan';
   // One session, so that its statistics can be flushed.
   const one = new pg.Pool({ connectionString: url, max: 1 });
-  await using ledger = await postgresOutboxLedger(one, { schema });
+  await using db = await openPostgres(one, { outboxSchema: schema, roles: ['outbox'] });
+  const ledger = db.outbox;
   await pool.query(`analyze ${schema}.ready`);
   await pool.query(`insert into ${schema}.messages (source_stream_id, source_event_id, integration_type,
       event_type, payload, lane)

@@ -1,7 +1,7 @@
 // The outbox ledger in PostgreSQL: one call settles a batch and claims the next one, fair between tenants and
 // without a global lock.
 
-import type { ClientBase, Pool } from 'pg';
+import type { ClientBase } from 'pg';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
 import type { OutboxRow } from '../../../outbox/check-outbox.ts';
@@ -14,9 +14,8 @@ import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import { createKeptClient } from '../connection/kept-client.ts';
 import {
-  connectPostgres,
   translateErrors,
-  type ConnectOptions,
+  type PostgresConnection,
   type PreparedSql,
   type Row,
 } from '../connection/connection.ts';
@@ -39,14 +38,6 @@ import {
   type Source,
 } from './rows.ts';
 import * as queries from './queries.ts';
-import { migratePostgresOutbox } from './schema.ts';
-
-export interface PostgresOutboxOptions extends ConnectOptions {
-  /** The PostgreSQL schema of the tables. Default: `core_outbox`. */
-  readonly schema?: string | undefined;
-  readonly clock?: Clock | undefined;
-  readonly observer?: Observer | undefined;
-}
 
 /**
  * A transaction of the caller to enqueue in: a `pg` client, or a function that runs a query in the transaction.
@@ -54,38 +45,14 @@ export interface PostgresOutboxOptions extends ConnectOptions {
  */
 export type PostgresTransaction = Pick<ClientBase, 'query'> | TransactionQuery;
 
-/**
- * Opens the outbox ledger in a PostgreSQL database, by URL or with your `pg` pool.
- *
- * @example
- * import pg from 'pg';
- * import { postgresOutboxLedger } from 'millrace/adapters/postgres';
- *
- * const pool = new pg.Pool({ connectionString: 'postgres://localhost/shop' });
- * await using outbox = await postgresOutboxLedger(pool);
- *
- * const client = await pool.connect();
- * await client.query('begin');
- * await client.query('update orders set paid = true where id = $1', ['o1']);
- * await outbox.enqueueIn(client, [
- *   {
- *     sourceStreamId: 'orders-o1',
- *     sourceEventId: 'o1-paid',
- *     integrationType: 'webhook:partner-x',
- *     eventType: 'order.paid.v1',
- *     payload: { orderId: 'o1' },
- *   },
- * ]);
- * await client.query('commit');
- */
-export async function postgresOutboxLedger(
-  target: string | Pool,
-  options: PostgresOutboxOptions = {},
-): Promise<OutboxLedger<PostgresTransaction>> {
-  const { schema = 'core_outbox', clock = systemClock, observer = silentObserver } = options;
-  const connection = await connectPostgres(target, options, (client) =>
-    migratePostgresOutbox(client, schema),
-  );
+export function postgresOutboxLedger(
+  connection: PostgresConnection,
+  schema: string,
+  {
+    clock = systemClock,
+    observer = silentObserver,
+  }: { readonly clock?: Clock | undefined; readonly observer?: Observer | undefined } = {},
+): OutboxLedger<PostgresTransaction> {
   const lock = lockClass(schema);
   const channel = `millrace_outbox_${lock}`;
   const statement = (name: string, text: string): PreparedSql => ({
@@ -234,6 +201,7 @@ export async function postgresOutboxLedger(
   }
 
   const engine: OutboxEngine<PostgresTransaction> = {
+    database: connection.database,
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
     enqueue,
     async settleAndClaim(outcomes, request) {
@@ -345,7 +313,6 @@ export async function postgresOutboxLedger(
       await listener[Symbol.asyncDispose]();
       keptClient.release();
       secondKeptClient.release();
-      await connection[Symbol.asyncDispose]();
     },
   };
   return createOutboxLedger(engine);

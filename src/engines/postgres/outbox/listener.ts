@@ -5,6 +5,7 @@ import type { PoolClient } from 'pg';
 import type { Clock } from '../../../foundation/clock.ts';
 import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
 import { checkOut, type PostgresConnection } from '../connection/connection.ts';
+import { reserveListener } from '../connection/free-connections.ts';
 import { quoteName } from '../connection/schema.ts';
 
 export interface PostgresOutboxListener extends AsyncDisposable {
@@ -37,8 +38,8 @@ export function createPostgresOutboxListener(
 ): PostgresOutboxListener {
   const { clock, channel } = options;
   const waiters = createWaiters();
-  /** A pool of one connection has none to spare for listening: then only the poll runs. */
-  const mayListen = (connection.pool.options.max ?? 10) > 1;
+  /** Ends the reservation of a connection; undefined if the pool has none to spare, then only the poll runs. */
+  let reserved: (() => void) | undefined;
   let subscription: Subscription | undefined;
   let arming: Promise<void> | undefined;
   /** Whether this process holds the lock, so that writers notify. */
@@ -103,7 +104,7 @@ export function createPostgresOutboxListener(
   }
 
   function nextWaitMs(pollMs: number): number {
-    if (!mayListen) return pollMs;
+    if (reserved === undefined) return pollMs;
     const waitMs = Math.min(isArmed ? nextPollMs : nextRetryMs, pollMs);
     if (isArmed) nextPollMs = Math.min(nextPollMs * 2, pollMs);
     else nextRetryMs = Math.min(nextRetryMs * 2, retryMs.max);
@@ -119,7 +120,8 @@ export function createPostgresOutboxListener(
         wasNotified = false;
         return;
       }
-      if (mayListen && !isArmed && !isClosed) {
+      if (!isClosed) reserved ??= reserveListener(connection.pool);
+      if (reserved !== undefined && !isArmed) {
         arming ??= arm().finally(() => {
           arming = undefined;
         });
@@ -131,6 +133,8 @@ export function createPostgresOutboxListener(
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
+      reserved?.();
+      reserved = undefined;
       awake?.abort();
       await arming;
       subscription?.close(new Error('the outbox was closed'));

@@ -144,7 +144,7 @@ const migrations = [{ title: 'outbox', sql: `${tables}${notifyWaiting}${outboxFu
  * All migrations of the outbox schema, to review them or to run them with another tool.
  *
  * @example
- * import { postgresOutboxMigrations } from 'millrace/adapters/postgres';
+ * import { postgresOutboxMigrations } from 'millrace/engines/postgres';
  *
  * for (const { number, title, sql } of postgresOutboxMigrations()) console.log(number, title, sql);
  */
@@ -157,7 +157,7 @@ export function postgresOutboxMigrations(schema = 'core_outbox'): readonly Postg
  *
  * @example
  * import pg from 'pg';
- * import { migratePostgresOutbox } from 'millrace/adapters/postgres';
+ * import { migratePostgresOutbox } from 'millrace/engines/postgres';
  *
  * const client = new pg.Client('postgres://localhost/shop');
  * await client.connect();

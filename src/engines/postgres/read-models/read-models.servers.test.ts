@@ -5,26 +5,25 @@ import { readModelsConformance } from '../../../testing/conformance/projections/
 import { pageSql } from '../../../projections/sql/read-models.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { dialectIn } from '../connection/database.ts';
-import { postgresEventStore } from '../store/event-store.ts';
+import { openPostgres } from '../open-postgres.ts';
 
 const { url } = await sharedPostgres();
 const schema = 'read_models';
-const store = await postgresEventStore(url, { schema, connectionsMax: 6 });
-const second = await postgresEventStore(url, { schema, connectionsMax: 3 });
+const db = await openPostgres(url, { schema, connectionsMax: 6 });
+const second = await openPostgres(url, { schema, connectionsMax: 3 });
 const pool = new pg.Pool({ connectionString: url, max: 1 });
 after(async () => {
   await pool.end();
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await second[Symbol.asyncDispose]();
 });
 
 for (const { name, skip, run } of readModelsConformance({
-  capabilities: store.readModels.capabilities,
-  open: async () => store.readModels,
+  capabilities: db.readModels.capabilities,
+  open: async () => db.readModels,
   second: async () => second.readModels,
   async closed() {
-    const closed = await postgresEventStore(url, { schema, connectionsMax: 1 });
-    await closed[Symbol.asyncDispose]();
+    await using closed = await openPostgres(url, { schema, connectionsMax: 1 });
     return closed.readModels;
   },
 })) {

@@ -5,13 +5,12 @@ import {
   hasMoved,
   InlineMoved,
   type InlineAppends,
-  type InlineHost,
 } from '../../../projections/inline-appends.ts';
 import { modelName, sqlReadModels, toStored } from '../../../projections/sql/read-models.ts';
 import type {
   DocumentWrite,
   ModelKey,
-  ReadModelHost,
+  ReadModelStore,
   StoredDocument,
 } from '../../../projections/read-model-store.ts';
 import type { PostgresDatabase } from '../connection/database.ts';
@@ -20,7 +19,7 @@ import { postgresDocuments } from './documents.ts';
 export function postgresReadModels(
   database: PostgresDatabase,
   onCommit: () => void,
-): Pick<ReadModelHost & InlineHost, 'readModels' | 'inlineAppends'> {
+): { readonly readModels: ReadModelStore; readonly inlineAppends: InlineAppends } {
   const { dialect, run, transact } = database;
   const documents = postgresDocuments(dialect);
   const models = dialect.table('read_models');

@@ -12,7 +12,8 @@ import {
 import type { EventStore } from '../../../store/event-store.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { inTransaction } from '../connection/connection.ts';
-import { postgresEventStore, type PostgresOptions } from './event-store.ts';
+import { ownedRole } from '../../../testing/owned-role.ts';
+import { openPostgres, type PostgresOptions } from '../open-postgres.ts';
 import { migratePostgres } from './schema.ts';
 import { sharedSchemas } from '../../../testing/conformance/engines/postgres-shared-schema.ts';
 
@@ -35,18 +36,25 @@ async function openIn(
   target: string | pg.Pool,
   options: PostgresOptions = {},
 ): Promise<EventStore> {
-  const store = await postgresEventStore(target, { ...options, schema, connectionsMax: 5 });
-  countStores(schema, 1);
-  schemasByStore.set(store, schema);
-  const close = store[Symbol.asyncDispose].bind(store);
+  const db = await openPostgres(target, {
+    ...options,
+    schema,
+    roles: ['store'],
+    connectionsMax: 5,
+  });
   let isClosed = false;
-  return Object.assign(store, {
+  const handle = {
+    store: db.store,
     async [Symbol.asyncDispose]() {
-      await close();
+      await db[Symbol.asyncDispose]();
       if (!isClosed) countStores(schema, -1);
       isClosed = true;
     },
-  });
+  };
+  const store = ownedRole(handle, 'store');
+  countStores(schema, 1);
+  schemasByStore.set(store, schema);
+  return store;
 }
 
 /** Releases the schema for another case once its last store is closed. */
@@ -99,15 +107,15 @@ runConformance(runner, 'the event store in PostgreSQL', {
 });
 
 test('the store uses the caller’s pool and leaves it open', async () => {
-  const store = await postgresEventStore(pool, { schema: 'users_pool' });
-  assert.equal((await store.head()).length, 16);
-  await store[Symbol.asyncDispose]();
+  const db = await openPostgres(pool, { schema: 'users_pool' });
+  assert.equal((await db.store.head()).length, 16);
+  await db[Symbol.asyncDispose]();
   assert.equal((await pool.query('select 1 as one')).rows.length, 1);
 });
 
 test('the store works without named prepared statements', async () => {
-  await using store = await postgresEventStore(url, { schema: 'unprepared', prepare: false });
-  assert.equal(await store.streamInfo('a.b.v1-core-1'), undefined);
+  await using db = await openPostgres(url, { schema: 'unprepared', prepare: false });
+  assert.equal(await db.store.streamInfo('a.b.v1-core-1'), undefined);
 });
 
 test('the store works for an ordinary role', async () => {
@@ -115,15 +123,15 @@ test('the store works for an ordinary role', async () => {
     grant create on database "${new URL(url).pathname.slice(1)}" to plain`);
   const plain = new URL(url);
   plain.username = 'plain';
-  await using store = await postgresEventStore(plain.href, { schema: 'plain_store' });
-  assert.equal(await store.streamInfo('a.b.v1-core-1'), undefined);
+  await using db = await openPostgres(plain.href, { schema: 'plain_store', roles: ['store'] });
+  assert.equal(await db.store.streamInfo('a.b.v1-core-1'), undefined);
 });
 
 test('the view all_events has columns for the envelope, whatever its shape', async () => {
-  await using store = await postgresEventStore(url, { schema: 'for_people', names: 'open' });
+  await using db = await openPostgres(url, { schema: 'for_people', names: 'open' });
   const event = newEvent({ causationId: 'cause', user: { id: 'ada' }, correlationId: 'c' });
-  await store.append('a.b.v1-core-1', [event]);
-  await store.append('a.b.v1-core-1', [
+  await db.store.append('a.b.v1-core-1', [event]);
+  await db.store.append('a.b.v1-core-1', [
     newEvent({ user: null as never, correlationId: 'c', causationId: 'odd' }),
   ]);
   const { rows } = await pool.query(
@@ -142,19 +150,19 @@ test('rejects a schema of a newer version', async () => {
   await migratePostgres(client, 'newer');
   await client.query(`insert into newer.migrations (number, title) values (999, 'tomorrow')`);
   client.release();
-  await assert.rejects(postgresEventStore(url, { schema: 'newer' }), /newer version/);
+  await assert.rejects(openPostgres(url, { schema: 'newer' }), /newer version/);
 });
 
 test('a missing database is reported', async () => {
   const nowhere = new URL(url);
   nowhere.pathname = '/nowhere';
   await assert.rejects(
-    postgresEventStore(nowhere.href),
+    openPostgres(nowhere.href),
     (error) => hasCode(error, 'STORE_UNAVAILABLE') && /nowhere/.test(error.message),
   );
 });
 
-const aggregates = postgresEventStore(url, { schema: 'aggregates' });
+const aggregates = openPostgres(url, { schema: 'aggregates' });
 after(async () => (await aggregates)[Symbol.asyncDispose]());
 for (const { name, run } of snapshotStoreConformance(async () => (await aggregates).snapshots)) {
   test(`snapshots in PostgreSQL: ${name}`, run);

@@ -1,15 +1,8 @@
 // The event store in PostgreSQL: it uses the database of the user with an ordinary role, and readers miss no event.
 
-import type { ClientBase, Pool } from 'pg';
-import type { AggregateStorage } from '../../../aggregates/create-command-handler.ts';
-import { sqlAggregateStorage } from '../../../aggregates/sql-aggregate-storage.ts';
+import type { Waiters } from '../../../foundation/async/waiters.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
-import type { InlineHost } from '../../../projections/inline-appends.ts';
-import type { ReadModelHost } from '../../../projections/read-model-store.ts';
-import { sqlVersions } from '../../../projections/sql/versions.ts';
-import type { SagaHost } from '../../../reactors/saga-index.ts';
-import { sqlSagaIndex } from '../../../reactors/sql-saga-index.ts';
 import { createAppendTail } from '../../../store/append-tail.ts';
 import { createEventStore, type EventStoreOptions } from '../../../store/create-event-store.ts';
 import { newSubjectKey } from '../../../store/erasure.ts';
@@ -18,63 +11,29 @@ import { softDeleted } from '../../../store/expected-revision.ts';
 import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../../store/scavenge.ts';
 import type { SubjectKey, SubjectKeys } from '../../../store/erasure.ts';
 import type { ScavengeProgress, StoreEngine } from '../../../store/store-engine.ts';
-import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
-import { sqlTraceIndex } from '../../../traces/sql-trace-index.ts';
-import type { TraceHost } from '../../../traces/trace-index.ts';
 import {
-  connectPostgres,
   translateErrors,
-  type ConnectOptions,
   type PostgresConnection,
   type Queryable,
 } from '../connection/connection.ts';
-import { postgresDatabase } from '../connection/database.ts';
 import { lockClass, quoteName } from '../connection/schema.ts';
-import { postgresReadModels } from '../read-models/read-models.ts';
-import { postgresSubscriptionStorage } from '../subscriptions/storage.ts';
 import { createPostgresAppender } from './appender.ts';
 import { createPostgresListener } from './listener.ts';
 import { createPostgresNames } from './names.ts';
 import { createPostgresReader } from './reader.ts';
-import { migratePostgres } from './schema.ts';
 
-export interface PostgresOptions extends EventStoreOptions, ConnectOptions {
-  /** The PostgreSQL schema of the tables. Default: `millrace`. */
-  readonly schema?: string | undefined;
+export interface PostgresStoreOptions extends EventStoreOptions {
   /** How often live readers poll in addition to notifications. Default: 500. */
   readonly pollIntervalMs?: number | undefined;
 }
 
-/**
- * Opens the event store in a PostgreSQL database, by URL or with your `pg` pool.
- *
- * @example
- * import { postgresEventStore } from 'millrace/adapters/postgres';
- *
- * await using store = await postgresEventStore('postgres://localhost/shop');
- * console.log(await store.head());
- */
-export async function postgresEventStore(
-  target: string | Pool,
-  options: PostgresOptions = {},
-): Promise<
-  EventStore &
-    AggregateStorage &
-    SubscriptionHost<ClientBase> &
-    ReadModelHost &
-    InlineHost &
-    SagaHost &
-    TraceHost
-> {
-  const {
-    schema = 'millrace',
-    pollIntervalMs = 500,
-    clock = systemClock,
-    observer = silentObserver,
-  } = options;
-  const connection = await connectPostgres(target, options, (client) =>
-    migratePostgres(client, schema),
-  );
+/** `liveReaders` waits for events; inline appends wake it too. */
+export function postgresEventStore(
+  connection: PostgresConnection,
+  { schema, liveReaders }: { readonly schema: string; readonly liveReaders: Waiters },
+  options: PostgresStoreOptions = {},
+): EventStore {
+  const { pollIntervalMs = 500, clock = systemClock, observer = silentObserver } = options;
   const channel = `millrace_${lockClass(schema)}`;
   const names = createPostgresNames(connection, schema);
   const reader = createPostgresReader(connection, names, schema);
@@ -82,6 +41,7 @@ export async function postgresEventStore(
   const listener = createPostgresListener(connection, {
     schema,
     channel,
+    waiters: liveReaders,
     pollIntervalMs,
     safeHead: () => reader.safeHead(),
     lastKnown: () => tail.last,
@@ -139,17 +99,9 @@ export async function postgresEventStore(
       await listener[Symbol.asyncDispose]();
       // The pool drops requests that still wait for a connection when it ends.
       while (reads.size > 0) await Promise.allSettled(reads);
-      await connection[Symbol.asyncDispose]();
     },
   };
-  const database = postgresDatabase(connection, schema);
-  return Object.assign(createEventStore(engine, options), sqlAggregateStorage(database), {
-    subscriptions: postgresSubscriptionStorage(connection, database),
-    ...postgresReadModels(database, () => listener.wakeAll()),
-    readModelVersions: sqlVersions(database),
-    sagas: sqlSagaIndex(database),
-    traces: sqlTraceIndex(database),
-  });
+  return createEventStore(engine, options);
 }
 
 /** Deletes the events that retention hides, in steps of one commit each. */

@@ -2,8 +2,9 @@
 // commits that no notification announced.
 
 import type { PoolClient } from 'pg';
-import { createWaiters, type Waiters } from '../../../foundation/async/waiters.ts';
+import type { Waiters } from '../../../foundation/async/waiters.ts';
 import { checkOut, type PostgresConnection } from '../connection/connection.ts';
+import { reserveListener } from '../connection/free-connections.ts';
 import { lockClass, quoteName } from '../connection/schema.ts';
 
 export interface PostgresListener extends AsyncDisposable {
@@ -15,6 +16,8 @@ export interface PostgresListener extends AsyncDisposable {
 export interface ListenerOptions {
   readonly schema: string;
   readonly channel: string;
+  /** The waiting readers, which other roles may wake too. */
+  readonly waiters: Waiters;
   /** The poll interval while notifications arrive. */
   readonly pollIntervalMs: number;
   readonly safeHead: () => Promise<{ readonly head: number; readonly inFlight: boolean }>;
@@ -38,10 +41,10 @@ export function createPostgresListener(
   connection: PostgresConnection,
   options: ListenerOptions,
 ): PostgresListener {
-  const waiters: Waiters = createWaiters();
+  const { waiters } = options;
   const lock = lockClass(options.schema);
-  /** A pool of one connection has none to spare for listening: then only the poll runs. */
-  const mayListen = (connection.pool.options.max ?? 10) > 1;
+  /** Ends the reservation of a connection; undefined if the pool has none to spare, then only the poll runs. */
+  let reserved: (() => void) | undefined;
   let subscription: Subscription | undefined;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
@@ -57,7 +60,9 @@ export function createPostgresListener(
    * it until the connection closes. Taking it for every wait would cost two round trips.
    */
   async function listen(): Promise<void> {
-    if (subscription !== undefined || closed || !mayListen) return;
+    if (subscription !== undefined || closed) return;
+    reserved ??= reserveListener(connection.pool);
+    if (reserved === undefined) return;
     const opened: Subscription = { isListening: false, close: () => undefined };
     subscription = opened;
     try {
@@ -151,6 +156,8 @@ export function createPostgresListener(
       closed = true;
       clearTimeout(timer);
       subscription?.close();
+      reserved?.();
+      reserved = undefined;
       waiters.wakeAll();
     },
   };

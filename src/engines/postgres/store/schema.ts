@@ -168,7 +168,7 @@ const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
  * All migrations of a schema, to review them or to run them with another tool.
  *
  * @example
- * import { postgresMigrations } from 'millrace/adapters/postgres';
+ * import { postgresMigrations } from 'millrace/engines/postgres';
  *
  * for (const { number, title, sql } of postgresMigrations('millrace')) console.log(number, title, sql);
  */
@@ -181,7 +181,7 @@ export function postgresMigrations(schema: string): readonly PostgresMigration[]
  *
  * @example
  * import pg from 'pg';
- * import { migratePostgres } from 'millrace/adapters/postgres';
+ * import { migratePostgres } from 'millrace/engines/postgres';
  *
  * const client = new pg.Client('postgres://localhost/shop');
  * await client.connect();

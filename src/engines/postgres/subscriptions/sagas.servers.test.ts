@@ -3,18 +3,18 @@ import { after, test } from 'node:test';
 import pg from 'pg';
 import { sagaIndexConformance } from '../../../testing/conformance/reactors/saga-index.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
-import { postgresEventStore } from '../store/event-store.ts';
+import { openPostgres } from '../open-postgres.ts';
 
 const { url } = await sharedPostgres();
 const schema = 'sagas';
 const pool = new pg.Pool({ connectionString: url, max: 2 });
-const store = await postgresEventStore(url, { schema, connectionsMax: 4 });
+const db = await openPostgres(url, { schema, connectionsMax: 4 });
 after(async () => {
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await pool.end();
 });
 
-for (const { name, run } of sagaIndexConformance(async () => store.sagas)) {
+for (const { name, run } of sagaIndexConformance(async () => db.sagas)) {
   test(`sagas in PostgreSQL: ${name}`, run);
 }
 

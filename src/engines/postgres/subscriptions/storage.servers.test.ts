@@ -5,26 +5,26 @@ import { sweepSql } from '../../../subscriptions/sql/storage.ts';
 import { newLetter, acquireShard } from '../../../testing/conformance/subscriptions/fixture.ts';
 import { subscriptionStorageConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
-import { postgresEventStore } from '../store/event-store.ts';
+import { openPostgres } from '../open-postgres.ts';
 import { dialectIn } from '../connection/database.ts';
 
 const { url } = await sharedPostgres();
 const pool = new pg.Pool({ connectionString: url, max: 3 });
 const schema = 'subscriptions';
-const store = await postgresEventStore(url, { schema, connectionsMax: 6 });
-const second = await postgresEventStore(url, { schema, connectionsMax: 3 });
+const db = await openPostgres(url, { schema, connectionsMax: 6 });
+const second = await openPostgres(url, { schema, connectionsMax: 3 });
 await pool.query('create table effects (key text not null)');
 after(async () => {
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await second[Symbol.asyncDispose]();
   await pool.end();
 });
 
 test('the view dead_letter_queue has the field names of the event flow document', async () => {
-  const fence = await acquireShard(store.subscriptions);
+  const fence = await acquireShard(db.subscriptions);
   const payload = { text: 'a \u0000 in it', amount: 12.5 };
   const added = newLetter(fence, { attempts: 6, createdAt: '2025-09-30T10:00:00.129Z', payload });
-  await store.subscriptions.deadLetters.add(fence, added);
+  await db.subscriptions.deadLetters.add(fence, added);
   const { rows } = await pool.query(`select * from ${schema}.dead_letter_queue where "_id" = $1`, [
     added.id,
   ]);
@@ -63,8 +63,8 @@ test('expired claims are found by their index', async () => {
 });
 
 for (const { name, skip, run } of subscriptionStorageConformance<pg.ClientBase>({
-  capabilities: store.subscriptions.capabilities,
-  open: async () => store.subscriptions,
+  capabilities: db.subscriptions.capabilities,
+  open: async () => db.subscriptions,
   second: async () => second.subscriptions,
   effects: {
     async write(transaction, key) {

@@ -12,15 +12,15 @@ import type {
 import { checkOut, translateErrors, type PostgresConnection } from '../connection/connection.ts';
 import { sqlErrors, type PostgresDatabase } from '../connection/database.ts';
 
-/** Connections that handlers leave free for leases and checkpoints. */
-const connectionsReserved = 2;
+/** Connections that handlers leave free: two for listeners, one for leases, checkpoints and appends of handlers. */
+const connectionsReserved = 3;
 
 export function postgresSubscriptionStorage(
-  { pool }: PostgresConnection,
+  { pool, database: name }: PostgresConnection,
   database: PostgresDatabase,
 ): SubscriptionStorage<ClientBase> {
   const settlements = sqlSettlements(database.dialect);
-  const takePermit = permits(Math.max(1, (pool.options.max ?? 10) - connectionsReserved));
+  const takePermit = permits(Math.max(1, pool.options.max - connectionsReserved));
 
   async function begin(fence: Fence): Promise<EffectTransaction<ClientBase>> {
     const returnPermit = await takePermit();
@@ -73,7 +73,7 @@ export function postgresSubscriptionStorage(
     };
   }
 
-  return { ...sqlSubscriptionStorage(database), begin };
+  return { ...sqlSubscriptionStorage(database), database: name, begin };
 }
 
 /** A semaphore: resolves when a permit is free, with the function that returns the permit. */

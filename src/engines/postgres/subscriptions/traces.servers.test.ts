@@ -3,18 +3,18 @@ import { after, test } from 'node:test';
 import pg from 'pg';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { traceIndexConformance } from '../../../testing/conformance/traces/trace-index.ts';
-import { postgresEventStore } from '../store/event-store.ts';
+import { openPostgres } from '../open-postgres.ts';
 
 const { url } = await sharedPostgres();
 const schema = 'traces';
 const pool = new pg.Pool({ connectionString: url, max: 2 });
-const store = await postgresEventStore(url, { schema, connectionsMax: 4 });
+const db = await openPostgres(url, { schema, connectionsMax: 4 });
 after(async () => {
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await pool.end();
 });
 
-for (const { name, run } of traceIndexConformance(async () => store.traces)) {
+for (const { name, run } of traceIndexConformance(async () => db.traces)) {
   test(`traces in PostgreSQL: ${name}`, run);
 }
 

@@ -19,13 +19,15 @@ import { fromKnex } from './from-knex.ts';
 import { fromKysely } from './from-kysely.ts';
 import { fromPrisma, type PrismaTransaction } from './from-prisma.ts';
 import { fromTypeorm } from './from-typeorm.ts';
-import { postgresOutboxLedger, type PostgresTransaction } from '../outbox/ledger.ts';
+import { openPostgres } from '../open-postgres.ts';
+import type { PostgresTransaction } from '../outbox/ledger.ts';
 import type { TransactionQuery } from './transaction-query.ts';
 
 const { url } = await sharedPostgres();
 const pool = new pg.Pool({ connectionString: url, max: 8 });
 await pool.query('create table orders (id text primary key)');
-const ledger = await postgresOutboxLedger(url, { connectionsMax: 4 });
+const db = await openPostgres(url, { roles: ['outbox'], connectionsMax: 4 });
+const ledger = db.outbox;
 const source = await new DataSource({ type: 'postgres', url }).initialize();
 const kysely = new Kysely<{ orders: { id: string } }>({
   dialect: new PostgresDialect({ pool }),
@@ -53,7 +55,7 @@ await pool.query(`grant usage on schema core_outbox to ${role};
 const ordinary = new pg.Pool({ connectionString: url.replace(/\/\/[^@/]+@/, `//${role}@`) });
 const drizzles = drizzle({ client: ordinary });
 after(async () => {
-  await ledger[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await source.destroy();
   await knexes.destroy();
   await ordinary.end();

@@ -23,16 +23,16 @@ export interface DrizzleSql<Statement> {
  * @example
  * import { sql } from 'drizzle-orm';
  * import { drizzle } from 'drizzle-orm/node-postgres';
- * import { fromDrizzle, postgresOutboxLedger } from 'millrace/adapters/postgres';
+ * import { fromDrizzle, openPostgres } from 'millrace/engines/postgres';
  * import pg from 'pg';
  *
  * const pool = new pg.Pool({ connectionString: 'postgres://localhost/shop' });
  * const db = drizzle({ client: pool });
- * await using outbox = await postgresOutboxLedger(pool);
+ * await using engine = await openPostgres(pool);
  *
  * await db.transaction(async (tx) => {
  *   await tx.execute(sql`update orders set paid = true where id = ${'o1'}`);
- *   await outbox.enqueueIn(fromDrizzle(tx, sql), [
+ *   await engine.outbox.enqueueIn(fromDrizzle(tx, sql), [
  *     {
  *       sourceStreamId: 'orders-o1',
  *       sourceEventId: 'o1-paid',

@@ -14,15 +14,15 @@ export interface KnexTransaction {
  *
  * @example
  * import knex from 'knex';
- * import { fromKnex, postgresOutboxLedger } from 'millrace/adapters/postgres';
+ * import { fromKnex, openPostgres } from 'millrace/engines/postgres';
  *
  * const url = 'postgres://localhost/shop';
  * const db = knex({ client: 'pg', connection: url });
- * await using outbox = await postgresOutboxLedger(url);
+ * await using engine = await openPostgres(url);
  *
  * await db.transaction(async (trx) => {
  *   await trx('orders').where('id', 'o1').update({ paid: true });
- *   await outbox.enqueueIn(fromKnex(trx), [
+ *   await engine.outbox.enqueueIn(fromKnex(trx), [
  *     {
  *       sourceStreamId: 'orders-o1',
  *       sourceEventId: 'o1-paid',

@@ -29,7 +29,7 @@ let queries = 0;
  *
  * @example
  * import { Kysely, PostgresDialect } from 'kysely';
- * import { fromKysely, postgresOutboxLedger } from 'millrace/adapters/postgres';
+ * import { fromKysely, openPostgres } from 'millrace/engines/postgres';
  * import pg from 'pg';
  *
  * interface Shop {
@@ -37,11 +37,11 @@ let queries = 0;
  * }
  * const pool = new pg.Pool({ connectionString: 'postgres://localhost/shop' });
  * const db = new Kysely<Shop>({ dialect: new PostgresDialect({ pool }) });
- * await using outbox = await postgresOutboxLedger(pool);
+ * await using engine = await openPostgres(pool);
  *
  * await db.transaction().execute(async (tx) => {
  *   await tx.updateTable('orders').set({ paid: true }).where('id', '=', 'o1').execute();
- *   await outbox.enqueueIn(fromKysely(tx), [
+ *   await engine.outbox.enqueueIn(fromKysely(tx), [
  *     {
  *       sourceStreamId: 'orders-o1',
  *       sourceEventId: 'o1-paid',

@@ -11,16 +11,16 @@ export interface PrismaTransaction {
  * Converts the client that `prisma.$transaction(async (tx) => …)` passes, for `enqueueIn`.
  *
  * @example
- * import { fromPrisma, postgresOutboxLedger, type PrismaTransaction } from 'millrace/adapters/postgres';
+ * import { fromPrisma, openPostgres, type PrismaTransaction } from 'millrace/engines/postgres';
  *
  * // const prisma = new PrismaClient();
  * declare const prisma: {
  *   $transaction(work: (tx: PrismaTransaction) => Promise<void>): Promise<void>;
  * };
- * await using outbox = await postgresOutboxLedger('postgres://localhost/shop');
+ * await using engine = await openPostgres('postgres://localhost/shop');
  *
  * await prisma.$transaction(async (tx) => {
- *   await outbox.enqueueIn(fromPrisma(tx), [
+ *   await engine.outbox.enqueueIn(fromPrisma(tx), [
  *     {
  *       sourceStreamId: 'orders-o1',
  *       sourceEventId: 'o1-paid',

@@ -15,16 +15,16 @@ export interface TypeormTransaction {
  * Converts the manager of a TypeORM transaction, or its query runner, for `enqueueIn`.
  *
  * @example
- * import { fromTypeorm, postgresOutboxLedger } from 'millrace/adapters/postgres';
+ * import { fromTypeorm, openPostgres } from 'millrace/engines/postgres';
  * import { DataSource } from 'typeorm';
  *
  * const url = 'postgres://localhost/shop';
  * const source = await new DataSource({ type: 'postgres', url }).initialize();
- * await using outbox = await postgresOutboxLedger(url);
+ * await using engine = await openPostgres(url);
  *
  * await source.transaction(async (manager) => {
  *   await manager.query('update orders set paid = true where id = $1', ['o1']);
- *   await outbox.enqueueIn(fromTypeorm(manager), [
+ *   await engine.outbox.enqueueIn(fromTypeorm(manager), [
  *     {
  *       sourceStreamId: 'orders-o1',
  *       sourceEventId: 'o1-paid',

@@ -1,12 +1,11 @@
 // The bus over Redis Streams, on one server or a cluster.
 
-import type { Bus, BusCapabilities, StreamInfo, Trimmed, TrimOrder } from '../../../bus/bus.ts';
+import type { BusCapabilities, StreamInfo, Trimmed, TrimOrder } from '../../../bus/bus.ts';
 import type { BusEngine } from '../../../bus/bus-engine.ts';
-import { createBus, type BusOptions } from '../../../bus/create-bus.ts';
 import { compareSequences } from '../../../bus/sequence.ts';
-import { systemClock } from '../../../foundation/clock.ts';
-import type { RedisClient } from '../connection/connection.ts';
-import { eachOf, openEngine } from '../connection/engine.ts';
+import { systemClock, type Clock } from '../../../foundation/clock.ts';
+import type { RedisConnection } from '../connection/connection.ts';
+import { eachOf } from '../connection/engine.ts';
 import { createAppender } from './append.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
 import { createBusFetch } from './fetch.ts';
@@ -17,15 +16,9 @@ import { createBusRegistry, matchesAny } from './registry.ts';
 import { createBusSettle } from './settle.ts';
 import { createBusWakes } from './wakes.ts';
 
-export interface RedisBusOptions extends BusOptions {
-  /**
-   * Prefix of every key, so that one Redis can hold several buses. A hash tag (`{bus}:`) puts all keys in one slot of
-   * a cluster: `maxAckPending` is then exact over all streams of a group, and a dead letter is stored atomically
-   * with its ack.
-   */
+interface RedisBusOptions {
+  readonly clock?: Clock | undefined;
   readonly keyPrefix?: string | undefined;
-  /** Time limit of a command. Default: 5 s. A client that you pass keeps its time limit. */
-  readonly timeoutMs?: number | undefined;
 }
 
 const capabilities: BusCapabilities = {
@@ -39,30 +32,17 @@ const capabilities: BusCapabilities = {
   streamBytes: true,
 };
 
-/**
- * A bus in one Redis or a Redis Cluster, by its URL or with a client of your own. The server's `appendonly` and
- * `appendfsync` decide whether an acknowledged message survives a crash.
- *
- * @example
- * import { redisBus } from 'millrace/adapters/redis';
- *
- * await using bus = await redisBus('redis://localhost:6379');
- * await bus.publish({ subject: 'gbe.tasks.email-send.queue', payload: { taskId: 't1' } });
- */
-export async function redisBus(
-  target: string | RedisClient,
-  options: RedisBusOptions = {},
-): Promise<Bus> {
-  const { clock = systemClock, keyPrefix: prefix = '' } = options;
-  return openEngine('BUS', target, options, (redis) => {
-    const keyspace = createBusKeyspace({ isCluster: redis.client.isCluster, prefix });
-    const registry = createBusRegistry(redis, keyspace);
-    const wakes = createBusWakes(redis.client, keyspace.channel);
-    return createBus(redisEngine({ redis, keyspace, registry, wakes, clock }), options);
-  });
+export function redisBusEngine(
+  redis: RedisConnection,
+  { clock = systemClock, keyPrefix: prefix = '' }: RedisBusOptions = {},
+): BusEngine {
+  const keyspace = createBusKeyspace({ isCluster: redis.client.isCluster, prefix });
+  const registry = createBusRegistry(redis, keyspace);
+  const wakes = createBusWakes(redis.client, keyspace.channel);
+  return busEngineOf({ redis, keyspace, registry, wakes, clock });
 }
 
-function redisEngine(context: RedisBusContext): BusEngine {
+function busEngineOf(context: RedisBusContext): BusEngine {
   const { redis, keyspace, registry, wakes } = context;
   const append = createAppender(redis, keyspace, registry);
   const groups = createBusGroups(context);

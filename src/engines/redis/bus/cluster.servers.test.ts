@@ -14,7 +14,7 @@ import {
 import type { Delivery } from '../../../bus/bus-message.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { startRedisCluster } from '../../../testing/servers/redis-cluster.ts';
-import { redisBus } from './bus.ts';
+import { openRedis } from '../open-redis.ts';
 import { redisBusFixture } from '../../../testing/conformance/engines/redis-bus.ts';
 import {
   createOutages,
@@ -38,7 +38,8 @@ for (const { name, skip, run } of onServer(busConformance(fixture))) {
 }
 
 test('while one node is unreachable, delivers the messages of the others, each once', async () => {
-  await using bus = await redisBus(url, { keyPrefix: 'partly:' });
+  await using redis = await openRedis(url, { keyPrefix: 'partly:' });
+  const { bus } = redis;
   const subjects = upTo(30).map((n) => `gbe.notify.topic.t${n}`);
   const group = await bus.group({ group: 'all', subject: 'gbe.notify.>', leaseMs: longLeaseMs });
   const messages = subjects.map((subject) => ({ subject, payload: 0 }));
@@ -70,7 +71,8 @@ test('while one node is unreachable, delivers the messages of the others, each o
 });
 
 test('a stream keeps its order and its messages while its slot moves to another node', async () => {
-  await using bus = await redisBus(url, { keyPrefix: 'moving:' });
+  await using redis = await openRedis(url, { keyPrefix: 'moving:' });
+  const { bus } = redis;
   const subject = 'gbe.tasks.x.queue';
   const group = await bus.group({ group: 'workers', subject, leaseMs: longLeaseMs });
   await publishNumbers(bus, 20, subject);

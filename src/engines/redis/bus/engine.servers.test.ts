@@ -14,9 +14,9 @@ import {
 import { hasCode } from '../../../foundation/error.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
-import { redisBus } from './bus.ts';
 import { connectRedis, type RedisConnection } from '../connection/connection.ts';
 import { mastersOf } from '../connection/risks.ts';
+import { openRedis } from '../open-redis.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -31,17 +31,10 @@ interface Opened extends AsyncDisposable {
 }
 
 async function open(target: string, prefix = `${randomUUID()}:`): Promise<Opened> {
-  const bus = await redisBus(target, { keyPrefix: prefix });
-  const redis = await connectRedis(target);
-  return {
-    bus,
-    redis,
-    prefix,
-    async [Symbol.asyncDispose]() {
-      await bus[Symbol.asyncDispose]();
-      await redis[Symbol.asyncDispose]();
-    },
-  };
+  const opened = new AsyncDisposableStack();
+  const { bus } = opened.use(await openRedis(target, { keyPrefix: prefix }));
+  const redis = opened.use(await connectRedis(target));
+  return { bus, redis, prefix, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 for (const [name, target] of [
@@ -80,9 +73,9 @@ for (const [name, target] of [
     );
     // A running member also finds subjects that were registered after the loss.
     await redis.ask((client) => client.del(`${prefix}millrace.bus:{bus}:streams`));
-    await using other = await redisBus(target, { keyPrefix: prefix });
+    await using other = await openRedis(target, { keyPrefix: prefix });
     const waiting = fetchOne(group);
-    await publishNumbers(other, 1, 'gbe.tasks.e.terminal');
+    await publishNumbers(other.bus, 1, 'gbe.tasks.e.terminal');
     assert.equal((await waiting).subject, 'gbe.tasks.e.terminal');
     assert.equal((await bus.streams('gbe.tasks.>')).length, 5);
   });
@@ -251,17 +244,19 @@ test('rejects a subject with a closing brace on a cluster, but accepts it on one
 test('uses a client of the caller and leaves it open', async () => {
   for (const target of [url, clusterUrl]) {
     await using connection = await connectRedis(target);
-    const bus = await redisBus(connection.client, { keyPrefix: `${randomUUID()}:` });
+    const handle = await openRedis(connection.client, { keyPrefix: `${randomUUID()}:` });
+    const { bus } = handle;
     await publishNumbers(bus, 1, 'gbe.tasks.x.terminal');
     await (await fetchOne(await bus.group(monitors))).ack();
-    await bus[Symbol.asyncDispose]();
+    await handle[Symbol.asyncDispose]();
     assert.equal(await connection.client.echo('still'), 'still');
   }
 });
 
 test('rejects calls to a hanging Redis within the time limit, including a longer fetch', async () => {
   await using server = await startRedis();
-  await using bus = await redisBus(server.url, { timeoutMs: 300 });
+  await using redis = await openRedis(server.url, { timeoutMs: 300 });
+  const { bus } = redis;
   const group = await bus.group(monitors);
   server.pause();
   const waiting = group.fetch({ waitMs: 600_000 });

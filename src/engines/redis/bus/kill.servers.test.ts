@@ -5,7 +5,7 @@ import type { Bus } from '../../../bus/bus.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';
-import { redisBus } from './bus.ts';
+import { openRedis } from '../open-redis.ts';
 
 const types = ['a', 'b', 'c'];
 const subjectOf = (type: string): string => `gbe.tasks.${type}.queue`;
@@ -48,7 +48,8 @@ async function consume(
 
 test('a killed Redis loses no confirmed message and keeps the order', async () => {
   await using server = await startRedis({ appendOnly: 'always' });
-  await using bus = await redisBus(server.url);
+  await using redis = await openRedis(server.url);
+  const { bus } = redis;
   const stopping = new AbortController();
   const { signal } = stopping;
   const [strict, all] = [new Map<string, number[]>(), new Map<string, number[]>()];

@@ -2,6 +2,7 @@
 // and queues no commands while the server is unreachable. Each outage is logged once.
 
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { withinTime } from '../../../foundation/async/within-time.ts';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
@@ -27,6 +28,8 @@ export interface RedisConnection extends AsyncDisposable {
   readonly run: RunScript;
   /** Returns bulk strings as buffers, because they may hold any bytes. */
   readonly runForBytes: RunScript;
+  /** The same client for one role, with the error codes of its port. Closing the result leaves the client open. */
+  forRole(prefix?: PortPrefix): RedisConnection;
 }
 
 type RunScript = (
@@ -44,38 +47,30 @@ const redisDefaults = {
   quietMs: 1_000,
 } as const;
 
-/**
- * Connects to a URL, or rejects with `STORE_UNAVAILABLE`. A client that the user passes stays open after disposal. The
- * bus and the tasks pass the prefix of their error codes.
- */
+/** Rejects with `STORE_UNAVAILABLE` if Redis does not reply. A client that the user passes stays open after disposal. */
 export async function connectRedis(
   target: string | RedisClient,
   options: RedisConnectionOptions = {},
-  prefix?: PortPrefix,
 ): Promise<RedisConnection> {
-  const { observer = silentObserver, clock = systemClock } = options;
-  const renamed = (error: unknown): unknown =>
-    prefix === undefined ? error : renameError(error, prefix);
-  if (typeof target !== 'string') {
-    const health = watchHealth(target, { observer, clock });
-    return connectionOf(target, health, { renamed, close: () => health.stop() });
-  }
-  const address = parseRedisUrl(target);
-  const client = await createClient(address, options);
-  const health = watchHealth(client, { observer, clock });
+  const isOwned = typeof target === 'string';
+  const client = isOwned ? await createClient(parseRedisUrl(target), options) : target;
+  const health = watchHealth(client, options);
   const close = (): void => {
     health.stop();
+    if (!isOwned) return;
     // ioredis prints errors that no listener receives.
     client.on('error', () => undefined);
     client.disconnect();
   };
   try {
-    await client.connect();
+    await (isOwned
+      ? client.connect()
+      : withTimeout(redisDefaults.connectTimeoutMs, client.ping(), systemClock));
   } catch (error) {
     close();
-    throw renamed(redisUnavailable(health.lastError ?? error));
+    throw redisUnavailable(health.lastError ?? error);
   }
-  return connectionOf(client, health, { renamed, close });
+  return connectionOf(client, health, { close });
 }
 
 async function createClient(
@@ -126,9 +121,11 @@ async function createClient(
 function connectionOf(
   client: RedisClient,
   health: ConnectionHealth,
-  { renamed, close }: { readonly renamed: (error: unknown) => unknown; readonly close: () => void },
+  { close, prefix }: { readonly close?: () => void; readonly prefix?: PortPrefix | undefined },
 ): RedisConnection {
   let isClosed = false;
+  const renamed = (error: unknown): unknown =>
+    prefix === undefined ? error : renameError(error, prefix);
   const ask: RedisConnection['ask'] = async (call) => {
     try {
       if (isClosed) throw redisClosed();
@@ -151,10 +148,11 @@ function connectionOf(
     ask,
     run: runAs('text'),
     runForBytes: runAs('bytes'),
+    forRole: (role) => connectionOf(client, health, { prefix: role }),
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;
-      close();
+      close?.();
     },
   };
 }
@@ -173,7 +171,7 @@ interface ConnectionHealth {
  */
 function watchHealth(
   client: RedisClient,
-  { observer, clock }: { readonly observer: Observer; readonly clock: Clock },
+  { observer = silentObserver, clock = systemClock }: RedisConnectionOptions,
 ): ConnectionHealth {
   let isLost = false;
   let lastError: unknown;
@@ -237,6 +235,14 @@ export function redisUnavailable(error: unknown): MillraceError {
   });
 }
 
-function redisClosed(): MillraceError {
+/** Rejects after `ms`, because BullMQ and a client of the user may wait without a limit while Redis is unreachable. */
+export function withTimeout<T>(ms: number, work: Promise<T>, clock: Clock): Promise<T> {
+  const late = (): never => {
+    throw new MillraceError('STORE_UNAVAILABLE', `Redis did not reply within ${ms} ms`);
+  };
+  return withinTime(work, { ms, late, clock });
+}
+
+export function redisClosed(): MillraceError {
   return new MillraceError('STORE_CLOSED', 'the connection to Redis was closed');
 }

@@ -1,37 +1,8 @@
-// Helpers of all Redis engines: opening a connection, calls for many items, and parsing their replies.
+// Helpers of all roles: calls for many items, and parsing their replies.
 
 import { batchesOf } from '../../../foundation/async/batches-of.ts';
-import { MillraceError } from '../../../foundation/error.ts';
-import type { PortPrefix } from '../../../foundation/rename-error.ts';
-import {
-  connectRedis,
-  type RedisClient,
-  type RedisConnection,
-  type RedisConnectionOptions,
-} from './connection.ts';
-import { mastersOf, warnOfRisks } from './risks.ts';
-
-/** Connects, warns of settings that may lose data, and closes the connection if `create` throws. */
-export async function openEngine<T>(
-  prefix: PortPrefix,
-  target: string | RedisClient,
-  { observer, clock, timeoutMs }: RedisConnectionOptions,
-  create: (redis: RedisConnection) => T,
-): Promise<T> {
-  const isBus = prefix === 'BUS';
-  if (typeof target !== 'string' && (target.options.keyPrefix ?? '') !== '') {
-    const text = `the keyPrefix of the client does not apply to keys inside scripts: pass keyPrefix to the ${isBus ? 'bus' : 'tasks'} instead`;
-    throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'keyPrefix' } });
-  }
-  const redis = await connectRedis(target, { observer, clock, timeoutMs }, prefix);
-  try {
-    await warnOfRisks(redis, observer, `Redis may lose confirmed ${isBus ? 'messages' : 'jobs'}`);
-    return create(redis);
-  } catch (error) {
-    await redis[Symbol.asyncDispose]();
-    throw error;
-  }
-}
+import type { RedisConnection } from './connection.ts';
+import { mastersOf } from './risks.ts';
 
 /** Takes a flat list of alternating values, such as the members and scores of a sorted set. */
 export function pairsOf<T>(cells: readonly T[]): (readonly [T, T])[] {

@@ -4,11 +4,7 @@ import { createLifecycle, type Lifecycle } from '../../../foundation/lifecycle.t
 import { propertyRuns } from '../../../testing/property-runs.ts';
 import { stressLifecycle } from '../../../testing/lifecycle-stress.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
-import { redisBus } from '../bus/bus.ts';
-import { redisLeases } from '../leases/leases.ts';
-import { redisMirror } from '../mirror.ts';
-import { redisReadModels } from '../read-models/read-models.ts';
-import { redisSagaIndex } from '../sagas/saga-index.ts';
+import { openRedis, type RedisEngine } from '../open-redis.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -27,14 +23,27 @@ function lifecycleOf(open: () => Promise<AsyncDisposable>): Lifecycle {
   });
 }
 
+async function used(target: string, call: (redis: RedisEngine) => Promise<unknown>) {
+  const redis = await openRedis(target);
+  await call(redis);
+  return redis;
+}
+
+const leases = (redis: RedisEngine) => redis.leases.list('sub:shop:orders-projection:v1');
+const sagas = (redis: RedisEngine) => redis.sagas.list({});
+const order = { bc: 'shop', aggregate: 'order', version: 1 };
+const documents = ({ readModels }: RedisEngine) =>
+  readModels.find(order, 'core', { index: 'code', value: 'a' });
+const mirror = (redis: RedisEngine) => redis.mirror.publish([{ channel: 'a', text: '' }]);
+
 /** Opens a bus that is still opening its second connection when the test closes it. */
 async function listening(target: string): Promise<AsyncDisposable> {
-  const bus = await redisBus(target, { keyPrefix: 'lifecycle:' });
-  const group = await bus.group({ group: 'g', subject: 'gbe.>' });
+  const redis = await openRedis(target, { keyPrefix: 'lifecycle:' });
+  const group = await redis.bus.group({ group: 'g', subject: 'gbe.>' });
   const fetching = group.fetch({ waitMs: 60_000 });
   // Closing the bus rejects the fetch.
   fetching.catch(() => undefined);
-  return bus;
+  return redis;
 }
 
 function sockets(): number {
@@ -42,13 +51,13 @@ function sockets(): number {
 }
 
 for (const [name, open] of Object.entries({
-  'leases in Redis': () => redisLeases(url),
-  'leases in a cluster': () => redisLeases(clusterUrl),
-  'read models in Redis': () => redisReadModels(url),
-  'read models in a cluster': () => redisReadModels(clusterUrl),
-  'sagas in Redis': () => redisSagaIndex(url),
-  'sagas in a cluster': () => redisSagaIndex(clusterUrl),
-  'the mirror in Redis': () => redisMirror(url),
+  'leases in Redis': () => used(url, leases),
+  'leases in a cluster': () => used(clusterUrl, leases),
+  'read models in Redis': () => used(url, documents),
+  'read models in a cluster': () => used(clusterUrl, documents),
+  'sagas in Redis': () => used(url, sagas),
+  'sagas in a cluster': () => used(clusterUrl, sagas),
+  'the mirror in Redis': () => used(url, mirror),
   'a bus in Redis': () => listening(url),
   'a bus in a cluster': () => listening(clusterUrl),
 })) {

@@ -55,16 +55,13 @@ export async function readRedisRisks(
   return [...found.values()];
 }
 
-/** Logs a warning for each risk. Returns the result of `readRedisRisks`. */
-export async function warnOfRisks(
-  connection: RedisConnection,
+export function warnOfRisks(
+  risks: readonly RedisRisk[] | undefined,
   observer: Observer | undefined,
   warning: string,
-): Promise<readonly RedisRisk[] | undefined> {
-  const risks = await readRedisRisks(connection);
+): void {
   const settings = (risks ?? []).map(({ setting }) => setting).join(', ');
   if (settings !== '') observer?.log?.warn({ settings }, warning);
-  return risks;
 }
 
 export function mastersOf(client: RedisClient): readonly Redis[] {

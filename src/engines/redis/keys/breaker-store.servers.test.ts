@@ -8,7 +8,7 @@ import type { DeliveryOutcome } from '../../../delivery/delivery-outcome.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
-import { redisBreakerStore } from './breaker-store.ts';
+import { openRedis } from '../open-redis.ts';
 
 const { url, keyPrefix } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -18,16 +18,19 @@ for (const [name, target] of [
   ['Redis', url],
   ['Redis Cluster', clusterUrl],
 ] as const) {
-  const key = `${keyPrefix}breakers`;
-  const [store, second] = [
-    await redisBreakerStore(target, { key }),
-    await redisBreakerStore(target, { key }),
+  const breakersKey = `${keyPrefix}breakers`;
+  const [first, other] = [
+    await openRedis(target, { breakersKey }),
+    await openRedis(target, { breakersKey }),
   ];
   after(async () => {
-    await store[Symbol.asyncDispose]();
-    await second[Symbol.asyncDispose]();
+    await first[Symbol.asyncDispose]();
+    await other[Symbol.asyncDispose]();
   });
-  for (const each of breakerStoreConformance({ store, second })) {
+  for (const each of breakerStoreConformance({
+    store: first.breakers,
+    second: other.breakers,
+  })) {
     test(`breakers in ${name}: ${each.name}`, each.run);
   }
 }
@@ -51,8 +54,8 @@ async function until(what: string, holds: () => Promise<boolean>): Promise<void>
 
 test('processes share an open breaker, and use separate breakers while Redis is unreachable', async () => {
   await using server = await startRedis();
-  await using first = await redisBreakerStore(server.url);
-  await using second = await redisBreakerStore(server.url);
+  await using first = await openRedis(server.url);
+  await using second = await openRedis(server.url);
   let outcome: DeliveryOutcome = { kind: 'retry', error: 'HTTP 500' };
   const open = (breakers: BreakerStore, openMs: number) =>
     createDelivery({
@@ -61,7 +64,7 @@ test('processes share an open breaker, and use separate breakers while Redis is 
         partner: { send: async () => outcome, breaker: { openMs, openMsMax: openMs } },
       },
     });
-  const [one, two] = [open(first, 600_000), open(second, 600_000)];
+  const [one, two] = [open(first.breakers, 600_000), open(second.breakers, 600_000)];
   const isBlocked = async ({ deliver }: typeof one): Promise<boolean> => {
     const result = await deliver(message);
     return result.kind === 'retry' && result.attempted === false;
@@ -73,7 +76,7 @@ test('processes share an open breaker, and use separate breakers while Redis is 
   await server.kill();
   assert.equal(await isBlocked(two), true, 'a known open breaker stays open');
   outcome = { kind: 'retry', error: 'HTTP 500' };
-  const alone = open(first, 1);
+  const alone = open(first.breakers, 1);
   // The breaker opens after failures in this process, and probes without asking Redis.
   await until('the breaker opens without Redis', async () => {
     await alone.deliver(message);

@@ -2,17 +2,8 @@
 // not closed. Scripts compare times with the server's clock.
 
 import type { BreakerStore } from '../../../delivery/breaker-store.ts';
-import {
-  connectRedis,
-  type RedisClient,
-  type RedisConnectionOptions,
-} from '../connection/connection.ts';
+import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
-
-export interface RedisBreakerStoreOptions extends RedisConnectionOptions {
-  /** Default: `millrace:breakers`. */
-  readonly key?: string | undefined;
-}
 
 const scripts = loadScripts(new URL('scripts/', import.meta.url), [
   'openBreaker',
@@ -21,24 +12,11 @@ const scripts = loadScripts(new URL('scripts/', import.meta.url), [
   'listBreakers',
 ]);
 
-/**
- * Shares the breakers of deliveries over Redis or a Redis Cluster, by its URL or with a client of your own.
- * While Redis is unreachable, each process uses separate breakers.
- *
- * @example
- * import { createDelivery } from 'millrace/delivery';
- * import { redisBreakerStore } from 'millrace/adapters/redis';
- *
- * await using breakers = await redisBreakerStore('redis://localhost:6379');
- * const { deliver } = createDelivery({ destinations: { audit: async () => {} }, breakers });
- */
-export async function redisBreakerStore(
-  target: string | RedisClient,
-  options: RedisBreakerStoreOptions = {},
-): Promise<BreakerStore & AsyncDisposable> {
-  const keys = [options.key ?? 'millrace:breakers'];
-  const connection = await connectRedis(target, options);
-  const { run } = connection;
+export function redisBreakerStore(
+  { run }: RedisConnection,
+  key = 'millrace:breakers',
+): BreakerStore {
+  const keys = [key];
   return {
     async list() {
       const rows = (await run(scripts.listBreakers, keys, [])) as [string, number, number][];
@@ -57,6 +35,5 @@ export async function redisBreakerStore(
     async close(destination, holder) {
       return (await run(scripts.closeBreaker, keys, [destination, holder])) === 1;
     },
-    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
 }

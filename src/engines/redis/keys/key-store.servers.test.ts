@@ -1,7 +1,7 @@
 import { after, test } from 'node:test';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
 import { keyStoreConformance } from '../../../testing/conformance/work/key-store.ts';
-import { redisKeyStore } from './key-store.ts';
+import { openRedis } from '../open-redis.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -11,12 +11,12 @@ for (const [server, target] of [
   ['Redis', url],
   ['Redis Cluster', clusterUrl],
 ] as const) {
-  const [keys, second] = [await redisKeyStore(target), await redisKeyStore(target)];
+  const [first, other] = [await openRedis(target), await openRedis(target)];
   after(async () => {
-    await keys[Symbol.asyncDispose]();
-    await second[Symbol.asyncDispose]();
+    await first[Symbol.asyncDispose]();
+    await other[Symbol.asyncDispose]();
   });
-  for (const { name, run } of keyStoreConformance({ keys, second })) {
+  for (const { name, run } of keyStoreConformance({ keys: first.keys, second: other.keys })) {
     test(`keys in ${server}: ${name}`, run);
   }
 }

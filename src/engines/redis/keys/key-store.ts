@@ -1,11 +1,7 @@
 // Keys in Redis. Names and values are stored unchanged, so that other programs can read them.
 
 import type { KeyEntry, KeyStore } from '../../../work/key-store.ts';
-import {
-  connectRedis,
-  type RedisClient,
-  type RedisConnectionOptions,
-} from '../connection/connection.ts';
+import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
 
 const scripts = loadScripts(new URL('scripts/', import.meta.url), [
@@ -15,20 +11,7 @@ const scripts = loadScripts(new URL('scripts/', import.meta.url), [
   'remove',
 ]);
 
-/**
- * Keys in one Redis or a Redis Cluster, by its URL or with a client of your own.
- *
- * @example
- * import { redisKeyStore } from 'millrace/adapters/redis';
- *
- * await using keys = await redisKeyStore('redis://localhost:6379');
- * const { value } = await keys.putIfAbsent('orders:{core}:o-1:lock', 'worker-1', { ttlMs: 900_000 });
- */
-export async function redisKeyStore(
-  target: string | RedisClient,
-  options: RedisConnectionOptions = {},
-): Promise<KeyStore> {
-  const connection = await connectRedis(target, options);
+export function redisKeyStore(connection: RedisConnection): KeyStore {
   return {
     async get(key) {
       const [value, ttl] = (await connection.run(scripts.read, [key], [])) as [

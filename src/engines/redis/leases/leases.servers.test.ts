@@ -1,7 +1,7 @@
 import { after, test } from 'node:test';
 import { leaseStoreConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
-import { redisLeases } from './leases.ts';
+import { openRedis } from '../open-redis.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -11,14 +11,14 @@ for (const [name, target] of [
   ['Redis', url],
   ['Redis Cluster', clusterUrl],
 ] as const) {
-  const [leases, second] = await Promise.all([redisLeases(target), redisLeases(target)]);
+  const [first, second] = await Promise.all([openRedis(target), openRedis(target)]);
   after(async () => {
-    await leases[Symbol.asyncDispose]();
+    await first[Symbol.asyncDispose]();
     await second[Symbol.asyncDispose]();
   });
   for (const each of leaseStoreConformance({
-    open: async () => leases,
-    second: async () => second,
+    open: async () => first.leases,
+    second: async () => second.leases,
   })) {
     test(`leases in ${name}: ${each.name}`, each.run);
   }

@@ -3,14 +3,8 @@
 
 import { redisKeys } from '../../../contracts/redis-keys.ts';
 import type { LeaseStore } from '../../../subscriptions/subscription-storage.ts';
-import {
-  connectRedis,
-  type RedisClient,
-  type RedisConnectionOptions,
-} from '../connection/connection.ts';
+import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
-
-export interface RedisLeases extends LeaseStore, AsyncDisposable {}
 
 const scripts = loadScripts(new URL('scripts/', import.meta.url), [
   'acquire',
@@ -20,23 +14,7 @@ const scripts = loadScripts(new URL('scripts/', import.meta.url), [
   'announce',
 ]);
 
-/**
- * Leases in one Redis or a Redis Cluster, by its URL or with a client of your own. Pass them to
- * `startSubscription` as `leases`.
- *
- * @example
- * import { redisLeases } from 'millrace/adapters/redis';
- *
- * await using leases = await redisLeases('redis://localhost:6379');
- * const key = { subscription: 'sub:core-lookup:currency-projection:v1', shard: 0 };
- * const lease = await leases.acquire(key, 'worker-1', 10_000);
- * if (lease.kind === 'acquired') console.log(lease.token);
- */
-export async function redisLeases(
-  target: string | RedisClient,
-  options: RedisConnectionOptions = {},
-): Promise<RedisLeases> {
-  const connection = await connectRedis(target, options);
+export function redisLeases(connection: RedisConnection): LeaseStore {
   const { run } = connection;
   const shards = (subscription: string): string[] => [redisKeys.lease(subscription, 'shards')];
   const workers = (subscription: string): string[] => [redisKeys.lease(subscription, 'workers')];
@@ -73,6 +51,5 @@ export async function redisLeases(
       const [key = ''] = workers(subscription);
       await connection.ask((client) => client.zrem(key, worker));
     },
-    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
 }

@@ -8,7 +8,7 @@ import { hasCode } from '../../../foundation/error.ts';
 import { documentsOf, type Documents } from '../../../projections/documents.ts';
 import { readModel } from '../../../projections/read-model.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';
-import { redisReadModels } from './read-models.ts';
+import { openRedis } from '../open-redis.ts';
 
 interface Currency {
   readonly code: string;
@@ -31,11 +31,12 @@ const space = 'app:{core}:banking:currency:v1';
 
 const server = await startRedis();
 const redis = new Redis(server.url);
-const store = await redisReadModels(server.url);
+const handle = await openRedis(server.url);
+const store = handle.readModels;
 const documents = documentsOf(store, currencies);
 after(async () => {
   redis.disconnect();
-  await store[Symbol.asyncDispose]();
+  await handle[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
 
@@ -50,9 +51,9 @@ async function begin(
   options: { readonly documents: 'json' | 'hash' } = { documents: 'json' },
 ): Promise<AsyncDisposable & { readonly documents: Documents<Currency> }> {
   await redis.flushall();
-  const own = await redisReadModels(redis, options);
+  const own = await openRedis(redis, options);
   return {
-    documents: documentsOf(own, currencies),
+    documents: documentsOf(own.readModels, currencies),
     [Symbol.asyncDispose]: () => own[Symbol.asyncDispose](),
   };
 }
@@ -130,9 +131,9 @@ test('writes a batch of many documents with one call for each tenant', async () 
 test('a process that does not know the names of old entries removes them', async () => {
   await using _ = await begin();
   await documents.put(from('USD', 0), dollar);
-  await using fresh = await redisReadModels(server.url);
+  await using fresh = await openRedis(server.url);
   const bare = readModel<Currency>({ bc: 'banking', aggregate: 'currency', version: 1 });
-  await documentsOf(fresh, bare).put(from('USD', 1), dollar);
+  await documentsOf(fresh.readModels, bare).put(from('USD', 1), dollar);
   assert.deepEqual((await redis.keys('*')).toSorted(), [
     `${space}:USD`,
     `${space}:meta:fences`,
@@ -155,15 +156,15 @@ test('writes documents of several megabytes and hashes of thousands of fields', 
   const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`f${at}`, at]));
   const text = { text: 'x'.repeat(1_000_000) };
   for (const shape of ['json', 'hash'] as const) {
-    await using own = await redisReadModels(server.url, { documents: shape });
-    const all = documentsOf(own, large);
+    await using own = await openRedis(server.url, { documents: shape });
+    const all = documentsOf(own.readModels, large);
     const ids = Array.from({ length: 9 }, (_, at) => `d${at}`);
     const sources = ids.map((id) => ({ ...from(id, 0), stream: `banking.large.v1-core-${id}` }));
     const changes = sources.map((source, at) => ({ ...source, document: at === 0 ? wide : text }));
     assert.deepEqual(new Set(await all.write(changes)), new Set(['written']));
     assert.deepEqual((await all.get('core', 'd0'))?.document, wide);
     assert.deepEqual((await all.get('core', 'd8'))?.document, text);
-    while ((await own.clear(large, 100)) > 0);
+    while ((await own.readModels.clear(large, 100)) > 0);
   }
 });
 
@@ -172,15 +173,15 @@ test('accepts a client with a key prefix, and leaves it open', async () => {
   const own = new Redis(server.url, { keyPrefix: 'shop:' });
   try {
     {
-      await using prefixed = await redisReadModels(own);
-      const inShop = documentsOf(prefixed, currencies);
+      await using prefixed = await openRedis(own);
+      const inShop = documentsOf(prefixed.readModels, currencies);
       await inShop.put(from('USD', 0), dollar);
       await inShop.put(from('USD', 1), { ...dollar, code: 'new', enabled: false });
       assert.equal((await inShop.byIndex('core', 'code', 'new'))?.id, 'USD');
       assert.equal(await redis.exists(`shop:${space}:USD`), 1);
       assert.equal(await documents.get('core', 'USD'), undefined);
-      assert.equal(await prefixed.clear(currencies, 10), 1);
-      assert.equal(await prefixed.clear(currencies, 10), 0);
+      assert.equal(await prefixed.readModels.clear(currencies, 10), 1);
+      assert.equal(await prefixed.readModels.clear(currencies, 10), 0);
     }
     assert.deepEqual(await redis.keys('*'), [`shop:${space}:meta:generation`]);
     assert.equal(await own.ping(), 'PONG');
@@ -204,8 +205,8 @@ test('warns of a Redis that may lose data, and reports it as not durable', async
     { url: own.url, durable: true },
     { url: safe.url, durable: true },
   ]) {
-    await using opened = await redisReadModels(url, { observer });
-    assert.equal(opened.capabilities.durable, durable);
+    await using opened = await openRedis(url, { observer });
+    assert.equal(opened.readModels.capabilities.durable, durable);
   }
   const message = 'Redis may lose documents of events that a checkpoint has passed';
   assert.deepEqual(warnings, [

@@ -1,8 +1,8 @@
 import { after, test } from 'node:test';
-import { memoryEventStore } from '../../memory/index.ts';
-import { openReadModels } from '../../../platform/index.ts';
+import { openMemory } from '../../memory/open-memory.ts';
 import { projectionsConformance } from '../../../testing/conformance/projections/projections.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
+import { openRedis } from '../open-redis.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -12,14 +12,14 @@ for (const [name, target] of [
   ['Redis', url],
   ['a Redis Cluster', clusterUrl],
 ] as const) {
-  const events = memoryEventStore();
-  const readModels = await openReadModels(target);
+  const memory = openMemory();
+  const redis = await openRedis(target);
   after(async () => {
-    await readModels[Symbol.asyncDispose]();
-    await events[Symbol.asyncDispose]();
+    await redis[Symbol.asyncDispose]();
+    await memory[Symbol.asyncDispose]();
   });
   for (const { name: sentence, run } of projectionsConformance({
-    open: async () => ({ ...events, readModels }),
+    open: async () => ({ ...memory, readModels: redis.readModels }),
   })) {
     // An append and its documents are one transaction only if they are in one database.
     const skip = sentence.startsWith('inline:')

@@ -6,7 +6,7 @@ import { documentsOf, type Documents } from '../../../projections/documents.ts';
 import { memoryReadModels } from '../../../projections/memory/read-models.ts';
 import { readModel } from '../../../projections/read-model.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
-import { redisReadModels } from './read-models.ts';
+import { openRedis } from '../open-redis.ts';
 
 interface Thing {
   readonly code?: string;
@@ -52,7 +52,8 @@ for (const [name, target, documents] of [
   ['a Redis Cluster, as hashes', clusterUrl, 'hash'],
 ] as const) {
   test(`${name} returns the same results as memory for any sequence of writes`, async () => {
-    await using redis = await redisReadModels(target, { documents });
+    await using handle = await openRedis(target, { documents });
+    const redis = handle.readModels;
     await using memory = memoryReadModels();
     const run = async (given: typeof batches extends fc.Arbitrary<infer B> ? B : never) => {
       const model = readModel<Thing>({

@@ -1,7 +1,7 @@
 import { after, test } from 'node:test';
 import { readModelsConformance } from '../../../testing/conformance/projections/read-models.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
-import { redisReadModels } from './read-models.ts';
+import { openRedis } from '../open-redis.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -13,20 +13,21 @@ for (const [name, target, documents] of [
   ['Redis Cluster', clusterUrl, 'json'],
   ['Redis Cluster, as hashes', clusterUrl, 'hash'],
 ] as const) {
-  const open = () => redisReadModels(target, { documents });
-  const [store, second] = await Promise.all([open(), open()]);
+  const open = () => openRedis(target, { documents });
+  const [first, second] = await Promise.all([open(), open()]);
   after(async () => {
-    await store[Symbol.asyncDispose]();
+    await first[Symbol.asyncDispose]();
     await second[Symbol.asyncDispose]();
   });
   for (const { name: sentence, skip, run } of readModelsConformance({
-    capabilities: store.capabilities,
-    open: async () => store,
-    second: async () => second,
+    capabilities: first.readModels.capabilities,
+    open: async () => first.readModels,
+    second: async () => second.readModels,
     async closed() {
       const closed = await open();
+      const { readModels } = closed;
       await closed[Symbol.asyncDispose]();
-      return closed;
+      return readModels;
     },
   })) {
     // The scripts are the same as on one Redis, and two random runs cover all nodes.

@@ -10,14 +10,8 @@ import type {
   ReadModelStore,
   StoredDocument,
 } from '../../../projections/read-model-store.ts';
-import {
-  connectRedis,
-  type RedisClient,
-  type RedisConnection,
-  type RedisConnectionOptions,
-} from '../connection/connection.ts';
+import type { RedisConnection } from '../connection/connection.ts';
 import { escapeGlob, forEachGroup, pairsOf, scanKeys } from '../connection/engine.ts';
-import { warnOfRisks } from '../connection/risks.ts';
 import { loadScripts } from '../connection/script.ts';
 import { decodeFence, fromRedisText, kindOf, type DocumentFence } from './document.ts';
 import { readModelKeyspace } from './keyspace.ts';
@@ -30,12 +24,9 @@ const scripts = loadScripts(new URL('scripts/', import.meta.url), [
   'cacheList',
 ]);
 
-export interface RedisReadModelsOptions extends RedisConnectionOptions {
-  /**
-   * How documents are stored: JSON at `app:{core}:banking:currency:v1:USD` (default), or a hash with a
-   * field for each member at `app:{core}:banking:currency:v1:h:USD`.
-   */
+interface ReadModelsOptions {
   readonly documents?: 'json' | 'hash' | undefined;
+  readonly durable?: boolean | undefined;
 }
 
 interface Loaded {
@@ -46,25 +37,11 @@ interface Loaded {
 /** Limits the retries of a lookup: the index value may move to another document between the two reads. */
 const findRoundsMax = 10;
 
-/**
- * Read models in one Redis or a Redis Cluster, by its URL or with a client of your own.
- *
- * @example
- * import { redisReadModels } from 'millrace/adapters/redis';
- *
- * await using readModels = await redisReadModels('redis://localhost:6379');
- * const model = { bc: 'banking', aggregate: 'currency', version: 1 };
- * const found = await readModels.find(model, 'core', { index: 'code', value: 'usd' });
- */
-export async function redisReadModels(
-  target: string | RedisClient,
-  options: RedisReadModelsOptions = {},
-): Promise<ReadModelStore & AsyncDisposable> {
-  const { documents: shape = 'json' } = options;
-  const connection = await connectRedis(target, options);
+export function redisReadModels(
+  connection: RedisConnection,
+  { documents: shape = 'json', durable = true }: ReadModelsOptions = {},
+): ReadModelStore {
   const writer = createDocumentWriter(connection, shape);
-  const warning = 'Redis may lose documents of events that a checkpoint has passed';
-  const risks = await warnOfRisks(connection, options.observer, warning);
 
   async function loadOf(
     model: ModelKey,
@@ -101,8 +78,7 @@ export async function redisReadModels(
 
   return {
     capabilities: {
-      // A server that does not reveal its settings counts as durable.
-      durable: risks?.some(({ loses }) => loses === 'all') !== true,
+      durable,
       crossProcess: true,
       orderedSets: false,
     },
@@ -187,8 +163,6 @@ export async function redisReadModels(
     },
 
     clear: createClearReadModel(connection, writer),
-
-    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
 }
 

@@ -6,7 +6,8 @@ import type { SagaEntry } from '../../../reactors/saga-index.ts';
 import { seededRandom } from '../../../testing/seeded-random.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
 import { connectRedis } from '../connection/connection.ts';
-import { redisSagaIndex, sagaKeyspace, sagaScripts } from './saga-index.ts';
+import { openRedis } from '../open-redis.ts';
+import { sagaKeyspace, sagaScripts } from './saga-index.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -22,10 +23,11 @@ for (const [name, target] of [
   ['Redis', url],
   ['Redis Cluster', clusterUrl],
 ] as const) {
-  const [index, second] = await Promise.all([redisSagaIndex(target), redisSagaIndex(target)]);
+  const [one, other] = await Promise.all([openRedis(target), openRedis(target)]);
+  const [index, second] = [one.sagas, other.sagas];
   after(async () => {
-    await index[Symbol.asyncDispose]();
-    await second[Symbol.asyncDispose]();
+    await one[Symbol.asyncDispose]();
+    await other[Symbol.asyncDispose]();
   });
   for (const each of sagaIndexConformance(async () => index, { upkeep: true })) {
     test(`sagas in ${name}: ${each.name}`, each.run);
@@ -108,10 +110,11 @@ for (const [name, target] of [
       () => index.list({ saga: 'shop.x.v1', tenant: 'a}b' }),
       (error) => hasCode(error, 'NAME_INVALID'),
     );
-    await using closed = await redisSagaIndex(target);
+    const closed = await openRedis(target);
+    const { sagas } = closed;
     await closed[Symbol.asyncDispose]();
     await assert.rejects(
-      () => closed.list({ saga: 'shop.x.v1' }),
+      () => sagas.list({ saga: 'shop.x.v1' }),
       (error) => hasCode(error, 'STORE_CLOSED'),
     );
   });

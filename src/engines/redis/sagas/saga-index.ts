@@ -16,12 +16,7 @@ import {
   type SagaQuery,
 } from '../../../reactors/saga-index.ts';
 import type { SagaStatus } from '../../../reactors/saga-state.ts';
-import {
-  connectRedis,
-  type RedisClient,
-  type RedisConnection,
-  type RedisConnectionOptions,
-} from '../connection/connection.ts';
+import type { RedisConnection } from '../connection/connection.ts';
 import { pairsOf } from '../connection/engine.ts';
 import { mastersOf } from '../connection/risks.ts';
 import { loadScripts } from '../connection/script.ts';
@@ -38,7 +33,7 @@ export const sagaScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'renewed',
 ]);
 
-export interface RedisSagaIndex extends SagaIndex, AsyncDisposable {
+export interface RedisSagaIndex extends SagaIndex {
   readonly upkeep: SagaIndexUpkeep;
 }
 
@@ -52,21 +47,7 @@ interface TenantScope {
   readonly prefix: string;
 }
 
-/**
- * The index of sagas in one Redis or a Redis Cluster, by its URL or with a client of your own. Pass it to
- * `startSaga` and `sagaAdmin` as `index`. Entries that Redis loses are restored from the streams of the sagas.
- *
- * @example
- * import { redisSagaIndex } from 'millrace/adapters/redis';
- *
- * await using index = await redisSagaIndex('redis://localhost:6379');
- * const parked = await index.list({ saga: 'shop.fulfilment.v1', status: 'parked' });
- */
-export async function redisSagaIndex(
-  target: string | RedisClient,
-  options: RedisConnectionOptions = {},
-): Promise<RedisSagaIndex> {
-  const connection = await connectRedis(target, options);
+export function redisSagaIndex(connection: RedisConnection): RedisSagaIndex {
   const { run } = connection;
   const members = (key: string) => connection.ask((redis) => redis.smembers(key));
 
@@ -157,8 +138,6 @@ export async function redisSagaIndex(
     },
 
     upkeep: sagaUpkeep(connection),
-
-    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
 }
 

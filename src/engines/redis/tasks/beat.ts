@@ -11,7 +11,7 @@ export interface RedisBeatSettings {
 }
 
 export async function openTaskBeat({ url, keyPrefix }: RedisBeatSettings): Promise<BeatConnection> {
-  const redis = await connectRedis(url, {}, 'TASKS');
+  const redis = await connectRedis(url);
   const { isCluster } = redis.client;
   const { workers } = createTaskKeyspace(createBusKeyspace({ isCluster, prefix: keyPrefix }));
   return {

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { eventually, rejectsWith } from '../../../testing/assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
+import { createTasks } from '../../../tasks/create-tasks.ts';
 import { taskType } from '../../../tasks/task-type.ts';
 import { claimSome, email } from '../../../testing/conformance/tasks/fixture.ts';
 import { onServer } from '../../../tasks/conformance-rig.test.ts';
 import { tasksConformance } from '../../../testing/conformance/tasks/tasks.ts';
 import { startRedisCluster } from '../../../testing/servers/redis-cluster.ts';
 import { connectRedis } from '../connection/connection.ts';
-import { redisTasks } from './tasks.ts';
+import { openRedis } from '../open-redis.ts';
 import {
   createOutages,
   refuseConnections,
@@ -31,7 +32,8 @@ for (const { name, skip, run } of onServer(tasksConformance(fixture))) {
 }
 
 test('a type neither loses nor duplicates jobs while its slot moves to another node', async () => {
-  await using tasks = await redisTasks(url, { keyPrefix: 'moving:', types: [taskType(email)] });
+  await using redis = await openRedis(url, { keyPrefix: 'moving:' });
+  await using tasks = createTasks(redis.tasks, { types: [taskType(email)] });
   const enqueue = async (n: number): Promise<boolean> => {
     try {
       await tasks.enqueue({ type: email, payload: { n }, key: `k-${n}` });
@@ -59,7 +61,8 @@ test('returns jobs of a reachable node with the next claim, if another node was 
   const names = Array.from({ length: 40 }, (_, n) => `type${n}`);
   const types = names.map((name) => taskType(name));
   const keyPrefix = 'apart:';
-  await using tasks = await redisTasks(url, { keyPrefix, types });
+  await using redis = await openRedis(url, { keyPrefix });
+  await using tasks = createTasks(redis.tasks, { types });
   await using connection = await connectRedis(cluster.nodes[0]?.url ?? '');
   const slots = await Promise.all(
     names.map(async (name) => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { eventually } from '../../../testing/assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
+import { createTasks } from '../../../tasks/create-tasks.ts';
 import { createTaskSweep } from '../../../tasks/run/task-sweeper.ts';
 import { taskType } from '../../../tasks/task-type.ts';
 import {
@@ -13,17 +14,24 @@ import {
   numbersOf,
 } from '../../../testing/conformance/tasks/fixture.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';
-import { redisBus } from '../bus/bus.ts';
 import { connectRedis } from '../connection/connection.ts';
-import { redisTasks } from './tasks.ts';
+import { openRedis } from '../open-redis.ts';
 
 const server = await startRedis();
 after(() => server[Symbol.asyncDispose]());
 const types = [taskType(email), taskType('keyed', { concurrencyKey: 'k', concurrencyLimit: 1 })];
-const newOptions = () => ({ keyPrefix: `${randomUUID()}:`, types });
+
+async function setUp(url = server.url) {
+  const keyPrefix = `${randomUUID()}:`;
+  const redis = await openRedis(url, { keyPrefix });
+  const tasks = createTasks(redis.tasks, { types });
+  const { bus } = redis;
+  return { tasks, bus, keyPrefix, [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose]() };
+}
 
 test('sends scripts again after the server has lost them', async () => {
-  await using tasks = await redisTasks(server.url, newOptions());
+  await using rig = await setUp();
+  const { tasks } = rig;
   await using connection = await connectRedis(server.url);
   const flushScripts = () => connection.ask((client) => client.call('SCRIPT', 'FLUSH'));
   await enqueueNumbers(tasks, 2);
@@ -38,9 +46,8 @@ test('sends scripts again after the server has lost them', async () => {
 });
 
 test('publishes signals as messages of the bus, for groups and for patterns', async () => {
-  const options = newOptions();
-  await using tasks = await redisTasks(server.url, options);
-  await using bus = await redisBus(server.url, { keyPrefix: options.keyPrefix });
+  await using rig = await setUp();
+  const { tasks, bus } = rig;
   const group = await bus.group({ group: 'monitors', subject: 'gbe.tasks.*.terminal' });
   const [id] = await enqueueNumbers(tasks, 1, { tenant: 'acme' });
   await tasks.complete((await claimOne(tasks)).token);
@@ -51,13 +58,13 @@ test('publishes signals as messages of the bus, for groups and for patterns', as
 });
 
 test('wakes workers for new jobs, but not for progress or terminal signals', async () => {
-  const options = newOptions();
-  await using tasks = await redisTasks(server.url, options);
+  await using rig = await setUp();
+  const { tasks } = rig;
   await using listening = await connectRedis(server.url);
   const received: string[] = [];
   await listening.ask(async (client) => {
     client.on('message', (_channel: string, text: string) => void received.push(text));
-    return client.subscribe(`${options.keyPrefix}millrace.bus:wake:tasks`);
+    return client.subscribe(`${rig.keyPrefix}millrace.bus:wake:tasks`);
   });
   for (let n = 0; n < 2; n += 1) {
     await enqueueNumbers(tasks, 1);
@@ -74,9 +81,8 @@ test('wakes workers for new jobs, but not for progress or terminal signals', asy
 });
 
 test('acks the queue signals of claimed jobs for the group of the workers', async () => {
-  const options = newOptions();
-  await using tasks = await redisTasks(server.url, options);
-  await using bus = await redisBus(server.url, { keyPrefix: options.keyPrefix });
+  await using rig = await setUp();
+  const { tasks, bus } = rig;
   await enqueueNumbers(tasks, 5);
   const lag = async () => (await bus.groups()).find(({ name }) => name === `${email}-workers`)?.lag;
   assert.equal(await lag(), 5);
@@ -90,15 +96,14 @@ test('acks the queue signals of claimed jobs for the group of the workers', asyn
 });
 
 test('restores deleted streams with each signal once', async () => {
-  const options = newOptions();
-  await using tasks = await redisTasks(server.url, options);
-  await using bus = await redisBus(server.url, { keyPrefix: options.keyPrefix });
+  await using rig = await setUp();
+  const { tasks, bus } = rig;
   await enqueueNumbers(tasks, 4);
   const [first] = await claimSome(tasks, 1);
   if (first === undefined) assert.fail('missing');
   await tasks.complete(first.token);
   await using connection = await connectRedis(server.url);
-  const key = (name: string) => `${options.keyPrefix}gbe:tasks:${email}:${name}`;
+  const key = (name: string) => `${rig.keyPrefix}gbe:tasks:${email}:${name}`;
   await connection.ask((client) => client.del(key('queue'), key('terminal'), key('progress')));
   const sweeper = createTaskSweep(tasks);
   await sweeper.sweep();
@@ -113,7 +118,8 @@ test('restores deleted streams with each signal once', async () => {
 });
 
 test('claims many jobs of one concurrency key one by one, in order', async () => {
-  await using tasks = await redisTasks(server.url, newOptions());
+  await using rig = await setUp();
+  const { tasks } = rig;
   const jobs = Array.from({ length: 500 }, (_, n) => ({ type: 'keyed', payload: { k: 'a', n } }));
   await tasks.enqueueMany(jobs);
   await tasks.enqueue({ type: 'keyed', payload: { k: 'b', n: 500 } });
@@ -131,7 +137,8 @@ test('claims many jobs of one concurrency key one by one, in order', async () =>
 });
 
 test('counts and lists a type with very many jobs', async () => {
-  await using tasks = await redisTasks(server.url, newOptions());
+  await using rig = await setUp();
+  const { tasks } = rig;
   const size = 20_000;
   for (let at = 0; at < size; at += 1_000) await enqueueNumbers(tasks, 1_000);
   const claimed = await claimSome(tasks, 100);
@@ -160,7 +167,8 @@ test('counts and lists a type with very many jobs', async () => {
 
 test('a killed Redis loses no confirmed job', async () => {
   await using own = await startRedis({ appendOnly: 'always' });
-  await using tasks = await redisTasks(own.url, newOptions());
+  await using rig = await setUp(own.url);
+  const { tasks } = rig;
   const retryUntilDone = async <T>(work: () => Promise<T>): Promise<T> => {
     for (;;) {
       try {

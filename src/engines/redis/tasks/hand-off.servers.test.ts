@@ -10,9 +10,9 @@ import { email, fieldOf, stateOf } from '../../../testing/conformance/tasks/fixt
 import type { ClaimOptions, Tasks } from '../../../tasks/tasks.ts';
 import { seededRandom } from '../../../testing/seeded-random.ts';
 import { startRedis } from '../../../testing/servers/redis-server.ts';
-import { redisBus } from '../bus/bus.ts';
+import { ownedTasks } from '../../../testing/owned-tasks.ts';
 import { connectRedis } from '../connection/connection.ts';
-import { redisTasks } from './tasks.ts';
+import { openRedis } from '../open-redis.ts';
 
 const server = await startRedis();
 after(() => server[Symbol.asyncDispose]());
@@ -25,9 +25,13 @@ const types = [
 const job = { type: email, payload: { n: 1 } };
 const waiting: ClaimOptions = { worker: 'w-1', types: { [email]: 5 }, waitMs: 60_000 };
 
+async function openTasks(url: string, keyPrefix: string): Promise<Tasks> {
+  return ownedTasks(await openRedis(url, { keyPrefix }), { types });
+}
+
 async function setUp(url = server.url) {
   const keyPrefix = `${randomUUID()}:`;
-  const open = () => redisTasks(url, { keyPrefix, types });
+  const open = () => openTasks(url, keyPrefix);
   const [tasks, other, connection] = await Promise.all([open(), open(), connectRedis(url)]);
   const offers = `${keyPrefix}millrace.tasks:{tasks}:hand:*`;
   /** Waits for an open offer and returns its key and content. */
@@ -174,7 +178,7 @@ test('a late or repeated message delivers no job twice', async () => {
 
 test('does not hand a job to a process that has exited', async () => {
   await using rig = await setUp();
-  const exited = await redisTasks(server.url, { keyPrefix: rig.keyPrefix, types });
+  const exited = await openTasks(server.url, rig.keyPrefix);
   const claiming = exited.claim(waiting).catch(() => []);
   const [key, text] = await rig.offer();
   await exited[Symbol.asyncDispose]();
@@ -215,8 +219,8 @@ test('wakes workers if the user may not run PUBSUB', async () => {
 
 test('publishes the queue signal of a handed-off job', async () => {
   await using rig = await setUp();
-  await using bus = await redisBus(server.url, { keyPrefix: rig.keyPrefix });
-  const group = await bus.group({ group: 'watchers', subject: `gbe.tasks.${email}.queue` });
+  await using redis = await openRedis(server.url, { keyPrefix: rig.keyPrefix });
+  const group = await redis.bus.group({ group: 'watchers', subject: `gbe.tasks.${email}.queue` });
   const claiming = rig.tasks.claim(waiting);
   const fetching = group.fetch({ limit: 1, waitMs: 60_000 });
   await rig.offer();

@@ -1,18 +1,16 @@
 // Tasks in Redis, on one server or a cluster.
 
 import { extname } from 'node:path';
-import { systemClock } from '../../../foundation/clock.ts';
+import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { closedError } from '../../../foundation/rename-error.ts';
-import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { TaskCapabilities, TaskEngine } from '../../../tasks/task-engine.ts';
-import type { Tasks } from '../../../tasks/tasks.ts';
 import { createAppender } from '../bus/append.ts';
 import { createBusGroups } from '../bus/groups.ts';
 import { createBusKeyspace } from '../bus/keyspace.ts';
 import { createBusRegistry } from '../bus/registry.ts';
 import { createBusWakes } from '../bus/wakes.ts';
-import type { RedisClient } from '../connection/connection.ts';
-import { openEngine } from '../connection/engine.ts';
+import type { RedisConnection } from '../connection/connection.ts';
+import type { RedisBeatSettings } from './beat.ts';
 import { createTaskClaims } from './claim.ts';
 import type { RedisTaskContext } from './context.ts';
 import { createTaskEnqueue } from './enqueue.ts';
@@ -24,14 +22,12 @@ import { createTaskReads } from './read.ts';
 import { createTaskSignals } from './signals.ts';
 import { createUndeliveredTasks } from './undelivered.ts';
 
-export interface RedisTasksOptions extends TasksOptions {
-  /**
-   * Prefix of every key, the same as that of the bus with its signals. A hash tag (`{tasks}:`) puts all keys in one
-   * slot of a cluster, and every signal is then stored atomically with its job.
-   */
+interface RedisTasksOptions {
+  readonly clock?: Clock | undefined;
   readonly keyPrefix?: string | undefined;
-  /** Time limit of a command. Default: 5 s. A client that you pass keeps its time limit. */
-  readonly timeoutMs?: number | undefined;
+  readonly root?: string | undefined;
+  /** The heartbeat thread opens a separate connection. Undefined: no thread, because a client has no URL. */
+  readonly beatUrl?: string | undefined;
 }
 
 const capabilities: TaskCapabilities = {
@@ -42,61 +38,26 @@ const capabilities: TaskCapabilities = {
   exactOrder: true,
 };
 
-/**
- * Tasks in one Redis or a Redis Cluster, by its URL or with a client of your own. Their signals are messages of the
- * bus that `redisBus` opens with the same prefix.
- *
- * @example
- * import { redisTasks } from 'millrace/adapters/redis';
- * import { taskType } from 'millrace/tasks';
- *
- * await using tasks = await redisTasks('redis://localhost:6379', { types: [taskType('email-send')] });
- * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' } });
- */
-export async function redisTasks(
-  target: string | RedisClient,
-  options: RedisTasksOptions = {},
-): Promise<Tasks> {
-  return createTasks(await redisTaskEngine(target, options), options);
-}
-
-/**
- * The engine alone, for `createTasks`.
- *
- * @example
- * import { redisTaskEngine } from 'millrace/adapters/redis';
- * import { createTasks, taskType } from 'millrace/tasks';
- *
- * const engine = await redisTaskEngine('redis://localhost:6379');
- * await using tasks = createTasks(engine, { types: [taskType('report-gen')] });
- */
-export async function redisTaskEngine(
-  target: string | RedisClient,
-  options: Omit<RedisTasksOptions, 'types'> = {},
-): Promise<TaskEngine> {
-  const { clock = systemClock, keyPrefix: prefix = '', root } = options;
-  return openEngine('TASKS', target, options, (redis) => {
-    const { client } = redis;
-    const bus = createBusKeyspace({ isCluster: client.isCluster, prefix });
-    const keyspace = createTaskKeyspace(bus, root);
-    const registry = createBusRegistry(redis, bus);
-    const undelivered = createUndeliveredTasks();
-    const handOffs = client.isCluster
-      ? undefined
-      : createHandOffs({ redis, keyspace, undelivered });
-    const wakes = createBusWakes(client, keyspace.workerChannel, handOffs);
-    const groups = createBusGroups({ redis, keyspace: bus, registry, wakes, clock });
-    const append = createAppender(redis, bus, registry);
-    const shared = { redis, keyspace, registry, groups, wakes, append, clock };
-    const beat = typeof target === 'string' ? { url: target, keyPrefix: prefix } : undefined;
-    return taskEngineOf({ ...shared, handOffs, undelivered }, beat);
-  });
-}
-
-function taskEngineOf(
-  context: RedisTaskContext,
-  beat: { readonly url: string; readonly keyPrefix: string } | undefined,
+/** The signals of its jobs are messages of the bus with the same prefix. */
+export function redisTaskEngine(
+  redis: RedisConnection,
+  { clock = systemClock, keyPrefix = '', root, beatUrl }: RedisTasksOptions = {},
 ): TaskEngine {
+  const { client } = redis;
+  const bus = createBusKeyspace({ isCluster: client.isCluster, prefix: keyPrefix });
+  const keyspace = createTaskKeyspace(bus, root);
+  const registry = createBusRegistry(redis, bus);
+  const undelivered = createUndeliveredTasks();
+  const handOffs = client.isCluster ? undefined : createHandOffs({ redis, keyspace, undelivered });
+  const wakes = createBusWakes(client, keyspace.workerChannel, handOffs);
+  const groups = createBusGroups({ redis, keyspace: bus, registry, wakes, clock });
+  const append = createAppender(redis, bus, registry);
+  const shared = { redis, keyspace, registry, groups, wakes, append, clock };
+  const beat = beatUrl === undefined ? undefined : { url: beatUrl, keyPrefix };
+  return taskEngineOf({ ...shared, handOffs, undelivered }, beat);
+}
+
+function taskEngineOf(context: RedisTaskContext, beat: RedisBeatSettings | undefined): TaskEngine {
   const { redis, wakes, keyspace, handOffs } = context;
   let isClosed = false;
   const failIfClosed = (): void => {

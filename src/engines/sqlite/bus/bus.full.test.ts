@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { Bus } from '../../../bus/bus.ts';
+import { createBus } from '../../../bus/create-bus.ts';
 import { busConformance } from '../../../testing/conformance/bus/bus.ts';
-import { sqliteBus, sqliteBusIn } from './bus.ts';
+import { ownedRole } from '../../../testing/owned-role.ts';
+import { openSqlite } from '../open-sqlite.ts';
+import { sqliteBusEngine } from './bus.ts';
 import {
   openSharedSqliteFile,
   type SharedSqliteFile,
@@ -25,7 +28,7 @@ async function prepare(): Promise<{ readonly path: string; readonly bus: Bus }> 
   shared ??= closing.use(await openSharedSqliteFile(folder, busyTimeoutMs));
   shared.reset();
   const { path } = shared.file;
-  return { path, bus: sqliteBusIn(shared.file, { busyTimeoutMs }) };
+  return { path, bus: createBus(sqliteBusEngine(shared.file)) };
 }
 
 for (const { name, skip, run } of busConformance({
@@ -44,7 +47,8 @@ for (const { name, skip, run } of busConformance({
     const { path, bus } = await prepare();
     return {
       bus,
-      second: (secondOptions) => sqliteBus(path, { ...secondOptions, busyTimeoutMs }),
+      second: async (options) =>
+        ownedRole(await openSqlite(path, { ...options, busyTimeoutMs }), 'bus'),
       async inject(subject, data) {
         const database = new DatabaseSync(path);
         const insert = 'insert into bus_messages (stream_id, stored_at_ms, data)';

@@ -1,7 +1,7 @@
 // The bus in an SQLite file: no server, several processes. Writes go through the writer thread, which commits all
 // waiting requests together.
 
-import type { Bus, StartFrom } from '../../../bus/bus.ts';
+import type { StartFrom } from '../../../bus/bus.ts';
 import type {
   Appended,
   BusEngine,
@@ -12,11 +12,10 @@ import type {
   StoredEntry,
 } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
-import { createBus, type BusOptions } from '../../../bus/create-bus.ts';
 import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
-import { aborted, systemClock } from '../../../foundation/clock.ts';
+import { aborted, systemClock, type Clock } from '../../../foundation/clock.ts';
 import { createSqliteClient } from '../connection/client.ts';
-import { busyTimeoutMsDefault, openWriterFile, type WriterFile } from '../connection/file.ts';
+import type { SqliteFile } from '../connection/file.ts';
 import { encodeToken } from '../connection/lease-token.ts';
 import { isReplyNear } from '../connection/watch.ts';
 import type { ResultOf, SqlRow, WriterCall } from '../thread/protocol.ts';
@@ -25,36 +24,12 @@ import { createBusTail } from './tail.ts';
 import { createBusWaits } from './waits.ts';
 import type { BusStart } from './writer.ts';
 
-export interface SqliteBusOptions extends BusOptions {
-  /** How long a write waits for a write of another process. Default: 10 s. */
-  readonly busyTimeoutMs?: number | undefined;
-}
-
-/**
- * Opens the bus in a file, which may be the event store's, and creates a missing file. Several processes may open one
- * file.
- *
- * @example
- * import { sqliteBus } from 'millrace/adapters/sqlite';
- *
- * await using bus = await sqliteBus('sqlite:.millrace/bus.db');
- * await bus.publish({ subject: 'gbe.events.system.health', payload: { ok: true } });
- */
-export async function sqliteBus(url: string, options: SqliteBusOptions = {}): Promise<Bus> {
-  return sqliteBusIn(await openWriterFile(url, options.busyTimeoutMs), options);
-}
-
-/** The bus in an open file. */
-export function sqliteBusIn(file: WriterFile, options: SqliteBusOptions = {}): Bus {
-  return createBus(createEngine(file, options), options);
-}
-
-function createEngine(
-  file: WriterFile,
-  { busyTimeoutMs = busyTimeoutMsDefault, clock = systemClock }: SqliteBusOptions,
+export function sqliteBusEngine(
+  file: Pick<SqliteFile, 'busyTimeoutMs' | 'path' | 'writer'>,
+  { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
 ): BusEngine {
   const tail = createBusTail();
-  const reader = openBusReader(file.path, busyTimeoutMs);
+  const reader = openBusReader(file.path, file.busyTimeoutMs);
   const client = createSqliteClient(file, {
     prefix: 'BUS',
     reader,

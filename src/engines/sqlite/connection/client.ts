@@ -4,7 +4,7 @@ import { MillraceError } from '../../../foundation/error.ts';
 import type { ResultOf, WriterCall } from '../thread/protocol.ts';
 import { closedError, renameError } from '../../../foundation/rename-error.ts';
 import { describeFailure, sqliteError } from './error.ts';
-import type { WriterFile } from './file.ts';
+import type { SqliteFile } from './file.ts';
 import { watchCommits } from './watch.ts';
 
 export interface SqliteClient extends AsyncDisposable {
@@ -19,7 +19,7 @@ export interface SqliteClient extends AsyncDisposable {
 }
 
 export function createSqliteClient(
-  { path, writer, close }: WriterFile,
+  { path, writer }: Pick<SqliteFile, 'path' | 'writer'>,
   options: {
     readonly prefix: 'BUS' | 'TASKS';
     /** The connection that reads; closing the client closes it. */
@@ -58,7 +58,6 @@ export function createSqliteClient(
       watch.close();
       // Close the reader first: the last connection to close checkpoints the log, and a reader may not write.
       reader.close();
-      await close?.();
     },
   };
 }

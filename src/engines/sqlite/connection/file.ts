@@ -10,19 +10,12 @@ import { sqliteDatabase, type SqliteDatabase, type SqliteReading } from './datab
 import { describeFailure, sqliteError } from './error.ts';
 import { pathOf } from './path.ts';
 
-/** How long a write waits for a write of another process. */
-export const busyTimeoutMsDefault = 10_000;
-
-/** A file with its writer thread. */
-export interface WriterFile {
-  readonly path: string;
-  readonly writer: SqliteWriter;
-  /** Stops the writer thread; undefined: the thread belongs to another owner. */
-  readonly close?: (() => Promise<void>) | undefined;
-}
+const busyTimeoutMsDefault = 10_000;
 
 export interface SqliteFile extends AsyncDisposable {
   readonly path: string;
+  /** How long a write waits for a write of another process. */
+  readonly busyTimeoutMs: number;
   readonly writer: SqliteWriter;
   readonly database: SqliteDatabase;
   readonly reader: SqliteReader;
@@ -33,23 +26,14 @@ export interface SqliteFile extends AsyncDisposable {
 }
 
 /** Creates a missing file and its folder, and starts the writer thread. */
-export async function openWriterFile(
-  url: string,
-  busyTimeoutMs = busyTimeoutMsDefault,
-  onAppended?: (rows: readonly TailRow[]) => void,
-): Promise<WriterFile> {
-  const path = pathOf(url);
-  mkdirSync(dirname(path), { recursive: true });
-  const writer = await startSqliteWriter({ path, busyTimeoutMs }, onAppended);
-  return { path, writer, close: async () => writer[Symbol.asyncDispose]() };
-}
-
 export async function openSqliteFile(
   url: string,
   busyTimeoutMs = busyTimeoutMsDefault,
 ): Promise<SqliteFile> {
   let listener: (rows: readonly TailRow[]) => void = () => undefined;
-  const { path, writer } = await openWriterFile(url, busyTimeoutMs, (rows) => listener(rows));
+  const path = pathOf(url);
+  mkdirSync(dirname(path), { recursive: true });
+  const writer = await startSqliteWriter({ path, busyTimeoutMs }, (rows) => listener(rows));
   let isClosed = false;
   const reader = await tryOpenReader();
 
@@ -79,6 +63,7 @@ export async function openSqliteFile(
 
   return {
     path,
+    busyTimeoutMs,
     writer,
     reader,
     reading,

@@ -12,3 +12,8 @@ export function pathOf(url: string): string {
     { details: { url } },
   );
 }
+
+/** Identifies the database of a file, however its URL was written. */
+export function databaseOf(path: string): string {
+  return `sqlite:${path}`;
+}

@@ -12,17 +12,7 @@ export interface SqliteBreakerStoreOptions {
   readonly clock?: Clock | undefined;
 }
 
-/**
- * Creates a missing table; you close the database.
- *
- * @example
- * import { DatabaseSync } from 'node:sqlite';
- * import { createDelivery } from 'millrace/delivery';
- * import { sqliteBreakerStore } from 'millrace/adapters/sqlite';
- *
- * const breakers = sqliteBreakerStore(new DatabaseSync('app.db', { timeout: 5_000 }));
- * const { deliver } = createDelivery({ destinations: { audit: async () => {} }, breakers });
- */
+/** Creates a missing table; you close the database. */
 export function sqliteBreakerStore(
   database: DatabaseSync,
   options: SqliteBreakerStoreOptions = {},

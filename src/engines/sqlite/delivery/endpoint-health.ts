@@ -13,16 +13,7 @@ export interface SqliteEndpointHealthOptions {
   readonly table?: string | undefined;
 }
 
-/**
- * Creates a missing table; you close the database. Pass a separate connection: this store begins transactions.
- *
- * @example
- * import { DatabaseSync } from 'node:sqlite';
- * import { sqliteEndpointHealth } from 'millrace/adapters/sqlite';
- *
- * const health = sqliteEndpointHealth(new DatabaseSync('app.db', { timeout: 5_000 }));
- * await health.update('acme', () => ({ failures: 0 })); // enables it again
- */
+/** Creates a missing table; you close the database. Pass a separate connection: this store begins transactions. */
 export function sqliteEndpointHealth(
   database: DatabaseSync,
   options: SqliteEndpointHealthOptions = {},

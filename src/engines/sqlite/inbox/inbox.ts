@@ -34,7 +34,7 @@ export interface SqliteInbox {
  *
  * @example
  * import { DatabaseSync } from 'node:sqlite';
- * import { sqliteInbox } from 'millrace/adapters/sqlite';
+ * import { sqliteInbox } from 'millrace/engines/sqlite';
  *
  * const database = new DatabaseSync('app.db', { timeout: 5_000 });
  * const inbox = sqliteInbox({ consumer: 'invoices' });

@@ -12,15 +12,7 @@ interface Row {
 /** Expired keys are deleted once per this many writes. */
 const sweepEvery = 1_000;
 
-/**
- * Keys in a separate file, `sqlite:<file>`, or `memory:` within one process.
- *
- * @example
- * import { sqliteKeyStore } from 'millrace/adapters/sqlite';
- *
- * await using keys = sqliteKeyStore('sqlite:.millrace/work.db');
- * const { value } = await keys.putIfAbsent('orders:{core}:o-1:lock', 'worker-1', { ttlMs: 900_000 });
- */
+/** Keys in a separate file, `sqlite:<file>`, or `memory:` within one process. */
 export function sqliteKeyStore(
   url: string,
   { clock = systemClock }: { readonly clock?: Clock | undefined } = {},

@@ -12,7 +12,9 @@ import {
   openSharedSqliteFile,
   type SharedSqliteFile,
 } from '../../../testing/conformance/engines/sqlite-shared-file.ts';
-import { outboxLedgerIn, sqliteOutboxLedger, type SqliteOutboxTransaction } from './ledger.ts';
+import { ownedRole } from '../../../testing/owned-role.ts';
+import { openSqlite } from '../open-sqlite.ts';
+import { sqliteOutboxLedger, type SqliteOutboxTransaction } from './ledger.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-outbox-'));
 const closing = new AsyncDisposableStack();
@@ -21,16 +23,16 @@ after(() => closing.disposeAsync());
 
 test('rejects an enqueue on a connection without an open transaction', async () => {
   const path = join(folder, 'no-transaction.db');
-  await using ledger = await sqliteOutboxLedger(path);
+  await using db = await openSqlite(path);
   const database = new DatabaseSync(path);
   try {
-    const enqueue = (): Promise<unknown> => ledger.enqueueIn(database, [newMessage()]);
+    const enqueue = (): Promise<unknown> => db.outbox.enqueueIn(database, [newMessage()]);
     await assert.rejects(enqueue, { code: 'TRANSACTION_INVALID' });
     database.exec('begin');
     await enqueue();
     database.exec('rollback');
     await assert.rejects(enqueue, { code: 'TRANSACTION_INVALID' });
-    assert.deepEqual(await ledger.list({}), []);
+    assert.deepEqual(await db.outbox.list({}), []);
   } finally {
     database.close();
   }
@@ -44,8 +46,8 @@ test('the migration counts the messages that were sent before it', async () => {
   database.exec(`pragma user_version = ${older}`);
   database.exec('insert into outbox_sent (seq, attempts, sent_at_ms) values (1, 0, 0), (2, 0, 0)');
   database.close();
-  await using ledger = await sqliteOutboxLedger(path);
-  assert.equal((await ledger.counts()).SENT, 2);
+  await using db = await openSqlite(path);
+  assert.equal((await db.outbox.counts()).SENT, 2);
 });
 
 let shared: SharedSqliteFile | undefined;
@@ -57,8 +59,8 @@ for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransactio
     shared.reset();
     const { path } = shared.file;
     return {
-      ledger: outboxLedgerIn(shared.file, {}),
-      second: () => sqliteOutboxLedger(path),
+      ledger: sqliteOutboxLedger(shared.file),
+      second: async () => ownedRole(await openSqlite(path), 'outbox'),
       async inTransaction(work) {
         const database = new DatabaseSync(path);
         try {

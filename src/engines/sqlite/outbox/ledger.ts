@@ -15,19 +15,14 @@ import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import { nextTurn } from '../../../foundation/async/next-turn.ts';
 import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
-import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
+import type { SqliteFile } from '../connection/file.ts';
 import { decodeToken, encodeToken } from '../connection/lease-token.ts';
 import { renewedFields, toClaimed, toMessage } from './rows.ts';
 import * as sql from './sql.ts';
 import type { SqliteTransaction } from '../subscriptions/subscriptions.ts';
 import { watchCommits } from '../connection/watch.ts';
+import { databaseOf } from '../connection/path.ts';
 import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
-
-export interface SqliteOutboxOptions {
-  /** How long a write waits for a write of another process. Default: 10 s. */
-  readonly busyTimeoutMs?: number | undefined;
-  readonly clock?: Clock | undefined;
-}
 
 /**
  * The transaction that an enqueue joins: that of a subscription's handler, or a `node:sqlite` connection to the ledger's
@@ -35,34 +30,9 @@ export interface SqliteOutboxOptions {
  */
 export type SqliteOutboxTransaction = SqliteTransaction | Pick<DatabaseSync, 'prepare'>;
 
-interface OutboxInOptions {
-  readonly clock?: Clock | undefined;
-  /** Called when the ledger is closed. Default: the file stays open. */
-  readonly onClose?: (() => Promise<void>) | undefined;
-}
-
-/**
- * Opens the outbox ledger in a file, which may be the event store's, and creates a missing file.
- *
- * @example
- * import { sqliteOutboxLedger } from 'millrace/adapters/sqlite';
- *
- * await using outbox = await sqliteOutboxLedger('sqlite:.millrace/events.db');
- * console.log(await outbox.counts());
- */
-export async function sqliteOutboxLedger(
-  url: string,
-  options: SqliteOutboxOptions = {},
-): Promise<OutboxLedger<SqliteOutboxTransaction>> {
-  const file = await openSqliteFile(url, options.busyTimeoutMs);
-  const onClose = async (): Promise<void> => file[Symbol.asyncDispose]();
-  return outboxLedgerIn(file, { clock: options.clock, onClose });
-}
-
-/** The ledger in an open file. */
-export function outboxLedgerIn(
+export function sqliteOutboxLedger(
   { path, database, reader, reading }: SqliteFile,
-  { clock = systemClock, onClose }: OutboxInOptions,
+  { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
 ): OutboxLedger<SqliteOutboxTransaction> {
   const ids = createIds({ clock });
   const waiters = createWaiters();
@@ -136,6 +106,7 @@ export function outboxLedgerIn(
   }
 
   const engine: OutboxEngine<SqliteOutboxTransaction> = {
+    database: databaseOf(path),
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
     enqueue,
     async settleAndClaim(outcomes, request) {
@@ -279,7 +250,6 @@ export function outboxLedgerIn(
     },
     async [Symbol.asyncDispose]() {
       watch.close();
-      await onClose?.();
       waiters.wakeAll();
     },
   };

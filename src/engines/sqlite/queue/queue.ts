@@ -26,15 +26,7 @@ export interface SqliteWorkQueueOptions {
   readonly pollIntervalMs?: number | undefined;
 }
 
-/**
- * A queue in a separate file, `sqlite:<file>`, or `memory:` within one process.
- *
- * @example
- * import { sqliteWorkQueue } from 'millrace/adapters/sqlite';
- *
- * await using queue = sqliteWorkQueue('sqlite:.millrace/work.db', { name: 'MessageRequestQueue' });
- * console.log(await queue.state('core.r-1.1'));
- */
+/** A queue in a separate file, `sqlite:<file>`, or `memory:` within one process. */
 export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): WorkQueue {
   const { name: queue, clock = systemClock, observer = silentObserver } = options;
   const { leaseMs = 30_000, pollIntervalMs = 100 } = options;

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { projectionsConformance } from '../../../testing/conformance/projections/projections.ts';
-import { sqliteEventStore } from '../store/event-store.ts';
+import { openSqlite } from '../open-sqlite.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'));
-const store = await sqliteEventStore(join(folder, 'events.db'));
+const db = await openSqlite(join(folder, 'events.db'));
 after(async () => {
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
 
-for (const { name, run } of projectionsConformance({ open: async () => store })) {
+for (const { name, run } of projectionsConformance({ open: async () => db })) {
   test(`projections in SQLite: ${name}`, run);
 }

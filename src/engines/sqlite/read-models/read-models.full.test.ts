@@ -7,24 +7,23 @@ import { after, test } from 'node:test';
 import { readModelsConformance } from '../../../testing/conformance/projections/read-models.ts';
 import { pageSql } from '../../../projections/sql/read-models.ts';
 import { dialect } from '../connection/database.ts';
-import { sqliteEventStore } from '../store/event-store.ts';
+import { openSqlite } from '../open-sqlite.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'));
 const path = join(folder, 'events.db');
-const [store, second] = [await sqliteEventStore(path), await sqliteEventStore(path)];
+const [db, second] = [await openSqlite(path), await openSqlite(path)];
 after(async () => {
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await second[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
 
 for (const { name, skip, run } of readModelsConformance({
-  capabilities: store.readModels.capabilities,
-  open: async () => store.readModels,
+  capabilities: db.readModels.capabilities,
+  open: async () => db.readModels,
   second: async () => second.readModels,
   async closed() {
-    const closed = await sqliteEventStore(join(folder, 'closed.db'));
-    await closed[Symbol.asyncDispose]();
+    await using closed = await openSqlite(join(folder, 'closed.db'));
     return closed.readModels;
   },
 })) {

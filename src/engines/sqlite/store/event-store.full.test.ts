@@ -16,7 +16,9 @@ import type { EventStore } from '../../../store/event-store.ts';
 import type { EventStoreOptions } from '../../../store/create-event-store.ts';
 import { newEvent } from '../../../testing/conformance/store/fixture.ts';
 import { runNodeScript } from '../../../testing/servers/node-script.ts';
-import { sqliteEventStore, sqliteEventStoreIn } from './event-store.ts';
+import { ownedRole } from '../../../testing/owned-role.ts';
+import { openSqlite } from '../open-sqlite.ts';
+import { sqliteEventStore } from './event-store.ts';
 import {
   openSharedSqliteFile,
   type SharedSqliteFile,
@@ -28,7 +30,7 @@ const paths = new WeakMap<EventStore, string>();
 let files = 0;
 
 async function openAt(path: string, options?: EventStoreOptions): Promise<EventStore> {
-  const store = await sqliteEventStore(`sqlite:${path}`, options);
+  const store = ownedRole(await openSqlite(`sqlite:${path}`, options), 'store');
   paths.set(store, path);
   return store;
 }
@@ -73,10 +75,14 @@ async function openShared(options?: EventStoreOptions): Promise<EventStore> {
     free.pop() ?? closing.use(await openSharedSqliteFile(folder, 10_000, tablesToKeep));
   shared.reset();
   const { file } = shared;
-  const release = async (): Promise<void> => {
-    free.push(shared);
+  const inner = sqliteEventStore(file, options);
+  let isClosed = false;
+  const close = async (): Promise<void> => {
+    await inner[Symbol.asyncDispose]();
+    if (!isClosed) free.push(shared);
+    isClosed = true;
   };
-  const store = sqliteEventStoreIn({ ...file, [Symbol.asyncDispose]: release }, options);
+  const store = { ...inner, [Symbol.asyncDispose]: close };
   paths.set(store, file.path);
   return store;
 }
@@ -96,7 +102,7 @@ for (const { name, skip, run } of [
 
 test('rejects a URL without a file, with a hint', async () => {
   for (const url of ['sqlite:', 'sqlite::memory:']) {
-    await assert.rejects(sqliteEventStore(url), (error) => hasCode(error, 'CONFIG_INVALID'));
+    await assert.rejects(openSqlite(url), (error) => hasCode(error, 'CONFIG_INVALID'));
   }
 });
 
@@ -104,20 +110,20 @@ test('rejects a file that is not a database and leaves it unchanged', async () =
   const path = join(folder, 'notes.txt');
   const { writeFileSync } = await import('node:fs');
   writeFileSync(path, 'these are notes, and rather long ones, so that SQLite looks at them twice');
-  await assert.rejects(sqliteEventStore(path), (error) => hasCode(error, 'STORE_UNAVAILABLE'));
+  await assert.rejects(openSqlite(path), (error) => hasCode(error, 'STORE_UNAVAILABLE'));
   assert.match(readFileSync(path, 'utf8'), /^these are notes/);
 });
 
 test('appends in flight and closing keep the process alive, an idle store does not', async () => {
   const path = JSON.stringify(join(folder, 'ends.db'));
   const script = runNodeScript(`
-    const { sqliteEventStore } = await load('../../engines/sqlite/index.ts');
+    const { openSqlite } = await load('../../engines/sqlite/index.ts');
     const { newEvent } = await load('../conformance/store/fixture.ts');
-    const closed = await sqliteEventStore(${path});
-    await closed.append('a.b.v1-core-1', [newEvent()]);
+    const closed = await openSqlite(${path});
+    await closed.store.append('a.b.v1-core-1', [newEvent()]);
     await closed[Symbol.asyncDispose]();
-    const open = await sqliteEventStore(${path});
-    void open.append('a.b.v1-core-1', [newEvent()]).then(({ revision }) => console.log(revision));
+    const open = await openSqlite(${path});
+    void open.store.append('a.b.v1-core-1', [newEvent()]).then(({ revision }) => console.log(revision));
   `);
   assert.equal(await script.printed(), 1);
   assert.equal(await script.ended, 0);
@@ -146,7 +152,7 @@ test('finds ids in a long stream before and after they are indexed', async () =>
   database.close();
 });
 
-const aggregates = sqliteEventStore(join(folder, 'aggregates.db'));
+const aggregates = openSqlite(join(folder, 'aggregates.db'));
 after(async () => (await aggregates)[Symbol.asyncDispose]());
 for (const { name, run } of snapshotStoreConformance(async () => (await aggregates).snapshots)) {
   test(`snapshots in SQLite: ${name}`, run);

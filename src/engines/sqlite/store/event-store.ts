@@ -1,78 +1,27 @@
 // The embedded event store: one file, no server; every acknowledged append is on disk.
 
-import type { AggregateStorage } from '../../../aggregates/create-command-handler.ts';
-import { sqlAggregateStorage } from '../../../aggregates/sql-aggregate-storage.ts';
 import { systemClock } from '../../../foundation/clock.ts';
-import type { OutboxHost } from '../../../outbox/outbox-ledger.ts';
-import type { SagaHost } from '../../../reactors/saga-index.ts';
-import { sqlSagaIndex } from '../../../reactors/sql-saga-index.ts';
-import { sqlTraceIndex } from '../../../traces/sql-trace-index.ts';
-import type { TraceHost } from '../../../traces/trace-index.ts';
 import { createEventStore, type EventStoreOptions } from '../../../store/create-event-store.ts';
 import { newSubjectKey } from '../../../store/erasure.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import { softDeleted } from '../../../store/expected-revision.ts';
 import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../../store/scavenge.ts';
 import type { SubjectKey } from '../../../store/erasure.ts';
 import type { ScavengeProgress, StoreEngine } from '../../../store/store-engine.ts';
-import {
-  InlineMoved,
-  InlineTransaction,
-  planInline,
-  type InlineHost,
-} from '../../../projections/inline-appends.ts';
-import type { ReadModelHost } from '../../../projections/read-model-store.ts';
-import { sqlVersions } from '../../../projections/sql/versions.ts';
-import { openSqliteFile, type SqliteFile } from '../connection/file.ts';
+import { InlineMoved, InlineTransaction } from '../../../projections/inline-appends.ts';
+import type { SqliteFile } from '../connection/file.ts';
 import type { SqliteWriter } from '../thread/writer.ts';
-import { outboxLedgerIn } from '../outbox/ledger.ts';
-import { inlineWrites, sqliteReadModels } from '../read-models/read-models.ts';
-import {
-  sqliteSubscriptionStorage,
-  type SqliteTransaction,
-} from '../subscriptions/subscriptions.ts';
+import { inlineWrites } from '../read-models/read-models.ts';
 import { createAppendTail } from '../../../store/append-tail.ts';
 import { isReplyNear, watchSqlite } from '../connection/watch.ts';
 import { createWaiters } from '../../../foundation/async/waiters.ts';
 
-export interface SqliteOptions extends EventStoreOptions {
-  /** How long a write waits for a write of another process. Default: 10 s. */
-  readonly busyTimeoutMs?: number | undefined;
+export interface SqliteStoreOptions extends EventStoreOptions {
   /** How often a live reader polls for appends of other processes without a file event. Default: 250. */
   readonly pollIntervalMs?: number | undefined;
 }
 
-/**
- * Opens the event store in a file and creates a missing file. Several processes may open one file.
- *
- * @example
- * import { sqliteEventStore } from 'millrace/adapters/sqlite';
- *
- * await using store = await sqliteEventStore('sqlite:.millrace/events.db');
- * console.log(await store.head());
- */
-export async function sqliteEventStore(
-  url: string,
-  options: SqliteOptions = {},
-): Promise<SqliteEventStore> {
-  return sqliteEventStoreIn(await openSqliteFile(url, options.busyTimeoutMs), options);
-}
-
-type SqliteEventStore = EventStore &
-  AggregateStorage &
-  SubscriptionHost<SqliteTransaction> &
-  ReadModelHost &
-  InlineHost &
-  SagaHost &
-  TraceHost &
-  OutboxHost;
-
-/** The event store in an open file; closing the store closes the file. */
-export function sqliteEventStoreIn(
-  file: SqliteFile,
-  options: Omit<SqliteOptions, 'busyTimeoutMs'> = {},
-): SqliteEventStore {
+export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions = {}): EventStore {
   const { pollIntervalMs = 250, clock = systemClock } = options;
   const waiters = createWaiters();
   const tail = createAppendTail();
@@ -84,7 +33,7 @@ export function sqliteEventStoreIn(
     headAtWakeUp = Math.max(headAtWakeUp, tail.last);
     waiters.wakeAll();
   });
-  const { writer, database, reader, reading } = file;
+  const { writer, reader, reading } = file;
   const head = createHead();
   const isOwnReplyNear = (): boolean => isReplyNear(writer.appending, clock.now() - repliedAtMs);
   const watch = watchSqlite({
@@ -178,19 +127,10 @@ export function sqliteEventStoreIn(
     },
     async [Symbol.asyncDispose]() {
       watch.close();
-      await file[Symbol.asyncDispose]();
       waiters.wakeAll();
     },
   };
-  return Object.assign(createEventStore(engine, options), sqlAggregateStorage(database), {
-    subscriptions: sqliteSubscriptionStorage(database),
-    sagas: sqlSagaIndex(database),
-    traces: sqlTraceIndex(database),
-    readModelVersions: sqlVersions(database),
-    openOutbox: () => outboxLedgerIn(file, { clock }),
-    inlineAppends: planInline(),
-    readModels: sqliteReadModels(file),
-  });
+  return createEventStore(engine, options);
 }
 
 /** Deletes the events that retention hides, one step per commit. */

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { sagaIndexConformance } from '../../../testing/conformance/reactors/saga-index.ts';
-import { sqliteEventStore } from './event-store.ts';
+import { openSqlite } from '../open-sqlite.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sagas-'));
-const store = await sqliteEventStore(join(folder, 'events.db'));
+const db = await openSqlite(join(folder, 'events.db'));
 after(async () => {
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
 
-for (const { name, run } of sagaIndexConformance(async () => store.sagas)) {
+for (const { name, run } of sagaIndexConformance(async () => db.sagas)) {
   test(`sagas in SQLite: ${name}`, run);
 }

@@ -10,25 +10,25 @@ import { subscription } from '../../../subscriptions/subscription.ts';
 import { sweepSql } from '../../../subscriptions/sql/storage.ts';
 import { newLetter, acquireShard } from '../../../testing/conformance/subscriptions/fixture.ts';
 import { subscriptionStorageConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
-import { sqliteEventStore } from '../store/event-store.ts';
+import { openSqlite } from '../open-sqlite.ts';
 import { dialect } from '../connection/database.ts';
 import type { SqliteTransaction } from './subscriptions.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'));
 const path = join(folder, 'events.db');
-const [store, second] = [await sqliteEventStore(path), await sqliteEventStore(path)];
+const [db, second] = [await openSqlite(path), await openSqlite(path)];
 const database = new DatabaseSync(path);
 database.exec('create table effects (key text not null)');
 after(async () => {
   database.close();
-  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
   await second[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
 
 test('statements that SQLite rejects fail the attempt, and the event is dead-lettered', async () => {
   const stream = 'banking.account.v1-core-rejected';
-  await store.append(stream, [newEvent()]);
+  await db.store.append(stream, [newEvent()]);
   const name = 'sub:banking:rejected:v1';
   const each = subscription<SqliteTransaction>({
     name,
@@ -38,17 +38,17 @@ test('statements that SQLite rejects fail the attempt, and the event is dead-let
       (await context.transaction()).run('insert into effects (key) values (null)');
     },
   });
-  await using runner = await startSubscription(store, each);
+  await using runner = await startSubscription(db, each);
   await runner.whenCaughtUp();
-  const [letter] = await store.subscriptions.deadLetters.list({ handler: name });
+  const [letter] = await db.subscriptions.deadLetters.list({ handler: name });
   assert.equal(letter?.attempts, 3);
   assert.match(letter.error, /NOT NULL constraint failed/);
 });
 
 test('the SQL view of dead letters has the column names of the event flow document', async () => {
-  const fence = await acquireShard(store.subscriptions);
+  const fence = await acquireShard(db.subscriptions);
   const added = newLetter(fence, { attempts: 6, createdAt: '2025-09-30T10:00:00.129Z' });
-  await store.subscriptions.deadLetters.add(fence, added);
+  await db.subscriptions.deadLetters.add(fence, added);
   const row = database.prepare('select * from dead_letter_queue where _id = ?').get(added.id);
   assert.deepEqual(
     { ...row, payload: JSON.parse(String(row?.['payload'])) as unknown },
@@ -83,8 +83,8 @@ test('finds expired claims by their index', () => {
 });
 
 for (const { name, skip, run } of subscriptionStorageConformance<SqliteTransaction>({
-  capabilities: store.subscriptions.capabilities,
-  open: async () => store.subscriptions,
+  capabilities: db.subscriptions.capabilities,
+  open: async () => db.subscriptions,
   second: async () => second.subscriptions,
   effects: {
     async write(transaction, key) {

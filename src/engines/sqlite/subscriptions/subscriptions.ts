@@ -3,7 +3,8 @@
 import { settling, sqlSettlements } from '../../../subscriptions/sql/settlement.ts';
 import { sqlSubscriptionStorage } from '../../../subscriptions/sql/storage.ts';
 import type { SubscriptionStorage } from '../../../subscriptions/subscription-storage.ts';
-import type { SqliteDatabase } from '../connection/database.ts';
+import type { SqliteFile } from '../connection/file.ts';
+import { databaseOf } from '../connection/path.ts';
 import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
 
 /** Statements of a handler: they commit together with the mark of its event, or not at all. */
@@ -14,12 +15,14 @@ export interface SqliteTransaction {
   query(sql: string, ...values: readonly SqlValue[]): Promise<readonly SqlRow[]>;
 }
 
-export function sqliteSubscriptionStorage(
-  database: SqliteDatabase,
-): SubscriptionStorage<SqliteTransaction> {
+export function sqliteSubscriptionStorage({
+  path,
+  database,
+}: Pick<SqliteFile, 'database' | 'path'>): SubscriptionStorage<SqliteTransaction> {
   const settlements = sqlSettlements(database.dialect);
   return {
     ...sqlSubscriptionStorage(database),
+    database: databaseOf(path),
     async begin(fence) {
       const effects: SqlStatement[] = [];
       return {

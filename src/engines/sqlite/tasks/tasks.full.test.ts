@@ -5,12 +5,16 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { Bus } from '../../../bus/bus.ts';
 import { tasksConformance } from '../../../testing/conformance/tasks/tasks.ts';
-import { sqliteBusIn } from '../bus/bus.ts';
+import { createBus } from '../../../bus/create-bus.ts';
+import { createTasks } from '../../../tasks/create-tasks.ts';
+import { ownedTasks } from '../../../testing/owned-tasks.ts';
+import { sqliteBusEngine } from '../bus/bus.ts';
+import { openSqlite } from '../open-sqlite.ts';
 import {
   openSharedSqliteFile,
   type SharedSqliteFile,
 } from '../../../testing/conformance/engines/sqlite-shared-file.ts';
-import { sqliteTasks, sqliteTasksIn } from './tasks.ts';
+import { sqliteTaskEngine } from './tasks.ts';
 
 /** Short, because some cases hold the write lock until a write times out. */
 const busyTimeoutMs = 200;
@@ -34,12 +38,15 @@ for (const { name, skip, run } of tasksConformance({
     shared.reset();
     const { file } = shared;
     const { path } = file;
-    const tasks = sqliteTasksIn(file, { ...options, busyTimeoutMs });
+    const tasks = createTasks(sqliteTaskEngine(file, options), options);
     let bus: Bus | undefined;
-    const openBus = (): Bus => (bus ??= sqliteBusIn(file, { busyTimeoutMs }));
+    const openBus = (): Bus => (bus ??= createBus(sqliteBusEngine(file)));
     return {
       tasks,
-      second: (secondOptions) => sqliteTasks(path, { ...secondOptions, busyTimeoutMs }),
+      async second(secondOptions) {
+        const { clock } = secondOptions;
+        return ownedTasks(await openSqlite(path, { clock, busyTimeoutMs }), secondOptions);
+      },
       async stream(subject) {
         const messages = await Array.fromAsync(openBus().read(subject));
         return messages.map(({ id, payload }) => ({ id, payload }));

@@ -7,50 +7,25 @@ import { consumerGroups, createSubjects } from '../../../contracts/subjects.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { createWaiters } from '../../../foundation/async/waiters.ts';
 import { claimUntilFound, type ClaimAnswer } from '../../../tasks/claim-until-found.ts';
-import { createTasks, type TasksOptions } from '../../../tasks/create-tasks.ts';
+import type { TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { ClaimRequest, ClaimWait, TaskEngine } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { TaskSignal } from '../../../tasks/task-signal.ts';
-import type { Tasks } from '../../../tasks/tasks.ts';
 import { createSqliteClient } from '../connection/client.ts';
-import { busyTimeoutMsDefault, openWriterFile, type WriterFile } from '../connection/file.ts';
+import type { SqliteFile } from '../connection/file.ts';
 import type { ResultOf, WriterCall, WriterSettings } from '../thread/protocol.ts';
 import { openTaskReader } from './reader.ts';
 import type { TaskMessage } from './writer.ts';
 
-export interface SqliteTasksOptions extends TasksOptions {
-  /** How long a write waits for a write of another process. Default: 10 s. */
-  readonly busyTimeoutMs?: number | undefined;
-}
-
-/**
- * Opens the tasks in the file of the bus that their signals go to, and creates a missing file. The file may also be the
- * event store's. Several processes may open one file.
- *
- * @example
- * import { sqliteTasks } from 'millrace/adapters/sqlite';
- * import { taskType } from 'millrace/tasks';
- *
- * await using tasks = await sqliteTasks('sqlite:.millrace/bus.db', { types: [taskType('email-send')] });
- * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' } });
- */
-export async function sqliteTasks(url: string, options: SqliteTasksOptions = {}): Promise<Tasks> {
-  return sqliteTasksIn(await openWriterFile(url, options.busyTimeoutMs), options);
-}
-
-/** The tasks in an open file. */
-export function sqliteTasksIn(file: WriterFile, options: SqliteTasksOptions = {}): Tasks {
-  return createTasks(createEngine(file, options), options);
-}
-
-function createEngine(
-  file: WriterFile,
-  { busyTimeoutMs = busyTimeoutMsDefault, clock = systemClock, root }: SqliteTasksOptions,
+export function sqliteTaskEngine(
+  file: Pick<SqliteFile, 'busyTimeoutMs' | 'path' | 'writer'>,
+  { clock = systemClock, root }: Pick<TasksOptions, 'clock' | 'root'> = {},
 ): TaskEngine {
+  const { path, busyTimeoutMs } = file;
   const subjects = createSubjects<string>({ root });
   const codec = createMessageCodec({ clock });
   const waiters = createWaiters();
-  const reader = openTaskReader(file.path, busyTimeoutMs);
+  const reader = openTaskReader(path, busyTimeoutMs);
   const client = createSqliteClient(file, {
     prefix: 'TASKS',
     reader,
@@ -124,7 +99,7 @@ function createEngine(
     },
     beatThread: {
       module: new URL(`./beat${extname(import.meta.url)}`, import.meta.url).href,
-      settings: { path: file.path, busyTimeoutMs } satisfies WriterSettings,
+      settings: { path, busyTimeoutMs } satisfies WriterSettings,
     },
     enqueue: (entries, nowMs) =>
       write({ operation: 'tasks.enqueue', entries: entries.map(withMessages), nowMs }),

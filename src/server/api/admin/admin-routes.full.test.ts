@@ -168,7 +168,7 @@ test('a new version is rebuilt while queries use the old one, one rebuild at a t
   });
   await using api = await openApi({}, { store: 'memory:' }, [next]);
   const admin = await api.token('admin');
-  const { leases } = api.platform.engines.storage;
+  const { leases } = api.platform.engines.subscriptions;
   const command = { type: 'account.deposit', payload: { amount: 1 } };
   await api.platform.handle({ tenant: 'core', id: 'a1', command });
   type Row = { status: string; paused: boolean; rebuild?: { state: string; progress?: object } };

@@ -78,7 +78,7 @@ type Chosen = Static<TObject<typeof chosenFields>>;
 
 export function deadLetterRoutes(context: AdminContext): readonly Route[] {
   const { platform } = context;
-  const { deadLetters } = platform.engines.storage;
+  const { deadLetters } = platform.engines.subscriptions;
   const admin = platform.subscriptions;
 
   /** Dead letters of other tenants count as unknown. */

@@ -3,7 +3,7 @@
 import type { Static, TObject } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import type { OutboxFilter } from '../../../outbox/outbox-ledger.ts';
+import type { OutboxFilter, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import { filterText } from '../../../platform/audit-log.ts';
 import { checkGlobal, isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
@@ -91,7 +91,8 @@ const filterFields = {
 const chosenFields = { ids: idsField, ...filterFields, all: Type.Optional(Type.Boolean()) };
 
 export function outboxRoutes(context: AdminContext): readonly Route[] {
-  const { ledger } = context.platform.engines;
+  const { outbox: ledger } = context.platform.engines;
+  if (ledger === undefined) return [];
 
   const pauseRoute = (verb: 'pause' | 'resume'): Route =>
     route({
@@ -202,21 +203,25 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
         const { before } = request.body;
         const what = { action: 'outbox.purge', target: `sent before ${before}` };
         const purged = await auditedGlobal(context, request, what, async () => {
-          return purge(timeOf('before', before), request.signal);
+          return purge(ledger, timeOf('before', before), request.signal);
         });
         return { body: { purged } };
       },
     }),
   ];
+}
 
-  async function purge(before: Date, signal: AbortSignal): Promise<number> {
-    for (let purged = 0; ;) {
-      if (signal.aborted)
-        throw new MillraceError('ABORTED', `aborted after deleting ${purged} messages`);
-      const count = await ledger.purge(before, outboxLimits.purgeBatchDefault);
-      purged += count;
-      if (count < outboxLimits.purgeBatchDefault) return purged;
-    }
+async function purge(
+  ledger: Pick<OutboxLedger, 'purge'>,
+  before: Date,
+  signal: AbortSignal,
+): Promise<number> {
+  for (let purged = 0; ;) {
+    if (signal.aborted)
+      throw new MillraceError('ABORTED', `aborted after deleting ${purged} messages`);
+    const count = await ledger.purge(before, outboxLimits.purgeBatchDefault);
+    purged += count;
+    if (count < outboxLimits.purgeBatchDefault) return purged;
   }
 }
 

@@ -8,7 +8,6 @@ import {
   switchProjection,
   type ProjectionStatus,
 } from '../../../projections/switch-projection.ts';
-import { withLeases } from '../../../subscriptions/with-leases.ts';
 import { checkGlobal, returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
@@ -65,16 +64,8 @@ const status = Type.Object(
 );
 
 export function projectionRoutes(context: AdminContext): readonly Route[] {
-  const {
-    store,
-    leases,
-    readModels,
-    readModelVersions: versions,
-    ...engines
-  } = context.platform.engines;
-  const storage = leases === undefined ? engines.storage : withLeases(engines.storage, leases);
-  const host = { storage, readModels, versions };
-  const { rebuilds } = context.platform;
+  const { engines, rebuilds } = context.platform;
+  const { readModelVersions: versions } = engines;
   const withRebuild = (each: ProjectionStatus): ProjectionStatus & { rebuild?: object } => {
     const known = rebuilds.get(each.projection);
     return known === undefined ? each : { ...each, rebuild: known };
@@ -86,7 +77,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/projections',
       summary: 'All versions of all read models',
       responses: { 200: returns('All versions', pageOf(status)) },
-      list: async () => (await projectionStatus(store, host)).map(withRebuild),
+      list: async () => (await projectionStatus(engines)).map(withRebuild),
     }),
     route({
       ...get,
@@ -101,7 +92,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
         checkGlobal(request);
         const { name } = request.params;
         await namedVersion(versions, name);
-        const all = await projectionStatus(store, host);
+        const all = await projectionStatus(engines);
         return { body: all.filter(({ projection }) => projection === name).map(withRebuild)[0] };
       },
     }),
@@ -166,7 +157,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
         const what = { action: 'projection.switch', target: name };
         return auditedGlobal(context, request, what, async () => {
           const version = await namedVersion(versions, name);
-          await switchProjection(store, version, host);
+          await switchProjection(engines, version);
           const { bc, aggregate, version: active } = version.readModel;
           return { body: { family: `${bc}.${aggregate}`, active } };
         });
@@ -190,7 +181,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
         return auditedGlobal(context, request, what, async () => {
           const version = await namedVersion(versions, name);
           const { signal } = request;
-          return { body: { removed: await retireProjection(store, version, { ...host, signal }) } };
+          return { body: { removed: await retireProjection(engines, version, { signal }) } };
         });
       },
     }),

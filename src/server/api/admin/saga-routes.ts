@@ -66,11 +66,11 @@ const info = Type.Object(
 );
 
 export function sagaRoutes(context: AdminContext): readonly Route[] {
-  const { store, sagas: index } = context.platform.engines;
+  const { engines } = context.platform;
 
   /** Sagas of other tenants count as unknown. */
   const find = async (request: Pick<ApiRequest, 'principal'>, stream: string) => {
-    const found = await sagaAt(store, stream, { index });
+    const found = await sagaAt(engines, stream);
     if (isWithin(request, found.address.tenant)) return found;
     throw new MillraceError('SAGA_UNKNOWN', `unknown saga '${stream}'`, { details: { stream } });
   };
@@ -92,7 +92,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
         const filter = { ...query, tenant: tenantWithin(request, query.tenant) };
         return pageBy(
           { limit, cursor },
-          (page) => index.list({ ...filter, ...page }),
+          (page) => engines.sagas.list({ ...filter, ...page }),
           ({ stream }) => stream,
         );
       },

@@ -6,7 +6,7 @@ import {
   parseResetPosition,
   subscriptionOverview,
 } from '../../../subscriptions/subscription-admin.ts';
-import { withLeases } from '../../../subscriptions/with-leases.ts';
+import { storageOf } from '../../../subscriptions/with-leases.ts';
 import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
@@ -38,8 +38,7 @@ const state = closed({ subscription: Type.String(), paused: Type.Boolean() });
 
 export function subscriptionRoutes(context: AdminContext): readonly Route[] {
   const { subscriptions: admin, engines } = context.platform;
-  const { leases } = engines;
-  const storage = leases === undefined ? engines.storage : withLeases(engines.storage, leases);
+  const storage = storageOf(engines);
 
   const pauseRoute = (verb: 'pause' | 'resume'): Route =>
     route({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { createEnvelope, type DomainEventEnvelope } from '../../../contracts/envelope.ts';
-import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import { toPosition } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
@@ -155,7 +155,7 @@ test('an id that is not a UUID is mapped to one, and the metadata has the origin
 });
 
 test('the data of a person is only in the payload, and is erased with the person', async () => {
-  await using events = memoryEventStore(kurrentStoreOptions);
+  await using events = openMemory(kurrentStoreOptions).store;
   const about = JSON.stringify({ [subjectHeader]: 'jane' });
   for (const text of ['{"name":"Jane"}', '{ "name": "Jane" }']) {
     const envelope = fromWire(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import type { EventStore } from '../../../store/event-store.ts';
@@ -23,7 +23,7 @@ function owner(store: EventStore, fenced = true): Owner {
 }
 
 test('a former owner cannot write checkpoints or groups, and is notified', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   const late = owner(store);
   await late.takeOver();
   await late.save(key, settings);
@@ -45,7 +45,7 @@ test('a former owner cannot write checkpoints or groups, and is notified', async
 });
 
 test('a checkpoint survives any number of owners that wrote none', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   const first = owner(store);
   await first.save(key, settings);
   for (let count = 0; count < 4; count += 1) {
@@ -64,7 +64,7 @@ test('a checkpoint survives any number of owners that wrote none', async () => {
 });
 
 test('a group that is deleted and created again starts from its beginning', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   const records = owner(store);
   await records.takeOver();
   for (const at of [4, 6]) {
@@ -78,7 +78,7 @@ test('a group that is deleted and created again starts from its beginning', asyn
 });
 
 test('without leases writes are not fenced, and a takeover writes nothing', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   const one = owner(store, false);
   await one.save(key, settings);
   const head = await store.head();

@@ -1,7 +1,5 @@
 // All persistent subscriptions of a server. Changes run one at a time.
 
-import type { EventStore } from '../../../store/event-store.ts';
-import type { LeaseStore, SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import type { KurrentContext } from '../context.ts';
 import { RpcError, shuttingDown, status } from '../rpc-error.ts';
 import { createGroupRecords, keyText, type GroupKey } from './group-records.ts';
@@ -26,7 +24,7 @@ export interface Groups extends AsyncDisposable {
 }
 
 export function createGroups(context: KurrentContext, address: () => Address): Groups {
-  const leases = leasesOf(context.store);
+  const { leases } = context;
   const onLost = (): void => leadership.resign();
   const records = createGroupRecords(context, { fenced: leases !== undefined, onLost });
   const groups = new Map<string, Group>();
@@ -130,9 +128,4 @@ export function createGroups(context: KurrentContext, address: () => Address): G
       await leadership[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Undefined: no other process can open the database of this store. */
-function leasesOf(store: EventStore): LeaseStore | undefined {
-  return (store as EventStore & Partial<SubscriptionHost>).subscriptions?.leases;
 }

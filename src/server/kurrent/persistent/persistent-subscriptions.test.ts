@@ -16,7 +16,7 @@ import {
   START,
   type PersistentSubscriptionToStream,
 } from '@kurrent/kurrentdb-client';
-import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { kurrentStoreOptions, startKurrentServer, type KurrentServer } from '../index.ts';
 
@@ -28,7 +28,7 @@ interface Bench {
 }
 
 async function serve(t: TestContext, store?: EventStore): Promise<Bench> {
-  const backing = store ?? memoryEventStore(kurrentStoreOptions);
+  const backing = store ?? openMemory(kurrentStoreOptions).store;
   const server = await startKurrentServer(backing, { port: 0 });
   const client = KurrentDBClient.connectionString`${server.url}&discoveryInterval=1`;
   const stop = async (): Promise<void> => {

@@ -12,11 +12,11 @@ import {
   TransactionMaxSizeExceededError,
   WrongExpectedVersionError,
 } from '@kurrent/kurrentdb-client';
-import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../index.ts';
 
 async function serve(t: TestContext): Promise<KurrentDBClient> {
-  const store = memoryEventStore(kurrentStoreOptions);
+  const store = openMemory(kurrentStoreOptions).store;
   const server = await startKurrentServer(store, { port: 0 });
   const client = KurrentDBClient.connectionString`${server.url}&discoveryInterval=1`;
   t.after(async () => {

@@ -12,11 +12,11 @@ import {
   StreamNotFoundError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
-import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../index.ts';
 
 async function serve(t: TestContext): Promise<EventStoreDBClient> {
-  const store = memoryEventStore(kurrentStoreOptions);
+  const store = openMemory(kurrentStoreOptions).store;
   const server = await startKurrentServer(store, { port: 0 });
   const client = EventStoreDBClient.connectionString`esdb://127.0.0.1:${server.port}?tls=false`;
   t.after(async () => {

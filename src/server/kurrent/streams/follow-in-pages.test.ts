@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../../store/event-store.ts';
 import { newEvents } from '../../../testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions } from '../kurrent-server.ts';
@@ -9,7 +9,7 @@ import { createPageSize } from './page-size.ts';
 
 for (const kind of ['stream', 'all'] as const) {
   test(`${kind}: pages grow while catching up, no event is lost, and caughtUp is sent once`, async () => {
-    await using store = memoryEventStore(kurrentStoreOptions);
+    await using store = openMemory(kurrentStoreOptions).store;
     await store.append('a-1', newEvents(300));
     const sizes: unknown[] = [];
     const watched: Pick<EventStore, 'subscribe' | 'subscribeToStream'> = {

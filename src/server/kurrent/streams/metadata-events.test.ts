@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { newEvents } from '../../../testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { metadataView } from './metadata-events.ts';
 
 test('after a soft delete is reverted, the last metadata event has the new truncation, older ones are unchanged', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await store.append('a-1', newEvents(2));
   await store.deleteStream('a-1');
   await store.append('a-1', newEvents(1));
@@ -25,7 +25,7 @@ test('after a soft delete is reverted, the last metadata event has the new trunc
 });
 
 test('the metadata stream of a tombstoned stream is deleted too', async () => {
-  await using store = memoryEventStore(kurrentStoreOptions);
+  await using store = openMemory(kurrentStoreOptions).store;
   await store.tombstoneStream('a-1');
   await assert.rejects(metadataView({ store }, '$$a-1'), (error) =>
     hasCode(error, 'STREAM_DELETED'),

@@ -18,7 +18,7 @@ import {
   WrongExpectedVersionError,
 } from '@kurrent/kurrentdb-client';
 import { createEnvelope } from '../../../contracts/envelope.ts';
-import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../index.ts';
 
@@ -28,7 +28,7 @@ interface Bench {
 }
 
 async function serve(t: TestContext): Promise<Bench> {
-  const store = memoryEventStore(kurrentStoreOptions);
+  const store = openMemory(kurrentStoreOptions).store;
   const server = await startKurrentServer(store, { port: 0 });
   const client = KurrentDBClient.connectionString`${server.url}&discoveryInterval=1`;
   t.after(async () => {

@@ -3,11 +3,10 @@
 import type { Pool } from 'pg';
 import type { OutboxLedgerFixture } from '../outbox/outbox-ledger.ts';
 import { inTransaction } from '../../../engines/postgres/connection/connection.ts';
-import {
-  postgresOutboxLedger,
-  type PostgresTransaction,
-} from '../../../engines/postgres/outbox/ledger.ts';
+import { openPostgres, type PostgresOptions } from '../../../engines/postgres/open-postgres.ts';
+import type { PostgresTransaction } from '../../../engines/postgres/outbox/ledger.ts';
 import { migratePostgresOutbox } from '../../../engines/postgres/outbox/schema.ts';
+import { ownedRole } from '../../owned-role.ts';
 import { sharedSchemas } from './postgres-shared-schema.ts';
 
 /** The pool needs six connections: for a ledger and for the caller's transactions. */
@@ -21,9 +20,14 @@ export function postgresOutboxFixture(
     async open() {
       const schema = await schemas.take();
       let isIntact = true;
+      const openLedger = async (target: Pool | string, options: PostgresOptions) =>
+        ownedRole(
+          await openPostgres(target, { ...options, outboxSchema: schema, roles: ['outbox'] }),
+          'outbox',
+        );
       return {
-        ledger: await postgresOutboxLedger(pool, { schema, migrate: 'off' }),
-        second: () => postgresOutboxLedger(url, { schema, connectionsMax: 3 }),
+        ledger: await openLedger(pool, { migrate: 'off' }),
+        second: () => openLedger(url, { connectionsMax: 3 }),
         inTransaction: (work) => inTransaction(pool, work),
         async outage() {
           isIntact = false;

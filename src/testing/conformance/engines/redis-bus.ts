@@ -6,8 +6,9 @@ import type { BusFixture } from '../bus/bus.ts';
 import type { Bus } from '../../../bus/bus.ts';
 import type { BusOptions } from '../../../bus/create-bus.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import { redisBus } from '../../../engines/redis/bus/bus.ts';
 import { connectRedis } from '../../../engines/redis/connection/connection.ts';
+import { openRedis } from '../../../engines/redis/index.ts';
+import { ownedRole } from '../../owned-role.ts';
 
 interface Server {
   kill(): Promise<void>;
@@ -29,7 +30,8 @@ export function redisBusFixture(target: string, server?: Server): BusFixture {
     },
     async open() {
       const keyPrefix = `${randomUUID()}:`;
-      const openBus = (more?: BusOptions) => redisBus(target, { ...more, keyPrefix });
+      const openBus = async (more?: BusOptions) =>
+        ownedRole(await openRedis(target, { ...more, keyPrefix }), 'bus');
       const bus = await openBus();
       return {
         bus,

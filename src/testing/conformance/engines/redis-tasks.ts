@@ -7,8 +7,8 @@ import type { TasksFixture } from '../tasks/fixture.ts';
 import type { TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
 import { connectRedis } from '../../../engines/redis/connection/connection.ts';
-import { redisBus } from '../../../engines/redis/bus/bus.ts';
-import { redisTasks } from '../../../engines/redis/tasks/tasks.ts';
+import { openRedis } from '../../../engines/redis/index.ts';
+import { ownedTasks } from '../../owned-tasks.ts';
 
 interface Server {
   kill(): Promise<void>;
@@ -30,14 +30,17 @@ export function redisTasksFixture(
     },
     async open(options) {
       const keyPrefix = `${randomUUID()}:`;
-      const openTasks = (more: TasksOptions) => redisTasks(target, { ...more, keyPrefix });
+      const openTasks = async (more: TasksOptions) => {
+        const { clock, observer, root } = more;
+        return ownedTasks(await openRedis(target, { clock, observer, root, keyPrefix }), more);
+      };
       const tasks = await openTasks(options);
       return {
         tasks,
         second: openTasks,
         async stream(subject) {
-          await using bus = await redisBus(target, { keyPrefix });
-          const messages = await Array.fromAsync(bus.read(subject));
+          await using redis = await openRedis(target, { keyPrefix });
+          const messages = await Array.fromAsync(redis.bus.read(subject));
           return messages.map(({ id, payload }) => ({ id, payload }));
         },
         async deleteStream(subject) {

@@ -3,24 +3,22 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
-import type { EventStore } from '../../../store/event-store.ts';
 import { newEvent } from '../store/fixture.ts';
-import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import { documentsOf, type Documents } from '../../../projections/documents.ts';
-import type { InlineHost } from '../../../projections/inline-appends.ts';
+import type { InlineRoles } from '../../../projections/inline-appends.ts';
 import {
   projection,
   type ProjectedEvent,
   type Projection,
 } from '../../../projections/projection.ts';
-import type { ReadModelHost } from '../../../projections/read-model-store.ts';
 import { readModel } from '../../../projections/read-model.ts';
+import type { ProjectionRoles } from '../../../projections/start-projection.ts';
 
-export type HostStore = EventStore & SubscriptionHost & ReadModelHost & InlineHost;
+export type ProjectionHandle = ProjectionRoles & InlineRoles;
 
 export interface ProjectionFixture {
-  /** Opens a store; it may return the same instance each time. The fixture closes the store. */
-  open(): Promise<HostStore>;
+  /** Opens an engine; it may return the same handle each time. The fixture closes it. */
+  open(): Promise<ProjectionHandle>;
 }
 
 export interface Counter {
@@ -46,7 +44,7 @@ export interface Counters {
   ): DomainEventEnvelope;
   add(...amounts: readonly number[]): DomainEventEnvelope[];
   projection(options?: CounterOptions): Projection<Counter>;
-  documents(store: HostStore, version?: number): Documents<Counter>;
+  documents(db: Pick<ProjectionHandle, 'readModels'>, version?: number): Documents<Counter>;
 }
 
 interface CounterOptions {
@@ -97,7 +95,7 @@ export function newCounters(): Counters {
           [`${aggregate}.removed.v1`]: () => null,
         },
       }),
-    documents: (store, version = 1) => documentsOf(store.readModels, model(version)),
+    documents: (db, version = 1) => documentsOf(db.readModels, model(version)),
   };
 }
 

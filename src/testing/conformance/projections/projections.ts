@@ -1,12 +1,12 @@
 // The conformance suite of running projections, for every engine with checkpoints and documents.
 
 import { inlineCases } from './inline.ts';
-import type { HostStore, ProjectionFixture } from './projection-fixture.ts';
+import type { ProjectionFixture, ProjectionHandle } from './projection-fixture.ts';
 import { rebuildCases } from './rebuild.ts';
 import { runningCases } from './running.ts';
 
 interface ProjectionContext {
-  readonly store: HostStore;
+  readonly db: ProjectionHandle;
   readonly fixture: ProjectionFixture;
 }
 
@@ -30,7 +30,7 @@ export function projectionsConformance(fixture: ProjectionFixture): readonly Pro
   return Object.entries(topics).flatMap(([topic, cases]) =>
     Object.entries(cases).map(([sentence, run]): ProjectionCase => ({
       name: `${topic}: ${sentence}`,
-      run: async () => run({ store: await fixture.open(), fixture }),
+      run: async () => run({ db: await fixture.open(), fixture }),
     })),
   );
 }

@@ -9,15 +9,15 @@ import type { ProjectionCases } from './projections.ts';
 import { startProjection, waitForProjection } from '../../../projections/start-projection.ts';
 
 export const runningCases: ProjectionCases = {
-  'the documents contain events from before and after the start': async ({ store }) => {
+  'the documents contain events from before and after the start': async ({ db }) => {
     const counters = newCounters();
-    await store.append(counters.stream('a'), counters.add(1, 2));
-    await using runner = await startProjection(store, counters.projection());
+    await db.store.append(counters.stream('a'), counters.add(1, 2));
+    await using runner = await startProjection(db, counters.projection());
     await runner.whenCaughtUp();
-    const documents = counters.documents(store);
+    const documents = counters.documents(db);
     await assertTotal(documents, 'a', [1, 2]);
-    await store.append(counters.stream('a'), counters.add(3));
-    await store.append(counters.stream('b'), counters.add(4));
+    await db.store.append(counters.stream('a'), counters.add(3));
+    await db.store.append(counters.stream('b'), counters.add(4));
     await runner.whenCaughtUp();
     await assertTotal(documents, 'a', [1, 2, 3]);
     await assertTotal(documents, 'b', [4]);
@@ -29,97 +29,97 @@ export const runningCases: ProjectionCases = {
     );
   },
 
-  'folds many events of many streams, each once': async ({ store }) => {
+  'folds many events of many streams, each once': async ({ db }) => {
     const counters = newCounters();
     const ids = Array.from({ length: 40 }, (_, index) => `s${index}`);
     for (let round = 0; round < 5; round += 1) {
       await Promise.all(
-        ids.map((id) => store.append(counters.stream(id), counters.add(1, 2, 3, 4))),
+        ids.map((id) => db.store.append(counters.stream(id), counters.add(1, 2, 3, 4))),
       );
     }
-    await using runner = await startProjection(store, counters.projection({ shards: 2 }));
+    await using runner = await startProjection(db, counters.projection({ shards: 2 }));
     await runner.whenCaughtUp();
     for (const id of ids) {
       const amounts = Array.from({ length: 5 }, () => [1, 2, 3, 4]).flat();
-      await assertTotal(counters.documents(store), id, amounts);
+      await assertTotal(counters.documents(db), id, amounts);
     }
   },
 
-  'resumes after a restart where it stopped': async ({ store }) => {
+  'resumes after a restart where it stopped': async ({ db }) => {
     const counters = newCounters();
     const seen: number[] = [];
     const counted = () =>
       counters.projection({ onAdded: ({ payload }) => void seen.push(payload.amount) });
-    await store.append(counters.stream('a'), counters.add(1, 2));
+    await db.store.append(counters.stream('a'), counters.add(1, 2));
     {
-      await using runner = await startProjection(store, counted());
+      await using runner = await startProjection(db, counted());
       await runner.whenCaughtUp();
     }
-    await store.append(counters.stream('a'), counters.add(3));
-    await using runner = await startProjection(store, counted());
+    await db.store.append(counters.stream('a'), counters.add(3));
+    await using runner = await startProjection(db, counted());
     await runner.whenCaughtUp();
-    await assertTotal(counters.documents(store), 'a', [1, 2, 3]);
+    await assertTotal(counters.documents(db), 'a', [1, 2, 3]);
     assert.deepEqual(seen, [1, 2, 3]);
   },
 
-  'redelivered events change nothing': async ({ store }) => {
+  'redelivered events change nothing': async ({ db }) => {
     const counters = newCounters();
-    await store.append(counters.stream('a'), counters.add(1, 2, 3));
+    await db.store.append(counters.stream('a'), counters.add(1, 2, 3));
     const counted = counters.projection();
     {
-      await using runner = await startProjection(store, counted);
+      await using runner = await startProjection(db, counted);
       await runner.whenCaughtUp();
     }
     // Simulates a checkpoint that was lost or restored from a backup.
     const reason = { by: 'test', atMs: 0 };
-    await store.subscriptions.checkpoints.reset(counted.name, toPosition(0), reason);
-    await store.append(counters.stream('a'), counters.add(4));
-    await using runner = await startProjection(store, counted);
+    await db.subscriptions.checkpoints.reset(counted.name, toPosition(0), reason);
+    await db.store.append(counters.stream('a'), counters.add(4));
+    await using runner = await startProjection(db, counted);
     await runner.whenCaughtUp();
-    await assertTotal(counters.documents(store), 'a', [1, 2, 3, 4]);
+    await assertTotal(counters.documents(db), 'a', [1, 2, 3, 4]);
   },
 
-  'a removed document disappears, and the next event starts a new one': async ({ store }) => {
+  'a removed document disappears, and the next event starts a new one': async ({ db }) => {
     const counters = newCounters();
-    const documents = counters.documents(store);
-    await using runner = await startProjection(store, counters.projection());
-    await store.append(counters.stream('a'), counters.add(1));
+    const documents = counters.documents(db);
+    await using runner = await startProjection(db, counters.projection());
+    await db.store.append(counters.stream('a'), counters.add(1));
     await runner.whenCaughtUp();
-    await store.append(counters.stream('a'), [counters.event('removed')]);
+    await db.store.append(counters.stream('a'), [counters.event('removed')]);
     await runner.whenCaughtUp();
     assert.equal(await documents.get('core', 'a'), undefined);
-    await store.append(counters.stream('a'), counters.add(7));
+    await db.store.append(counters.stream('a'), counters.add(7));
     await runner.whenCaughtUp();
     await assertTotal(documents, 'a', [7]);
   },
 
-  'keeps tenants separate': async ({ store }) => {
+  'keeps tenants separate': async ({ db }) => {
     const counters = newCounters();
-    await store.append(counters.stream('a'), counters.add(1));
+    await db.store.append(counters.stream('a'), counters.add(1));
     const demo = counters.add(5).map((event) => ({ ...event, tenant: 'demo' }));
-    await store.append(counters.stream('a', 'demo'), demo);
-    await using runner = await startProjection(store, counters.projection());
+    await db.store.append(counters.stream('a', 'demo'), demo);
+    await using runner = await startProjection(db, counters.projection());
     await runner.whenCaughtUp();
-    await assertTotal(counters.documents(store), 'a', [1]);
-    await assertTotal(counters.documents(store), 'a', [5], 'demo');
+    await assertTotal(counters.documents(db), 'a', [1]);
+    await assertTotal(counters.documents(db), 'a', [5], 'demo');
   },
 
-  'a forgotten person does not stop the projection': async ({ store }) => {
+  'a forgotten person does not stop the projection': async ({ db }) => {
     const counters = newCounters();
     const subject = `person-${counters.aggregate}`;
     const personal = counters.event('added', { amount: 5 }, { headers: { dataSubject: subject } });
-    await store.append(counters.stream('a'), [...counters.add(1), personal, ...counters.add(2)]);
-    await store.forget(subject);
-    await using runner = await startProjection(store, counters.projection());
+    await db.store.append(counters.stream('a'), [...counters.add(1), personal, ...counters.add(2)]);
+    await db.store.forget(subject);
+    await using runner = await startProjection(db, counters.projection());
     await runner.whenCaughtUp();
-    await assertTotal(counters.documents(store), 'a', [1, 2]);
-    assert.equal((await counters.documents(store).get('core', 'a'))?.revision, 2);
+    await assertTotal(counters.documents(db), 'a', [1, 2]);
+    assert.equal((await counters.documents(db).get('core', 'a'))?.revision, 2);
     const letters = { handler: counters.projection().name };
-    assert.equal(await store.subscriptions.deadLetters.count(letters), 0);
+    assert.equal(await db.subscriptions.deadLetters.count(letters), 0);
   },
 
   'an event that cannot be handled blocks only its document, and later events stay in order':
-    async ({ store }) => {
+    async ({ db }) => {
       const counters = newCounters();
       let isBroken = true;
       const counted = counters.projection({
@@ -127,81 +127,81 @@ export const runningCases: ProjectionCases = {
           if (isBroken && payload.amount === 2) throw new Error('cannot count to two');
         },
       });
-      await store.append(counters.stream('a'), counters.add(1, 2, 3));
-      await store.append(counters.stream('b'), counters.add(1));
-      await using runner = await startProjection(store, counted, { pollMs: 5, checkpointMs: 10 });
+      await db.store.append(counters.stream('a'), counters.add(1, 2, 3));
+      await db.store.append(counters.stream('b'), counters.add(1));
+      await using runner = await startProjection(db, counted, { pollMs: 5, checkpointMs: 10 });
       await runner.whenCaughtUp();
-      await assertTotal(counters.documents(store), 'a', [1]);
-      await assertTotal(counters.documents(store), 'b', [1]);
+      await assertTotal(counters.documents(db), 'a', [1]);
+      await assertTotal(counters.documents(db), 'b', [1]);
       const letters = { handler: counted.name, status: 'pending' } as const;
-      assert.equal(await store.subscriptions.deadLetters.count(letters), 1);
+      assert.equal(await db.subscriptions.deadLetters.count(letters), 1);
       isBroken = false;
-      await store.subscriptions.deadLetters.replay(letters, { by: 'test', atMs: Date.now() });
+      await db.subscriptions.deadLetters.replay(letters, { by: 'test', atMs: Date.now() });
       runner.poll();
       await eventually('the letter is replayed', async () => {
-        const found = await counters.documents(store).get('core', 'a');
+        const found = await counters.documents(db).get('core', 'a');
         return found?.document.events === 3;
       });
-      await assertTotal(counters.documents(store), 'a', [1, 2, 3]);
+      await assertTotal(counters.documents(db), 'a', [1, 2, 3]);
     },
 
-  'reports two streams that write one document, and does not mix them': async ({ store }) => {
+  'reports two streams that write one document, and does not mix them': async ({ db }) => {
     const counters = newCounters();
     const counted = counters.projection({ id: () => 'same' });
-    await store.append(counters.stream('a'), counters.add(1));
-    await using runner = await startProjection(store, counted);
+    await db.store.append(counters.stream('a'), counters.add(1));
+    await using runner = await startProjection(db, counted);
     await runner.whenCaughtUp();
-    await store.append(counters.stream('b'), counters.add(2));
+    await db.store.append(counters.stream('b'), counters.add(2));
     await runner.whenCaughtUp();
-    await assertTotal(counters.documents(store), 'same', [1]);
-    const [letter] = await store.subscriptions.deadLetters.list({ handler: counted.name });
+    await assertTotal(counters.documents(db), 'same', [1]);
+    const [letter] = await db.subscriptions.deadLetters.list({ handler: counted.name });
     assert.match(letter?.error ?? '', /belongs to/);
   },
 
-  'waiting for a position makes the writes up to it readable': async ({ store }) => {
+  'waiting for a position makes the writes up to it readable': async ({ db }) => {
     const counters = newCounters();
-    await using runner = await startProjection(store, counters.projection());
+    await using runner = await startProjection(db, counters.projection());
     for (let round = 1; round <= 5; round += 1) {
-      const { position } = await store.append(counters.stream('a'), counters.add(1));
+      const { position } = await db.store.append(counters.stream('a'), counters.add(1));
       await runner.waitFor(position);
       await assertTotal(
-        counters.documents(store),
+        counters.documents(db),
         'a',
         Array.from({ length: round }, () => 1),
       );
     }
   },
 
-  'a process that does not run the projection can wait for a position': async ({ store }) => {
+  'a process that does not run the projection can wait for a position': async ({ db }) => {
     const counters = newCounters();
-    const { position } = await store.append(counters.stream('a'), counters.add(1));
+    const { position } = await db.store.append(counters.stream('a'), counters.add(1));
     const counted = counters.projection();
-    await using runner = await startProjection(store, counted, { checkpointMs: 10 });
-    await waitForProjection(store, counted, position, { timeoutMs: 60_000 });
-    await assertTotal(counters.documents(store), 'a', [1]);
+    await using runner = await startProjection(db, counted, { checkpointMs: 10 });
+    await waitForProjection(db, counted, position, { timeoutMs: 60_000 });
+    await assertTotal(counters.documents(db), 'a', [1]);
     assert.equal(runner.status.shards.length, 1);
   },
 
-  'a wait rejects after its timeout and when it is cancelled': async ({ store }) => {
+  'a wait rejects after its timeout and when it is cancelled': async ({ db }) => {
     const counters = newCounters();
     const counted = counters.projection();
-    const { position } = await store.append(counters.stream('a'), counters.add(1));
-    await assert.rejects(waitForProjection(store, counted, position, { timeoutMs: 20 }), (error) =>
+    const { position } = await db.store.append(counters.stream('a'), counters.add(1));
+    await assert.rejects(waitForProjection(db, counted, position, { timeoutMs: 20 }), (error) =>
       hasCode(error, 'WAIT_TIMEOUT'),
     );
     const stopping = new AbortController();
-    const waiting = waitForProjection(store, counted, position, { signal: stopping.signal });
+    const waiting = waitForProjection(db, counted, position, { signal: stopping.signal });
     stopping.abort();
     await assert.rejects(waiting, (error) => hasCode(error, 'ABORTED'));
   },
 
-  'only one projection fills the documents of a version': async ({ store }) => {
+  'only one projection fills the documents of a version': async ({ db }) => {
     const counters = newCounters();
     const counted = counters.projection();
-    await using runner = await startProjection(store, counted);
+    await using runner = await startProjection(db, counted);
     assert.equal(runner.status.name, counted.name);
     const other = { ...counted, name: `${counted.name.slice(0, -3)}-other:v1` };
-    await assert.rejects(startProjection(store, other), (error) =>
+    await assert.rejects(startProjection(db, other), (error) =>
       hasCode(error, 'PROJECTION_INVALID'),
     );
   },

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MillraceError } from '../../../foundation/error.ts';
-import { memoryEventStore } from '../../../engines/memory/memory-event-store.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import { eventStoreConformance } from './event-store.ts';
 import type { EventStore, FeedItem } from '../../../store/event-store.ts';
 import type { StoreFixture } from './fixture.ts';
 import { storeFaults } from './faults.ts';
 
 const memory: StoreFixture = {
-  capabilities: memoryEventStore().capabilities,
-  open: async (options) => memoryEventStore(options),
+  capabilities: openMemory().store.capabilities,
+  open: async (options) => openMemory(options).store,
 };
 
 describe('the conformance suite of the event store', () => {
@@ -59,7 +59,7 @@ describe('the conformance suite of the event store', () => {
     const stuck: StoreFixture = {
       ...memory,
       open: async (options) => ({
-        ...memoryEventStore(options),
+        ...openMemory(options).store,
         append: () => new Promise(() => undefined),
       }),
     };
@@ -74,7 +74,7 @@ describe('the conformance suite of the event store', () => {
     test(`catches a store that ${fault}`, async () => {
       const faulty: StoreFixture = {
         ...memory,
-        open: async (options) => inject(memoryEventStore(options)),
+        open: async (options) => inject(openMemory(options).store),
       };
       const cases = eventStoreConformance(faulty).filter(
         ({ name, skip }) => name.startsWith(`${topic}: `) && skip === undefined,
@@ -98,7 +98,7 @@ describe('the conformance suite of the event store', () => {
 describe('connections to one store in memory', () => {
   const cases = eventStoreConformance({
     capabilities: { ...memory.capabilities, durable: true, crossProcess: true },
-    open: async (options) => connect(memoryEventStore(options)),
+    open: async (options) => connect(openMemory(options).store),
     async reopen(store) {
       await store[Symbol.asyncDispose]();
       return connect(baseOf(store));

@@ -74,11 +74,11 @@ const topics: Readonly<Record<string, StoreCases>> = {
  *
  * @example
  * import { test } from 'node:test';
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { eventStoreConformance } from 'millrace/testing';
  *
- * const { capabilities } = memoryEventStore();
- * const open = async () => memoryEventStore();
+ * const { capabilities } = openMemory().store;
+ * const open = async () => openMemory().store;
  * for (const { name, skip, run } of eventStoreConformance({ capabilities, open })) {
  *   test(name, { skip: skip ?? false }, ({ signal }) => run(signal));
  * }
@@ -104,12 +104,12 @@ export interface ConformanceRunner {
  *
  * @example
  * import { test } from 'node:test';
- * import { memoryEventStore } from 'millrace/adapters/memory';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { runConformance } from 'millrace/testing';
  *
  * runConformance(test, 'the event store in memory', {
- *   capabilities: memoryEventStore().capabilities,
- *   open: async (options) => memoryEventStore(options),
+ *   capabilities: openMemory().store.capabilities,
+ *   open: async (options) => openMemory(options).store,
  * });
  */
 export function runConformance(

@@ -25,10 +25,11 @@ type Cases = Readonly<Record<string, (fixture: KeyStoreFixture, key: string) => 
  *
  * @example
  * import { test } from 'node:test';
- * import { sqliteKeyStore } from 'millrace/adapters/sqlite';
+ * import { openSqlite } from 'millrace/engines/sqlite';
  * import { keyStoreConformance } from 'millrace/testing';
  *
- * const [keys, second] = [sqliteKeyStore('sqlite:a.db'), sqliteKeyStore('sqlite:a.db')];
+ * const { keys } = await openSqlite('sqlite:a.db');
+ * const { keys: second } = await openSqlite('sqlite:a.db');
  * for (const { name, run } of keyStoreConformance({ keys, second })) test(name, run);
  */
 export function keyStoreConformance(fixture: KeyStoreFixture): readonly KeyStoreCase[] {

@@ -31,11 +31,12 @@ type Cases = Readonly<Record<string, (opened: OpenedWorkQueue) => Promise<void>>
  *
  * @example
  * import { test } from 'node:test';
- * import { sqliteWorkQueue } from 'millrace/adapters/sqlite';
+ * import { openSqlite } from 'millrace/engines/sqlite';
  * import { workQueueConformance } from 'millrace/testing';
  *
+ * await using db = await openSqlite('sqlite:a.db');
  * const open = async () => {
- *   const one = () => sqliteWorkQueue('sqlite:a.db', { name: 'mails' });
+ *   const one = () => db.queue('mails');
  *   return { queue: one(), second: async () => one() };
  * };
  * for (const { name, run } of workQueueConformance({ open })) test(name, run);

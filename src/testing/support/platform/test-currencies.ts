@@ -1,6 +1,6 @@
 // Helpers of the export and import tests: a few streams of currencies, and everything that readers see of a store.
 
-import { memoryEventStore } from '../../../engines/memory/index.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import { createEnvelope, type DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
@@ -30,7 +30,7 @@ export async function exported(store: EventStore, options: ExportOptions = {}): 
   return text;
 }
 
-export const openTarget = (): EventStore => memoryEventStore({ names: 'open' });
+export const openTarget = (): EventStore => openMemory({ names: 'open' }).store;
 
 export function imported(store: EventStore, text: string): Promise<ImportResult> {
   return importEvents(store, pieces(text));

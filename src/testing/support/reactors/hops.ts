@@ -1,16 +1,17 @@
-// Wraps the store and the sender of a simulated process: each external call passes `hop` before the
+// Wraps the roles and the sender of a simulated process: each external call passes `hop` before the
 // request and after the reply, so a test can stop the process at each of these points.
 
-import type { EventReader, EventStore } from '../../../store/event-store.ts';
-import type { MemoryTransaction } from '../../../subscriptions/memory/storage.ts';
-import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
+import type { EventReader } from '../../../store/event-store.ts';
 import type { SendCommand } from '../../../reactors/reaction.ts';
-import type { SagaHost } from '../../../reactors/saga-index.ts';
+import type { SagaRoles } from '../../../reactors/saga-runner.ts';
 
 type Hop = (label: string) => Promise<void>;
-export type SagaStore = EventStore & SubscriptionHost<MemoryTransaction> & SagaHost;
 
-export function throughHops(store: SagaStore, send: SendCommand, hop: Hop) {
+export function throughHops(
+  { store, subscriptions, sagas }: SagaRoles,
+  send: SendCommand,
+  hop: Hop,
+) {
   const around = async <T>(label: string, work: () => Promise<T>): Promise<T> => {
     await hop(label);
     const result = await work();
@@ -30,18 +31,19 @@ export function throughHops(store: SagaStore, send: SendCommand, hop: Hop) {
     return Object.fromEntries(members) as T;
   }
 
-  const { subscriptions } = store;
-  const guardedStore: SagaStore = {
-    ...store,
-    append: (...args) => around('append', () => store.append(...args)),
-    findEvent: (...args) => around('findEvent', () => store.findEvent(...args)),
-    readStream: (...args): EventReader => {
-      const reader = store.readStream(...args);
-      return {
-        pages: () => reader.pages(),
-        toArray: () => around('readStream', () => reader.toArray()),
-        [Symbol.asyncIterator]: () => reader[Symbol.asyncIterator](),
-      };
+  const roles: SagaRoles = {
+    store: {
+      ...store,
+      append: (...args) => around('append', () => store.append(...args)),
+      findEvent: (...args) => around('findEvent', () => store.findEvent(...args)),
+      readStream: (...args): EventReader => {
+        const reader = store.readStream(...args);
+        return {
+          pages: () => reader.pages(),
+          toArray: () => around('readStream', () => reader.toArray()),
+          [Symbol.asyncIterator]: () => reader[Symbol.asyncIterator](),
+        };
+      },
     },
     subscriptions: {
       ...subscriptions,
@@ -51,7 +53,7 @@ export function throughHops(store: SagaStore, send: SendCommand, hop: Hop) {
       leases: guarded(subscriptions.leases, 'leases'),
       settle: (...args) => around('settle', () => subscriptions.settle(...args)),
     },
-    sagas: guarded(store.sagas, 'sagas'),
+    sagas: guarded(sagas, 'sagas'),
   };
   const guardedSend: SendCommand = async (request) => {
     await hop(`send ${request.command.type}`);
@@ -61,5 +63,5 @@ export function throughHops(store: SagaStore, send: SendCommand, hop: Hop) {
       await hop(`send ${request.command.type} answered`);
     }
   };
-  return { store: guardedStore, send: guardedSend };
+  return { roles, send: guardedSend };
 }

@@ -1,6 +1,6 @@
-// Shared by the saga tests: a store in memory, an idempotent command receiver, and waiting for a status.
+// Shared by the saga tests: an engine in memory, an idempotent command receiver, and waiting for a status.
 
-import { memoryEventStore } from '../../../engines/memory/memory-event-store.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import { CommandRejected } from '../../../aggregates/command-rejected.ts';
 import { createEnvelope, type NewEvent } from '../../../contracts/envelope.ts';
 import type { EventStore } from '../../../store/event-store.ts';
@@ -77,13 +77,13 @@ export async function append(
 
 export function createSagaRig(saga: Saga) {
   const clock = fakeClock();
-  const store = memoryEventStore({ clock });
+  const db = openMemory({ clock });
   const receiver = createReceiver();
-  const admin = sagaAdmin(store, saga, { clock });
+  const admin = sagaAdmin(db, saga, { clock });
   const at = (key: string) => ({ tenant: 'core', key });
   return {
     clock,
-    store,
+    db,
     receiver,
     admin,
     at,

@@ -195,10 +195,10 @@ export async function openApi(
       for (const [id, amount] of Object.entries(failingAmounts)) {
         await platform.handle({ tenant, id, command: deposit({ amount }), correlationId });
       }
-      const { storage, ledger, sagas } = platform.engines;
+      const { subscriptions, outbox, sagas } = platform.engines;
       await until(async () => {
-        const letters = await storage.deadLetters.list({ tenant, status: 'pending' });
-        const messages = await ledger.list({ tenantId: tenant, status: 'DEAD' });
+        const letters = await subscriptions.deadLetters.list({ tenant, status: 'pending' });
+        const messages = (await outbox?.list({ tenantId: tenant, status: 'DEAD' })) ?? [];
         const parked = await sagas.list({ tenant, status: 'parked' });
         return [letters, messages, parked].every((each) => each.length > 0);
       });

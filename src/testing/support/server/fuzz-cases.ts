@@ -43,9 +43,9 @@ export async function openForFuzz(engines?: EngineUrls): Promise<Api> {
 
 /** Existing names and ids, including those of the other tenant. */
 export async function poolOf({ platform }: Api): Promise<Pool> {
-  const { storage, ledger, sagas } = platform.engines;
-  const letters = await storage.deadLetters.list({});
-  const messages = await ledger.list({});
+  const { outbox, sagas } = platform.engines;
+  const letters = await platform.engines.subscriptions.deadLetters.list({});
+  const messages = (await outbox?.list({})) ?? [];
   const entries = await sagas.list({});
   const jobs = (await (await platform.tasks()).list()).tasks;
   const ids = [

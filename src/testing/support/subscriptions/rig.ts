@@ -1,30 +1,25 @@
-// Shared setup of the subscription tests: a store in memory with a fake clock, events, and `until`.
+// Shared setup of the subscription tests: an engine in memory with a fake clock, events, and `until`.
 
-import { memoryEventStore } from '../../../engines/memory/memory-event-store.ts';
-import type { EventStore } from '../../../store/event-store.ts';
+import { openMemory, type MemoryEngine } from '../../../engines/memory/index.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
-import type { MemoryTransaction } from '../../../subscriptions/memory/storage.ts';
-import type { SubscriptionHost } from '../../../subscriptions/subscription-storage.ts';
 import { newEvent } from '../../conformance/store/fixture.ts';
 import { fakeClock, type FakeClock } from '../../fake-clock.ts';
 
-type MemoryStore = EventStore & SubscriptionHost<MemoryTransaction>;
-
 export interface Rig {
   readonly clock: FakeClock;
-  readonly store: MemoryStore;
+  readonly db: MemoryEngine;
   /** Appends one event per number; each letter is a stream. */
   readonly append: (stream: string, ...numbers: readonly number[]) => Promise<void>;
 }
 
 export function createRig(): Rig {
   const clock = fakeClock();
-  const store = memoryEventStore({ clock });
+  const db = openMemory({ clock });
   return {
     clock,
-    store,
+    db,
     async append(stream, ...numbers) {
-      await store.append(
+      await db.store.append(
         streamOf(stream),
         numbers.map((number) => newEvent({ payload: { number } })),
       );

@@ -7,7 +7,7 @@ import { hashNotifyPassword } from '../../../topics/users/notify-password.ts';
 import { createNotifyUsers } from '../../../topics/users/notify-users.ts';
 import { openTopics, type TopicsOptions } from '../../../topics/topics.ts';
 import type { NotifyLimits } from '../../../topics/visitor-limits.ts';
-import { openBus } from '../../../platform/engines/open-bus.ts';
+import { openRole } from '../../../platform/engines/open-engines.ts';
 import { memoryUserDirectory } from '../../../topics/users/user-directory.ts';
 import { createNtfyHandler } from '../../../server/topics/ntfy-handler.ts';
 import { startNtfyServer } from '../../../server/topics/start-ntfy-server.ts';
@@ -28,7 +28,7 @@ export async function startOurNtfy(options: {
   const { folder, clock = systemClock, isExempt = true } = options;
   await using opened = new AsyncDisposableStack();
   const bus = opened.use(
-    await openBus(options.bus ?? `sqlite:${join(folder, 'bus.db')}`, { clock }),
+    await openRole(options.bus ?? `sqlite:${join(folder, 'bus.db')}`, 'bus', { clock }),
   );
   const { host, port } = opened.use(await reservePort());
   const topics = opened.use(

@@ -1,0 +1,5 @@
+export {
+  natsDestination,
+  natsDestinationLimits,
+  type NatsDestinationOptions,
+} from './destination.ts';

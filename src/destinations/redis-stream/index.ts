@@ -1,0 +1,5 @@
+export {
+  redisStreamDestination,
+  redisStreamLimits,
+  type RedisStreamOptions,
+} from './destination.ts';

@@ -1,2 +1,0 @@
-export { bullmqDeliveryQueue, type BullmqQueueOptions } from './delivery-queue.ts';
-export { bullmqWorkQueue, type BullmqWorkQueueOptions } from './work-queue.ts';

@@ -1,0 +1,125 @@
+// One table of engines and roles: which schemes name an engine, which roles it has, and what an acknowledgement survives.
+
+import type { RoleMap } from './engine-roles.ts';
+
+export type RoleName = keyof RoleMap;
+
+/** The settings that name an engine, in the order in which they are read. */
+export const urlFields = ['store', 'outbox', 'keys', 'bus', 'tasks', 'queue'] as const;
+export type UrlField = (typeof urlFields)[number];
+
+interface RoleRow {
+  /** As it is shown: `<engine> has no <title>`. */
+  readonly title: string;
+  /** The settings that name the engine of this role, most specific first. */
+  readonly fields: readonly UrlField[];
+  /** Settings that also name engines without this role. */
+  readonly isOptionalIn?: readonly UrlField[] | undefined;
+}
+
+export const roleTable: Readonly<Record<RoleName, RoleRow>> = {
+  store: { title: 'event store', fields: ['store'] },
+  subscriptions: { title: 'checkpoints', fields: [] },
+  snapshots: { title: 'snapshots', fields: [] },
+  traces: { title: 'trace index', fields: [] },
+  outbox: { title: 'outbox', fields: ['outbox'] },
+  readModels: { title: 'read models', fields: ['keys'], isOptionalIn: ['keys'] },
+  sagas: { title: 'saga index', fields: ['keys'], isOptionalIn: ['keys'] },
+  leases: { title: 'leases', fields: ['keys'], isOptionalIn: ['keys'] },
+  keys: { title: 'key store', fields: ['keys', 'queue'], isOptionalIn: ['keys', 'queue'] },
+  bus: { title: 'bus', fields: ['bus'] },
+  tasks: { title: 'tasks', fields: ['tasks', 'bus'], isOptionalIn: ['bus'] },
+  queue: { title: 'work queues', fields: ['queue'] },
+};
+
+interface EngineRow {
+  readonly title: string;
+  readonly schemes: readonly string[];
+  /** A URL for error texts and documentation. */
+  readonly example: string;
+  readonly roles: readonly RoleName[];
+  /** Runs inside the process, without a server. */
+  readonly isEmbedded: boolean;
+  /** What an acknowledged write survives. */
+  readonly survives: string;
+  /** Which processes see the same data. */
+  readonly sharedBy: 'all processes' | 'processes of this machine' | 'this process';
+}
+
+/** The roles of a database next to its events. */
+const inStore = ['subscriptions', 'snapshots', 'traces', 'outbox', 'readModels', 'sagas'] as const;
+
+export type EngineName =
+  | 'memory'
+  | 'sqlite'
+  | 'postgres'
+  | 'mongodb'
+  | 'kurrentdb'
+  | 'redis'
+  | 'nats';
+
+export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
+  memory: {
+    title: 'memory',
+    schemes: ['memory'],
+    example: 'memory:',
+    roles: ['store', ...inStore, 'tasks'],
+    isEmbedded: true,
+    survives: 'nothing: all data is lost when the process exits',
+    sharedBy: 'this process',
+  },
+  sqlite: {
+    title: 'SQLite',
+    schemes: ['sqlite'],
+    example: 'sqlite:.millrace/events.db',
+    roles: ['store', ...inStore, 'bus', 'tasks', 'keys', 'queue'],
+    isEmbedded: true,
+    survives: 'a crash of the process or the machine',
+    sharedBy: 'processes of this machine',
+  },
+  postgres: {
+    title: 'PostgreSQL',
+    schemes: ['postgres', 'postgresql'],
+    example: 'postgres://user:password@host:5432/database',
+    roles: ['store', ...inStore],
+    isEmbedded: false,
+    survives: 'a crash of the server',
+    sharedBy: 'all processes',
+  },
+  mongodb: {
+    title: 'MongoDB',
+    schemes: ['mongodb', 'mongodb+srv'],
+    example: 'mongodb://host:27017/database',
+    roles: ['store'],
+    isEmbedded: false,
+    survives: 'the loss of a minority of replicas',
+    sharedBy: 'all processes',
+  },
+  kurrentdb: {
+    title: 'KurrentDB',
+    schemes: ['kurrentdb', 'kurrentdb+discover', 'esdb', 'esdb+discover'],
+    example: 'kurrentdb://host:2113',
+    roles: ['store'],
+    isEmbedded: false,
+    survives: 'the loss of a minority of replicas',
+    sharedBy: 'all processes',
+  },
+  redis: {
+    title: 'Redis',
+    schemes: ['redis', 'rediss', 'redis+cluster', 'rediss+cluster'],
+    example: 'redis://host:6379',
+    roles: ['readModels', 'sagas', 'leases', 'bus', 'tasks', 'keys', 'queue'],
+    isEmbedded: false,
+    survives: 'what appendonly and appendfsync of the server say',
+    sharedBy: 'all processes',
+  },
+  nats: {
+    title: 'NATS',
+    schemes: ['nats', 'nats+tls', 'tls'],
+    example: 'nats://host:4222',
+    roles: ['leases', 'bus', 'tasks'],
+    isEmbedded: false,
+    survives: 'a crash of the server process; of the machine, after its sync interval',
+    sharedBy: 'all processes',
+  },
+};

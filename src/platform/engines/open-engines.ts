@@ -1,0 +1,171 @@
+// Opens the engines of a process by URL: each database once, when one of its roles is first used.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { once } from '../../foundation/once.ts';
+import type { EventStoreOptions } from '../../store/create-event-store.ts';
+import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
+import type { EngineHandle, RoleMap } from './engine-roles.ts';
+import { roleTable, type EngineName, type RoleName } from './engine-table.ts';
+import { parseEngineUrl, temporaryTarget, type EngineUrl } from './engine-url.ts';
+import {
+  hasRole,
+  lacksRole,
+  missingRole,
+  resolveRoles,
+  type ResolvedRole,
+  type ResolveOptions,
+} from './resolve-roles.ts';
+
+export interface EngineOptions extends EventStoreOptions {
+  /** PostgreSQL and MongoDB: `off` leaves the schema to `millrace migrate`; a file is always migrated. */
+  readonly migrate?: 'auto' | 'off' | undefined;
+}
+
+export interface EngineSet extends AsyncDisposable {
+  /** Which engine has which role. */
+  readonly roles: readonly ResolvedRole[];
+  /** Whether some engine has the role. */
+  has(role: RoleName): boolean;
+  /** Whether both roles are in one database. */
+  isShared(one: RoleName, other: RoleName): boolean;
+  /** The handle of the engine that has the role; rejects if the role is off. */
+  handleOf(role: RoleName): Promise<EngineHandle>;
+  /** Undefined: the leases of the checkpoints. */
+  leases(): Promise<LeaseStore | undefined>;
+  /** The role itself; rejects if it is off. */
+  open<Role extends RoleName>(role: Role): Promise<RoleMap[Role]>;
+}
+
+/** Opens nothing yet; invalid URLs and missing required roles are errors. */
+export function createEngineSet(resolve: ResolveOptions, options: EngineOptions = {}): EngineSet {
+  const roles = resolveRoles(resolve);
+  for (const { role, warning } of roles) {
+    if (warning !== undefined) options.observer?.log?.warn({ role }, warning);
+  }
+  const targets = new Map(roles.map(({ role, target }) => [role, target]));
+  const opened = new AsyncDisposableStack();
+  const handles = new Map<EngineUrl, () => Promise<EngineHandle>>();
+  for (const target of new Set([...targets.values()].filter((each) => each !== undefined))) {
+    // Roles that are not needed get no tables.
+    const mine = roles
+      .filter(({ role }) => role === 'store' || (resolve.needs[role] ?? 'unused') !== 'unused')
+      .filter((each) => each.target === target)
+      .map(({ role }) => role);
+    handles.set(
+      target,
+      once(async () => opened.use(await openEngine(target, mine, options))),
+    );
+  }
+
+  async function handleOf(role: RoleName): Promise<EngineHandle> {
+    const target = targets.get(role);
+    const open = target === undefined ? undefined : handles.get(target);
+    if (open === undefined) throw missingRole(role);
+    return open();
+  }
+
+  return {
+    roles,
+    has: (role) => targets.get(role) !== undefined,
+    isShared: (one, other) =>
+      targets.get(one) !== undefined && targets.get(one) === targets.get(other),
+    handleOf,
+    leases: async () => (await handleOf('leases')).leases,
+    open: async (role) => roleOf(await handleOf(role), role),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/**
+ * Opens the engine at a URL, with all of its roles.
+ *
+ * @example
+ * import { openEngineAt } from 'millrace/platform';
+ *
+ * await using db = await openEngineAt('sqlite:.millrace/events.db');
+ * console.log(await db.store?.head());
+ */
+export async function openEngineAt(
+  url: string,
+  options: EngineOptions = {},
+): Promise<EngineHandle> {
+  const roles = Object.keys(roleTable) as RoleName[];
+  return openEngine(parseEngineUrl(url, 'url'), roles, options);
+}
+
+/** One role of the engine at a URL; disposing it closes the engine. */
+export async function openRole<Role extends Exclude<RoleName, 'queue'>>(
+  url: string,
+  role: Role,
+  options: EngineOptions = {},
+): Promise<RoleMap[Role] & AsyncDisposable> {
+  const target = parseEngineUrl(url, role);
+  if (!hasRole(target.engine, role)) throw lacksRole(role, target.engine, role);
+  await using opening = new AsyncDisposableStack();
+  const handle = opening.use(await openEngine(target, [role], options));
+  const found = Object.create(roleOf(handle, role), {
+    [Symbol.asyncDispose]: { value: () => handle[Symbol.asyncDispose]() },
+  }) as RoleMap[Role] & AsyncDisposable;
+  opening.move();
+  return found;
+}
+
+function roleOf<Role extends RoleName>(handle: EngineHandle, role: Role): RoleMap[Role] {
+  // TypeScript does not see that a generic index of both types is the same.
+  const found = handle[role] as RoleMap[Role] | undefined;
+  if (found === undefined) throw missingRole(role);
+  return found;
+}
+
+type OpenEngine = (
+  target: EngineUrl,
+  roles: readonly RoleName[],
+  options: EngineOptions,
+) => Promise<EngineHandle>;
+
+const openers: Readonly<Record<EngineName, OpenEngine>> = {
+  memory: async (_target, _roles, options) =>
+    (await import('../../engines/memory/index.ts')).openMemory(options),
+  async sqlite(target, _roles, options) {
+    const { openSqlite } = await import('../../engines/sqlite/index.ts');
+    if (target !== temporaryTarget) return openSqlite(target.connection, options);
+    const folder = await mkdtemp(join(tmpdir(), 'millrace-'));
+    const engine = await openSqlite(`sqlite:${join(folder, 'local.db')}`, options);
+    const close = engine[Symbol.asyncDispose].bind(engine);
+    return Object.create(engine, {
+      [Symbol.asyncDispose]: {
+        async value() {
+          await close();
+          await rm(folder, { recursive: true, force: true });
+        },
+      },
+    }) as EngineHandle;
+  },
+  async postgres({ connection, schema }, roles, options) {
+    const { openPostgres } = await import('../../engines/postgres/index.ts');
+    const isOutboxOnly = roles.every((role) => role === 'outbox');
+    const migrated = [
+      ...(isOutboxOnly ? [] : (['store'] as const)),
+      ...(roles.includes('outbox') ? (['outbox'] as const) : []),
+    ];
+    return openPostgres(connection, { ...options, schema, roles: migrated });
+  },
+  mongodb: async ({ connection }, _roles, options) =>
+    (await import('../../engines/mongodb/index.ts')).openMongo(connection, options),
+  kurrentdb: async ({ connection }, _roles, options) =>
+    (await import('../../engines/kurrentdb/index.ts')).openKurrent(connection, options),
+  redis: async ({ connection }, _roles, options) =>
+    (await import('../../engines/redis/index.ts')).openRedis(connection, options),
+  nats: async ({ connection }, _roles, options) =>
+    (await import('../../engines/nats/index.ts')).openNats(connection, options),
+};
+
+async function openEngine(
+  target: EngineUrl,
+  roles: readonly RoleName[],
+  options: EngineOptions,
+): Promise<EngineHandle> {
+  return openers[target.engine](target, roles, options);
+}

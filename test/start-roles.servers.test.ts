@@ -1,0 +1,55 @@
+// `millrace start` with engines that lack a role: what is off, what lands in a local file, and what is refused.
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { sharedPostgres } from '../src/testing/servers/shared-servers.ts';
+import { spawnMillrace } from './cli-store-terminal.ts';
+import { startProduct } from './start-product.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'millrace-roles-'));
+after(() => rm(folder, { recursive: true, force: true }));
+const source = (path: string): string => new URL(`../src/${path}`, import.meta.url).href;
+
+/** A module that uses the bus. */
+const config = `
+import { defineConfig, defineModule } from '${source('platform/index.ts')}';
+export default defineConfig({ modules: [defineModule({ name: 'shop', uses: ['bus'] })] });
+`;
+
+test('on PostgreSQL alone the product starts, and roles without an engine are off', async () => {
+  const { url } = await sharedPostgres();
+  const cwd = await mkdtemp(join(folder, 'off-'));
+  const product = await startProduct(cwd, ['start', '--store', url]);
+  assert.match(product.said, /off +key store, bus, tasks, work queues: no configured engine/);
+  const headers = { authorization: `Bearer ${product.token ?? ''}` };
+  const response = await fetch(`${product.base}/api/v1/admin/system`, { headers });
+  const { roles } = (await response.json()) as {
+    readonly roles: readonly { readonly role: string; readonly engine?: string }[];
+  };
+  const engines = Object.fromEntries(roles.map(({ role, engine = 'off' }) => [role, engine]));
+  assert.equal(engines['outbox'], 'PostgreSQL');
+  assert.equal(engines['bus'], 'off');
+  assert.equal(await product.stop('SIGINT'), 0);
+  assert.deepEqual(await readdir(cwd), []);
+});
+
+test('a role that a module uses lands in a local file with a warning, and is refused in production', async () => {
+  const { url } = await sharedPostgres();
+  const cwd = await mkdtemp(join(folder, 'local-'));
+  await writeFile(join(cwd, 'millrace.config.ts'), config);
+  const product = await startProduct(cwd, ['start', '--no-kurrent', '--store', url]);
+  assert.match(product.said, /warning +PostgreSQL has no bus\. A local file.*MILLRACE_BUS/);
+  const ready = await (await fetch(`${product.base}/health/ready`)).json();
+  assert.match(JSON.stringify(ready), /"role bus":.*MILLRACE_BUS/);
+  assert.equal(await product.stop('SIGINT'), 0);
+  const env = { NODE_ENV: 'production' };
+  const refused = await spawnMillrace(['start', '--port', '0', '--no-kurrent', '--store', url], {
+    cwd,
+    env,
+  });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^CONFIG_INVALID: PostgreSQL has no bus\..*set MILLRACE_BUS/m);
+});
