@@ -118,6 +118,8 @@ describe('millrace migrate on PostgreSQL', () => {
     assert.equal(said, `${store} is up to date: nothing to do\n`);
     const line = `stream append ${usd} --type currency.created.v1 --data 1 --store ${store}`;
     assert.equal((await home.millrace(line)).code, 0);
+    const subscriptions = await home.millrace(`subscriptions list --store ${store}`);
+    assert.equal(subscriptions.code, 0, subscriptions.stderr);
     const elsewhere = await home.millrace(`stream read ${usd} --store ${url}`);
     assert.match(elsewhere.stderr, /^CONFIG_INVALID: there is no event store/);
   });

@@ -113,9 +113,10 @@ export async function openExistingRoles(
   };
   const { createEngineSet } = await import('../platform/engines/open-engines.ts');
   const engines = createEngineSet({ urls, needs: {} }, { migrate: 'off' });
-  const state = engines.roles.find(({ role }) => role === 'subscriptions')?.target?.connection;
-  for (const url of new Set([urls.store, ...(state === undefined ? [] : [state])])) {
-    await checkExists(context, url);
+  await checkExists(context, urls.store);
+  if (!engines.isShared('store', 'subscriptions') && engines.has('subscriptions')) {
+    const side = engines.isShared('outbox', 'subscriptions') ? urls.outbox : urls.keys;
+    if (side !== undefined) await checkExists(context, side);
   }
   return engines;
 }
