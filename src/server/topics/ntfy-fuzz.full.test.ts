@@ -123,7 +123,8 @@ test('no request makes the server fail', async () => {
       const hasBody = !['GET', 'HEAD', 'OPTIONS'].includes(method);
       const answer = await fetch(`${server.url}/${path.join('/')}?${search.toString()}`, {
         method,
-        headers,
+        // A random `poll` header would turn the request into a stream without an end.
+        headers: { ...headers, 'x-poll': '1' },
         redirect: 'manual',
         ...(hasBody ? { body: Uint8Array.from(body) } : {}),
       });
