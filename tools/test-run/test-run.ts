@@ -50,6 +50,8 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
   const queue: (Check | string)[] = [...checks, ...files];
   const results: TestResult[] = [];
   const workers = new Set<TestWorker>();
+  /** The folders of the running files. */
+  const folders = new Set<string>();
   const progress = createProgress({
     names: queue.map(nameOf),
     expectedSeconds: options.expectedSeconds ?? (() => 1),
@@ -75,7 +77,11 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
 
   async function runSlot(): Promise<void> {
     let worker: TestWorker | undefined;
-    for (let task = queue.shift(); task !== undefined; task = queue.shift()) {
+    let folder = '';
+    for (let task = takeNext(queue, folder, folders); task !== undefined;) {
+      folders.delete(folder);
+      folder = folderOf(task);
+      folders.add(folder);
       const isAlone = typeof task === 'string' && options.isAlone?.(task) === true;
       if (isAlone) worker = await endWorker(worker);
       const score = createScore(nameOf(task), progress);
@@ -85,7 +91,9 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
       if (isStopped) return;
       results.push(score.end());
       if (bail && score.failed > 0) stop();
+      task = takeNext(queue, folder, folders);
     }
+    folders.delete(folder);
     await endWorker(worker);
   }
 
@@ -151,6 +159,25 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
     score.failed += 1;
     progress.printFailure(`✗ ${name}\n${indent(output)}\n  run it again: npx ${command.join(' ')}`);
   }
+}
+
+/**
+ * The next check or file of a slot: of the same folder as the last one, because the worker has loaded its modules, else of
+ * a folder in which no other slot works.
+ */
+function takeNext(
+  queue: (Check | string)[],
+  folder: string,
+  running: ReadonlySet<string>,
+): Check | string | undefined {
+  const same = queue.findIndex((each) => folderOf(each) === folder);
+  const free = same < 0 ? queue.findIndex((each) => !running.has(folderOf(each))) : same;
+  return queue.splice(Math.max(free, 0), 1)[0];
+}
+
+/** `src/engines/redis/bus/bus.test.ts` → `src/engines/redis`; of a check, its name. */
+function folderOf(task: Check | string): string {
+  return typeof task === 'string' ? task.split('/').slice(0, -1).slice(0, 3).join('/') : task.name;
 }
 
 interface Score {
