@@ -6,7 +6,7 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { compileFilter } from '../store/event-filter.ts';
 import type { EventStore, StreamAppend } from '../store/event-store.ts';
-import { categoryOf } from '../store/recorded-event.ts';
+import { categoryOf } from '../store/stream-category.ts';
 import type { RowFilter } from '../store/store-engine.ts';
 import type { InlinePlan, InlineRoles } from './inline-appends.ts';
 import { familyOf } from './read-model-versions.ts';

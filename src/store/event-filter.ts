@@ -2,7 +2,7 @@
 
 import { RE2JS } from 're2js';
 import { MillraceError } from '../foundation/error.ts';
-import { categoryOf } from './recorded-event.ts';
+import { categoryOf } from './stream-category.ts';
 import type { RowFilter } from './store-engine.ts';
 
 /**

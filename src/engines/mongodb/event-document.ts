@@ -3,7 +3,8 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { decodeMeta } from '../../store/event-meta.ts';
-import { categoryOf, type StoredRow } from '../../store/recorded-event.ts';
+import type { StoredRow } from '../../store/recorded-event.ts';
+import { categoryOf } from '../../store/stream-category.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import type { EventDocument, EventMetadata } from './collections.ts';
 

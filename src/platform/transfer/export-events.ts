@@ -3,7 +3,8 @@
 import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { startPosition, toSequence, type Position } from '../../store/position.ts';
-import { categoryOf, type RecordedEvent } from '../../store/recorded-event.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
+import { categoryOf } from '../../store/stream-category.ts';
 import { metadataType, streamOfMetadata, tombstoneType } from '../../store/stream-metadata.ts';
 import { checkpointLine, eventLine } from './export-format.ts';
 

@@ -1,6 +1,6 @@
 // Encodes appends as the parameters of the append functions, and decodes their rows into outcomes.
 
-import { categoryOf } from '../../../store/recorded-event.ts';
+import { categoryOf } from '../../../store/stream-category.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import type { Row } from '../connection/connection.ts';

@@ -4,7 +4,7 @@
 import { MillraceError } from '../../../foundation/error.ts';
 import { tailRows, type TailRow } from '../../../store/append-tail.ts';
 import { isRejected } from '../../../store/expected-revision.ts';
-import { categoryOf } from '../../../store/recorded-event.ts';
+import { categoryOf } from '../../../store/stream-category.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../../store/store-engine.ts';
 import { createKeptClient } from '../connection/kept-client.ts';
 import {

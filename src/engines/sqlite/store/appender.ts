@@ -2,7 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { decideAppend, isRejected, type StreamState } from '../../../store/expected-revision.ts';
-import { categoryOf } from '../../../store/recorded-event.ts';
+import { categoryOf } from '../../../store/stream-category.ts';
 import { decideRetention } from '../../../store/retention.ts';
 import type { RetentionChange, StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { toStreamState } from './reader.ts';
