@@ -62,6 +62,11 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     load: () => import('./tasks.ts'),
   },
   {
+    name: 'mixed',
+    summary: 'appends on SQLite while jobs drain and topics are published, in one process',
+    load: () => import('./mixed.ts'),
+  },
+  {
     name: 'libraries',
     summary:
       'the HTTP layer, metrics and JetStream client, compared with the libraries of the field',

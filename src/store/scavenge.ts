@@ -7,7 +7,7 @@ import type { ScavengeProgress, StoreEngine } from './store-engine.ts';
 export type ScavengeOptions = Parameters<StoreEngine['scavenge']>[0];
 
 /** Maximum events removed per step: limits how long an append waits for a step. */
-export const scavengeStepMax = 5_000;
+export const scavengeStepMax = 1_000;
 
 /** `removeSome` removes up to `scavengeStepMax` hidden events of a stream and returns the count. */
 export async function scavengeStreams<Stream>(

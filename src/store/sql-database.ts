@@ -13,6 +13,8 @@ export interface SqlStatement {
   readonly values: readonly SqlCell[];
   /** With another number of rows, nothing is committed and `run` rejects with `SqlExpectationFailed`. */
   readonly expect?: { readonly what: SqlExpectation; readonly rows: number } | undefined;
+  /** An engine with a single writer runs it after the statements that callers wait for. Default: false. */
+  readonly isHousekeeping?: boolean | undefined;
 }
 
 export class SqlExpectationFailed extends Error {

@@ -54,7 +54,8 @@ export function sqlTraceIndex({ dialect, run }: SqlDatabase): TraceIndex {
       }));
     },
     async sweep(recordedBeforeMs, limit) {
-      const [rows = []] = await run([{ sql: sql.sweep, values: [recordedBeforeMs, limit] }]);
+      const values = [recordedBeforeMs, limit];
+      const [rows = []] = await run([{ sql: sql.sweep, values, isHousekeeping: true }]);
       return rows.length;
     },
   };

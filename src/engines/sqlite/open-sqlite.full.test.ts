@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { hasCode } from '../../foundation/error.ts';
@@ -239,4 +240,44 @@ test('a projector enqueues in the transaction of its checkpoint only within one 
     assert.deepEqual([...used], expected);
     assert.equal((await outbox.list({})).length, version);
   }
+});
+
+const emptyModel = { bc: 'banking', aggregate: 'account', version: 1 };
+
+/** What a process does in the background; no caller waits for it. */
+const housekeeping: Readonly<Record<string, (db: SqliteEngine) => Promise<unknown>>> = {
+  'scavenge of the store': ({ store }) => store.scavenge(),
+  'purge of the outbox': ({ outbox }) => outbox.purge(new Date(0), 1),
+  'sweep of the traces': ({ traces }) => traces.sweep(0, 1),
+  'sweep of processed events': ({ subscriptions }) => subscriptions.processed.sweep(1),
+  'trim of the bus': ({ bus }) => bus.trim('gbe.events.system.health', { lengthMax: 0 }),
+  'removal of jobs': ({ tasks }) => tasks.remove([]),
+  'tidying of tasks': ({ tasks }) => tasks.tidy(0),
+  'removal of documents': ({ readModels }) => readModels.clear(emptyModel, 1),
+};
+
+test('an append is stored before the housekeeping of all roles that was started earlier', async () => {
+  const path = newPath();
+  await using db = await openSqlite(path);
+  const stream = newStream();
+  await db.store.append(stream, [newEvent(), newEvent()]);
+  await db.store.setStreamMetadata(stream, { maxCount: 1 });
+  const order: string[] = [];
+  const running: Promise<unknown>[] = [];
+  {
+    // While another connection has the write lock, the writer thread cannot commit.
+    using other = new DatabaseSync(path);
+    other.exec('begin immediate');
+    for (const [name, start] of Object.entries(housekeeping)) {
+      running.push(start(db).then(() => order.push(name)));
+    }
+    await new Promise(setImmediate);
+    running.push(db.store.append(newStream(), [newEvent()]).then(() => order.push('append')));
+    await new Promise(setImmediate);
+    other.exec('rollback');
+  }
+  await Promise.all(running);
+  assert.equal(order.length, Object.keys(housekeeping).length + 1);
+  // The thread may have taken one request before the append arrived.
+  assert.ok(order.indexOf('append') <= 1, order.join(', '));
 });

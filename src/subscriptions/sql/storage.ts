@@ -64,7 +64,7 @@ function sqlProcessed({ dialect, run }: SqlDatabase): ProcessedEvents {
       return rows.length > 0;
     },
     async sweep(limit) {
-      const [rows = []] = await run([{ sql: sql.sweep, values: [limit] }]);
+      const [rows = []] = await run([{ sql: sql.sweep, values: [limit], isHousekeeping: true }]);
       return rows.length;
     },
   };

@@ -10,6 +10,7 @@ import { busConformance } from '../../../testing/conformance/bus/bus.ts';
 import { ownedRole } from '../../../testing/owned-role.ts';
 import { openSqlite } from '../open-sqlite.ts';
 import { sqliteBusEngine } from './bus.ts';
+import { trimStepMax } from './trim.ts';
 import {
   openSharedSqliteFile,
   type SharedSqliteFile,
@@ -119,4 +120,34 @@ test('bus in SQLite: messages of other subjects cause no commit for a waiting gr
   );
   assert.equal(Number(cursor.get()?.['cursor']) > 0, true);
   database.close();
+});
+
+test('bus in SQLite: a long trim is cut into short commits, and messages in between stay', async () => {
+  await prepare();
+  const { file } = shared as SharedSqliteFile;
+  const subject = 'gbe.events.system.health';
+  const removedPerCommit: number[] = [];
+  let publishing: Promise<unknown> = Promise.resolve();
+  const call: typeof file.writer.call = async (request, onCommitted) => {
+    const result = await file.writer.call(request, onCommitted);
+    if (request.operation !== 'bus.trim') return result;
+    removedPerCommit.push((result as { readonly removed: number }).removed);
+    if (removedPerCommit.length === 1) publishing = bus.publish({ subject, payload: 'new' });
+    await publishing;
+    return result;
+  };
+  await using bus = createBus(sqliteBusEngine({ ...file, writer: { ...file.writer, call } }));
+  const group = await bus.group({ group: 'slow', subject });
+  const messages = Array.from({ length: 500 }, (_, payload) => ({ subject, payload }));
+  for (let batch = 0; batch < 5; batch += 1) await bus.publishMany(messages);
+  for (let fetched = 0; fetched < 2_400;) {
+    const deliveries = await group.fetch({ limit: 100, waitMs: 0 });
+    await group.ack(deliveries);
+    fetched += deliveries.length;
+  }
+  assert.deepEqual(await bus.trim(subject, { lengthMax: 50 }), { removed: 2_400, heldBack: 50 });
+  assert.deepEqual(removedPerCommit, [trimStepMax, trimStepMax, 400]);
+  const left = await Array.fromAsync(bus.read(subject));
+  assert.equal(left.length, 101);
+  assert.equal(left.at(-1)?.payload, 'new');
 });

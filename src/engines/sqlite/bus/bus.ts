@@ -1,7 +1,7 @@
 // The bus in an SQLite file: no server, several processes. Writes go through the writer thread, which commits all
 // waiting requests together.
 
-import type { StartFrom } from '../../../bus/bus.ts';
+import type { StartFrom, Trimmed } from '../../../bus/bus.ts';
 import type {
   Appended,
   BusEngine,
@@ -22,6 +22,7 @@ import type { ResultOf, SqlRow, WriterCall } from '../thread/protocol.ts';
 import { openBusReader, toStored } from './reader.ts';
 import { createBusTail } from './tail.ts';
 import { createBusWaits } from './waits.ts';
+import type { BusTrim, TrimStep } from './trim.ts';
 import type { BusStart } from './writer.ts';
 
 export function sqliteBusEngine(
@@ -58,6 +59,16 @@ export function sqliteBusEngine(
       tail.clear();
       waits.wakeAll();
     });
+  }
+
+  async function trim(subject: string, order: BusTrim): Promise<Trimmed> {
+    let removed = 0;
+    for (let rest = order; ;) {
+      const step: TrimStep = await removeMessages({ operation: 'bus.trim', subject, order: rest });
+      removed += step.removed;
+      if (step.rest === undefined) return { removed, heldBack: step.heldBack };
+      rest = step.rest;
+    }
   }
 
   async function append(
@@ -190,14 +201,10 @@ export function sqliteBusEngine(
       removeMessages({ operation: 'bus.remove', subject, seqs: sequences.map(seqOf) }),
     streams: async (pattern, page) => read(() => reader.streams(pattern, page)),
     trim: (subject, { storedBefore, beforeSequence, ...rest }) =>
-      removeMessages({
-        operation: 'bus.trim',
-        subject,
-        order: {
-          ...rest,
-          storedBeforeMs: storedBefore?.getTime(),
-          beforeSeq: beforeSequence === undefined ? undefined : seqOf(beforeSequence),
-        },
+      trim(subject, {
+        ...rest,
+        storedBeforeMs: storedBefore?.getTime(),
+        beforeSeq: beforeSequence === undefined ? undefined : seqOf(beforeSequence),
       }),
     deleteStream: (subject) => removeMessages({ operation: 'bus.deleteStream', subject }),
     groups: async () => read(() => reader.groups()),

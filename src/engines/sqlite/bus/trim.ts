@@ -8,13 +8,21 @@ export type BusTrim = Omit<TrimOrder, 'storedBefore' | 'beforeSequence'> & {
   readonly beforeSeq: number | undefined;
 };
 
+export interface TrimStep extends Trimmed {
+  /** What remains to be removed, if a step was not enough. */
+  readonly rest: BusTrim | undefined;
+}
+
+/** The most messages that one commit removes: an append waits at most for one such commit. */
+export const trimStepMax = 1_000;
+
 export interface BusQuery extends SqlQuery {
   readonly head: () => number;
   readonly streamId: (subject: string) => number | undefined;
 }
 
 export interface BusTrimming {
-  readonly trim: (subject: string, order: BusTrim) => Trimmed;
+  readonly trim: (subject: string, order: BusTrim) => TrimStep;
   /** Deletes the messages of a stream that match the condition, including messages that are pending in a group. */
   readonly drop: (stream: number, where: string, ...values: readonly SqlValue[]) => number;
   readonly deleteStream: (subject: string) => boolean;
@@ -52,18 +60,30 @@ export function createBusTrimming({ all, one, number, head, streamId }: BusQuery
     return Math.min(Number.MAX_SAFE_INTEGER, ...seqs);
   }
 
-  function trim(subject: string, order: BusTrim): Trimmed {
+  function trim(subject: string, order: BusTrim): TrimStep {
     const stream = streamId(subject);
-    if (stream === undefined) return { removed: 0, heldBack: 0 };
+    if (stream === undefined) return { removed: 0, heldBack: 0, rest: undefined };
     const cut = cutOf(stream, order);
-    const last = order.evenUnacked === true ? cut : Math.min(cut, floorOf(stream) - 1);
-    const removed = drop(stream, 'seq <= ?', last);
+    const { evenUnacked } = order;
+    const last = evenUnacked === true ? cut : Math.min(cut, floorOf(stream) - 1);
+    const lastOfStep = number(
+      `select max(seq) from (select seq from bus_messages where stream_id = ? and seq <= ?
+         order by seq limit ${trimStepMax})`,
+      stream,
+      last,
+    );
+    const removed = drop(stream, 'seq <= ?', lastOfStep);
+    if (removed === trimStepMax) {
+      // Keep the cut: messages that arrive between two steps are not part of this trim.
+      const rest = { evenUnacked, beforeSeq: cut + 1, storedBeforeMs: undefined };
+      return { removed, heldBack: 0, rest };
+    }
     const heldBack = number(
       'select count(*) from bus_messages where stream_id = ? and seq <= ?',
       stream,
       cut,
     );
-    return { removed, heldBack };
+    return { removed, heldBack, rest: undefined };
   }
 
   /** The sequence of the last message to remove; 0: no message. */

@@ -1,7 +1,6 @@
 // The bus inside the writer thread: each operation is part of the commit that its reply reports.
 
 import type { DatabaseSync } from 'node:sqlite';
-import type { Trimmed } from '../../../bus/bus.ts';
 import {
   matchesFilter,
   type Appended,
@@ -12,7 +11,7 @@ import {
 import type { SettleOutcome } from '../../../bus/bus-message.ts';
 import { decodeToken } from '../connection/lease-token.ts';
 import { createSqlQuery, type Handlers, type Operation, type SqlRow } from '../thread/protocol.ts';
-import { createBusTrimming, type BusTrim } from './trim.ts';
+import { createBusTrimming, type BusTrim, type TrimStep } from './trim.ts';
 
 /** `end` and times are resolved to cursors by the writer, under the write lock. */
 export type BusStart =
@@ -55,7 +54,8 @@ export interface BusOperations {
     { readonly subject: string; readonly seqs: readonly number[] },
     number
   >;
-  readonly 'bus.trim': Operation<{ readonly subject: string; readonly order: BusTrim }, Trimmed>;
+  /** Removes at most `trimStepMax` messages. */
+  readonly 'bus.trim': Operation<{ readonly subject: string; readonly order: BusTrim }, TrimStep>;
   readonly 'bus.deleteStream': Operation<{ readonly subject: string }, boolean>;
   readonly 'bus.seek': Operation<{ readonly group: string; readonly to: BusStart }, boolean>;
   readonly 'bus.deleteGroup': Operation<{ readonly group: string }, boolean>;

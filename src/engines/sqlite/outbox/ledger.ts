@@ -52,6 +52,10 @@ export function sqliteOutboxLedger(
     sql: text,
     values,
   });
+  const housekeeping = (text: string, ...values: readonly SqlValue[]): SqlStatement => ({
+    ...statement(text, ...values),
+    isHousekeeping: true,
+  });
 
   async function enqueue(
     rows: readonly OutboxRow[],
@@ -219,7 +223,7 @@ export function sqliteOutboxLedger(
       return replayed.length;
     },
     async purge(sentBeforeMs, limit) {
-      const steps = sql.purgeSqls.map((text) => statement(text, sentBeforeMs, limit));
+      const steps = sql.purgeSqls.map((text) => housekeeping(text, sentBeforeMs, limit));
       const [purged = []] = await run(...steps);
       return purged.length;
     },
@@ -229,7 +233,7 @@ export function sqliteOutboxLedger(
     },
     async forget(old) {
       const json = JSON.stringify(old);
-      await run(...sql.forgetSqls.map((text) => statement(text, json)));
+      await run(...sql.forgetSqls.map((text) => housekeeping(text, json)));
     },
     async pause(integrationType, by) {
       const [rows = []] = await run(statement(sql.pauseSql, integrationType, by));

@@ -159,10 +159,12 @@ async function scavengeSqlite(
         sql: `delete from event_ids where (stream_id, event_id, revision) in (
                 select e.stream_id, e.event_id, e.revision ${hidden})`,
         values,
+        isHousekeeping: true,
       },
       {
         sql: `delete from events where sequence in (select e.sequence ${hidden}) returning 1`,
         values,
+        isHousekeeping: true,
       },
     ]);
     return removed.length;

@@ -125,7 +125,9 @@ export function sqliteTaskEngine(
     dueScheduled: async (query) => read(() => reader.dueScheduled(query)),
     endedBefore: async (query) => read(() => reader.endedBefore(query)),
     remove: (refs) => write({ operation: 'tasks.remove', refs }),
-    tidy: (nowMs) => write({ operation: 'tasks.tidy', nowMs }),
+    async tidy(nowMs) {
+      while (await write({ operation: 'tasks.tidy', nowMs }));
+    },
     setMode: (type, mode) => write({ operation: 'tasks.setMode', type, mode }),
     modes: async () => read(() => reader.modes()),
     repair: (signals, nowMs) =>

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { SqlExpectationFailed } from '../../../store/sql-database.ts';
 import { startSqliteWriter } from '../thread/writer.ts';
+import { tidyStepMax } from './writer.ts';
 
 test('the group of a type exists after its first claim, even if the shared commit was rolled back', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-task-writer-'));
@@ -30,6 +31,27 @@ test('the group of a type exists after its first claim, even if the shared commi
       groups?.map(({ name }) => name),
       ['email-workers'],
     );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('expired dedupe keys are deleted in short commits, and later keys stay', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-task-writer-'));
+  try {
+    const path = join(folder, 'tasks.db');
+    await using writer = await startSqliteWriter({ path, busyTimeoutMs: 10_000 });
+    const sql = `insert into task_dedupes (type, key, id, until_ms)
+      select 'email', cast(value as text), 'id', value from json_each(?)`;
+    const keys = Array.from({ length: 2 * tidyStepMax + 10 }, (_, at) => at + 1);
+    await writer.run([{ sql, values: [JSON.stringify(keys)] }]);
+    const nowMs = 2 * tidyStepMax + 5;
+    const hasMore: boolean[] = [];
+    do hasMore.push(await writer.call({ operation: 'tasks.tidy', nowMs }));
+    while (hasMore.at(-1) === true);
+    assert.deepEqual(hasMore, [true, true, false]);
+    const [left] = await writer.run([{ sql: 'select key from task_dedupes', values: [] }]);
+    assert.equal(left?.length, 5);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -53,7 +53,8 @@ export interface TaskOperations {
   readonly 'tasks.forgetWorker': Operation<{ readonly worker: string }, undefined>;
   /** Returns the number of removed jobs. */
   readonly 'tasks.remove': Operation<{ readonly refs: readonly TaskRef[] }, number>;
-  readonly 'tasks.tidy': Operation<{ readonly nowMs: number }, undefined>;
+  /** Returns whether expired dedupe keys remain: one call deletes at most `tidyStepMax`. */
+  readonly 'tasks.tidy': Operation<{ readonly nowMs: number }, boolean>;
   readonly 'tasks.setMode': Operation<
     { readonly type: string; readonly mode: TypeMode },
     undefined
@@ -74,6 +75,9 @@ const headFields = Object.keys(toHead({ labels: '[]' })) as (keyof TaskHead)[];
 const taskColumns = [...headFields.map(columnOf), 'lane', ...columnFields];
 const insertTaskSql = `insert into tasks (${taskColumns.join(', ')})
   values (${taskColumns.map(() => '?').join(', ')})`;
+
+/** The most expired dedupe keys that one commit deletes: an append waits at most for one such commit. */
+export const tidyStepMax = 1_000;
 
 /** The shortest window: a message is committed with its job, so it is never published twice. */
 const dedupeWindowMs = 1;
@@ -267,7 +271,12 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
       void all('delete from task_workers where worker = ?', worker),
     'tasks.remove': ({ refs }) => refs.reduce((sum, { id }) => sum + remove(id), 0),
     'tasks.tidy': ({ nowMs }) => {
-      all('delete from task_dedupes where until_ms <= ?', nowMs);
+      const expired = all(
+        `delete from task_dedupes where (type, key) in (select type, key from task_dedupes
+           where until_ms <= ? order by until_ms limit ${tidyStepMax}) returning 1`,
+        nowMs,
+      );
+      if (expired.length === tidyStepMax) return true;
       // A key without a running job has room, even if a release was missed.
       all(
         `update tasks set lane = ${taskLane.ready}
@@ -276,7 +285,7 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
              and r.concurrency_key = tasks.concurrency_key)`,
       );
       ackClaimed();
-      return undefined;
+      return false;
     },
     'tasks.setMode': ({ type, mode }) => {
       all('delete from task_modes where type = ?', type);

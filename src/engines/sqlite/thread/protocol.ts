@@ -18,6 +18,7 @@ export interface SqlStatement {
   readonly values: readonly SqlValue[];
   /** With another number of rows, the request fails with `SqlExpectationFailed` and commits nothing. */
   readonly expect?: { readonly what: SqlExpectation; readonly rows: number } | undefined;
+  readonly isHousekeeping?: boolean | undefined;
 }
 
 /** The statements of one connection. */

@@ -1,5 +1,5 @@
 // The writer thread: takes all waiting requests, commits them together and replies to them together. One sync to
-// disk serves all of them, so durable appends cost little once they are concurrent.
+// disk serves all of them, so durable appends cost little once they are concurrent. Housekeeping runs in between.
 
 import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -15,7 +15,7 @@ import { createDocuments } from '../read-models/documents.ts';
 import { createAppender } from '../store/appender.ts';
 import { createTaskWriter } from '../tasks/writer.ts';
 import { toFailure } from './failure.ts';
-import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
+import { packOutcome, unpackAppends } from './packed-append.ts';
 import {
   createSqlQuery,
   type Handlers,
@@ -32,6 +32,7 @@ import {
   type WriterRequest,
   type WriterSettings,
 } from './protocol.ts';
+import { createRequestQueue, type Work } from './request-queue.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('writer-main.ts runs as a worker thread only');
@@ -44,7 +45,6 @@ const groupMax = 1_000;
  */
 const lingerMs = 0.1;
 
-type Work = PlainAppend | WriterRequest;
 type Replies = Extract<MessageFromWriter, { readonly kind: 'replies' }>;
 
 const post = (message: MessageFromWriter): void => port.postMessage(message);
@@ -97,26 +97,25 @@ function serve(database: DatabaseSync): void {
     'sql.run': ({ statements }) => statements.map(runStatement),
   };
 
+  const queue = createRequestQueue();
+
   port?.on('message', (first: MessageToWriter) => {
     let message: MessageToWriter | undefined = first;
-    while (message !== undefined) {
-      const work: Work[] = [];
-      let closing = take(message, work);
+    let isClosing = false;
+    while (message !== undefined || queue.size > 0) {
       // Requests that arrived during the last commit join this one.
-      while (!closing && work.length < groupMax) {
-        const more = receive();
-        if (more === undefined) break;
-        closing = take(more, work);
+      while (message !== undefined) {
+        if ('kind' in message) isClosing = true;
+        else for (const work of message.flatMap(unpack)) queue.add(work);
+        message = isClosing || queue.foreground >= groupMax ? undefined : receive();
       }
-      if (work.length > 0) commitAndReply(work);
-      if (closing) {
-        log.close();
-        database.close();
-        port.close();
-        return;
-      }
-      message = poll();
+      if (queue.size > 0) commitAndReply(queue.next());
+      if (!isClosing) message = poll();
     }
+    if (!isClosing) return;
+    log.close();
+    database.close();
+    port.close();
   });
 
   function commitAndReply(work: readonly Work[]): void {
@@ -262,12 +261,6 @@ function poll(): MessageToWriter | undefined {
   return message;
 }
 
-/** Adds the requests of a message; returns whether the thread is to close. */
-function take(message: MessageToWriter, into: Work[]): boolean {
-  if ('kind' in message) return true;
-  for (const part of message) {
-    if (typeof part === 'string') into.push(...unpackAppends(part));
-    else into.push(part);
-  }
-  return false;
+function unpack(part: string | WriterRequest): readonly Work[] {
+  return typeof part === 'string' ? unpackAppends(part) : [part];
 }
