@@ -8,7 +8,14 @@ import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/li
 import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
-import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts';
+import type { Job } from '../work/work-queue.ts';
+import {
+  deliveryPrefix,
+  deliveryQueueName,
+  fromJob,
+  type DeliveryJob,
+  type DeliveryQueueOptions,
+} from './delivery-job.ts';
 import { freesOrderingKey } from './dispatch-queue.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
@@ -17,8 +24,7 @@ import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 import { drained, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
 import { outageMs, sendingSettings, type SendingOptions } from './sending-options.ts';
 
-export interface QueueWorkerOptions extends SendingOptions {
-  readonly queue: DeliveryQueue;
+export interface QueueWorkerOptions extends SendingOptions, DeliveryQueueOptions {
   /** Integration types, or patterns of them (`webhook:*`). Default: all. */
   readonly types?: readonly string[] | undefined;
 }
@@ -35,11 +41,13 @@ const operation = 'OUTBOX_DELIVER';
  * Sends the messages that a `createQueueDispatcher` has put into queues, until it is stopped.
  *
  * @example
- * import { createQueueWorker, memoryDeliveryQueue, memoryOutboxLedger } from 'millrace/outbox';
+ * import { openSqlite } from 'millrace/engines/sqlite';
+ * import { createQueueWorker } from 'millrace/outbox';
  *
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
  * await using worker = createQueueWorker({
- *   ledger: memoryOutboxLedger(),
- *   queue: memoryDeliveryQueue(),
+ *   ledger: db.outbox,
+ *   queue: db.queue,
  *   types: ['webhook:*'],
  *   deliver: async ({ payload }, { idempotencyKey, signal }) => {
  *     const headers = { 'idempotency-key': idempotencyKey };
@@ -50,11 +58,15 @@ const operation = 'OUTBOX_DELIVER';
  * await worker.start();
  */
 export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
-  const { queue, types = ['*'] } = options;
+  const { queue, types = ['*'], prefix = deliveryPrefix, perTenant = false } = options;
   const settings = sendingSettings(options);
   const { ledger, deliver, schedule, onDead, clock, observer } = settings;
   const { concurrency, leaseMs, timeoutMs, drainMs, workerId } = settings;
   checkNumbers({ concurrency, leaseMs, timeoutMs, drainMs });
+  const queues = types.map(
+    (integrationType) =>
+      `${prefix}:${deliveryQueueName({ integrationType, tenantId: '*' }, perTenant)}`,
+  );
   let inFlight = 0;
 
   async function run(stopping: AbortSignal): Promise<void> {
@@ -63,15 +75,16 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     const deadlines = createCallDeadlines(clock, cancelling.signal);
     const time = { clock, timeoutMs, leaseMs, deadlines };
     const attempt = { deliver, schedule, observer, source, operation, ...time } as const;
+    const logFailure = (err: unknown): void =>
+      logOutbox(observer, { source, operation, phase: 'ERROR' }, {}, { err });
     const batch = {
       clock,
       stopping: cancelling.signal,
-      onFailure: (err: unknown) =>
-        logOutbox(observer, { source, operation, phase: 'ERROR' }, {}, { err }),
+      onFailure: logFailure,
     };
-    const renew = inBatches(async (claims: readonly (OutboxClaim | ClaimedMessage)[]) => {
+    const renew = inBatches(async (claims: readonly OutboxClaim[]) => {
       const leasedAtMs = clock.now();
-      const renewed = await ledger.renew(claims, { workerId, leaseMs, perTenant: queue.perTenant });
+      const renewed = await ledger.renew(claims, { workerId, leaseMs, perTenant });
       return renewed.map((each) => ({ renewed: each, leasedAtMs }));
     }, batch);
     const settle = inBatches(async (ended: readonly SettledMessage[]) => {
@@ -79,19 +92,25 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       for (const [at, each] of ended.entries()) {
         reportOutcome(each, settled[at], { source, observer, onDead, reports });
       }
-      if (ended.some(freesOrderingKey)) queue.nudge();
+      if (ended.some(freesOrderingKey)) queue.nudge(`${prefix}:nudge`);
       return settled;
     }, batch);
 
     async function handle(job: DeliveryJob): Promise<void> {
       const { outboxId: id, token } = job;
-      const { renewed, leasedAtMs } = await renew(job.message ?? { id, token });
+      const { renewed, leasedAtMs } = await renew({ id, token });
       if (typeof renewed === 'string') return reportDropped(job, renewed);
       const outcome = await attemptDelivery(renewed, leasedAtMs, attempt);
       await settle({ message: renewed, outcome });
     }
 
-    async function handleOne(job: DeliveryJob): Promise<void> {
+    async function handleOne(queued: Job): Promise<undefined> {
+      const job = fromJob(queued);
+      if (job === undefined) {
+        const { queue: name, id: jobId } = queued;
+        observer.log?.error({ queue: name, jobId }, 'unknown job in outbox queue');
+        return undefined;
+      }
       inFlight += 1;
       try {
         await handle(job);
@@ -102,6 +121,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       } finally {
         inFlight -= 1;
       }
+      return undefined;
     }
 
     function reportDropped(job: DeliveryJob, why: Exclude<Renewed, ClaimedMessage>): void {
@@ -111,7 +131,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       logOutbox(observer, what, job, { outboxId, integrationType });
     }
 
-    const working = queue.work(handleOne, { types, concurrency, signal: stopping });
+    const working = queue.work(handleOne, { queues, concurrency, signal: stopping, leaseMs });
     using stop = whenAborted(stopping);
     await Promise.race([working, stop.aborted]);
     await drained(working, { clock, drainMs, cancelling });
