@@ -13,6 +13,7 @@ import { enqueued, newMessage } from '../testing/conformance/outbox/fixture.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import type { WorkQueue } from '../work/work-queue.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
+import type { OutboxClaim } from './outbox-message.ts';
 import { createQueueDispatcher, type QueueDispatcherOptions } from './queue-dispatcher.ts';
 import { createQueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
 
@@ -282,6 +283,73 @@ test('leases of waiting jobs are extended, so that a slow queue is processed', a
   );
 });
 
+test('the lease of an attempt that runs longer than it is extended, and the message is sent once', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, {});
+  const leaseMs = 3_000;
+  let calls = 0;
+  await using rig = await start(
+    ledger,
+    async () => {
+      calls += 1;
+      await clock.sleep(10 * leaseMs);
+    },
+    {
+      queue: memoryQueue(clock),
+      dispatcher: { clock, leaseMs, tickIntervalMs: 100 },
+      worker: { clock, leaseMs, timeoutMs: 20 * leaseMs },
+    },
+  );
+  await rig.eventually('it is sent', async () => {
+    await clock.advance(100);
+    return (await ledger.counts()).SENT === 1;
+  });
+  assert.equal(calls, 1);
+});
+
+test('an attempt whose claim was lost is aborted, and its outcome is not stored', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, {});
+  const aborted = Promise.withResolvers<unknown>();
+  const settled: string[] = [];
+  const watched: OutboxLedger = {
+    ...ledger,
+    async settle(outcomes) {
+      settled.push(...outcomes.map(({ kind }) => kind));
+      return ledger.settle(outcomes);
+    },
+  };
+  const queue = memoryQueue(clock);
+  const begun = Promise.withResolvers<OutboxClaim>();
+  const worker = createQueueWorker({
+    ledger: watched,
+    queue,
+    clock,
+    leaseMs: 3_000,
+    async deliver({ id, token }, { signal }) {
+      signal.addEventListener('abort', () => aborted.resolve(signal.reason));
+      begun.resolve({ id, token });
+      await aborted.promise;
+    },
+  });
+  const dispatcher = createQueueDispatcher({ ledger, queue, clock });
+  await dispatcher.start();
+  await worker.start();
+  const claim = await begun.promise;
+  await dispatcher.stop();
+  // Another process has taken over the claim, as after a freeze of this one.
+  const [other] = await ledger.renew([claim], { workerId: 'other' });
+  assert.ok(typeof other === 'object');
+  await clock.advance(1_000);
+  await aborted.promise;
+  await eventually('the attempt is over', async () => worker.inFlight === 0);
+  await worker.stop();
+  assert.deepEqual(settled, []);
+  assert.equal(await ledger.markSent(other), 'settled');
+});
+
 test('a job of another program is logged and completed', async () => {
   const queue = memoryQueue();
   const logs: object[] = [];
@@ -454,7 +522,7 @@ test('invalid settings are rejected', async () => {
     () => createQueueDispatcher({ ledger, queue, waitingMax: 0 }),
     () => createQueueDispatcher({ ledger, queue, batchSize: 1.5 }),
     () => createQueueWorker({ ledger, queue, deliver, concurrency: 0 }),
-    () => createQueueWorker({ ledger, queue, deliver, leaseMs: 100, timeoutMs: 100 }),
+    () => createQueueWorker({ ledger, queue, deliver, timeoutMs: 0 }),
   ];
   for (const each of bad) await rejectsWith(async () => each(), 'OUTBOX_INVALID');
 });
