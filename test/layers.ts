@@ -29,6 +29,8 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   subscriptions: ['foundation', 'contracts', 'store'],
   // Sibling folders never import each other: the platform passes functions in.
   ...Object.fromEntries(siblings.map((name) => [name, core])),
+  // Queue mode puts jobs into work queues.
+  outbox: [...core, 'work'],
   engines: belowEngines,
   destinations: [...belowEngines, 'engines'],
   // Chooses engines by URL and loads them lazily.
@@ -42,6 +44,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 
 /** Engines and destinations that use the connection of another engine. */
 const usesConnectionOf: Readonly<Record<string, string>> = {
+  'engines/memory': 'engines/sqlite',
   'destinations/redis-stream': 'engines/redis',
   'destinations/nats': 'engines/nats',
 };

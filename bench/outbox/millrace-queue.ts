@@ -44,7 +44,7 @@ export const millraceOverBullMq: QueueSubject = {
         or exists (select from core_outbox.queued)`,
       async start(ledger, { concurrency, handle }) {
         const stack = new AsyncDisposableStack();
-        const { deliveryQueue: queue } = stack.use(await openRedis(url));
+        const { queue } = stack.use(await openRedis(url));
         const deliver = async ({ tenantId = '' }: { readonly tenantId?: string | undefined }) =>
           handle({ tenantId });
         const worker = stack.use(createQueueWorker({ ledger, queue, concurrency, deliver }));

@@ -13,7 +13,7 @@ type Context = Pick<ModuleContext, 'clock' | 'keys' | 'load' | 'observer' | 'wor
 /** Longer than any request is open. */
 const dispatchedTtlMs = 30 * 86_400_000;
 
-export function dispatcher(context: Context, leaseMs?: number): Subscription {
+export function dispatcher(context: Context): Subscription {
   const { clock, load, observer } = context;
   return subscription({
     name: 'sub:slack-requests:dispatcher:v1',
@@ -25,9 +25,10 @@ export function dispatcher(context: Context, leaseMs?: number): Subscription {
       const { state } = await load(messageRequest, { tenant, id });
       if (state.status !== 'queued' || state.round !== round) return;
       const keys = await context.keys();
-      const queue = await context.workQueue(slackAddressing.queueName, { leaseMs });
+      const queue = await context.workQueue();
       const jobId = await markDispatched(keys, { tenant, id, round });
-      await queue.add(sendJob({ tenant, id, ...roundOf(jobId) }, state, clock.now()));
+      const job = sendJob({ tenant, id, ...roundOf(jobId) }, state, clock.now());
+      await queue.add(slackAddressing.queueName, [job]);
       const tags = { tenant, messageRequestId: id, jobId, ...tagsOf(state) };
       observer.log?.debug(tags, 'request queued');
     },

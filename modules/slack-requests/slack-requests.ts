@@ -47,7 +47,7 @@ export interface SlackRequestsOptions {
   readonly sweepIntervalMs?: number;
   /** Age from which the sweeper queues a request without a job again. Default: 1 minute. */
   readonly sweepGraceMs?: number;
-  /** Lease of a job; afterwards another process takes it over. Default: 30 s. */
+  /** Lease of a job; afterwards another process takes it over. Default: 15 s. */
   readonly jobLeaseMs?: number;
 }
 
@@ -75,14 +75,14 @@ const projections = [
 ];
 
 export function slackRequests(options: SlackRequestsOptions = {}): PlatformModule {
-  const { secretKeys = [], jobLeaseMs } = options;
+  const { secretKeys = [] } = options;
   const secrets = secretKeys.length === 0 ? undefined : createSecretBox(secretKeys);
   return defineModule({
     name: 'slack-requests',
     uses: ['keys', 'queue'],
     aggregates: [messageRequest, workspace, app, channel, template],
     projections,
-    subscriptions: (context) => [dispatcher(context, jobLeaseMs)],
+    subscriptions: (context) => [dispatcher(context)],
     services: (context) => [
       { role: 'workers', start: () => startWorker(context, options, secrets) },
       { role: 'sweepers', start: () => startSweeping(context, options) },
@@ -106,14 +106,16 @@ async function startWorker(
   } = { ...slackRequestsDefaults, ...options };
   const { clock, observer } = context;
   const keys = await context.keys();
-  const queue = await context.workQueue(slackAddressing.queueName, { leaseMs });
+  const queue = await context.workQueue();
   const slack = await createSlackClient({ apiUrl, timeoutMs: rules.timeoutMs, clock });
   const pace = createPace({ keys, clock, waitMaxMs: rules.waitMaxMs });
   const handle = createSendHandler({ context, keys, slack, secrets, pace, rules });
   const stopping = new AbortController();
-  const working = queue.work(handle, { concurrency, signal: stopping.signal });
+  const { queueName } = slackAddressing;
+  const work = { queues: [queueName], concurrency, leaseMs, signal: stopping.signal };
+  const working = queue.work(handle, work);
   working.catch((error: unknown) => {
-    observer.log?.error({ queue: queue.name, err: error }, 'queue worker failed');
+    observer.log?.error({ queue: queueName, err: error }, 'queue worker failed');
   });
   return {
     async [Symbol.asyncDispose]() {
@@ -128,17 +130,10 @@ async function startSweeping(
   context: ModuleContext,
   options: SlackRequestsOptions,
 ): Promise<Started> {
-  const {
-    sweepIntervalMs,
-    sweepGraceMs: graceMs,
-    jobLeaseMs: leaseMs,
-  } = {
-    ...slackRequestsDefaults,
-    ...options,
-  };
+  const { sweepIntervalMs, sweepGraceMs: graceMs } = { ...slackRequestsDefaults, ...options };
   const { clock, observer } = context;
   const keys = await context.keys();
-  const queue = await context.workQueue(slackAddressing.queueName, { leaseMs });
+  const queue = await context.workQueue();
   const sweep = createSweeper({ context, keys, queue, projections, graceMs });
   const stopping = new AbortController();
   const { signal } = stopping;

@@ -54,14 +54,14 @@ export function createSweeper(options: SweeperOptions): (signal: AbortSignal) =>
       round,
       generation: known.round === round ? known.generation : 1,
     };
-    const job = await queue.state(jobIdOf(current));
+    const job = await queue.state(slackAddressing.queueName, jobIdOf(current));
     if (job === 'waiting' || job === 'delayed' || job === 'active') return false;
     // The queue would ignore a job with the id of a finished one.
     const generation = job === undefined ? current.generation : current.generation + 1;
     const next = { ...current, generation };
     const to = jobIdOf(next);
     if (before !== to && !(await replaceDispatched(keys, key, { from: before, to }))) return false;
-    await queue.add(sendJob(next, state, clock.now()));
+    await queue.add(slackAddressing.queueName, [sendJob(next, state, clock.now())]);
     observer.count?.('slack_requests_requeued_total', { tenant });
     const tags = { tenant, messageRequestId: id, jobId: to, ...tagsOf(state) };
     observer.log?.warn(tags, 'request requeued');

@@ -1,79 +1,59 @@
-// Jobs of a delivery queue: their content and ids, and the names of the queues. A job holds ids, and the message
-// itself only if it is small and the dispatcher is configured for that.
+// Jobs of queue mode: their content and ids, and the names of their queues. A job holds ids only: the ledger has the
+// messages, so a queue may lose jobs, and if it delivers a job twice, the ledger rejects the second claim.
 
 import { decodeJobId, encodeJobId } from '../contracts/redis-keys.ts';
-import type { DeliveryJob } from './delivery-queue.ts';
+import type { Job, NewJob, WorkQueue } from '../work/work-queue.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 
-/** The job in the queue; the queue's name holds its integration type. */
-interface JobData {
-  readonly outboxId: string;
-  readonly attempt: number;
-  readonly token: string;
-  readonly tenantId?: string | undefined;
-  readonly correlationId?: string | undefined;
-  readonly message?: object | undefined;
+/** What the queue dispatcher and its workers have in common; must be the same in all processes. */
+export interface DeliveryQueueOptions {
+  readonly queue: WorkQueue;
+  /** Prefix of the names of all queues; its hash tag puts them in one slot of a cluster. Default: `mq:{outbox}`. */
+  readonly prefix?: string | undefined;
+  /** Whether each tenant of an integration type has a separate queue. Default: false. */
+  readonly perTenant?: boolean | undefined;
 }
 
-export function toDeliveryJob(message: ClaimedMessage, inlineBytesMax: number): DeliveryJob {
-  const { id, token, attempts, integrationType, eventType, tenantId, correlationId } = message;
-  const isSmall =
-    inlineBytesMax > 0 && Buffer.byteLength(JSON.stringify(message)) <= inlineBytesMax;
+export const deliveryPrefix = 'mq:{outbox}';
+
+export interface DeliveryJob {
+  readonly outboxId: string;
+  /** The token of its claim. */
+  readonly token: string;
+  readonly integrationType: string;
+  readonly eventType: string;
+  readonly tenantId: string | undefined;
+  readonly correlationId: string | undefined;
+}
+
+export function toNewJob(message: ClaimedMessage): NewJob {
+  const { id: outboxId, token, attempts, eventType, tenantId, correlationId } = message;
+  const attempt = attempts + 1;
   return {
-    outboxId: id,
-    token,
-    attempt: attempts + 1,
-    integrationType,
-    eventType,
-    tenantId,
-    correlationId,
-    message: isSmall ? message : undefined,
+    id: deliveryJobId({ outboxId, attempt, token }),
+    name: eventType,
+    data: { outboxId, attempt, token, tenantId, correlationId },
+    removeOnComplete: 0,
+    removeOnFail: 100,
   };
 }
 
-/**
- * One for each claim: a message that is claimed again after its lease expired has the same attempt number, and
- * must not be mistaken for the lost job.
- */
-export function deliveryJobId({
-  outboxId,
-  attempt,
-  token,
-}: Pick<DeliveryJob, 'attempt' | 'outboxId' | 'token'>): string {
-  return encodeJobId(`outbox:${outboxId}:${attempt}:${token}`);
-}
-
-export function claimOfJobId(jobId: string): OutboxClaim | undefined {
-  const [, id, token] = /^outbox:([^:]+):\d+:(.+)$/s.exec(decodeJobId(jobId)) ?? [];
-  return id === undefined || token === undefined ? undefined : { id, token };
-}
-
-export function toJobData({ outboxId, attempt, token, ...more }: DeliveryJob): JobData {
-  const { tenantId, correlationId, message } = more;
-  return { outboxId, attempt, token, tenantId, correlationId, message };
-}
-
 /** Undefined: another program put it there. */
-export function fromJobData(
-  data: unknown,
-  { integrationType, eventType }: Pick<DeliveryJob, 'integrationType' | 'eventType'>,
-): DeliveryJob | undefined {
-  const { outboxId, attempt, token, tenantId, correlationId, message } = (data ?? {}) as Partial<
-    Record<keyof JobData, unknown>
+export function fromJob({ queue, name: eventType, data }: Job): DeliveryJob | undefined {
+  const { outboxId, token, tenantId, correlationId } = (data ?? {}) as Partial<
+    Record<keyof DeliveryJob, unknown>
   >;
-  if (typeof outboxId !== 'string' || typeof token !== 'string') return undefined;
+  const address = parseDeliveryQueueName(queue.slice(queue.lastIndexOf(':') + 1));
+  if (typeof outboxId !== 'string' || typeof token !== 'string' || address === undefined) {
+    return undefined;
+  }
   return {
     outboxId,
     token,
-    attempt: Number(attempt),
-    integrationType,
+    integrationType: address.integrationType,
     eventType,
     tenantId: textOf(tenantId),
     correlationId: textOf(correlationId),
-    message:
-      typeof message === 'object' && message !== null
-        ? revived(message as ClaimedMessage)
-        : undefined,
   };
 }
 
@@ -81,26 +61,22 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** JSON has no dates, and omits undefined fields. */
-function revived(message: ClaimedMessage): ClaimedMessage {
-  const date = (value: Date | undefined): Date | undefined =>
-    value === undefined ? undefined : new Date(value);
-  const { headers, tenantId, userId, correlationId, orderingKey, lastError } = message;
-  return {
-    ...message,
-    headers,
-    tenantId,
-    userId,
-    correlationId,
-    orderingKey,
-    lastError,
-    dueAt: new Date(message.dueAt),
-    createdAt: new Date(message.createdAt),
-    updatedAt: new Date(message.updatedAt),
-    lockedAt: date(message.lockedAt),
-    lockedBy: message.lockedBy,
-    sentAt: date(message.sentAt),
-  };
+/**
+ * One for each claim: a message that is claimed again after its lease expired has the same attempt number, and
+ * must not be mistaken for the lost job.
+ */
+export function deliveryJobId(job: {
+  readonly outboxId: string;
+  /** The first is 1. */
+  readonly attempt: number;
+  readonly token: string;
+}): string {
+  return encodeJobId(`outbox:${job.outboxId}:${job.attempt}:${job.token}`);
+}
+
+export function claimOfJobId(jobId: string): OutboxClaim | undefined {
+  const [, id, token] = /^outbox:([^:]+):\d+:(.+)$/s.exec(decodeJobId(jobId)) ?? [];
+  return id === undefined || token === undefined ? undefined : { id, token };
 }
 
 export interface DeliveryAddress {
@@ -111,7 +87,10 @@ export interface DeliveryAddress {
 /** A colon becomes a tilde, because BullMQ rejects it in queue names; other characters with a meaning are escaped. */
 const start = 'outbox-';
 
-/** `outbox-webhook~partner-x`; per tenant `outbox-webhook~partner-x@core`. `parseDeliveryQueueName` reverses it. */
+/**
+ * `outbox-webhook~partner-x`; per tenant `outbox-webhook~partner-x@core`. `parseDeliveryQueueName` reverses it. A `*`
+ * stays a `*`, so a pattern of types becomes a pattern of queues.
+ */
 export function deliveryQueueName(
   { integrationType, tenantId = '' }: DeliveryAddress,
   perTenant: boolean,
@@ -123,27 +102,6 @@ export function parseDeliveryQueueName(name: string): DeliveryAddress | undefine
   if (!name.startsWith(start)) return undefined;
   const [type = '', tenant = ''] = name.slice(start.length).split('@');
   return { integrationType: decode(type), tenantId: tenant === '' ? undefined : decode(tenant) };
-}
-
-/** `*` matches any characters. */
-export function fitsType(patterns: readonly string[], integrationType: string): boolean {
-  return patterns.some((pattern) => {
-    const [first = '', ...rest] = pattern.split('*');
-    const last = rest.pop();
-    if (last === undefined) return pattern === integrationType;
-    if (!integrationType.startsWith(first)) return false;
-    let at = first.length;
-    for (const part of rest) {
-      const found = integrationType.indexOf(part, at);
-      if (found === -1) return false;
-      at = found + part.length;
-    }
-    return integrationType.length - last.length >= at && integrationType.endsWith(last);
-  });
-}
-
-export function isPattern(type: string): boolean {
-  return type.includes('*');
 }
 
 function encode(text: string): string {

@@ -37,14 +37,7 @@ export {
   type OutboxProjectorDefinition,
   type OutboxProjectorRoles,
 } from './outbox-projector.ts';
-export type {
-  DeliveryJob,
-  DeliveryQueue,
-  Offered,
-  WaitingJobs,
-  WorkOptions,
-} from './delivery-queue.ts';
-export { memoryDeliveryQueue } from './memory-delivery-queue.ts';
+export type { DeliveryQueueOptions } from './delivery-job.ts';
 export { createQueueDispatcher, type QueueDispatcherOptions } from './queue-dispatcher.ts';
 export { createQueueWorker, type QueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
 export type { OnDead } from './report-outcome.ts';

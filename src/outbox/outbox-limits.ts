@@ -24,8 +24,6 @@ export const outboxLimits = {
   metricsIntervalMsDefault: 15_000,
   /** Jobs that may wait in one queue: bounds the delay of other tenants, and the memory of Redis. */
   waitingMaxDefault: 250,
-  /** The largest JSON of a message that travels in its job. */
-  inlineBytesMaxDefault: 4_096,
   /** The number of lanes: all messages of one destination and tenant are in one lane. */
   lanes: 64,
   retryAfterMsMax: 24 * 3_600_000,

@@ -4,8 +4,13 @@
 import { runUntilStopped, type Lifecycle } from '../foundation/lifecycle.ts';
 import { createWaiters } from '../foundation/async/waiters.ts';
 import { checkNumbers } from './check-outbox.ts';
-import { toDeliveryJob } from './delivery-job.ts';
-import type { DeliveryQueue } from './delivery-queue.ts';
+import {
+  claimOfJobId,
+  deliveryPrefix,
+  deliveryQueueName,
+  toNewJob,
+  type DeliveryQueueOptions,
+} from './delivery-job.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
@@ -13,14 +18,9 @@ import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 import { claimingSettings, outageMs, type ClaimingOptions } from './sending-options.ts';
 
 /** The leases of waiting jobs are extended, three times per `leaseMs`. */
-export interface QueueDispatcherOptions extends ClaimingOptions {
-  readonly queue: DeliveryQueue;
+export interface QueueDispatcherOptions extends ClaimingOptions, DeliveryQueueOptions {
   /** Jobs that may wait in one queue; further messages stay in the ledger. Default: 250. */
   readonly waitingMax?: number | undefined;
-  /** `small`: a message of up to `inlineBytesMax` travels in its job, so that the worker need not read it. */
-  readonly payload?: 'id' | 'small' | undefined;
-  /** Default: 4 KiB. */
-  readonly inlineBytesMax?: number | undefined;
 }
 
 const source = 'outbox-dispatcher';
@@ -32,21 +32,19 @@ const fullMs = 50;
  * them. Jobs that wait in the queues stay there after a stop.
  *
  * @example
- * import { createQueueDispatcher, memoryDeliveryQueue, memoryOutboxLedger } from 'millrace/outbox';
+ * import { openSqlite } from 'millrace/engines/sqlite';
+ * import { createQueueDispatcher } from 'millrace/outbox';
  *
- * await using dispatcher = createQueueDispatcher({
- *   ledger: memoryOutboxLedger(),
- *   queue: memoryDeliveryQueue(),
- * });
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
+ * await using dispatcher = createQueueDispatcher({ ledger: db.outbox, queue: db.queue });
  * await dispatcher.start();
  */
 export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycle {
-  const { queue, payload = 'id' } = options;
+  const { queue, prefix = deliveryPrefix, perTenant = false } = options;
   const settings = claimingSettings(options);
   const { ledger, clock, observer, workerId, batchSize, leaseMs, tickIntervalMs } = settings;
   const waitingMax = options.waitingMax ?? limits.waitingMaxDefault;
-  const inlineBytesMax = options.inlineBytesMax ?? limits.inlineBytesMaxDefault;
-  checkNumbers({ batchSize, leaseMs, waitingMax, inlineBytesMax, tickIntervalMs });
+  checkNumbers({ batchSize, leaseMs, waitingMax, tickIntervalMs });
 
   async function pump(stopping: AbortSignal): Promise<void> {
     let releases: OutboxOutcome[] = [];
@@ -54,7 +52,7 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
     let waitFullMs = fullMs;
     const nudged = createWaiters();
     let isNudged = false;
-    const unsubscribe = queue.onNudge(() => {
+    const unsubscribe = queue.onNudge(`${prefix}:nudge`, () => {
       isNudged = true;
       nudged.wakeAll();
     });
@@ -71,15 +69,17 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
 
     /** Returns the messages whose queues are full. */
     async function offer(claimed: readonly ClaimedMessage[]): Promise<readonly ClaimedMessage[]> {
-      const inlineMax = payload === 'small' ? inlineBytesMax : 0;
+      const byQueue = Map.groupBy(claimed, (each) => deliveryQueueName(each, perTenant));
+      const offers = [...byQueue].map(async ([name, messages]) => {
+        const jobs = messages.map(toNewJob);
+        const taken = await queue.add(`${prefix}:${name}`, jobs, { waitingMax });
+        for (const message of messages.slice(0, taken)) reportJob(message);
+        return messages.slice(taken);
+      });
       try {
-        const jobs = claimed.map((message) => toDeliveryJob(message, inlineMax));
-        const offered = await queue.offer(jobs, { waitingMax });
-        for (const [at, message] of claimed.entries()) {
-          if (offered[at] === 'taken') reportJob(message);
-        }
-        return claimed.filter((_message, at) => offered[at] !== 'taken');
+        return (await Promise.all(offers)).flat();
       } catch (error) {
+        await Promise.allSettled(offers);
         // Some jobs may have been accepted: releasing their claims makes their tokens stale.
         releases = claimed.map(released());
         await ledger.settle(releases);
@@ -148,8 +148,9 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
     while (!stopping.aborted) {
       try {
         await clock.sleep(Math.ceil(leaseMs / 3), stopping);
-        for await (const { queue: name, claims } of queue.waiting()) {
-          observer.gauge?.('queue_depth', claims.length, { queue: name });
+        for await (const { queue: name, ids } of queue.waiting(`${prefix}:outbox-*`)) {
+          const claims = ids.flatMap((id) => claimOfJobId(id) ?? []);
+          observer.gauge?.('queue_depth', ids.length, { queue: name.slice(prefix.length + 1) });
           for (let at = 0; at < claims.length; at += limits.claimBatchMax) {
             await ledger.extend(claims.slice(at, at + limits.claimBatchMax), { leaseMs });
           }

@@ -3,20 +3,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually, rejectsWith } from '../testing/assertions.ts';
+import { openMemory } from '../engines/memory/index.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';
-import type { DeliveryQueue } from './delivery-queue.ts';
 import { enqueued, newMessage } from '../testing/conformance/outbox/fixture.ts';
-import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
+import type { WorkQueue } from '../work/work-queue.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
+import type { OutboxClaim } from './outbox-message.ts';
 import { createQueueDispatcher, type QueueDispatcherOptions } from './queue-dispatcher.ts';
 import { createQueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
 
 const schedule = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0 };
 const never = new Promise<void>(() => undefined);
+const memoryQueue = (clock?: Clock): WorkQueue => openMemory({ clock }).queue;
 
 interface Rig extends AsyncDisposable {
   /** Resolves while dispatcher and worker run. */
@@ -29,12 +32,12 @@ async function start(
   ledger: OutboxLedger,
   deliver: Deliver,
   more: {
-    readonly queue?: DeliveryQueue;
+    readonly queue?: WorkQueue;
     readonly dispatcher?: Partial<QueueDispatcherOptions>;
     readonly worker?: Partial<QueueWorkerOptions>;
   } = {},
 ): Promise<Rig> {
-  const { queue = memoryDeliveryQueue() } = more;
+  const { queue = memoryQueue() } = more;
   const dispatcher = createQueueDispatcher({
     ledger,
     queue,
@@ -63,35 +66,66 @@ async function start(
   };
 }
 
-for (const payload of ['id', 'small'] as const) {
-  test(`sends everything once, with the message as the ledger has it (payload: ${payload})`, async () => {
-    const ledger = memoryOutboxLedger();
-    const ids = await enqueued(
-      ledger,
-      ...Array.from({ length: 300 }, (_, at) => ({
-        integrationType: `webhook:p${at % 3}`,
-        payload: { at, text: 'x'.repeat(at % 2 === 0 ? 10 : 5_000) },
-        headers: { h: 1 },
-      })),
-    );
-    const sent: string[] = [];
-    await using rig = await start(
-      ledger,
-      async (message, { attempt }) => {
-        const { status, lockedAt, lockedBy, updatedAt, token, starts, ...rest } = message;
-        assert.deepEqual([status, attempt, starts], ['CLAIMED', 1, 1]);
-        assert.ok(lockedAt && lockedBy && updatedAt && token);
-        const found = await ledger.find(message.id);
-        assert.deepEqual({ ...found, ...rest }, found);
-        sent.push(message.id);
-      },
-      { dispatcher: { payload } },
-    );
-    await rig.settled();
-    assert.deepEqual(sent.toSorted(), ids.toSorted());
-    assert.equal((await ledger.counts()).SENT, 300);
+test('sends everything once, with the message as the ledger has it', async () => {
+  const ledger = memoryOutboxLedger();
+  const ids = await enqueued(
+    ledger,
+    ...Array.from({ length: 300 }, (_, at) => ({
+      integrationType: `webhook:p${at % 3}`,
+      payload: { at, text: 'x'.repeat(at % 2 === 0 ? 10 : 5_000) },
+      headers: { h: 1 },
+    })),
+  );
+  const sent: string[] = [];
+  await using rig = await start(ledger, async (message, { attempt }) => {
+    const { status, lockedAt, lockedBy, updatedAt, token, starts, ...rest } = message;
+    assert.deepEqual([status, attempt, starts], ['CLAIMED', 1, 1]);
+    assert.ok(lockedAt && lockedBy && updatedAt && token);
+    const found = await ledger.find(message.id);
+    assert.deepEqual({ ...found, ...rest }, found);
+    sent.push(message.id);
   });
-}
+  await rig.settled();
+  assert.deepEqual(sent.toSorted(), ids.toSorted());
+  assert.equal((await ledger.counts()).SENT, 300);
+});
+
+test('each tenant of a type has a separate queue, and so do messages without a tenant', async () => {
+  const ledger = memoryOutboxLedger();
+  const queue = memoryQueue();
+  const tenants = ['a', 'b', 'c@d', undefined];
+  await enqueued(ledger, ...tenants.flatMap((tenantId) => [{ tenantId }, { tenantId }]));
+  const gate = Promise.withResolvers<void>();
+  const sent: string[] = [];
+  await using rig = await start(
+    ledger,
+    async ({ tenantId }) => {
+      if (tenantId === 'a') await gate.promise;
+      sent.push(String(tenantId));
+    },
+    {
+      queue,
+      dispatcher: { perTenant: true },
+      worker: { perTenant: true, types: ['webhook:partner-x'], concurrency: 1 },
+    },
+  );
+  await rig.eventually('the other tenants have their messages', async () => sent.length === 6);
+  const prefix = 'mq:{outbox}:outbox-webhook~partner-x';
+  const waiting = (await Array.fromAsync(queue.waiting('mq:{outbox}:*'))).map(
+    ({ queue: name, ids }) => [name, ids.length],
+  );
+  const names = ['', 'a', 'b', 'c%40d'].map((tenant) => `${prefix}@${tenant}`);
+  assert.deepEqual(waiting, [
+    [names[0], 0],
+    [names[1], 1],
+    [names[2], 0],
+    [names[3], 0],
+  ]);
+  gate.resolve();
+  await rig.settled();
+  const [message] = await ledger.list({ tenantId: 'c@d' });
+  assert.equal(message?.jobs?.[0]?.queue, 'outbox-webhook~partner-x@c%40d');
+});
 
 test('a failed message is retried through the ledger, and is dead after its last attempt', async () => {
   const ledger = memoryOutboxLedger();
@@ -142,20 +176,20 @@ test('messages of one key go out in order, each as soon as the one before is set
 test('a job that runs twice with the same token is sent once', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {});
-  const inner = memoryDeliveryQueue();
+  const inner = memoryQueue();
   const begun = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
-  const queue: DeliveryQueue = {
+  const queue: WorkQueue = {
     ...inner,
     // BullMQ also delivers a job again if its worker seems to have died.
     work: (handle, options) =>
-      inner.work(async (job) => {
-        const first = handle(job);
+      inner.work(async (job, context) => {
+        const first = handle(job, context);
         await begun.promise;
-        await handle(job);
+        await handle(job, context);
         gate.resolve();
         await first;
-        await handle(job);
+        return handle(job, context);
       }, options),
   };
   let sent = 0;
@@ -175,7 +209,7 @@ test('a full queue accepts no more jobs, and other queues continue', async () =>
     ledger,
     ...Array.from({ length: 500 }, () => ({ integrationType: 'webhook:slow' })),
   );
-  const queue = memoryDeliveryQueue();
+  const queue = memoryQueue();
   let others = 0;
   await using rig = await start(
     ledger,
@@ -187,8 +221,8 @@ test('a full queue accepts no more jobs, and other queues continue', async () =>
   );
   await enqueued(ledger, ...Array.from({ length: 50 }, () => ({ integrationType: 'sms' })));
   await rig.eventually('the others are sent', async () => others === 50);
-  const waiting = await Array.fromAsync(queue.waiting());
-  assert.ok(waiting.every(({ claims }) => claims.length <= 20));
+  const waiting = await Array.fromAsync(queue.waiting('mq:{outbox}:*'));
+  assert.ok(waiting.every(({ ids }) => ids.length <= 20));
   const { CLAIMED, PENDING } = await ledger.counts();
   assert.ok(CLAIMED <= 24 + 100, `${CLAIMED} are claimed`);
   assert.ok(PENDING >= 500 - 124, `${PENDING} are pending`);
@@ -233,6 +267,7 @@ test('leases of waiting jobs are extended, so that a slow queue is processed', a
       sent.push(`${id} ${starts}`);
     },
     {
+      queue: memoryQueue(clock),
       dispatcher: { clock, leaseMs, tickIntervalMs: 100 },
       worker: { clock, leaseMs, concurrency: 1 },
     },
@@ -248,11 +283,92 @@ test('leases of waiting jobs are extended, so that a slow queue is processed', a
   );
 });
 
+test('the lease of an attempt that runs longer than it is extended, and the message is sent once', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, {});
+  const leaseMs = 3_000;
+  let calls = 0;
+  await using rig = await start(
+    ledger,
+    async () => {
+      calls += 1;
+      await clock.sleep(10 * leaseMs);
+    },
+    {
+      queue: memoryQueue(clock),
+      dispatcher: { clock, leaseMs, tickIntervalMs: 100 },
+      worker: { clock, leaseMs, timeoutMs: 20 * leaseMs },
+    },
+  );
+  await rig.eventually('it is sent', async () => {
+    await clock.advance(100);
+    return (await ledger.counts()).SENT === 1;
+  });
+  assert.equal(calls, 1);
+});
+
+test('an attempt whose claim was lost is aborted, and its outcome is not stored', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, {});
+  const aborted = Promise.withResolvers<unknown>();
+  const settled: string[] = [];
+  const watched: OutboxLedger = {
+    ...ledger,
+    async settle(outcomes) {
+      settled.push(...outcomes.map(({ kind }) => kind));
+      return ledger.settle(outcomes);
+    },
+  };
+  const queue = memoryQueue(clock);
+  const begun = Promise.withResolvers<OutboxClaim>();
+  const worker = createQueueWorker({
+    ledger: watched,
+    queue,
+    clock,
+    leaseMs: 3_000,
+    async deliver({ id, token }, { signal }) {
+      signal.addEventListener('abort', () => aborted.resolve(signal.reason));
+      begun.resolve({ id, token });
+      await aborted.promise;
+    },
+  });
+  const dispatcher = createQueueDispatcher({ ledger, queue, clock });
+  await dispatcher.start();
+  await worker.start();
+  const claim = await begun.promise;
+  await dispatcher.stop();
+  // Another process has taken over the claim, as after a freeze of this one.
+  const [other] = await ledger.renew([claim], { workerId: 'other' });
+  assert.ok(typeof other === 'object');
+  await clock.advance(1_000);
+  await aborted.promise;
+  await eventually('the attempt is over', async () => worker.inFlight === 0);
+  await worker.stop();
+  assert.deepEqual(settled, []);
+  assert.equal(await ledger.markSent(other), 'settled');
+});
+
+test('a job of another program is logged and completed', async () => {
+  const queue = memoryQueue();
+  const logs: object[] = [];
+  const log = (fields: object): void => void logs.push(fields);
+  const observer = { log: { debug: log, info: log, warn: log, error: log } };
+  await using rig = await start(memoryOutboxLedger(), async () => assert.fail('sent'), {
+    queue,
+    worker: { observer },
+  });
+  await queue.add('mq:{outbox}:outbox-sms', [{ id: 'strange', name: 'send', data: { a: 1 } }]);
+  await rig.eventually('it is logged', async () => logs.length === 1);
+  assert.deepEqual(logs, [{ queue: 'mq:{outbox}:outbox-sms', jobId: 'strange' }]);
+});
+
 test('if the queues lose all jobs, the messages are sent after their leases expire', async () => {
   const clock = fakeClock();
   const ledger = memoryOutboxLedger({ clock });
   await enqueued(ledger, {}, {});
-  const lossy = memoryDeliveryQueue();
+  const lossy = memoryQueue(clock);
   const dispatcher = createQueueDispatcher({ ledger, queue: lossy, clock, leaseMs: 1_000 });
   await dispatcher.start();
   await eventually('they wait', async () => (await ledger.counts()).CLAIMED === 2);
@@ -260,6 +376,7 @@ test('if the queues lose all jobs, the messages are sent after their leases expi
   await lossy[Symbol.asyncDispose]();
   let starts = 0;
   await using rig = await start(ledger, async (message) => void (starts += message.starts), {
+    queue: memoryQueue(clock),
     dispatcher: { clock },
     worker: { clock },
   });
@@ -274,14 +391,14 @@ test('if the queues lose all jobs, the messages are sent after their leases expi
 test('an outage of the queues counts no attempts and keeps no claims', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {}, {}, {});
-  const inner = memoryDeliveryQueue();
+  const inner = memoryQueue();
   let calls = 0;
-  const queue: DeliveryQueue = {
+  const queue: WorkQueue = {
     ...inner,
-    async offer(jobs, options) {
+    async add(...args) {
       calls += 1;
       if (calls <= 2) throw new MillraceError('STORE_UNAVAILABLE', 'unavailable');
-      return inner.offer(jobs, options);
+      return inner.add(...args);
     },
   };
   const starts: number[] = [];
@@ -321,7 +438,7 @@ test('workers keep their outcomes while the ledger is unavailable', async () => 
 
 test('a paused destination gets no message, although jobs wait for it', async () => {
   const ledger = memoryOutboxLedger();
-  const queue = memoryDeliveryQueue();
+  const queue = memoryQueue();
   await enqueued(ledger, {}, {});
   const dispatcher = createQueueDispatcher({ ledger, queue });
   await dispatcher.start();
@@ -340,7 +457,7 @@ test('a paused destination gets no message, although jobs wait for it', async ()
 test('stopping a worker waits for running attempts, and cancels them after the drain time', async () => {
   const ledger = memoryOutboxLedger();
   await enqueued(ledger, {}, {});
-  const queue = memoryDeliveryQueue();
+  const queue = memoryQueue();
   const dispatcher = createQueueDispatcher({ ledger, queue });
   await dispatcher.start();
   let calls = 0;
@@ -399,20 +516,20 @@ test('operations, phases and counts have the names of the document', async () =>
 });
 
 test('invalid settings are rejected', async () => {
-  const [ledger, queue] = [memoryOutboxLedger(), memoryDeliveryQueue()];
+  const [ledger, queue] = [memoryOutboxLedger(), memoryQueue()];
   const deliver = async (): Promise<void> => undefined;
   const bad = [
     () => createQueueDispatcher({ ledger, queue, waitingMax: 0 }),
     () => createQueueDispatcher({ ledger, queue, batchSize: 1.5 }),
     () => createQueueWorker({ ledger, queue, deliver, concurrency: 0 }),
-    () => createQueueWorker({ ledger, queue, deliver, leaseMs: 100, timeoutMs: 100 }),
+    () => createQueueWorker({ ledger, queue, deliver, timeoutMs: 0 }),
   ];
   for (const each of bad) await rejectsWith(async () => each(), 'OUTBOX_INVALID');
 });
 
 test('starts and stops in any order leave no claim and no timer', async () => {
   const ledger = memoryOutboxLedger();
-  const queue = memoryDeliveryQueue();
+  const queue = memoryQueue();
   await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
   await stressLifecycle({
     rounds: 50,

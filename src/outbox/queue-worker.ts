@@ -1,24 +1,31 @@
 // Strategy B, second half: takes jobs from queues, takes over their claims in the ledger, sends the messages and
 // stores the outcomes. Calls of the ledger are made in batches.
 
-import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
+import { createCallDeadlines, type CallDeadlines } from '../foundation/async/call-deadlines.ts';
 import { createBatcher } from '../foundation/async/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
-import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts';
+import type { Job } from '../work/work-queue.ts';
+import {
+  deliveryPrefix,
+  deliveryQueueName,
+  fromJob,
+  type DeliveryJob,
+  type DeliveryQueueOptions,
+} from './delivery-job.ts';
 import { freesOrderingKey } from './dispatch-queue.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
-import type { Renewed } from './outbox-ledger.ts';
+import type { OutboxLedger, Renewed } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 import { drained, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
 import { outageMs, sendingSettings, type SendingOptions } from './sending-options.ts';
 
-export interface QueueWorkerOptions extends SendingOptions {
-  readonly queue: DeliveryQueue;
+/** The lease of a running attempt is extended, three times per `leaseMs`. */
+export interface QueueWorkerOptions extends SendingOptions, DeliveryQueueOptions {
   /** Integration types, or patterns of them (`webhook:*`). Default: all. */
   readonly types?: readonly string[] | undefined;
 }
@@ -35,11 +42,13 @@ const operation = 'OUTBOX_DELIVER';
  * Sends the messages that a `createQueueDispatcher` has put into queues, until it is stopped.
  *
  * @example
- * import { createQueueWorker, memoryDeliveryQueue, memoryOutboxLedger } from 'millrace/outbox';
+ * import { openSqlite } from 'millrace/engines/sqlite';
+ * import { createQueueWorker } from 'millrace/outbox';
  *
+ * await using db = await openSqlite('sqlite:.millrace/events.db');
  * await using worker = createQueueWorker({
- *   ledger: memoryOutboxLedger(),
- *   queue: memoryDeliveryQueue(),
+ *   ledger: db.outbox,
+ *   queue: db.queue,
  *   types: ['webhook:*'],
  *   deliver: async ({ payload }, { idempotencyKey, signal }) => {
  *     const headers = { 'idempotency-key': idempotencyKey };
@@ -50,28 +59,43 @@ const operation = 'OUTBOX_DELIVER';
  * await worker.start();
  */
 export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
-  const { queue, types = ['*'] } = options;
+  const { queue, types = ['*'], prefix = deliveryPrefix, perTenant = false } = options;
   const settings = sendingSettings(options);
   const { ledger, deliver, schedule, onDead, clock, observer } = settings;
   const { concurrency, leaseMs, timeoutMs, drainMs, workerId } = settings;
-  checkNumbers({ concurrency, leaseMs, timeoutMs, drainMs });
+  checkNumbers({ concurrency, leaseMs, drainMs });
+  // May exceed the lease, which is extended.
+  checkNumbers({ timeoutMs });
+  const queues = types.map(
+    (integrationType) =>
+      `${prefix}:${deliveryQueueName({ integrationType, tenantId: '*' }, perTenant)}`,
+  );
   let inFlight = 0;
 
   async function run(stopping: AbortSignal): Promise<void> {
     const cancelling = new AbortController();
     const reports = new Set<Promise<void>>();
     const deadlines = createCallDeadlines(clock, cancelling.signal);
-    const time = { clock, timeoutMs, leaseMs, deadlines };
+    // An attempt may begin until its lease expires, because the lease is extended from then on.
+    const time = { clock, timeoutMs, leaseMs: leaseMs + timeoutMs };
     const attempt = { deliver, schedule, observer, source, operation, ...time } as const;
+    const logFailure = (err: unknown): void =>
+      logOutbox(observer, { source, operation, phase: 'ERROR' }, {}, { err });
+    const leases = createAttemptLeases({
+      ledger,
+      clock,
+      leaseMs,
+      deadlines,
+      onFailure: logFailure,
+    });
     const batch = {
       clock,
       stopping: cancelling.signal,
-      onFailure: (err: unknown) =>
-        logOutbox(observer, { source, operation, phase: 'ERROR' }, {}, { err }),
+      onFailure: logFailure,
     };
-    const renew = inBatches(async (claims: readonly (OutboxClaim | ClaimedMessage)[]) => {
+    const renew = inBatches(async (claims: readonly OutboxClaim[]) => {
       const leasedAtMs = clock.now();
-      const renewed = await ledger.renew(claims, { workerId, leaseMs, perTenant: queue.perTenant });
+      const renewed = await ledger.renew(claims, { workerId, leaseMs, perTenant });
       return renewed.map((each) => ({ renewed: each, leasedAtMs }));
     }, batch);
     const settle = inBatches(async (ended: readonly SettledMessage[]) => {
@@ -79,19 +103,30 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       for (const [at, each] of ended.entries()) {
         reportOutcome(each, settled[at], { source, observer, onDead, reports });
       }
-      if (ended.some(freesOrderingKey)) queue.nudge();
+      if (ended.some(freesOrderingKey)) queue.nudge(`${prefix}:nudge`);
       return settled;
     }, batch);
 
     async function handle(job: DeliveryJob): Promise<void> {
       const { outboxId: id, token } = job;
-      const { renewed, leasedAtMs } = await renew(job.message ?? { id, token });
+      const { renewed, leasedAtMs } = await renew({ id, token });
       if (typeof renewed === 'string') return reportDropped(job, renewed);
-      const outcome = await attemptDelivery(renewed, leasedAtMs, attempt);
+      using lease = leases.begin(renewed);
+      const outcome = await attemptDelivery(renewed, leasedAtMs, {
+        ...attempt,
+        deadlines: lease.deadlines,
+      });
+      if (lease.isLost) return reportDropped(job, 'stale');
       await settle({ message: renewed, outcome });
     }
 
-    async function handleOne(job: DeliveryJob): Promise<void> {
+    async function handleOne(queued: Job): Promise<undefined> {
+      const job = fromJob(queued);
+      if (job === undefined) {
+        const { queue: name, id: jobId } = queued;
+        observer.log?.error({ queue: name, jobId }, 'unknown job in outbox queue');
+        return undefined;
+      }
       inFlight += 1;
       try {
         await handle(job);
@@ -102,6 +137,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       } finally {
         inFlight -= 1;
       }
+      return undefined;
     }
 
     function reportDropped(job: DeliveryJob, why: Exclude<Renewed, ClaimedMessage>): void {
@@ -111,10 +147,14 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       logOutbox(observer, what, job, { outboxId, integrationType });
     }
 
-    const working = queue.work(handleOne, { types, concurrency, signal: stopping });
+    const working = queue.work(handleOne, { queues, concurrency, signal: stopping, leaseMs });
+    const ended = new AbortController();
+    const extending = leases.extendUntil(ended.signal);
     using stop = whenAborted(stopping);
     await Promise.race([working, stop.aborted]);
     await drained(working, { clock, drainMs, cancelling });
+    ended.abort();
+    await extending;
     await whenReported(reports, { clock, drainMs });
   }
 
@@ -123,6 +163,84 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       return inFlight;
     },
   });
+}
+
+interface AttemptLease extends Disposable {
+  /** Another process may have the message: the attempt was aborted, and its outcome must not be stored. */
+  readonly isLost: boolean;
+  /** Aborts the attempt when its claim is lost. */
+  readonly deadlines: CallDeadlines;
+}
+
+interface AttemptLeases {
+  /** Until the lease is disposed, it is extended. */
+  begin(claim: OutboxClaim): AttemptLease;
+  extendUntil(ended: AbortSignal): Promise<void>;
+}
+
+/** Extends the leases of all running attempts, three times per `leaseMs`. */
+function createAttemptLeases({
+  ledger,
+  clock,
+  leaseMs,
+  deadlines,
+  onFailure,
+}: {
+  readonly ledger: OutboxLedger;
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  readonly deadlines: CallDeadlines;
+  readonly onFailure: (error: unknown) => void;
+}): AttemptLeases {
+  const running = new Map<OutboxClaim, () => void>();
+
+  const extend = async (claims: readonly OutboxClaim[]): Promise<boolean> =>
+    (await ledger.extend(claims, { leaseMs })) === claims.length;
+
+  async function extendAll(): Promise<void> {
+    const claims = [...running.keys()];
+    if (await extend(claims)) return;
+    for (const claim of claims) if (!(await extend([claim]))) running.get(claim)?.();
+  }
+
+  return {
+    begin({ id, token }) {
+      const claim = { id, token };
+      let isLost = false;
+      let abort = (): void => undefined;
+      running.set(claim, () => {
+        isLost = true;
+        abort();
+      });
+      return {
+        get isLost() {
+          return isLost;
+        },
+        deadlines: {
+          begin(timeoutMs, expire) {
+            const end = deadlines.begin(timeoutMs, expire);
+            abort = () => {
+              end();
+              expire('stopped');
+            };
+            return end;
+          },
+        },
+        [Symbol.dispose]: () => void running.delete(claim),
+      };
+    },
+    async extendUntil(ended) {
+      while (!ended.aborted) {
+        try {
+          await clock.sleep(Math.ceil(leaseMs / 3), ended);
+          if (running.size > 0) await extendAll();
+        } catch (error) {
+          // Extended again at the next turn; a claim that expires until then may be taken by another worker.
+          if (!ended.aborted) onFailure(error);
+        }
+      }
+    },
+  };
 }
 
 /** Batches single calls of the ledger. A failed call is repeated until the process must stop. */

@@ -157,7 +157,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const engines = opening.use(
     await openPlatformEngines({ urls, needs, isProduction, localUrl }, config),
   );
-  const { store, outbox: ledger, deliveryQueue: queue } = engines;
+  const { store, outbox: ledger, outboxQueue: queue } = engines;
   const tokens = opening.use(await openTokens(store, { clock, observer }));
   const { tenants } = tokens;
   const { handle, load } = opening.use(
@@ -194,7 +194,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     documents,
     restore: (projection, signal) => restoreProjection(engines, projection, { signal }),
     keys: () => engines.keys(),
-    workQueue: (name, options) => engines.queue(name, options),
+    workQueue: () => engines.queue(),
     waitFor: projections.waitFor,
     bus: () => engines.bus(),
   });

@@ -98,12 +98,6 @@ export {
   type OutboxLedgerFixture,
 } from './conformance/outbox/outbox-ledger.ts';
 export {
-  deliveryQueueConformance,
-  type DeliveryQueueCase,
-  type DeliveryQueueFixture,
-  type OpenedQueue,
-} from './conformance/outbox/delivery-queue.ts';
-export {
   busConformance,
   type BusCase,
   type BusFixture,

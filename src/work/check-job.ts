@@ -1,20 +1,10 @@
-// Validation of queue names and new jobs, shared by all engines.
+// Validation of new jobs, shared by all engines.
 
 import { MillraceError } from '../foundation/error.ts';
 import { workLimits as limits, type NewJob } from './work-queue.ts';
 
-const queueName = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/;
 // BullMQ reserves numeric ids, and uses colons in its keys.
-const jobId = /^(?!\d+$)[A-Za-z0-9._-]+$/;
-
-export function checkQueueName(name: string): void {
-  if (!queueName.test(name)) {
-    throw invalid(
-      'name',
-      `invalid queue name '${name.slice(0, 60)}': start with a letter, then use letters, digits, '.', '_' or '-'`,
-    );
-  }
-}
+const jobId = /^(?!\d+$)[^:\p{Cc}\s]+$/u;
 
 /** Returns the data of the job as JSON; throws `JOB_INVALID`. */
 export function checkJob(job: NewJob): string {
@@ -22,7 +12,7 @@ export function checkJob(job: NewJob): string {
   if (!jobId.test(id) || id.length > limits.jobIdCharsMax) {
     throw invalid(
       'id',
-      `invalid job id '${id.slice(0, 60)}': use letters, digits, '.', '_' or '-', and not only digits`,
+      `invalid job id '${id.slice(0, 60)}': use visible characters except ':', and not only digits`,
     );
   }
   if (name === '') throw invalid('name', 'the name of a job must not be empty');

@@ -6,6 +6,7 @@ export {
   type JobOutcome,
   type JobState,
   type NewJob,
+  type WaitingJobs,
   type WorkOptions,
   type WorkQueue,
 } from './work-queue.ts';

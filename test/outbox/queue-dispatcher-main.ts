@@ -10,7 +10,6 @@ export interface QueueInput {
   readonly postgres: string;
   readonly redis: string;
   readonly leaseMs: number;
-  readonly lockMs: number;
 }
 
 const input = childInput() as QueueInput;
@@ -41,7 +40,7 @@ await openWithRetry(() =>
 );
 const dispatcher = createQueueDispatcher({
   ledger: db.outbox,
-  queue: redis.deliveryQueue,
+  queue: redis.queue,
   leaseMs: input.leaseMs,
   tickIntervalMs: 100,
   batchSize: 20,

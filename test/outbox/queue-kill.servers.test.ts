@@ -44,7 +44,7 @@ test('events delivered through BullMQ have one effect each, although every proce
   const url = await postgres.createDatabase();
   await using db = await openPostgres(url);
   const { store, outbox } = db;
-  const input: QueueInput = { postgres: url, redis: redis.url, leaseMs, lockMs: 1_000 };
+  const input: QueueInput = { postgres: url, redis: redis.url, leaseMs };
   let started = 0;
   const startDispatcher = (): Child =>
     startChild(new URL('./queue-dispatcher-main.ts', import.meta.url), { input });

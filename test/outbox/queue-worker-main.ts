@@ -19,12 +19,10 @@ const random = seededRandom(input.seed);
 const db = await openWithRetry(() =>
   openPostgres(input.postgres, { connectionsMax: 4, migrate: 'off' }),
 );
-const redis = await openWithRetry(() =>
-  openRedis(input.redis, { queueLeaseMs: input.lockMs, queueDiscoverMs: 100 }),
-);
+const redis = await openWithRetry(() => openRedis(input.redis));
 const worker = createQueueWorker({
   ledger: db.outbox,
-  queue: redis.deliveryQueue,
+  queue: redis.queue,
   types: ['webhook:*'],
   leaseMs: input.leaseMs,
   concurrency: 8,

@@ -54,15 +54,13 @@ function killableKeys(keys: KeyStore): KeyStore {
 function killableQueue(queue: WorkQueue): WorkQueue {
   const idOf = (data: unknown): string => (data as { messageRequestId: string }).messageRequestId;
   return {
-    name: queue.name,
-    add: (job) => killable('queue.add', idOf(job.data), () => queue.add(job)),
-    state: (id) => queue.state(id),
+    ...queue,
+    add: (name, jobs) => killable('queue.add', idOf(jobs[0]?.data), () => queue.add(name, jobs)),
     work: (handle, more) =>
       queue.work(
         (job, context) => killable('job', idOf(job.data), () => handle(job, context)),
         more,
       ),
-    [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
   };
 }
 
@@ -70,7 +68,7 @@ function killableContext(context: ModuleContext): ModuleContext {
   return {
     ...context,
     keys: async () => killableKeys(await context.keys()),
-    workQueue: async (name, more) => killableQueue(await context.workQueue(name, more)),
+    workQueue: async () => killableQueue(await context.workQueue()),
     send: (request) => killable(request.command.type, request.id, () => context.send(request)),
     load: (aggregate, address) =>
       killable(`load ${aggregate.name}`, address.id, () => context.load(aggregate, address)),

@@ -1,6 +1,6 @@
 // A platform with the module, a fake Slack server, and the configuration of a workspace, a channel and a template.
 
-import { slackAddressing, type NewCommand } from 'millrace/contracts';
+import type { NewCommand } from 'millrace/contracts';
 import type { Observer } from 'millrace/foundation';
 import {
   createPlatform,
@@ -79,10 +79,7 @@ export async function slackRig(
     slack,
     send,
     keys: async () => (context as ModuleContext).keys(),
-    queue: async () =>
-      (context as ModuleContext).workQueue(slackAddressing.queueName, {
-        leaseMs: quick.jobLeaseMs,
-      }),
+    queue: async () => (context as ModuleContext).workQueue(),
     inStatus: (id, ...statuses) => inStatus(platform, id, statuses),
     async [Symbol.asyncDispose]() {
       await platform[Symbol.asyncDispose]();

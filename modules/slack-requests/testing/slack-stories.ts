@@ -182,7 +182,8 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     const old = { id: 'r-1', tenant, status: 'queued', data: { text: 'old words' } };
     const queue = await rig.queue();
     const job = { messageRequest: old, workspace: { token: 'xoxb-of-an-old-job' }, tenant };
-    await queue.add({ id: 'old-1', name: slackAddressing.jobName, data: job });
+    const { queueName, jobName: name } = slackAddressing;
+    await queue.add(queueName, [{ id: 'old-1', name, data: job }]);
     await rig.platform.start();
     await rig.inStatus('r-1', 'sent', 'failed');
     assert.deepEqual(

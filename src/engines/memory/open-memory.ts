@@ -20,6 +20,8 @@ import type { SubscriptionRoles } from '../../subscriptions/subscription-storage
 import { memoryTaskEngine } from '../../tasks/memory-task-engine.ts';
 import type { TaskEngine } from '../../tasks/task-engine.ts';
 import { memoryTraceIndex, type TraceIndex } from '../../traces/trace-index.ts';
+import type { WorkQueue } from '../../work/work-queue.ts';
+import { sqliteWorkQueue } from '../sqlite/queue/queue.ts';
 import { memoryEventStore } from './memory-event-store.ts';
 
 interface MemoryRoles
@@ -30,6 +32,7 @@ interface MemoryRoles
   readonly traces: TraceIndex;
   readonly outbox: OutboxLedger<never>;
   readonly tasks: TaskEngine;
+  readonly queue: WorkQueue;
 }
 
 export interface MemoryEngine extends MemoryRoles, AsyncDisposable {}
@@ -59,6 +62,7 @@ export function openMemory(options: EventStoreOptions = {}): MemoryEngine {
       traces: memoryTraceIndex,
       outbox: () => memoryOutboxLedger({ clock }),
       tasks: () => memoryTaskEngine({ clock }),
+      queue: () => sqliteWorkQueue('memory:', options),
     },
     {
       close: async () => undefined,

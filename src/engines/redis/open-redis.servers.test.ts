@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { hasCode, type MillraceError } from '../../foundation/error.ts';
-import type { DeliveryJob } from '../../outbox/delivery-queue.ts';
 import { eventually, rejectsWith } from '../../testing/assertions.ts';
 import { startRedis } from '../../testing/servers/redis-server.ts';
 import { sharedRedis, sharedRedisCluster } from '../../testing/servers/shared-servers.ts';
@@ -15,19 +14,8 @@ const clusterUrl = `redis+cluster://${nodes.map(({ host, port }) => `${host}:${p
 const servers = { Redis: url, 'a Redis Cluster': clusterUrl };
 
 const order = { bc: 'shop', aggregate: 'order', version: 1 };
-const job: DeliveryJob = {
-  outboxId: 'o-1',
-  token: 't-1',
-  attempt: 1,
-  integrationType: 'webhook:a',
-  eventType: 'order.placed.v1',
-  tenantId: undefined,
-  correlationId: undefined,
-};
-
 /** One call of each role, with the prefix of its error codes. */
 function callsOf(redis: RedisEngine): readonly (readonly [string, () => Promise<unknown>])[] {
-  const mails = redis.queue('mails', { prefix: '{handle}' });
   return [
     ['STORE', () => redis.readModels.find(order, 'core', { index: 'code', value: 'a' })],
     ['STORE', () => redis.sagas.list({})],
@@ -37,12 +25,12 @@ function callsOf(redis: RedisEngine): readonly (readonly [string, () => Promise<
     ['STORE', () => redis.keys.get('shop:{core}:o-1:lock')],
     ['STORE', () => redis.breakers.list()],
     ['STORE', () => redis.mirror.publish([{ channel: 'events.a', text: '{}' }])],
-    ['STORE', () => redis.deliveryQueue.offer([job], { waitingMax: 10 })],
-    ['STORE', () => mails.add({ id: randomUUID(), name: 'send', data: {} })],
+    ['STORE', () => redis.queue.add(mails, [{ id: randomUUID(), name: 'send', data: {} }])],
   ];
 }
 
-const options = { keyPrefix: `${randomUUID()}:`, queuePrefix: `{${randomUUID()}}` };
+const mails = `{${randomUUID()}}:mails`;
+const options = { keyPrefix: `${randomUUID()}:` };
 const sockets = (): number =>
   process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 
@@ -70,22 +58,21 @@ for (const [name, target] of Object.entries(servers)) {
 
   test(`in ${name} closing the handle ends the roles first, while they can still send commands`, async () => {
     const redis = await openRedis(target, { ...options, keyPrefix: `${randomUUID()}:` });
-    const { bus, keys, tasks } = redis;
-    const mails = redis.queue('mails', { prefix: `{${randomUUID()}}` });
+    const { bus, keys, tasks, queue } = redis;
     const group = await bus.group({ group: 'g', subject: 'gbe.>' });
     const fetching = assert.rejects(group.fetch({ waitMs: 60_000 }));
     const [started, closing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let last: unknown;
-    const working = mails.work(
+    const working = queue.work(
       async () => {
         started.resolve();
         await closing.promise;
         last = await keys.get('shop:{core}:o-1:lock');
         return undefined;
       },
-      { concurrency: 1, signal: new AbortController().signal },
+      { queues: [mails], concurrency: 1, signal: new AbortController().signal },
     );
-    await mails.add({ id: 'm-1', name: 'send', data: {} });
+    await queue.add(mails, [{ id: 'm-1', name: 'send', data: {} }]);
     await started.promise;
     last = 'not read';
     const closed = redis[Symbol.asyncDispose]();
@@ -97,13 +84,13 @@ for (const [name, target] of Object.entries(servers)) {
     await rejectsWith(() => tasks.counts(), 'TASKS_CLOSED');
     const isClosed = (error: unknown): boolean => hasCode(error, 'STORE_CLOSED');
     assert.throws(() => redis.leases, isClosed);
-    assert.throws(() => redis.queue('mails'), isClosed);
+    await rejectsWith(() => queue.state(mails, 'm-1'), 'STORE_CLOSED');
   });
 
   test(`in ${name} closing one role leaves the others open`, async () => {
     await using redis = await openRedis(target, { ...options, keyPrefix: `${randomUUID()}:` });
-    const { bus, tasks, keys, deliveryQueue } = redis;
-    for (const role of [bus, tasks, keys, deliveryQueue]) await role[Symbol.asyncDispose]();
+    const { bus, tasks, keys, queue } = redis;
+    for (const role of [bus, tasks, keys, queue]) await role[Symbol.asyncDispose]();
     await rejectsWith(() => bus.groups(), 'BUS_CLOSED');
     assert.deepEqual(await redis.leases.list('sub:shop:orders-projection:v1'), []);
   });
@@ -156,10 +143,9 @@ test('roles with computed key names reject a client with a key prefix', async ()
   const client = new Redis(url, { keyPrefix: 'shop:' });
   await using redis = await openRedis(client);
   const isInvalid = (error: unknown): boolean => hasCode(error, 'CONFIG_INVALID');
-  for (const role of ['bus', 'tasks', 'deliveryQueue'] as const) {
+  for (const role of ['bus', 'tasks', 'queue'] as const) {
     assert.throws(() => redis[role], isInvalid);
   }
-  assert.throws(() => redis.queue('mails'), isInvalid);
   assert.deepEqual(await redis.leases.list('sub:shop:orders-projection:v1'), []);
   client.disconnect();
 });

@@ -5,7 +5,6 @@ import { createBus, type BusOptions } from '../../bus/create-bus.ts';
 import type { BreakerStore } from '../../delivery/breaker-store.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { lazyRoles } from '../../foundation/lazy-roles.ts';
-import type { DeliveryQueue } from '../../outbox/delivery-queue.ts';
 import type { ReadModelStore } from '../../projections/read-model-store.ts';
 import type { MirrorOutlet } from '../../projections/run/mirror-buffer.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
@@ -24,13 +23,12 @@ import { redisBreakerStore } from './keys/breaker-store.ts';
 import { redisKeyStore } from './keys/key-store.ts';
 import { redisLeases } from './leases/leases.ts';
 import { redisMirror } from './mirror.ts';
-import { bullmqDeliveryQueue, type DeliveryQueueOptions } from './queue/delivery-queue.ts';
-import { bullmqWorkQueue, type WorkQueueOptions } from './queue/work-queue.ts';
+import { bullmqWorkQueue } from './queue/work-queue.ts';
 import { redisReadModels } from './read-models/read-models.ts';
 import { redisSagaIndex, type RedisSagaIndex } from './sagas/saga-index.ts';
 import { redisTaskEngine } from './tasks/tasks.ts';
 
-export interface RedisOptions extends RedisConnectionOptions, BusOptions, DeliveryQueueOptions {
+export interface RedisOptions extends RedisConnectionOptions, BusOptions {
   /**
    * Prefix of the keys of bus and tasks, so that one Redis can hold several of them. A hash tag (`{bus}:`) puts all
    * these keys in one slot of a cluster: `maxAckPending` is then exact over all streams of a group, and dead letters
@@ -61,14 +59,11 @@ interface RedisRoles {
   readonly breakers: BreakerStore;
   /** For `createLiveMirror`. */
   readonly mirror: MirrorOutlet;
-  /** Delivery queues on BullMQ. */
-  readonly deliveryQueue: DeliveryQueue;
+  /** Work queues on BullMQ. */
+  readonly queue: WorkQueue;
 }
 
-export interface RedisEngine extends RedisRoles, AsyncDisposable {
-  /** Opens a BullMQ queue by name. The caller closes it, or the handle does. */
-  queue(name: string, options?: WorkQueueOptions): WorkQueue;
-}
+export interface RedisEngine extends RedisRoles, AsyncDisposable {}
 
 /**
  * Connects to one Redis or a Redis Cluster, by its URL or with a client of your own, which stays open. The server's
@@ -90,19 +85,17 @@ export async function openRedis(
 ): Promise<RedisEngine> {
   const { observer, clock, keyPrefix } = options;
   const connection = await connectRedis(target, options);
-  const opened = new AsyncDisposableStack();
-  opened.use(connection);
   const risks = await readRedisRisks(connection);
   const warn = (warning: string): void => warnOfRisks(risks, observer, warning);
 
   /** ioredis adds the prefix of a client to declared keys only, and BullMQ rejects it. */
-  function failIfPrefixed(option: string): void {
+  function failIfPrefixed(instead: string): void {
     if ((connection.client.options.keyPrefix ?? '') === '') return;
-    const text = `the keyPrefix of the client does not apply to keys inside scripts: use the option ${option} instead`;
-    throw new MillraceError('CONFIG_INVALID', text, { details: { field: option } });
+    const text = `the keyPrefix of the client does not apply to keys inside scripts: use ${instead} instead`;
+    throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'keyPrefix' } });
   }
 
-  const roles = lazyRoles<RedisRoles>(
+  return lazyRoles<RedisRoles>(
     {
       readModels() {
         warn('Redis may lose documents of events that a checkpoint has passed');
@@ -113,12 +106,12 @@ export async function openRedis(
       sagas: () => redisSagaIndex(connection),
       leases: () => redisLeases(connection),
       bus() {
-        failIfPrefixed('keyPrefix');
+        failIfPrefixed('the option keyPrefix');
         warn('Redis may lose confirmed messages');
         return createBus(redisBusEngine(connection.forRole('BUS'), { clock, keyPrefix }), options);
       },
       tasks() {
-        failIfPrefixed('keyPrefix');
+        failIfPrefixed('the option keyPrefix');
         warn('Redis may lose confirmed jobs');
         const beatUrl = typeof target === 'string' ? target : undefined;
         const { root } = options;
@@ -128,20 +121,11 @@ export async function openRedis(
       keys: () => redisKeyStore(connection.forRole()),
       breakers: () => redisBreakerStore(connection, options.breakersKey),
       mirror: () => redisMirror(connection),
-      deliveryQueue() {
-        failIfPrefixed('queuePrefix');
-        return bullmqDeliveryQueue(connection.forRole(), options);
+      queue() {
+        failIfPrefixed('a prefix in the name of the queue');
+        return bullmqWorkQueue(connection.forRole(), options);
       },
     },
-    { close: () => opened.disposeAsync(), closedError: redisClosed },
+    { close: async () => connection[Symbol.asyncDispose](), closedError: redisClosed },
   );
-  return Object.defineProperty(roles, 'queue', {
-    value(name: string, queueOptions: WorkQueueOptions = {}): WorkQueue {
-      if (opened.disposed) throw redisClosed();
-      failIfPrefixed('prefix');
-      return opened.use(
-        bullmqWorkQueue(connection.forRole(), name, { ...options, ...queueOptions }),
-      );
-    },
-  }) as RedisEngine;
 }

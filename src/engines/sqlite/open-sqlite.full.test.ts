@@ -61,7 +61,7 @@ const calls: Readonly<
   keys: ({ keys }) => keys.putIfAbsent('k', 'v'),
   breakers: ({ breakers }) => breakers.open('x', { forMs: 1, openings: 1 }),
   endpointHealth: ({ endpointHealth }) => endpointHealth.read('x'),
-  queue: (db) => db.queue('mails').add({ id: 'j', name: 'send', data: {} }),
+  queue: ({ queue }) => queue.add('mails', [{ id: 'j', name: 'send', data: {} }]),
   database: ({ database }) => database,
 };
 
@@ -105,9 +105,7 @@ test('closing one role leaves the others open, and closing the handle closes it 
     await using tasks = createTasks(db.tasks, { types: [taskType('mail')] });
     await tasks.enqueue({ type: 'mail', payload: {} });
   }
-  await using queue = db.queue('mails');
-  await queue.add({ id: 'j', name: 'send', data: {} });
-  await queue[Symbol.asyncDispose]();
+  await db.queue.add('mails', [{ id: 'j', name: 'send', data: {} }]);
   await db.outbox[Symbol.asyncDispose]();
   assert.equal((await db.store.append(newStream(), [newEvent()])).revision, 0);
   assert.deepEqual(await db.sagas.list({}), []);
@@ -147,7 +145,7 @@ test('appends in flight are stored before the handle is closed', async () => {
   assert.equal((info?.revision ?? -1) + 1, stored);
 });
 
-test('a closed handle creates no role and no queue', async () => {
+test('a closed handle creates no role', async () => {
   const path = newPath();
   const db = await openSqlite(path);
   await db[Symbol.asyncDispose]();
@@ -155,7 +153,6 @@ test('a closed handle creates no role and no queue', async () => {
   for (const role of ['store', 'subscriptions', 'outbox', 'bus', 'tasks', 'keys'] as const) {
     assert.throws(() => db[role], isClosed, role);
   }
-  assert.throws(() => db.queue('mails'), isClosed);
   assert.ok(!existsSync(path.replace('.db', '.work.db')));
 });
 
@@ -187,8 +184,8 @@ test('two handles on one file see each other’s commits', async () => {
   assert.equal((await other.outbox.list({})).length, 1);
   await one.keys.putIfAbsent('k', 'one');
   assert.equal((await other.keys.putIfAbsent('k', 'other')).value, 'one');
-  await one.queue('mails').add({ id: 'j', name: 'send', data: {} });
-  assert.equal(await other.queue('mails').state('j'), 'waiting');
+  await one.queue.add('mails', [{ id: 'j', name: 'send', data: {} }]);
+  assert.equal(await other.queue.state('mails', 'j'), 'waiting');
 });
 
 test('all roles of a file have the same database, however its URL is written', async () => {

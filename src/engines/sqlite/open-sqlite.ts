@@ -29,7 +29,7 @@ import { sqliteEndpointHealth } from './delivery/endpoint-health.ts';
 import { sqliteKeyStore } from './keys/key-store.ts';
 import { sqliteOutboxLedger, type SqliteOutboxTransaction } from './outbox/ledger.ts';
 import { openWorkFile } from './queue/file.ts';
-import { sqliteWorkQueue, type SqliteWorkQueueOptions } from './queue/queue.ts';
+import { sqliteWorkQueue } from './queue/queue.ts';
 import { sqliteReadModels } from './read-models/read-models.ts';
 import { sqliteEventStore, type SqliteStoreOptions } from './store/event-store.ts';
 import {
@@ -57,6 +57,8 @@ interface SqliteRoles
   readonly tasks: TaskEngine;
   /** Keys of workers, in a separate file next to this one, so that no worker waits for the writer of the events. */
   readonly keys: KeyStore;
+  /** Work queues, in the file of the keys. */
+  readonly queue: WorkQueue;
   readonly breakers: BreakerStore;
   readonly endpointHealth: EndpointHealthStore;
 }
@@ -64,8 +66,6 @@ interface SqliteRoles
 export interface SqliteEngine extends SqliteRoles, AsyncDisposable {
   /** Identifies the file. */
   readonly database: string;
-  /** Opens a queue by name, in the file of the keys. The caller closes it, or the handle does. */
-  queue(name: string, options?: Omit<SqliteWorkQueueOptions, 'name'>): WorkQueue;
 }
 
 /**
@@ -89,8 +89,6 @@ export async function openSqlite(url: string, options: SqliteOptions = {}): Prom
     opened.defer(() => connection.close());
     return connection;
   };
-  const closedError = (): MillraceError =>
-    new MillraceError('STORE_CLOSED', 'the engine is closed');
   const commands = sqlAggregateStorage(database);
   const roles = lazyRoles<SqliteRoles>(
     {
@@ -107,21 +105,17 @@ export async function openSqlite(url: string, options: SqliteOptions = {}): Prom
       bus: () => createBus(sqliteBusEngine(file, { clock }), options),
       tasks: () => sqliteTaskEngine(file, options),
       keys: () => sqliteKeyStore(workUrl, { clock }),
+      queue: () => sqliteWorkQueue(workUrl, { clock, observer }),
       breakers: () => sqliteBreakerStore(openWork(), { clock }),
       endpointHealth: () => sqliteEndpointHealth(openWork()),
     },
     {
       close: () => opened.disposeAsync(),
-      closedError,
+      closedError: () => new MillraceError('STORE_CLOSED', 'the engine is closed'),
     },
   );
-  return Object.defineProperties(roles, {
-    database: { enumerable: true, value: databaseOf(file.path) },
-    queue: {
-      value(name: string, queueOptions: Omit<SqliteWorkQueueOptions, 'name'> = {}) {
-        if (opened.disposed) throw closedError();
-        return opened.use(sqliteWorkQueue(workUrl, { clock, observer, ...queueOptions, name }));
-      },
-    },
+  return Object.defineProperty(roles, 'database', {
+    enumerable: true,
+    value: databaseOf(file.path),
   }) as SqliteEngine;
 }

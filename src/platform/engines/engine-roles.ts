@@ -3,7 +3,6 @@
 import type { KeyClaims } from '../../aggregates/idempotency.ts';
 import type { SnapshotStore } from '../../aggregates/snapshot-store.ts';
 import type { Bus } from '../../bus/bus.ts';
-import type { DeliveryQueue } from '../../outbox/delivery-queue.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import type { ReadModelStore } from '../../projections/read-model-store.ts';
 import type { ReadModelVersions } from '../../projections/read-model-versions.ts';
@@ -14,12 +13,6 @@ import type { TaskEngine } from '../../tasks/task-engine.ts';
 import type { TraceIndex } from '../../traces/trace-index.ts';
 import type { KeyStore } from '../../work/key-store.ts';
 import type { WorkQueue } from '../../work/work-queue.ts';
-
-/** Opens a queue by name. */
-export type OpenQueue = (
-  name: string,
-  options?: { readonly leaseMs?: number | undefined },
-) => WorkQueue | Promise<WorkQueue>;
 
 export interface RoleMap {
   readonly store: EventStore;
@@ -33,7 +26,7 @@ export interface RoleMap {
   readonly keys: KeyStore;
   readonly bus: Bus;
   readonly tasks: TaskEngine;
-  readonly queue: OpenQueue;
+  readonly queue: WorkQueue;
 }
 
 type OptionalRoles = { readonly [Role in keyof RoleMap]?: RoleMap[Role] | undefined };
@@ -41,8 +34,6 @@ type OptionalRoles = { readonly [Role in keyof RoleMap]?: RoleMap[Role] | undefi
 export interface EngineHandle extends OptionalRoles, AsyncDisposable {
   /** With `snapshots`. */
   readonly keyClaims?: KeyClaims | undefined;
-  /** With `queue`: the queue of outgoing messages. */
-  readonly deliveryQueue?: DeliveryQueue | undefined;
   /** With `subscriptions`. */
   readonly readModelVersions?: ReadModelVersions | undefined;
 }

@@ -63,7 +63,7 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
     title: 'memory',
     schemes: ['memory'],
     example: 'memory:',
-    roles: ['store', ...inStore, 'tasks'],
+    roles: ['store', ...inStore, 'tasks', 'queue'],
     isEmbedded: true,
     survives: 'nothing: all data is lost when the process exits',
     sharedBy: 'this process',

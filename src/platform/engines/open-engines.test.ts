@@ -245,8 +245,7 @@ test('next to a store in memory, the other roles are in a file that is removed w
     const bus = await set.open('bus');
     await bus.publish({ subject: 'gbe.events.system.health', payload: 1 });
     assert.equal((await bus.stream('gbe.events.system.health'))?.length, 1);
-    const queue = await (await set.open('queue'))('mails');
-    await queue.add({ id: 'j', name: 'send', data: {} });
+    assert.equal(await set.handleOf('queue'), await set.handleOf('store'));
     assert.equal(await set.handleOf('keys'), await set.handleOf('bus'));
     assert.ok((await temporary()).length > 0);
   }

@@ -96,7 +96,7 @@ export async function openEngineAt(
 }
 
 /** One role of the engine at a URL; disposing it closes the engine. */
-export async function openRole<Role extends Exclude<RoleName, 'queue'>>(
+export async function openRole<Role extends RoleName>(
   url: string,
   role: Role,
   options: EngineOptions = {},

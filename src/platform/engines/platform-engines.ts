@@ -4,8 +4,6 @@
 import type { CommandRoles } from '../../aggregates/create-command-handler.ts';
 import type { Bus } from '../../bus/bus.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { once } from '../../foundation/once.ts';
-import type { DeliveryQueue } from '../../outbox/delivery-queue.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import type { ProjectionRoles } from '../../projections/start-projection.ts';
 import type { SagaIndex } from '../../reactors/saga-index.ts';
@@ -24,7 +22,7 @@ export interface PlatformEngines extends AsyncDisposable, ProjectionRoles, Comma
   /** Undefined: no engine has an outbox. */
   readonly outbox: OutboxLedger | undefined;
   /** Undefined: the dispatcher sends the messages itself. */
-  readonly deliveryQueue: DeliveryQueue | undefined;
+  readonly outboxQueue: WorkQueue | undefined;
   /** Opened on first use; always the same object. */
   readonly bus: () => Promise<Bus>;
   /** The engine of the jobs. */
@@ -32,8 +30,7 @@ export interface PlatformEngines extends AsyncDisposable, ProjectionRoles, Comma
   /** The bus in the engine of the jobs, which has their streams. */
   readonly taskBus: () => Promise<Bus>;
   readonly keys: () => Promise<KeyStore>;
-  /** Always the same object for a name. */
-  queue(name: string, options?: { readonly leaseMs?: number | undefined }): Promise<WorkQueue>;
+  readonly queue: () => Promise<WorkQueue>;
   /** Which engine has which role. */
   readonly roles: readonly ResolvedRole[];
   has(role: RoleName): boolean;
@@ -49,11 +46,9 @@ export async function openPlatformEngines(
     set.has(role) ? await set.open(role) : undefined;
   const { readModelVersions } = await set.handleOf('subscriptions');
   const { keyClaims } = set.has('snapshots') ? await set.handleOf('snapshots') : {};
-  const { deliveryQueue } = hasDeliveryQueue(resolve) ? await set.handleOf('queue') : {};
   if (readModelVersions === undefined)
     throw new TypeError('an engine with checkpoints has versions');
-  const queues = new Map<string, () => Promise<WorkQueue>>();
-  const [store, subscriptions, snapshots, readModels, sagas, traces, outbox, leases] =
+  const [store, subscriptions, snapshots, readModels, sagas, traces, outbox, leases, outboxQueue] =
     await Promise.all([
       set.open('store'),
       set.open('subscriptions'),
@@ -63,6 +58,8 @@ export async function openPlatformEngines(
       ifPresent('traces'),
       ifPresent('outbox'),
       set.leases(),
+      // A queue that was not configured is for modules only: the dispatcher sends the messages itself.
+      resolve.urls.queue === undefined ? undefined : set.open('queue'),
     ]);
   const opened = opening.move();
   return {
@@ -76,7 +73,7 @@ export async function openPlatformEngines(
     traces,
     outbox,
     leases,
-    deliveryQueue,
+    outboxQueue,
     bus: () => set.open('bus'),
     tasks: () => set.open('tasks'),
     async taskBus() {
@@ -88,19 +85,9 @@ export async function openPlatformEngines(
       });
     },
     keys: () => set.open('keys'),
-    queue(name, queueOptions) {
-      const open =
-        queues.get(name) ?? once(async () => (await set.open('queue'))(name, queueOptions));
-      queues.set(name, open);
-      return open();
-    },
+    queue: () => set.open('queue'),
     roles: set.roles,
     has: (role) => set.has(role),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-/** An embedded queue is for modules only: the outbox then has no queue, and the dispatcher sends itself. */
-function hasDeliveryQueue({ urls }: ResolveOptions): boolean {
-  return urls.queue !== undefined && !/^sqlite:/i.test(urls.queue);
 }

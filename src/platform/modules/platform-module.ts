@@ -48,11 +48,8 @@ export interface ModuleContext {
   readonly restore: (projection: Projection, signal?: AbortSignal) => Promise<number>;
   /** Keys shared by the workers of all processes and by all modules: use a prefix. */
   readonly keys: () => Promise<KeyStore>;
-  /** Jobs for workers, in the engine of the role `queue`. Always the same object. */
-  readonly workQueue: (
-    name: string,
-    options?: { readonly leaseMs?: number | undefined },
-  ) => Promise<WorkQueue>;
+  /** Jobs for workers, shared by all modules. */
+  readonly workQueue: () => Promise<WorkQueue>;
   readonly waitFor: WaitForProjection;
   /** The platform's bus, opened at the first call. */
   readonly bus: () => Promise<Bus>;
@@ -168,7 +165,7 @@ export function createModuleContext(given: Pick<ModuleContext, 'clock' | 'observ
       documents: (family) => parts().documents(family),
       restore: (projection, signal) => parts().restore(projection, signal),
       keys: () => parts().keys(),
-      workQueue: (name, options) => parts().workQueue(name, options),
+      workQueue: () => parts().workQueue(),
       waitFor: (...wanted) => parts().waitFor(...wanted),
       bus: () => parts().bus(),
     },

@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { eventually } from '../../../testing/assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { createLifecycle } from '../../../foundation/lifecycle.ts';
-import { toDeliveryJob } from '../../../outbox/delivery-job.ts';
 import {
   createQueueDispatcher,
   createQueueWorker,
@@ -22,8 +21,8 @@ test('releases claims and counts no attempt while Redis is unreachable, then sen
   const logs: string[] = [];
   const log = (_fields: object, message: string): void => void logs.push(message);
   const observer = { log: { debug: () => undefined, info: log, warn: log, error: log } };
-  await using handle = await openRedis(redis.url, { queueDiscoverMs: 20, observer });
-  const queue = handle.deliveryQueue;
+  await using handle = await openRedis(redis.url, { observer });
+  const queue = handle.queue;
   await using dispatcher = createQueueDispatcher({ ledger, queue, tickIntervalMs: 20 });
   let sent = 0;
   await using worker = createQueueWorker({
@@ -40,14 +39,10 @@ test('releases claims and counts no attempt while Redis is unreachable, then sen
   await eventually('the first are sent', async () => sent === 20);
   await redis.kill();
   await enqueued(ledger, ...Array.from({ length: 20 }, () => ({})));
-  const [claimed] = await ledger.claimDueBatch('test', 1);
-  assert.ok(claimed !== undefined);
-  const job = toDeliveryJob(claimed, 0);
   await assert.rejects(
-    () => queue.offer([job], { waitingMax: 1 }),
+    () => queue.add('mails', [{ id: 'm-1', name: 'send', data: {} }]),
     (error) => hasCode(error, 'STORE_UNAVAILABLE') && error.retryable,
   );
-  await ledger.release(claimed);
   await eventually('the outage is logged', async () => logs.includes('Redis connection lost'));
   await eventually('the claims are released', async () => (await ledger.counts()).PENDING === 20);
   // Without persistence, the server starts empty.
@@ -59,8 +54,8 @@ test('releases claims and counts no attempt while Redis is unreachable, then sen
 test('a worker, a dispatcher and their queue stop while Redis is unreachable', async () => {
   await using redis = await startRedis();
   const ledger = memoryOutboxLedger();
-  const handle = await openRedis(redis.url, { queueDiscoverMs: 20 });
-  const queue = handle.deliveryQueue;
+  const handle = await openRedis(redis.url);
+  const queue = handle.queue;
   const dispatcher = createQueueDispatcher({ ledger, queue });
   const gate = Promise.withResolvers<void>();
   const worker = createQueueWorker({ ledger, queue, deliver: () => gate.promise });
@@ -98,11 +93,11 @@ for (const [server, address] of Object.entries({ Redis: url, 'a Redis Cluster': 
       return createLifecycle({
         async start() {
           opened = new AsyncDisposableStack();
-          const redis = opened.use(await openRedis(address, { queuePrefix: '{stress}' }));
-          const queue = redis.deliveryQueue;
-          queue.onNudge(() => undefined);
+          const redis = opened.use(await openRedis(address));
+          const { queue } = redis;
+          queue.onNudge('{stress}:nudge', () => undefined);
           const stopping = new AbortController();
-          const work = { types: ['webhook:a'], concurrency: 1, signal: stopping.signal };
+          const work = { queues: ['{stress}:mails'], concurrency: 1, signal: stopping.signal };
           const done = queue.work(async () => undefined, work);
           opened.defer(async () => {
             stopping.abort();

@@ -1,16 +1,17 @@
-// A BullMQ queue under its plain name. The queue also processes jobs that other programs add with BullMQ itself.
+// Work queues on BullMQ. The part of a queue's name before its last colon is BullMQ's prefix, so a queue also processes
+// jobs that other programs add with BullMQ itself.
 
 import type * as Bullmq from 'bullmq';
 import { systemClock } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
-import { createOngoingCalls } from '../../../foundation/async/ongoing-calls.ts';
-import { whenAborted } from '../../../foundation/async/when-aborted.ts';
-import { checkJob, checkQueueName } from '../../../work/check-job.ts';
+import { checkJob } from '../../../work/check-job.ts';
+import { checkQueueName, fitsPattern } from '../../../work/queue-name.ts';
 import { createRunningWork } from '../../../work/running-work.ts';
 import {
   workLimits,
-  type JobHandler,
   type JobState,
+  type NewJob,
   type WorkQueue,
 } from '../../../work/work-queue.ts';
 import {
@@ -18,15 +19,12 @@ import {
   type RedisConnection,
   type RedisConnectionOptions,
 } from '../connection/connection.ts';
-import { blockingClient, isCluster, trackCopies } from './blocking-client.ts';
-import { closeWorkers, loadBullmq, openWorker } from './workers.ts';
+import { blockingClient, isCluster } from './blocking-client.ts';
+import { createNudges } from './nudges.ts';
+import { loadBullmq, runWorkers, type QueueAddress } from './workers.ts';
 
-export interface WorkQueueOptions {
-  /** Must be the same in all programs that use the queue. Default: `bull`, and `{bull}` on a cluster. */
-  readonly prefix?: string | undefined;
-  /** Time after which BullMQ takes a job from a dead worker. Default: 30 s. */
-  readonly leaseMs?: number | undefined;
-}
+/** Entries of BullMQ's event stream of a queue, which nothing here reads. */
+const eventsRetained = 100;
 
 /** Maps BullMQ's job states to those of the port. */
 const states: Readonly<Record<string, JobState>> = {
@@ -41,99 +39,141 @@ const states: Readonly<Record<string, JobState>> = {
 
 export function bullmqWorkQueue(
   connection: RedisConnection,
-  name: string,
-  options: WorkQueueOptions & RedisConnectionOptions = {},
+  options: RedisConnectionOptions = {},
 ): WorkQueue {
-  const { leaseMs: lockMs = 30_000, timeoutMs = 5_000 } = options;
-  const { clock = systemClock, observer = silentObserver } = options;
+  const { clock = systemClock, observer = silentObserver, timeoutMs = 5_000 } = options;
   const { client } = connection;
-  const { prefix = isCluster(client) ? '{bull}' : 'bull' } = options;
-  checkQueueName(name);
+  const nudges = createNudges(connection);
   const workers = createRunningWork();
-  let producer: Bullmq.Queue | undefined;
+  let producers = new Map<string, Bullmq.Queue>();
 
-  function openProducer(bullmq: typeof Bullmq): Bullmq.Queue {
-    const opened = new bullmq.Queue(name, { connection: client, prefix });
-    opened.on('error', () => undefined);
-    return opened;
+  function addressOf(queue: string): QueueAddress {
+    checkQueueName(queue);
+    const at = queue.lastIndexOf(':');
+    const prefix = at === -1 ? (isCluster(client) ? '{bull}' : 'bull') : queue.slice(0, at);
+    if (isCluster(client) && !/\{[^}]+\}/.test(prefix)) {
+      throw new MillraceError(
+        'JOB_INVALID',
+        `on a cluster, the prefix of queue '${queue}' needs a hash tag: mq:{outbox}:<name>`,
+        { details: { field: 'queue' } },
+      );
+    }
+    return { queue, prefix, name: queue.slice(at + 1) };
   }
 
-  /** A producer that was opened during the loss of a connection never recovers, so a failure replaces it. */
-  async function ask<T>(call: (queue: Bullmq.Queue) => Promise<T>): Promise<T> {
+  const registryOf = (prefix: string): string => `${prefix}:queues`;
+
+  /** The queues that have had a job and fit the pattern. */
+  async function registered(pattern: string): Promise<readonly QueueAddress[]> {
+    const { prefix } = addressOf(pattern);
+    const names = await connection.ask((redis) => redis.smembers(registryOf(prefix)));
+    const space = pattern.slice(0, pattern.lastIndexOf(':') + 1);
+    return names
+      .map((name) => ({ queue: `${space}${name}`, prefix, name }))
+      .filter(({ queue }) => fitsPattern(pattern, queue));
+  }
+
+  function producerOf(bullmq: typeof Bullmq, { queue, prefix, name }: QueueAddress): Bullmq.Queue {
+    const known = producers.get(queue);
+    if (known !== undefined) return known;
+    const streams = { events: { maxLen: eventsRetained } };
+    const producer = new bullmq.Queue(name, { connection: client, prefix, streams });
+    producer.on('error', () => undefined);
+    producers.set(queue, producer);
+    return producer;
+  }
+
+  async function closeProducers(): Promise<void> {
+    const old = producers;
+    producers = new Map();
+    await Promise.allSettled([...old.values()].map((each) => each.close()));
+  }
+
+  /** A producer that was opened during the loss of a connection never recovers, so a failure replaces all. */
+  async function ask<T>(
+    address: QueueAddress,
+    call: (producer: Bullmq.Queue) => Promise<T>,
+  ): Promise<T> {
     const bullmq = await loadBullmq();
     try {
-      return await connection.ask(() => {
-        producer ??= openProducer(bullmq);
-        return withTimeout(timeoutMs, call(producer), clock);
-      });
+      return await connection.ask(() =>
+        withTimeout(timeoutMs, call(producerOf(bullmq, address)), clock),
+      );
     } catch (error) {
-      const old = producer;
-      producer = undefined;
-      await old?.close().catch(() => undefined);
+      await closeProducers();
       throw error;
     }
   }
 
-  async function work(handle: JobHandler, concurrency: number, signal: AbortSignal): Promise<void> {
-    const bullmq = await loadBullmq();
-    const own = blockingClient(client);
-    const endCopies = trackCopies(own);
-    const running = createOngoingCalls();
-
-    const process = async (job: Bullmq.Job, token: string | undefined): Promise<void> => {
-      const { id = '', name: jobName, data } = job as { id?: string; name: string; data: unknown };
-      const outcome = await handle({ id, name: jobName, data }, { signal });
-      if (outcome === undefined) return;
-      await job.moveToDelayed(Math.ceil(clock.now() + outcome.delayMs), token);
-      throw new bullmq.DelayedError();
-    };
-
-    const worker = openWorker(name, (job, token) => running.track(process(job, token)), {
-      bullmq,
-      client: own,
-      prefix,
-      concurrency,
-      lockMs,
-      stalledMax: workLimits.startsMax,
-      observer,
-    });
-    worker.on('failed', (job, err) => {
-      observer.log?.warn({ queue: name, jobId: job?.id, err }, 'job failed');
-    });
-    try {
-      await whenAborted(signal).aborted;
-    } finally {
-      await closeWorkers([worker], own, running);
-      endCopies();
-    }
-  }
-
   return {
-    name,
-    async add(job) {
-      checkJob(job);
-      const { id, data, priority, delayMs } = job;
-      await ask((each) =>
-        each.add(job.name, data, {
-          jobId: id,
-          // The worker decides about retries.
-          attempts: 1,
-          removeOnComplete: job.removeOnComplete ?? workLimits.removeOnComplete,
-          removeOnFail: job.removeOnFail ?? workLimits.removeOnFail,
-          ...(priority === undefined ? {} : { priority }),
-          ...(delayMs === undefined || delayMs === 0 ? {} : { delay: delayMs }),
+    async add(queue, jobs, { waitingMax = Infinity } = {}) {
+      const address = addressOf(queue);
+      for (const job of jobs) checkJob(job);
+      const { prefix, name } = address;
+      const [waiting, prioritized] = await connection.ask((redis) =>
+        Promise.all([
+          redis.llen(`${prefix}:${name}:wait`),
+          redis.zcard(`${prefix}:${name}:prioritized`),
+          redis.sadd(registryOf(prefix), name),
+        ]),
+      );
+      const taken = jobs.slice(0, Math.max(0, waitingMax - waiting - prioritized));
+      if (taken.length > 0) await ask(address, (each) => each.addBulk(taken.map(toBulkJob)));
+      return taken.length;
+    },
+    async state(queue, id) {
+      return states[await ask(addressOf(queue), (each) => each.getJobState(id))];
+    },
+    async work(handle, { queues, signal, leaseMs = workLimits.leaseMsDefault, ...work }) {
+      const addresses = queues.map(addressOf);
+      const bullmq = await loadBullmq();
+      await workers.run(signal, (stop) =>
+        runWorkers(handle, addresses, {
+          ...work,
+          leaseMs,
+          signal: stop,
+          bullmq,
+          client: blockingClient(client),
+          registered,
+          clock,
+          observer,
         }),
       );
     },
-    async state(id) {
-      return states[await ask((each) => each.getJobState(id))];
+    async *waiting(queues) {
+      for (const { queue, prefix, name } of await registered(queues)) {
+        const ids = await connection.ask((redis) =>
+          Promise.all([
+            redis.lrange(`${prefix}:${name}:wait`, 0, -1),
+            redis.zrange(`${prefix}:${name}:prioritized`, 0, -1),
+          ]),
+        );
+        yield { queue, ids: ids.flat() };
+      }
     },
-    work: (handle, { concurrency, signal }) =>
-      workers.run(signal, (stop) => work(handle, concurrency, stop)),
+    nudge: (channel) => nudges.publish(channel),
+    onNudge: (channel, listener) => nudges.listen(channel, listener),
     async [Symbol.asyncDispose]() {
       await workers.stop();
-      await producer?.close().catch(() => undefined);
+      nudges[Symbol.dispose]();
+      await closeProducers();
       await connection[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function toBulkJob({ id, name, data, priority, delayMs, ...retained }: NewJob) {
+  return {
+    name,
+    data,
+    opts: {
+      jobId: id,
+      // The handler decides about retries.
+      attempts: 1,
+      removeOnComplete: retained.removeOnComplete ?? workLimits.removeOnComplete,
+      removeOnFail: retained.removeOnFail ?? workLimits.removeOnFail,
+      ...(priority === undefined ? {} : { priority }),
+      ...(delayMs === undefined || delayMs === 0 ? {} : { delay: delayMs }),
     },
   };
 }

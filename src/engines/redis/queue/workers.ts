@@ -6,35 +6,30 @@ import { loadDriver } from '../../../foundation/load-driver.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import { createOngoingCalls, type OngoingCalls } from '../../../foundation/async/ongoing-calls.ts';
 import { withinTime } from '../../../foundation/async/within-time.ts';
-import {
-  deliveryQueueName,
-  fitsType,
-  fromJobData,
-  isPattern,
-  parseDeliveryQueueName,
-} from '../../../outbox/delivery-job.ts';
-import type { DeliveryJob, WorkOptions } from '../../../outbox/delivery-queue.ts';
+import { isPattern } from '../../../work/queue-name.ts';
+import { workLimits, type JobHandler } from '../../../work/work-queue.ts';
 import { redisUnavailable, type RedisClient } from '../connection/connection.ts';
 import { trackCopies } from './blocking-client.ts';
 
-export interface BullmqWorkerOptions {
+export interface QueueAddress {
+  /** The whole name. */
+  readonly queue: string;
+  readonly prefix: string;
+  /** The part after the prefix. */
+  readonly name: string;
+}
+
+export interface BullmqWork {
   readonly bullmq: typeof Bullmq;
   /** Used by these workers only, and disconnected when they stop. */
   readonly client: RedisClient;
-  readonly prefix: string;
+  /** Finds the queues of a pattern. */
+  readonly registered: (pattern: string) => Promise<readonly QueueAddress[]>;
   readonly concurrency: number;
-  readonly lockMs: number;
-  /** The number of times that a job may lose its worker before the job fails. */
-  readonly stalledMax: number;
-  readonly observer: Observer;
-}
-
-interface BullmqWork extends BullmqWorkerOptions, WorkOptions {
-  readonly handle: (job: DeliveryJob) => Promise<void>;
-  readonly registered: () => Promise<readonly string[]>;
-  readonly perTenant: boolean;
-  readonly discoverMs: number;
+  readonly leaseMs: number;
+  readonly signal: AbortSignal;
   readonly clock: Clock;
+  readonly observer: Observer;
 }
 
 /** Called before the first job is added or taken, because BullMQ is an optional package. */
@@ -45,44 +40,49 @@ export function loadBullmq(): Promise<typeof Bullmq> {
 /** Redis counts as unreachable if it does not reply to a ping within this time when a worker stops. */
 const pingMs = 2_000;
 const reconnectMs = 1_000;
+/** How often workers check for new queues. */
+const discoverMs = 250;
 
-export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
-  const { types, signal, client, clock, observer, perTenant } = work;
+export async function runWorkers(
+  handle: JobHandler,
+  addresses: readonly QueueAddress[],
+  work: BullmqWork,
+): Promise<void> {
+  const { signal, client, clock, observer } = work;
   const endCopies = trackCopies(client);
   const workers = new Map<string, Bullmq.Worker>();
   const running = createOngoingCalls();
-  const known = perTenant ? [] : types.filter((type) => !isPattern(type));
-  const names = known.map((integrationType) => deliveryQueueName({ integrationType }, false));
-  const needsDiscovery = perTenant || types.some(isPattern);
+  const patterns = addresses.map(({ queue }) => queue).filter(isPattern);
 
-  const open = (name: string): void => {
-    if (workers.has(name)) return;
-    const { integrationType = '' } = parseDeliveryQueueName(name) ?? {};
-    const process: Bullmq.Processor = async ({ name: eventType, data }) => {
-      const job = fromJobData(data, { integrationType, eventType });
-      if (job !== undefined) return running.track(work.handle(job));
-      observer.log?.error({ queue: name, eventType }, 'unknown job in outbox queue');
+  const open = (address: QueueAddress): void => {
+    const { queue } = address;
+    if (workers.has(queue)) return;
+    const process = async (job: Bullmq.Job, token: string | undefined): Promise<void> => {
+      const { id = '', name, data } = job as { id?: string; name: string; data: unknown };
+      const outcome = await handle({ queue, id, name, data }, { signal });
+      if (outcome === undefined) return;
+      await job.moveToDelayed(Math.ceil(clock.now() + outcome.delayMs), token);
+      throw new work.bullmq.DelayedError();
     };
-    workers.set(name, openWorker(name, process, work));
-  };
-
-  const fits = (name: string): boolean => {
-    const address = parseDeliveryQueueName(name);
-    return address !== undefined && fitsType(types, address.integrationType);
+    workers.set(
+      queue,
+      openWorker(address, (job, token) => running.track(process(job, token)), work),
+    );
   };
 
   try {
-    for (const name of names) open(name);
+    for (const address of addresses) if (!isPattern(address.queue)) open(address);
     while (!signal.aborted) {
       try {
-        if (needsDiscovery) for (const name of await work.registered()) if (fits(name)) open(name);
+        for (const pattern of patterns)
+          for (const each of await work.registered(pattern)) open(each);
       } catch (error) {
         // The connection reports outages; the next discovery follows soon.
         if (!redisUnavailable(error).retryable) {
           observer.log?.error({ err: error }, 'queue discovery failed');
         }
       }
-      const waitMs = needsDiscovery ? work.discoverMs : 3_600_000;
+      const waitMs = patterns.length === 0 ? 3_600_000 : discoverMs;
       // Rejects only when the signal is aborted, which stops the loop.
       await clock.sleep(waitMs, signal).catch(() => undefined);
     }
@@ -92,29 +92,34 @@ export async function runBullmqWorkers(work: BullmqWork): Promise<void> {
   }
 }
 
-export function openWorker(
-  name: string,
+function openWorker(
+  { queue, prefix, name }: QueueAddress,
   process: Bullmq.Processor,
-  { bullmq, client, prefix, concurrency, lockMs, stalledMax, observer }: BullmqWorkerOptions,
+  { bullmq, client, concurrency, leaseMs, observer }: BullmqWork,
 ): Bullmq.Worker {
+  // Redis rejects fractions.
+  const beatMs = Math.ceil(leaseMs / 3);
   const worker = new bullmq.Worker(name, process, {
     connection: client,
     prefix,
     concurrency,
-    lockDuration: lockMs,
-    stalledInterval: lockMs,
-    maxStalledCount: stalledMax,
+    lockDuration: leaseMs,
+    lockRenewTime: beatMs,
+    stalledInterval: beatMs,
+    maxStalledCount: workLimits.startsMax,
     runRetryDelay: reconnectMs,
   });
   worker.on('error', (err) => {
-    if (!redisUnavailable(err).retryable)
-      observer.log?.warn({ queue: name, err }, 'queue worker failed');
+    if (!redisUnavailable(err).retryable) observer.log?.warn({ queue, err }, 'queue worker failed');
+  });
+  worker.on('failed', (job, err) => {
+    observer.log?.warn({ queue, jobId: job?.id, err }, 'job failed');
   });
   return worker;
 }
 
 /** Closes the workers and disconnects the client. */
-export async function closeWorkers(
+async function closeWorkers(
   workers: readonly Bullmq.Worker[],
   client: RedisClient,
   running: OngoingCalls,

@@ -3,17 +3,19 @@
 
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { describeFailure, sqliteError } from '../connection/error.ts';
 import { pathOf } from '../connection/path.ts';
 
 /** Opens `memory:` or `sqlite:<file>`. */
 export function openWorkFile(url: string): DatabaseSync {
-  if (/^memory:/i.test(url)) return new DatabaseSync(':memory:');
+  // Loaded here, because importing it prints a warning on Node 22.
+  const sqlite = process.getBuiltinModule('node:sqlite');
+  if (/^memory:/i.test(url)) return new sqlite.DatabaseSync(':memory:');
   const path = pathOf(url);
   mkdirSync(dirname(path), { recursive: true });
   try {
-    const database = new DatabaseSync(path, { timeout: 5_000 });
+    const database = new sqlite.DatabaseSync(path, { timeout: 5_000 });
     database.exec('pragma journal_mode = wal; pragma synchronous = normal;');
     return database;
   } catch (error) {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { fakeClock } from '../../../testing/fake-clock.ts';
@@ -24,51 +25,101 @@ for (const { name, run } of keyStoreConformance({ keys, second })) {
   test(`keys on SQLite: ${name}`, run);
 }
 
+const prefix = 'mq:{test}';
 let files = 0;
 for (const { name, run } of workQueueConformance({
+  crossProcess: true,
   async open() {
     files += 1;
     const url = `sqlite:${folder}/queue-${files}.db`;
-    const one = () => sqliteWorkQueue(url, { name: 'mails', pollIntervalMs: 5 });
-    return { queue: one(), second: async () => one() };
+    return { prefix, queue: sqliteWorkQueue(url), second: async () => sqliteWorkQueue(url) };
   },
 })) {
-  test(`a queue on SQLite: ${name}`, run);
+  test(`queues on SQLite: ${name}`, run);
+}
+for (const { name, skip, run } of workQueueConformance({
+  crossProcess: false,
+  open: async () => ({ prefix, queue: sqliteWorkQueue('memory:') }),
+})) {
+  test(`queues in memory: ${name}`, { skip: skip ?? false }, run);
 }
 
-test('claims a job of a dead process again when its lease expires, and not before', async () => {
+test('a job has a lease of 15 s, which is renewed after 5 s while its handler runs', async () => {
   const clock = fakeClock();
-  const url = `sqlite:${folder}/died.db`;
-  const died = sqliteWorkQueue(url, { name: 'mails', leaseMs: 30_000, clock });
-  await died.add({ id: 'j-1', name: 'send', data: {} });
-  const taken = Promise.withResolvers<void>();
-  const killed = new AbortController();
-  // The handler never returns, and its lease is never renewed, because its clock stands still.
-  void died.work(
-    async () => {
-      taken.resolve();
-      await new Promise(() => undefined);
-      return undefined;
-    },
-    { concurrency: 1, signal: killed.signal },
-  );
-  await taken.promise;
-  let now = clock.now() + 29_000;
-  const later = { now: () => now, sleep: async () => void (await new Promise(setImmediate)) };
-  await using queue = sqliteWorkQueue(url, { name: 'mails', leaseMs: 30_000, clock: later });
+  const path = `${folder}/lease.db`;
+  await using queue = sqliteWorkQueue(`sqlite:${path}`, { clock });
+  await queue.add('mails', [{ id: 'j-1', name: 'send', data: {} }]);
+  const [started, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()];
   const stopping = new AbortController();
-  const handed: string[] = [];
+  const working = queue.work(
+    async () => {
+      started.resolve();
+      return gate.promise;
+    },
+    { queues: ['mails'], concurrency: 1, signal: stopping.signal },
+  );
+  await started.promise;
+  using database = new DatabaseSync(path);
+  const leaseMs = (): number =>
+    Number(database.prepare('select at_ms from work_jobs').get()?.['at_ms']) - clock.now();
+  assert.equal(leaseMs(), 15_000);
+  await clock.advance(4_999);
+  assert.equal(leaseMs(), 10_001);
+  await clock.advance(1);
+  assert.equal(leaseMs(), 15_000);
+  gate.resolve(undefined);
+  stopping.abort();
+  await working;
+});
+
+/** Starts a worker whose clock stands still, like that of a frozen process: it never renews the lease. */
+function startFrozen(url: string, clock = fakeClock()) {
+  const queue = sqliteWorkQueue(url, { clock });
+  const [started, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()];
+  const stopping = new AbortController();
+  const working = queue.work(
+    async () => {
+      started.resolve();
+      return gate.promise;
+    },
+    { queues: ['mails'], concurrency: 1, signal: stopping.signal },
+  );
+  return {
+    queue,
+    clock,
+    started: started.promise,
+    async finish() {
+      gate.resolve(undefined);
+      stopping.abort();
+      await working;
+      await queue[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('a job of a frozen worker is delivered again when its lease expires, and its late completion changes nothing', async () => {
+  const url = `sqlite:${folder}/frozen.db`;
+  const frozen = startFrozen(url);
+  await frozen.queue.add('mails', [{ id: 'j-1', name: 'send', data: {} }]);
+  await frozen.started;
+  let now = frozen.clock.now() + 14_999;
+  const clock = { now: () => now, sleep: async () => void (await new Promise(setImmediate)) };
+  await using queue = sqliteWorkQueue(url, { clock });
+  const stopping = new AbortController();
+  const delivered: string[] = [];
   const done = queue.work(
     async ({ id }) => {
-      handed.push(id);
+      delivered.push(id);
       stopping.abort();
-      return undefined;
+      return { delayMs: 60_000 };
     },
-    { concurrency: 1, signal: stopping.signal },
+    { queues: ['mails'], concurrency: 1, signal: stopping.signal },
   );
   for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
-  assert.deepEqual(handed, []);
-  now += 1_001;
+  assert.deepEqual(delivered, []);
+  now += 1;
   await done;
-  assert.deepEqual(handed, ['j-1']);
+  assert.deepEqual(delivered, ['j-1']);
+  await frozen.finish();
+  assert.equal(await queue.state('mails', 'j-1'), 'delayed');
 });

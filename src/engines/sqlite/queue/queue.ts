@@ -1,58 +1,87 @@
-// A queue on SQLite, for the processes of one machine: one row per job, claimed under a lease that is renewed while its
+// Queues on SQLite, for the processes of one machine: one row per job, claimed under a lease that is renewed while its
 // handler runs.
 
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { createOngoingCalls } from '../../../foundation/async/ongoing-calls.ts';
+import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { errorText } from '../../../foundation/error-text.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
-import { checkJob, checkQueueName } from '../../../work/check-job.ts';
+import { checkJob } from '../../../work/check-job.ts';
+import { checkQueueName, fitsPattern, isPattern } from '../../../work/queue-name.ts';
 import { createRunningWork } from '../../../work/running-work.ts';
 import {
   workLimits,
   type JobHandler,
   type JobState,
+  type NewJob,
+  type WorkOptions,
   type WorkQueue,
 } from '../../../work/work-queue.ts';
 import { openWorkFile } from './file.ts';
 
 export interface SqliteWorkQueueOptions {
-  readonly name: string;
   readonly clock?: Clock | undefined;
   readonly observer?: Observer | undefined;
-  /** When a job of a process that died is claimed again. Default: 30 s. */
-  readonly leaseMs?: number | undefined;
-  /** How often to poll for jobs of other processes. Default: 100 ms. */
-  readonly pollIntervalMs?: number | undefined;
 }
 
-/** A queue in a separate file, `sqlite:<file>`, or `memory:` within one process. */
-export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): WorkQueue {
-  const { name: queue, clock = systemClock, observer = silentObserver } = options;
-  const { leaseMs = 30_000, pollIntervalMs = 100 } = options;
-  checkQueueName(queue);
+/** How often workers poll for jobs of other processes. */
+const pollIntervalMs = 100;
+
+/** Queues in a separate file, `sqlite:<file>`, or `memory:` within one process. */
+export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions = {}): WorkQueue {
+  const { clock = systemClock, observer = silentObserver } = options;
   const database = openWorkFile(url);
   const sql = queueStatements(database);
   const workers = createRunningWork();
-  const sleepers = new Set<() => void>();
+  const changed = createWaiters();
+  const listeners = new Map<string, Set<() => void>>();
 
-  const wake = (): void => {
-    for (const stop of sleepers) stop();
-  };
-
-  /** Waits until a job may be due, this process adds one, or the worker stops. */
-  async function waitForJob(signal: AbortSignal): Promise<void> {
-    const due = (sql.nextDue.get({ queue }) as { due: number | null }).due;
-    const ms = Math.max(1, Math.min(pollIntervalMs, (due ?? Infinity) - clock.now()));
-    const woken = new AbortController();
-    const stop = (): void => woken.abort();
-    sleepers.add(stop);
-    // The sleep rejects only on a wake-up or when the worker stops; the loop checks both.
-    await clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
-    sleepers.delete(stop);
+  function addAll(queue: string, jobs: readonly CheckedJob[], waitingMax: number): number {
+    const now = clock.now();
+    sql.register.run({ queue });
+    const { count } = sql.count.get({ queue, now }) as { count: number };
+    const taken = jobs.slice(0, Math.max(0, waitingMax - count));
+    for (const job of taken) {
+      sql.add.run({
+        queue,
+        id: job.id,
+        name: job.name,
+        data: job.json,
+        priority: job.priority ?? 0,
+        at: now + (job.delayMs ?? 0),
+        completed: job.removeOnComplete ?? workLimits.removeOnComplete,
+        failed: job.removeOnFail ?? workLimits.removeOnFail,
+      });
+    }
+    return taken.length;
   }
 
-  function claim(): JobRow | undefined {
+  /** All or nothing, in one commit. */
+  function inTransaction<T>(write: () => T): T {
+    database.exec('begin immediate');
+    try {
+      const result = write();
+      database.exec('commit');
+      return result;
+    } catch (error) {
+      if (database.isTransaction) database.exec('rollback');
+      throw error;
+    }
+  }
+
+  function namesOf(patterns: readonly string[]): readonly string[] {
+    const exact = patterns.filter((each) => !isPattern(each));
+    if (exact.length === patterns.length) return exact;
+    const found = sql.queues
+      .all()
+      .map(({ name }) => String(name))
+      .filter((name) => patterns.some((pattern) => fitsPattern(pattern, name)));
+    return [...new Set([...exact, ...found])];
+  }
+
+  function claim(queue: string, leaseMs: number): JobRow | undefined {
     const now = clock.now();
     for (;;) {
       const row = sql.claim.get({ queue, now, until: now + leaseMs, token: randomUUID() }) as
@@ -65,82 +94,140 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): W
   }
 
   function finish(row: JobRow, state: 'completed' | 'failed', error: string | null): void {
-    const { seq, token } = row;
+    const { queue, seq, token } = row;
     if (sql.finish.run({ seq, token, state, error, now: clock.now() }).changes === 0) return;
-    sql.trim.run({
-      queue,
-      state,
-      retained: state === 'failed' ? row.keep_failed : row.keep_completed,
-    });
+    const retained = state === 'failed' ? row.keep_failed : row.keep_completed;
+    sql.trim.run({ queue, state, retained });
   }
 
-  async function run(row: JobRow, handle: JobHandler, signal: AbortSignal): Promise<void> {
-    const { id, name, data, seq, token } = row;
-    const done = new AbortController();
-    const renewing = (async () => {
-      while (!done.signal.aborted) {
-        await clock.sleep(leaseMs / 3, done.signal).catch(() => undefined);
-        if (!done.signal.aborted) sql.renew.run({ seq, token, until: clock.now() + leaseMs });
-      }
-    })();
+  /** Runs the handler, and returns the write that stores its outcome. */
+  async function run(row: JobRow, handle: JobHandler, signal: AbortSignal): Promise<() => void> {
+    const { queue, id, name, data, seq, token } = row;
     try {
-      const outcome = await handle({ id, name, data: JSON.parse(data) as unknown }, { signal });
-      if (outcome === undefined) finish(row, 'completed', null);
-      else sql.delay.run({ seq, token, at: Math.ceil(clock.now() + outcome.delayMs) });
+      const job = { queue, id, name, data: JSON.parse(data) as unknown };
+      const outcome = await handle(job, { signal });
+      if (outcome === undefined) return () => finish(row, 'completed', null);
+      const { delayMs } = outcome;
+      return () => sql.delay.run({ seq, token, at: Math.ceil(clock.now() + delayMs) });
     } catch (error) {
       observer.log?.warn({ queue, jobId: id, err: error }, 'job failed');
-      finish(row, 'failed', errorText(error, 500));
-    } finally {
-      done.abort();
-      await renewing;
+      return () => finish(row, 'failed', errorText(error, 500));
     }
   }
 
-  async function work(handle: JobHandler, concurrency: number, signal: AbortSignal): Promise<void> {
-    const running = new Set<Promise<void>>();
-    try {
-      while (!signal.aborted) {
-        const row = running.size < concurrency ? claim() : undefined;
-        if (row === undefined) {
-          await (running.size < concurrency ? waitForJob(signal) : Promise.race(running));
-          continue;
-        }
-        const one = run(row, handle, signal).finally(() => {
-          running.delete(one);
-          wake();
-        });
-        running.add(one);
+  async function work(
+    handle: JobHandler,
+    { queues, concurrency, leaseMs = workLimits.leaseMsDefault }: WorkOptions,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const active = new Set<JobRow>();
+    const activeIn = new Map<string, number>();
+    const calls = createOngoingCalls();
+    const ended = new AbortController();
+
+    const reportFailure = (error: unknown): void => {
+      observer.log?.warn({ queues: queues.join(' '), err: error }, 'queue worker failed');
+    };
+
+    const runOne = async (row: JobRow): Promise<void> => {
+      const { queue } = row;
+      active.add(row);
+      activeIn.set(queue, (activeIn.get(queue) ?? 0) + 1);
+      const store = await run(row, handle, signal);
+      active.delete(row);
+      activeIn.set(queue, (activeIn.get(queue) ?? 0) - 1);
+      try {
+        store();
+      } catch (error) {
+        // The lease expires, and the job is delivered again.
+        reportFailure(error);
       }
-    } finally {
-      await Promise.allSettled(running);
+      changed.wakeAll();
+    };
+
+    /** Starts the jobs that are due, and returns when the next one is. */
+    const startDue = (): number => {
+      let nextMs = Infinity;
+      for (const queue of namesOf(queues)) {
+        let room = concurrency - (activeIn.get(queue) ?? 0);
+        for (; room > 0 && !signal.aborted; room -= 1) {
+          const row = claim(queue, leaseMs);
+          if (row === undefined) break;
+          void calls.track(runOne(row));
+        }
+        if (room > 0) nextMs = Math.min(nextMs, dueMs(queue));
+      }
+      return nextMs;
+    };
+
+    const renewLeases = async (): Promise<void> => {
+      while (!ended.signal.aborted) {
+        // Rejects only when the work has ended.
+        await clock.sleep(leaseMs / 3, ended.signal).catch(() => undefined);
+        const until = clock.now() + leaseMs;
+        try {
+          for (const { seq, token } of active) sql.renew.run({ seq, token, until });
+        } catch (error) {
+          reportFailure(error);
+        }
+      }
+    };
+
+    const renewing = renewLeases();
+    while (!signal.aborted) {
+      let nextMs = Infinity;
+      try {
+        nextMs = startDue();
+      } catch (error) {
+        // Another process may hold the lock of the file for too long: try again at the next poll.
+        reportFailure(error);
+      }
+      const pollMs = Math.max(1, Math.min(pollIntervalMs, nextMs - clock.now()));
+      // Rejects only when the work stops.
+      await waitWithPoll(changed, { clock, pollMs, signal }).catch(() => undefined);
     }
+    await calls.settled();
+    ended.abort();
+    await renewing;
+  }
+
+  function dueMs(queue: string): number {
+    return (sql.nextDue.get({ queue }) as { due: number | null }).due ?? Infinity;
   }
 
   return {
-    name: queue,
-    async add(job) {
-      const data = checkJob(job);
-      const now = clock.now();
-      sql.add.run({
-        queue,
-        id: job.id,
-        name: job.name,
-        data,
-        priority: job.priority ?? 0,
-        at: now + (job.delayMs ?? 0),
-        completed: job.removeOnComplete ?? workLimits.removeOnComplete,
-        failed: job.removeOnFail ?? workLimits.removeOnFail,
-      });
-      wake();
+    async add(queue, jobs, { waitingMax = Infinity } = {}) {
+      checkQueueName(queue);
+      const checked = jobs.map((job) => ({ ...job, json: checkJob(job) }));
+      const taken = inTransaction(() => addAll(queue, checked, waitingMax));
+      changed.wakeAll();
+      return taken;
     },
-    async state(id) {
+    async state(queue, id) {
       const row = sql.state.get({ queue, id }) as { state: string; at: number } | undefined;
       if (row === undefined) return undefined;
       if (row.state === 'waiting') return row.at > clock.now() ? 'delayed' : 'waiting';
       return row.state as JobState;
     },
-    work: (handle, { concurrency, signal }) =>
-      workers.run(signal, (stop) => work(handle, concurrency, stop)),
+    async work(handle, workOptions) {
+      for (const queue of workOptions.queues) checkQueueName(queue);
+      await workers.run(workOptions.signal, (stop) => work(handle, workOptions, stop));
+    },
+    async *waiting(queues) {
+      checkQueueName(queues);
+      for (const queue of namesOf([queues])) {
+        const rows = sql.waiting.all({ queue, now: clock.now() });
+        yield { queue, ids: rows.map(({ id }) => String(id)) };
+      }
+    },
+    nudge(channel) {
+      for (const listener of listeners.get(channel) ?? []) listener();
+    },
+    onNudge(channel, listener) {
+      const all = listeners.get(channel) ?? new Set();
+      listeners.set(channel, all.add(listener));
+      return () => void all.delete(listener);
+    },
     async [Symbol.asyncDispose]() {
       await workers.stop();
       if (database.isOpen) database.close();
@@ -148,8 +235,13 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions): W
   };
 }
 
+interface CheckedJob extends NewJob {
+  readonly json: string;
+}
+
 interface JobRow {
   readonly seq: number;
+  readonly queue: string;
   readonly id: string;
   readonly name: string;
   readonly data: string;
@@ -159,15 +251,8 @@ interface JobRow {
   readonly keep_failed: number;
 }
 
-type QueueStatements = Readonly<
-  Record<
-    'add' | 'delay' | 'finish' | 'nextDue' | 'renew' | 'state' | 'claim' | 'trim',
-    StatementSync
-  >
->;
-
 /** A `waiting` job with a future time is delayed; an `active` job past its time belonged to a process that died. */
-function queueStatements(database: DatabaseSync): QueueStatements {
+function queueStatements(database: DatabaseSync) {
   database.exec(
     `create table if not exists work_jobs (
        seq integer primary key autoincrement,
@@ -185,14 +270,20 @@ function queueStatements(database: DatabaseSync): QueueStatements {
        error text,
        unique (queue, id)
      );
+     create table if not exists work_queues (name text primary key) without rowid;
      create index if not exists work_jobs_due on work_jobs (queue, state, at_ms);`,
   );
+  const isWaiting = `queue = $queue and state = 'waiting' and at_ms <= $now`;
   return {
     add: database.prepare(
       `insert into work_jobs (queue, id, name, data, priority, at_ms, keep_completed, keep_failed)
        values ($queue, $id, $name, $data, $priority, $at, $completed, $failed)
        on conflict do nothing`,
     ),
+    count: database.prepare(`select count(*) as count from work_jobs where ${isWaiting}`),
+    waiting: database.prepare(`select id from work_jobs where ${isWaiting}`),
+    register: database.prepare('insert into work_queues values ($queue) on conflict do nothing'),
+    queues: database.prepare('select name from work_queues'),
     // at_ms: when the job may be claimed; for an active job, when its lease expires.
     claim: database.prepare(
       `update work_jobs set state = 'active', token = $token, at_ms = $until, starts = starts + 1
@@ -201,7 +292,7 @@ function queueStatements(database: DatabaseSync): QueueStatements {
          where queue = $queue and state in ('waiting', 'active') and at_ms <= $now
          order by priority, at_ms, seq limit 1
        )
-       returning seq, id, name, data, token, starts, keep_completed, keep_failed`,
+       returning seq, queue, id, name, data, token, starts, keep_completed, keep_failed`,
     ),
     nextDue: database.prepare(
       `select min(at_ms) as due from work_jobs
@@ -228,5 +319,5 @@ function queueStatements(database: DatabaseSync): QueueStatements {
     state: database.prepare(
       `select state, at_ms as at from work_jobs where queue = $queue and id = $id`,
     ),
-  };
+  } satisfies Readonly<Record<string, StatementSync>>;
 }
